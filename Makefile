@@ -1,0 +1,58 @@
+# Two commands matter: `make demo` (the main job, no key, no network after install) and `make test` (every test).
+# `make help` lists the rest. Needs Python 3.11+, make and git; everything else goes into .venv of this clone.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format types imports bench lock clean
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+# The stamps are files in .venv that name what was installed, so that a second run starts at once.
+$(VENV)/created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Sentinel RAG needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V). Run: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/installed: $(VENV)/created requirements.lock pyproject.toml
+	$(PIP) install --quiet --require-hashes -r requirements.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed requirements-dev.lock
+	$(PIP) install --quiet --require-hashes -r requirements-dev.lock
+	@touch $@
+
+demo: $(VENV)/installed ## Three questions, one denied call and its audit line, on the sample estate
+	@$(BIN)/sentinel demo
+
+test: check ## All checks and all tests
+	$(BIN)/python -m pytest
+
+check: $(VENV)/installed-dev ## Lint, format, types and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/installed-dev ## Rewrite the sources in the house format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/installed-dev ## Measure; results with machine and versions go to bench/results/
+	$(BIN)/python -m bench
+
+lock: $(VENV)/installed-dev ## Resolve pyproject.toml again into the two lock files
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --custom-compile-command 'make lock' pyproject.toml --extra build -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --custom-compile-command 'make lock' pyproject.toml --extra build --extra dev -c requirements.lock -o requirements-dev.lock
+
+clean: ## Remove the environment and caches (not your workspace: see `sentinel status`)
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

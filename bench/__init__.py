@@ -1,0 +1,1 @@
+"""Benchmarks, run by `make bench`: each module measures one claim and writes `bench/results/`."""

@@ -1,0 +1,78 @@
+"""Shared by the benchmarks: paired timing and the result file.
+
+Two things compared are always measured in one run, alternating, so that a busy machine slows both. A result states the
+machine, the versions and the time; numbers of different files are not comparable.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+PACKAGES = ("duckdb", "duckdb-kql", "mcp", "starlette", "uvicorn", "msgspec", "aiohttp", "azure-monitor-query")
+
+
+def machine() -> dict[str, Any]:
+    """Cores, memory and versions of what is measured; no host name."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "cores": os.cpu_count(),
+        "memory_gib": round(memory / 2**30, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "packages": {name: metadata.version(name) for name in PACKAGES},
+    }
+
+
+def timings(seconds: list[float]) -> dict[str, float]:
+    """Minimum, median and maximum in milliseconds."""
+    return {
+        "min_ms": round(min(seconds) * 1e3, 3),
+        "median_ms": round(statistics.median(seconds) * 1e3, 3),
+        "max_ms": round(max(seconds) * 1e3, 3),
+        "runs": len(seconds),
+    }
+
+
+def paired(ours: Callable[[], object], baseline: Callable[[], object], *, runs: int, warmup: int = 1) -> dict[str, Any]:
+    """Time both in alternation; `ratio` is the median of ours over the median of the baseline."""
+    for _ in range(warmup):
+        ours()
+        baseline()
+    first: list[float] = []
+    second: list[float] = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        ours()
+        middle = time.perf_counter()
+        baseline()
+        second.append(time.perf_counter() - middle)
+        first.append(middle - start)
+    return {
+        "ours": timings(first),
+        "baseline": timings(second),
+        "ratio": round(statistics.median(first) / statistics.median(second), 3),
+    }
+
+
+def write(name: str, measured: dict[str, Any], *, claim: str) -> None:
+    """Write `results/NAME.json` and print the measurements."""
+    RESULTS.mkdir(exist_ok=True)
+    document = {
+        "benchmark": name,
+        "claim": claim,
+        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": machine(),
+        "measured": measured,
+    }
+    (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    print(json.dumps(measured, indent=2, ensure_ascii=False), flush=True)

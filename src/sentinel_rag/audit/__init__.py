@@ -1,0 +1,1 @@
+"""The journal: intent and outcome of each call in a hash chain."""

@@ -1,0 +1,63 @@
+"""Labels: how secret a value is and whether an attacker may have written it.
+
+`Label` is the product of two chains and so a lattice: `join` takes the worse of each side, `flows_to` is its order.
+Labels are held by the Interceptor; nothing that an agent sends is ever read as a label. The terms are those of
+Denning, "A lattice model of secure information flow" (CACM 1976).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Sensitivity(IntEnum):
+    """How secret: the `taint_level` of the policy file, by the same names."""
+
+    LOW = 0
+    MEDIUM = 1
+    HIGH = 2
+
+
+class Integrity(IntEnum):
+    """Who may have written it: UNTRUSTED text may try to steer whoever reads it."""
+
+    TRUSTED = 0
+    UNTRUSTED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A point of the lattice. `Label()` is the bottom: public and trusted."""
+
+    sensitivity: Sensitivity = Sensitivity.LOW
+    integrity: Integrity = Integrity.TRUSTED
+
+    def join(self, other: Label) -> Label:
+        """The least label that both flow to."""
+        return Label(max(self.sensitivity, other.sensitivity), max(self.integrity, other.integrity))
+
+    def flows_to(self, ceiling: Label) -> bool:
+        """True if data with this label may go where `ceiling` is accepted."""
+        return self.sensitivity <= ceiling.sensitivity and self.integrity <= ceiling.integrity
+
+    def to_dict(self) -> dict[str, str]:
+        return {"sensitivity": self.sensitivity.name, "integrity": self.integrity.name}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, str]) -> Label:
+        """Inverse of `to_dict`. Raises KeyError for a missing side or an unknown name."""
+        return cls(Sensitivity[data["sensitivity"]], Integrity[data["integrity"]])
+
+
+BOTTOM = Label()
+TOP = Label(Sensitivity.HIGH, Integrity.UNTRUSTED)
+
+
+def join_all(labels: Iterable[Label]) -> Label:
+    """The join of all labels; `BOTTOM` for none."""
+    result = BOTTOM
+    for label in labels:
+        result = result.join(label)
+    return result

@@ -1,0 +1,37 @@
+"""Ports: where one zone's code meets the world it does not own.
+
+Each has a shipped second implementation under `testing` or a second real one, and both pass the same tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Protocol
+
+from sentinel_rag.contracts.evidence import Answer, Progress
+from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
+
+ProgressListener = Callable[[Progress], None]
+Clock = Callable[[], datetime]
+"""The current time in UTC, aware; an argument so that "yesterday" can be tested."""
+
+
+class ToolGateway(Protocol):
+    """The only way in which an agent gets anything done."""
+
+    async def execute(self, call: ToolCall) -> ToolOutcome:
+        """Judge and run one call. Never raises for a refusal, a failing tool or a gateway that is away."""
+        ...
+
+
+class Analyst(Protocol):
+    """Answers one question of a conversation; the offline analyst and the model-driven loop both do."""
+
+    async def answer(self, question: str, *, session_id: str, progress: ProgressListener | None = None) -> Answer:
+        """One turn. The analyst keeps what it needs of earlier turns of `session_id`. Never raises for a tool."""
+        ...
+
+    def forget(self, session_id: str) -> None:
+        """Drop the conversation (the user's /clear)."""
+        ...

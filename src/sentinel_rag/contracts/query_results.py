@@ -1,0 +1,221 @@
+"""Typed results of a tool that reads: rows with their coverage, or an error that says whether a retry can help.
+
+`to_dict` and `from_dict` are exact inverses and are the wire form between executor, gateway and agent. Times are
+ISO 8601 in UTC with a trailing `Z`; a window is half open, `[start, end)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from sentinel_rag.contracts.json_values import JsonValue
+
+
+def format_time(moment: datetime) -> str:
+    """`2024-07-02T09:45:00Z`; fractions only where there are any. Raises ValueError for a naive datetime."""
+    if moment.tzinfo is None:
+        raise ValueError("a time without a zone cannot be compared: give it one")
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def parse_time(text: str) -> datetime:
+    """An ISO 8601 time with zone, with up to 7 fraction digits as Azure writes them (the 7th is cut).
+
+    Raises ValueError for anything else, a time without a zone included.
+    """
+    head, dot, tail = text.partition(".")
+    if dot:
+        digits = len(tail) - len(tail.lstrip("0123456789"))
+        text = f"{head}.{tail[: min(digits, 6)]}{tail[digits:]}"
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"the time {text!r} has no zone: write it with Z or an offset")
+    return moment.astimezone(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """`[start, end)` in UTC. None on a side means that side is open: all that the workspace retains."""
+
+    start: datetime | None = None
+    end: datetime | None = None
+
+    def to_dict(self) -> dict[str, str | None]:
+        return {
+            "start": None if self.start is None else format_time(self.start),
+            "end": None if self.end is None else format_time(self.end),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> TimeWindow:
+        start, end = data["start"], data["end"]
+        return cls(None if start is None else parse_time(start), None if end is None else parse_time(end))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """What a result covers, so that a reader can tell "none" from "not looked at".
+
+    `rows_total` counts what matched before `limit`; None where the service did not say. `table_*` describe the whole
+    table, whatever the window, and explain an empty result.
+    """
+
+    workspace: str
+    tables: tuple[str, ...]
+    window: TimeWindow
+    time_column: str
+    rows_returned: int
+    rows_total: int | None
+    query: str
+    duration_ms: float
+    partial: bool = False
+    partial_reason: str = ""
+    table_rows: int | None = None
+    table_oldest: datetime | None = None
+    table_newest: datetime | None = None
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "workspace": self.workspace,
+            "tables": list(self.tables),
+            "window": self.window.to_dict(),
+            "time_column": self.time_column,
+            "rows_returned": self.rows_returned,
+            "rows_total": self.rows_total,
+            "query": self.query,
+            "duration_ms": self.duration_ms,
+            "partial": self.partial,
+            "partial_reason": self.partial_reason,
+            "table_rows": self.table_rows,
+            "table_oldest": None if self.table_oldest is None else format_time(self.table_oldest),
+            "table_newest": None if self.table_newest is None else format_time(self.table_newest),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Coverage:
+        oldest, newest = data["table_oldest"], data["table_newest"]
+        return cls(
+            workspace=data["workspace"],
+            tables=tuple(data["tables"]),
+            window=TimeWindow.from_dict(data["window"]),
+            time_column=data["time_column"],
+            rows_returned=data["rows_returned"],
+            rows_total=data["rows_total"],
+            query=data["query"],
+            duration_ms=data["duration_ms"],
+            partial=data["partial"],
+            partial_reason=data["partial_reason"],
+            table_rows=data["table_rows"],
+            table_oldest=None if oldest is None else parse_time(oldest),
+            table_newest=None if newest is None else parse_time(newest),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column with its KQL scalar type (`string`, `long`, `datetime`, `dynamic`, ...)."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryResult:
+    """Rows and what was computed over *all* matching rows, returned or not (`summary`).
+
+    `notes` are sentences for the reader that code wrote (a Defender id was taken for a Sentinel number, and so on).
+    The shape of `rows` and `summary` for each tool is documented in `contracts.tool_schemas`.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[Mapping[str, JsonValue], ...]
+    coverage: Coverage
+    summary: Mapping[str, JsonValue] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "kind": "result",
+            "columns": [{"name": column.name, "type": column.type} for column in self.columns],
+            "rows": [dict(row) for row in self.rows],
+            "summary": dict(self.summary),
+            "notes": list(self.notes),
+            "coverage": self.coverage.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> QueryResult:
+        return cls(
+            columns=tuple(Column(column["name"], column["type"]) for column in data["columns"]),
+            rows=tuple(data["rows"]),
+            coverage=Coverage.from_dict(data["coverage"]),
+            summary=data["summary"],
+            notes=tuple(data["notes"]),
+        )
+
+
+class QueryErrorCode(StrEnum):
+    """What went wrong, as far as the reader's next step depends on it."""
+
+    INVALID_ARGUMENT = "invalid_argument"
+    QUERY_REJECTED = "query_rejected"
+    THROTTLED = "throttled"
+    TIMEOUT = "timeout"
+    ACCESS_DENIED = "access_denied"
+    WORKSPACE_NOT_FOUND = "workspace_not_found"
+    UNAVAILABLE = "unavailable"
+    PROTOCOL = "protocol"
+    INTERNAL = "internal"
+
+
+RETRYABLE = frozenset({QueryErrorCode.THROTTLED, QueryErrorCode.UNAVAILABLE, QueryErrorCode.PROTOCOL})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryError:
+    """Why there is no result. `field` and `allowed` let a model correct an argument; `line` and `position` a query."""
+
+    code: QueryErrorCode
+    message: str
+    next_step: str = ""
+    field: str = ""
+    allowed: tuple[str, ...] = ()
+    retry_after_s: float | None = None
+    line: int | None = None
+    position: int | None = None
+
+    @property
+    def retry_possible(self) -> bool:
+        """True if the same call may succeed later without a change."""
+        return self.code in RETRYABLE
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "kind": "error",
+            "code": self.code.value,
+            "message": self.message,
+            "next_step": self.next_step,
+            "field": self.field,
+            "allowed": list(self.allowed),
+            "retry_possible": self.retry_possible,
+            "retry_after_s": self.retry_after_s,
+            "line": self.line,
+            "position": self.position,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> QueryError:
+        return cls(
+            code=QueryErrorCode(data["code"]),
+            message=data["message"],
+            next_step=data["next_step"],
+            field=data["field"],
+            allowed=tuple(data["allowed"]),
+            retry_after_s=data["retry_after_s"],
+            line=data["line"],
+            position=data["position"],
+        )

@@ -1,0 +1,76 @@
+"""A tool call as the agent states it, and what came back through the gateway.
+
+`ToolCall` is a wish: it holds no credential and no label. `ToolOutcome` is one of three arms, so that a caller cannot
+take a denial for an empty result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.json_values import JsonObject
+from sentinel_rag.contracts.query_results import QueryError, QueryResult
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSchema:
+    """One tool as plain data: `parameters` is a JSON Schema of type object, in the form that OpenAI and MCP share."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+    aliases: tuple[str, ...] = ()
+
+    def parameter_schemas(self) -> Mapping[str, JsonObject]:
+        properties = self.parameters["properties"]
+        assert isinstance(properties, Mapping)
+        return properties  # type: ignore[return-value]  # JSON Schema nests objects only here
+
+    def required(self) -> frozenset[str]:
+        names = self.parameters.get("required", ())
+        assert isinstance(names, tuple | list)
+        return frozenset(str(name) for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """What the agent asks for. `call_id` is unique in its session and names the call in evidence and footnotes."""
+
+    call_id: str
+    session_id: str
+    tool_name: str
+    arguments: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """The tool ran. `audit_id` names the gateway's record of the call."""
+
+    call: ToolCall
+    result: QueryResult
+    audit_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The call was allowed, or never judged, and did not produce a result."""
+
+    call: ToolCall
+    error: QueryError
+    audit_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """The Interceptor refused. `detail` is its sentence; it names the rule and never the data."""
+
+    call: ToolCall
+    reason: Reason
+    detail: str
+    rule_id: str | None = None
+    audit_id: str = ""
+
+
+ToolOutcome = Succeeded | Failed | Denied

@@ -1,0 +1,267 @@
+"""The tools that read Microsoft Sentinel, as plain data: what a model sees, what an executor serves, what a
+policy names.
+
+Handlers live in `executors.sentinel`. Windows: `time_window` is relative to now; `start_time`/`end_time` (ISO 8601 with
+zone) are absolute, half open and win over it; with neither, everything the workspace retains is read.
+
+Shapes of the results (`rows` of a QueryResult; times are ISO 8601 UTC strings; a missing value is null):
+
+query_incidents      number, title, severity, status, created_time, updated_time, closed_time, owner, classification,
+                     alert_count, provider_incident_id, incident_name (GUID), provider, url, description.
+                     summary: by_severity, by_status (each name -> count), updated_in_window (count of incidents
+                     created before the window that changed in it).
+get_incident_detail  one row for each incident that the reference may mean (0: none, 2 or more: ambiguous): the fields
+                     above and alerts [fields of query_alerts], alert_ids_without_row [GUID], entities
+                     {kind -> [{name, alerts, ...}]}, comments [{time, author, message}], tactics, techniques,
+                     timeline [{time, event}]. summary: matched_by (incident_number, provider_incident_id,
+                     incident_name, alert_id, url), reference, alert_count.
+query_alerts         alert_id, name, severity, status, time, start_time, end_time, product, provider, tactics [],
+                     techniques [], compromised_entity, incident_number, description, entities [{kind, name, ...}].
+                     summary: by_severity, by_status, by_name (the 20 commonest), by_product.
+get_alert_trend      time (start of the bucket), count, high, medium, low, informational; gaps are rows of 0.
+                     summary: total, interval, peak_time, peak_count, by_severity.
+get_top_entities     kind, name, alerts (distinct SystemAlertId), high_alerts, first_seen, last_seen,
+                     incident_numbers [].
+                     summary: distinct_entities, alerts_considered, alerts_with_unreadable_entities.
+get_threat_summary   the newest open incidents (fields of query_incidents). summary: incidents {total, open,
+                     by_severity, by_status}, alerts {total, by_severity}, previous {incidents, alerts} (the window of
+                     the same length before; null when the window is open), top_alert_names [{name, count}],
+                     top_accounts, top_hosts, top_ips [{name, alerts}], tactics {name -> alerts}.
+run_kql_query        the columns of the template. summary: template, description.
+list_kql_templates   name, description, tables [], parameters [{name, type, required, default, description, allowed}],
+                     questions [example questions], tactics [], techniques [].
+list_tables          table, rows, oldest, newest.
+"""
+
+from __future__ import annotations
+
+from sentinel_rag.contracts.json_values import JsonObject
+from sentinel_rag.contracts.tool_calls import ToolSchema
+
+TIME_WINDOWS: dict[str, int] = {
+    "last_1h": 1,
+    "last_24h": 24,
+    "last_3d": 72,
+    "last_7d": 168,
+    "last_14d": 336,
+    "last_30d": 720,
+}
+"""Hours for each `time_window`."""
+
+SEVERITIES = ("Informational", "Low", "Medium", "High")
+"""Sentinel's severities, lowest first: `min_severity` is a threshold in this order."""
+
+INCIDENT_STATUSES = ("New", "Active", "Closed")
+ALERT_STATUSES = ("New", "InProgress", "Resolved", "Dismissed", "Unknown")
+ENTITY_KINDS = (
+    "account",
+    "host",
+    "ip",
+    "url",
+    "file",
+    "filehash",
+    "process",
+    "mailbox",
+    "mailmessage",
+    "mailcluster",
+    "cloud-application",
+    "azure-resource",
+    "dns",
+    "malware",
+    "registry-key",
+    "registry-value",
+    "security-group",
+    "iotdevice",
+    "oauth-application",
+)
+
+DEFAULT_LIMIT = 20
+MAX_LIMIT = 100
+
+_WINDOW: dict[str, JsonObject] = {
+    "time_window": {
+        "type": "string",
+        "enum": list(TIME_WINDOWS),
+        "description": "A window that ends now. Leave out (with start_time and end_time) for all retained data.",
+    },
+    "start_time": {
+        "type": "string",
+        "format": "date-time",
+        "description": "Start of an absolute window, ISO 8601 with zone, inclusive. Wins over time_window.",
+    },
+    "end_time": {
+        "type": "string",
+        "format": "date-time",
+        "description": "End of an absolute window, ISO 8601 with zone, exclusive.",
+    },
+}
+_SEVERITY: dict[str, JsonObject] = {
+    "min_severity": {
+        "type": "string",
+        "enum": list(SEVERITIES),
+        "description": "A threshold: Medium means Medium and High.",
+    },
+    "severity": {
+        "type": "string",
+        "enum": list(SEVERITIES),
+        "description": "Exactly this severity.",
+    },
+}
+_LIMIT: dict[str, JsonObject] = {
+    "limit": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": MAX_LIMIT,
+        "default": DEFAULT_LIMIT,
+        "description": "How many rows to return; totals always count all that match.",
+    }
+}
+
+
+def _tool(
+    name: str,
+    description: str,
+    properties: dict[str, JsonObject],
+    *,
+    required: tuple[str, ...] = (),
+    aliases: tuple[str, ...] = (),
+) -> ToolSchema:
+    parameters: JsonObject = {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+    return ToolSchema(name, description, parameters, aliases)
+
+
+SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
+    _tool(
+        "query_incidents",
+        "List Sentinel incidents, each in its newest version, with exact totals by severity and status.",
+        {
+            **_WINDOW,
+            **_SEVERITY,
+            "status": {
+                "type": "string",
+                "enum": [*INCIDENT_STATUSES, "Open"],
+                "description": "Status of the newest version; Open means New or Active.",
+            },
+            "title_contains": {"type": "string", "maxLength": 200, "description": "Words of the title, any case."},
+            "owner": {"type": "string", "maxLength": 200, "description": "Owner's name or address, or part of it."},
+            "order": {
+                "type": "string",
+                "enum": ["newest", "oldest", "severity", "updated"],
+                "default": "newest",
+                "description": "newest and oldest go by creation time.",
+            },
+            **_LIMIT,
+        },
+        aliases=("query_sentinel_incidents",),
+    ),
+    _tool(
+        "get_incident_detail",
+        "One incident with its alerts, entities, comments and timeline. The reference may be a Sentinel number, a "
+        "Defender id, a GUID, a portal URL or an alert id; which of them it was is told.",
+        {
+            "incident": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 500,
+                "description": "For example 55, #55, a GUID or the incident's URL.",
+            }
+        },
+        required=("incident",),
+        aliases=("get_incident_details",),
+    ),
+    _tool(
+        "query_alerts",
+        "List security alerts, newest version of each, with totals by severity, status, name and product.",
+        {
+            **_WINDOW,
+            **_SEVERITY,
+            "status": {"type": "string", "enum": list(ALERT_STATUSES), "description": "Status of the alert."},
+            "name_contains": {
+                "type": "string",
+                "maxLength": 200,
+                "description": "Words of the alert's name, any case.",
+            },
+            "entity": {
+                "type": "string",
+                "maxLength": 500,
+                "description": "Only alerts that name this host, account, address, hash, file, URL, ...",
+            },
+            "entity_kind": {"type": "string", "enum": list(ENTITY_KINDS), "description": "Kind of `entity`, if known."},
+            "incident": {"type": "string", "maxLength": 500, "description": "Only alerts of this incident."},
+            "product": {
+                "type": "string",
+                "maxLength": 200,
+                "description": "Product that raised it, or part of its name.",
+            },
+            "tactic": {"type": "string", "maxLength": 100, "description": "MITRE ATT&CK tactic or technique id."},
+            "order": {"type": "string", "enum": ["newest", "oldest", "severity"], "default": "newest"},
+            **_LIMIT,
+        },
+        aliases=("query_sentinel_alerts",),
+    ),
+    _tool(
+        "get_alert_trend",
+        "Counts of alerts over time in equal buckets, gaps filled with zero.",
+        {
+            **_WINDOW,
+            **_SEVERITY,
+            "interval": {
+                "type": "string",
+                "enum": ["1h", "6h", "1d", "7d"],
+                "description": "Width of a bucket; chosen from the window when left out.",
+            },
+        },
+    ),
+    _tool(
+        "get_top_entities",
+        "The entities that most distinct alerts name, for one kind (account, host, ip, ...).",
+        {
+            "kind": {"type": "string", "enum": list(ENTITY_KINDS), "description": "Kind of entity to rank."},
+            **_WINDOW,
+            **_SEVERITY,
+            **_LIMIT,
+        },
+        required=("kind",),
+    ),
+    _tool(
+        "get_threat_summary",
+        "A situation report: incidents and alerts by severity and status, change against the window before, top names.",
+        {**_WINDOW},
+    ),
+    _tool(
+        "run_kql_query",
+        "Run a named KQL template with typed parameters; list_kql_templates tells which there are.",
+        {
+            "template": {"type": "string", "maxLength": 100, "description": "Name of the template."},
+            "parameters": {
+                "type": "object",
+                "description": "The template's parameters by name.",
+                "additionalProperties": {"type": ["string", "number", "boolean", "array"]},
+            },
+            **_WINDOW,
+            **_LIMIT,
+        },
+        required=("template",),
+    ),
+    _tool(
+        "list_kql_templates", "The KQL templates that run_kql_query knows, with parameters and example questions.", {}
+    ),
+    _tool(
+        "list_tables", "The tables that hold rows, with row counts and the times of their oldest and newest row.", {}
+    ),
+)
+
+TOOLS_BY_NAME: dict[str, ToolSchema] = {tool.name: tool for tool in SENTINEL_TOOLS}
+
+
+def canonical_tool_name(name: str) -> str:
+    """The name that the policy and the executors use; aliases of the source documents are resolved."""
+    for tool in SENTINEL_TOOLS:
+        if name in tool.aliases:
+            return tool.name
+    return name

@@ -1,0 +1,1 @@
+"""Zone C: MCP servers that run tools. One server a module."""

@@ -1,0 +1,1 @@
+"""Library: clients of Azure Log Analytics, query templates, entities and typed results."""

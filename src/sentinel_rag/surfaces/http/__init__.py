@@ -1,0 +1,1 @@
+"""The agent's HTTP face: POST /chat."""

@@ -1,0 +1,1 @@
+"""Structured logs with scrubbing."""

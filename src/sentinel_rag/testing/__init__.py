@@ -1,0 +1,1 @@
+"""Shipped fakes for people who test against Sentinel RAG."""
