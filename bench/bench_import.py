@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-import duckdb
+import duckdb  # noqa: TID253 - the baseline
 
 from bench.harness import paired, write
 from sentinel_rag.workspace.workspace import Workspace

@@ -40,13 +40,15 @@ QUERIES: dict[str, tuple[str, str]] = {
         "GROUP BY DeviceName ORDER BY n DESC LIMIT 10",
     ),
     "bin": (
-        "DeviceProcessEvents | where TimeGenerated >= datetime(2024-01-05) | summarize count() by bin(TimeGenerated, 1h)",
+        "DeviceProcessEvents | where TimeGenerated >= datetime(2024-01-05) "
+        "| summarize count() by bin(TimeGenerated, 1h)",
         "SELECT time_bucket(INTERVAL 1 HOUR, TimeGenerated) AS h, count(*) FROM DeviceProcessEvents "
         "WHERE TimeGenerated >= TIMESTAMP '2024-01-05' GROUP BY h",
     ),
     "join": (
         "DeviceProcessEvents | where FileName == 'cmd.exe' "
-        "| join kind=inner (IdentityInfo | project AccountName, Department) on AccountName | summarize count() by Department",
+        "| join kind=inner (IdentityInfo | project AccountName, Department) on AccountName "
+        "| summarize count() by Department",
         "SELECT Department, count(*) FROM DeviceProcessEvents JOIN IdentityInfo USING (AccountName) "
         "WHERE FileName = 'cmd.exe' GROUP BY Department",
     ),
@@ -55,9 +57,11 @@ QUERIES: dict[str, tuple[str, str]] = {
         "SELECT DeviceName, max(TimeGenerated), arg_max(ProcessCommandLine, TimeGenerated) "
         "FROM DeviceProcessEvents GROUP BY DeviceName",
     ),
-    "rows": (
-        "DeviceProcessEvents | where FileName == 'git.exe' | project TimeGenerated, DeviceName, ProcessCommandLine | take 20000",
-        "SELECT TimeGenerated, DeviceName, ProcessCommandLine FROM DeviceProcessEvents WHERE FileName = 'git.exe' LIMIT 20000",
+    "twenty_thousand_rows": (
+        "DeviceProcessEvents | where FileName == 'git.exe' "
+        "| project TimeGenerated, DeviceName, ProcessCommandLine | take 20000",
+        "SELECT TimeGenerated, DeviceName, ProcessCommandLine FROM DeviceProcessEvents "
+        "WHERE FileName = 'git.exe' LIMIT 20000",
     ),
 }
 
@@ -82,7 +86,7 @@ def main() -> None:
                 "SELECT TIMESTAMP '2024-01-01', 'user' || i, 'dep' || (i % 12) FROM range(3000) AS t(i)"
             )
         workspace = Workspace(store)
-        measured: dict[str, Any] = {"rows": ROWS}
+        measured: dict[str, Any] = {"table_rows": ROWS}
         with store.cursor() as connection:
             for name, (kql, sql) in QUERIES.items():
                 expected = connection.execute(sql).fetchall()
