@@ -17,7 +17,8 @@ import msgspec
 
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.workspace.importing.column_mapping import clean_headers
-from sentinel_rag.workspace.importing.loading import SeveralTablesError, destinations, load, materialised
+from sentinel_rag.workspace.importing.destinations import SeveralTablesError, destinations
+from sentinel_rag.workspace.importing.loading import load, materialised
 from sentinel_rag.workspace.importing.raw_rows import RawRows, open_rows
 from sentinel_rag.workspace.importing.reports import ImportReport, Reject
 from sentinel_rag.workspace.importing.source_files import SourceFile, UnreadableFileError, files_under, inspect
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 ProgressListener = Callable[[str], None]
 _SHOWN_REJECTS = 20
+_REJECTS_A_STATEMENT = 200
 
 
 class Importer:
@@ -159,8 +161,9 @@ def _record(cursor: duckdb.DuckDBPyConnection, source: SourceFile, reports: list
                 msgspec.json.encode(shown.to_dict()).decode(),
             ],
         )
-        if report.rejects:
-            cursor.executemany(
-                "INSERT INTO sentinel.rejects VALUES (?, ?, ?, ?)",
-                [[import_id, reject.line, reject.reason, reject.content] for reject in report.rejects],
+        for first in range(0, len(report.rejects), _REJECTS_A_STATEMENT):
+            part = report.rejects[first : first + _REJECTS_A_STATEMENT]
+            cursor.execute(
+                f"INSERT INTO sentinel.rejects VALUES {', '.join(['(?, ?, ?, ?)'] * len(part))}",  # noqa: S608
+                [cell for reject in part for cell in (import_id, reject.line, reject.reason, reject.content)],
             )
