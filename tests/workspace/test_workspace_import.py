@@ -90,7 +90,7 @@ def test_portal_quirks_mark_of_order_headers_times_and_null(workspace: Workspace
         "export.csv",
         '\ufeff"TimeGenerated [UTC]",OperationName,ResultType,DurationMs,UserPrincipalName,IsInteractive\r\n'
         '"4/19/2021, 12:13:19.483 PM",Sign-in activity,0,null,adele@contoso.example,true\r\n'
-        '"4/19/2021, 12:13:19\u202fAM",Sign-in activity,50126,12.0,,null\r\n',
+        '"4/19/2021, 12:13:19\u202fAM",Sign-in activity,50126,12.0,null,null\r\n',
     )
     report = only(workspace.import_path(path, table="SigninLogs"))
     assert (report.rows_stored, report.misfits) == (2, ())

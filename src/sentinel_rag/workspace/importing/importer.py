@@ -21,7 +21,7 @@ from sentinel_rag.workspace.importing.destinations import SeveralTablesError, de
 from sentinel_rag.workspace.importing.loading import load, materialised
 from sentinel_rag.workspace.importing.raw_rows import RawRows, open_rows
 from sentinel_rag.workspace.importing.reports import ImportReport, Reject
-from sentinel_rag.workspace.importing.source_files import SourceFile, UnreadableFileError, files_under, inspect
+from sentinel_rag.workspace.importing.source_files import Format, SourceFile, UnreadableFileError, files_under, inspect
 from sentinel_rag.workspace.importing.staging import place, remove_leftovers, staged
 from sentinel_rag.workspace.store import Store, read_schema
 
@@ -123,7 +123,8 @@ def _import_staged(
     chosen = destinations(cursor, rows, headers, read_schema(cursor), path=source.path, table=table, thorough=thorough)
     if len(chosen) > 1:
         rows = materialised(cursor, rows, folder)
-    notes = ("The word null in a cell that is not text means no value.",) if source.says_null else ()
+    says_null = source.says_null and source.format is Format.DELIMITED
+    notes = ("A cell that holds only the word null was read as no value.",) if says_null else ()
     rows = replace(rows, notes=(*rows.notes, *notes))
     reports = [load(cursor, rows, destination, file=str(source.path), folder=folder) for destination in chosen]
     return [_with_rejects(reports[0], rows.rejects), *reports[1:]]

@@ -45,6 +45,7 @@ class CsvFile:
             "escape='\"'",
             f"header={'true' if self.has_header else 'false'}",
             "auto_detect=false",
+            "nullstr=['', 'null']",
             f"columns={{{columns}}}",
             f"max_line_size={MAX_LINE_BYTES}",
             "ignore_errors=true",
