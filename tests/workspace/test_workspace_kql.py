@@ -96,6 +96,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Any:
         ("2024-07-02T03:00:00Z/2024-07-02T05:00:00Z", (3, 4)),
         ("2024-07-02T03:00:00.000Z/PT7200.0S", (3, 4)),
         ("PT1H/2024-07-02T05:00:00Z", (4,)),
+        ("2024-07-02/2024-07-03", range(10)),
         ("2024-07-02T05:00:00+02:00/PT1H", (3,)),
         (TimeRange(start=datetime(2024, 7, 2, 8, tzinfo=UTC)), (8, 9)),
         (TimeRange(end=datetime(2024, 7, 2, 1, tzinfo=UTC)), (0,)),
