@@ -14,7 +14,7 @@ from sentinel_rag.sentinel import alerts
 from sentinel_rag.sentinel.alert_filters import alert_conditions
 from sentinel_rag.sentinel.alerts import Alert
 from sentinel_rag.sentinel.concurrency import together
-from sentinel_rag.sentinel.entity_search import MOST_CANDIDATES, names_entity, near_names, net_condition
+from sentinel_rag.sentinel.entity_search import MOST_CANDIDATES, alerts_naming, near_names, net_condition
 from sentinel_rag.sentinel.incident_links import IncidentLinks, incident_links
 from sentinel_rag.sentinel.incident_list import ordered
 from sentinel_rag.sentinel.incident_references import resolve_incident
@@ -178,7 +178,7 @@ async def _select_by_entity(
                 "No alert that names it was recorded (TimeGenerated) in the window; these began (StartTime) in it."
             )
     candidates = [Alert.from_record(record) for record in answer.records()]
-    found = [alert for alert in candidates if names_entity(alert, value, kind)]
+    found = alerts_naming(candidates, value, kind)
     if len(candidates) >= MOST_CANDIDATES:
         notes.append(f"Only the first {MOST_CANDIDATES} alerts that may name it were looked at; narrow the window.")
     unread = sum(not alert.entities.readable for alert in candidates)

@@ -27,8 +27,8 @@ ALERT_TIME = "TimeGenerated"
 FIRST_ROW = "FirstRow"
 LOOK_BACK = timedelta(days=30)
 """How long before a window the first row of an alert that was updated in it is looked for."""
-MOST_ENTITIES_IN_A_ROW = 15
-LONGEST_ENTITY_NAME = 160
+MOST_ENTITIES_IN_A_ROW = 10
+LONGEST_ENTITY_NAME = 80
 
 ALERT_COLUMNS = (
     Column("alert_id", "guid"),
@@ -110,8 +110,8 @@ def counted(base: str, window: TimeWindow) -> str:
     return "\n".join(
         (
             base,
-            f"| summarize Recorded = countif({within(FIRST_ROW, window)}), Begun = countif({within('StartTime', window)}) "
-            "by AlertSeverity, Status, AlertName, ProductName",
+            f"| summarize Recorded = countif({within(FIRST_ROW, window)}), "
+            f"Begun = countif({within('StartTime', window)}) by AlertSeverity, Status, AlertName, ProductName",
         )
     )
 

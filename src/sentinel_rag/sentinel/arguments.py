@@ -7,6 +7,7 @@ is wrong with it, what would have been taken. Null and the empty string count as
 from __future__ import annotations
 
 import difflib
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -52,9 +53,9 @@ def _checked_value(name: str, schema: JsonObject, value: Any) -> Any:
     allowed = schema.get("enum")
     if isinstance(allowed, list) and value not in allowed:
         raise _not_allowed(name, value, tuple(str(item) for item in allowed))
-    for bound, wrong, word in (("minimum", lambda b: value < b, "least"), ("maximum", lambda b: value > b, "most")):
+    for bound, wrong, word in (("minimum", operator.lt, "least"), ("maximum", operator.gt, "most")):
         limit = schema.get(bound)
-        if isinstance(limit, int) and wrong(limit):
+        if isinstance(limit, int) and wrong(value, limit):
             raise invalid_argument(
                 name,
                 f"{name} must be at {word} {limit}, not {value}.",

@@ -32,7 +32,7 @@ def is_loopback(url: str) -> bool:
         return False
 
 
-class LoopbackBearerPolicy(AsyncBearerTokenCredentialPolicy):
+class LoopbackBearerPolicy(AsyncBearerTokenCredentialPolicy[Any, Any]):
     """Sends the token over plain http to this machine only; any other http endpoint stays an error."""
 
     async def on_request(self, request: PipelineRequest[Any]) -> None:
@@ -41,7 +41,7 @@ class LoopbackBearerPolicy(AsyncBearerTokenCredentialPolicy):
         await super().on_request(request)
 
 
-class QueryRetryPolicy(AsyncRetryPolicy):
+class QueryRetryPolicy(AsyncRetryPolicy[Any, Any]):
     """Repeats what a read may repeat, with or without Retry-After, which is capped; waits grow and are spread."""
 
     def __init__(self, *, total: int = 3, first_delay_s: float = 0.8) -> None:

@@ -7,7 +7,7 @@ same weak key, if there is exactly one.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from sentinel_rag.sentinel.entity_identity import EntityIdentity
@@ -38,7 +38,7 @@ class EntityTally:
     def ranked(self, kind: str) -> list[TalliedEntity]:
         """All entities of `kind`, by distinct alerts falling, then by name."""
         sightings = self._sightings.get(kind, [])
-        groups = _merged(sightings)
+        groups = merge_identities([identity for identity, _ in sightings])
         entities: dict[int, TalliedEntity] = {}
         names: dict[int, Counter[tuple[int, str]]] = defaultdict(Counter)
         for (identity, alert_id), group in zip(sightings, groups, strict=True):
@@ -51,9 +51,9 @@ class EntityTally:
         return sorted(entities.values(), key=lambda entity: (-len(entity.alerts), entity.name.casefold()))
 
 
-def _merged(sightings: list[tuple[EntityIdentity, str]]) -> list[int]:
-    """A group number for each sighting; equal numbers are one entity."""
-    parents = list(range(len(sightings)))
+def merge_identities(identities: Sequence[EntityIdentity]) -> list[int]:
+    """A group number for each identity; equal numbers are one entity. All identities are of one kind."""
+    parents = list(range(len(identities)))
 
     def root(index: int) -> int:
         while parents[index] != index:
@@ -62,21 +62,19 @@ def _merged(sightings: list[tuple[EntityIdentity, str]]) -> list[int]:
         return index
 
     first_with: dict[str, int] = {}
-    for index, (identity, _) in enumerate(sightings):
+    owners: dict[str, list[int]] = defaultdict(list)
+    for index, identity in enumerate(identities):
         for key in identity.strong:
             parents[root(index)] = root(first_with.setdefault(key, index))
-
-    owners: dict[str, set[int]] = defaultdict(set)
-    for index, (identity, _) in enumerate(sightings):
         if identity.strong:
             for key in identity.weak:
-                owners[key].add(root(index))
+                owners[key].append(index)
     first_weak: dict[str, int] = {}
-    for index, (identity, _) in enumerate(sightings):
+    for index, identity in enumerate(identities):
         if identity.strong:
             continue
         for key in identity.weak:
-            groups = {root(owner) for owner in owners.get(key, ())}
+            groups = {root(owner) for owner in owners[key]}
             target = groups.pop() if len(groups) == 1 else first_weak.setdefault(key, index)
             parents[root(index)] = root(target)
-    return [root(index) for index in range(len(sightings))]
+    return [root(index) for index in range(len(identities))]

@@ -38,7 +38,7 @@ def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> Q
         return QueryError(
             code=QueryErrorCode.ACCESS_DENIED,
             message=f"The workspace refused the credential (HTTP {status}){said}",
-            next_step="Give the identity the Log Analytics Reader role on the workspace; a new role takes up to an hour.",
+            next_step="Give the identity the Log Analytics Reader role on the workspace (it takes up to an hour).",
         )
     if status == 404 or not _NOT_FOUND_CODES.isdisjoint(codes):
         return QueryError(

@@ -131,8 +131,8 @@ def _resolve_number(text: str, number: str, records: tuple[Mapping[str, Any], ..
     if by_number and by_provider:
         others = ", ".join(str(record["IncidentNumber"]) for record in by_provider)
         note = (
-            f"{number} is ambiguous: it is the Sentinel number of one incident and the Defender id of Sentinel incident "
-            f"{others}."
+            f"{number} is ambiguous: it is the Sentinel number of one incident and the Defender id of "
+            f"Sentinel incident {others}."
         )
         return Resolution(text, (*by_number, *by_provider), "incident_number", (note,), (answer,))
     if by_provider:
@@ -148,7 +148,7 @@ def _resolve_number(text: str, number: str, records: tuple[Mapping[str, Any], ..
 def _resolved(text: str, records: tuple[Mapping[str, Any], ...], matched_by: str, answer: LogsTable) -> Resolution:
     if not records:
         return Resolution(text, (), "", (f"No incident of this workspace has the reference {text[:200]}.",), (answer,))
-    notes = ()
+    notes: tuple[str, ...] = ()
     if matched_by == "alert_id" and len(records) > 1:
         notes = (f"The alert belongs to {len(records)} incidents.",)
     return Resolution(text, records, matched_by, notes, (answer,))
@@ -158,8 +158,9 @@ async def _resolve_alert(view: WorkspaceView, text: str, value: str, answer: Log
     """An id that no incident names as it stands: the vendor's id of an alert, or an alert without an incident."""
     literal = string_literal(value)
     alert_answer = await view.logs.query(
-        f"{ALERT_TABLE}\n| where SystemAlertId =~ {literal} or VendorOriginalId =~ {literal} or AlertLink contains {literal}"
-        "\n| summarize arg_max(TimeGenerated, AlertName) by SystemAlertId\n| take 5"
+        f"{ALERT_TABLE}\n"
+        f"| where SystemAlertId =~ {literal} or VendorOriginalId =~ {literal} or AlertLink contains {literal}\n"
+        "| summarize arg_max(TimeGenerated, AlertName) by SystemAlertId\n| take 5"
     )
     ids = [str(record["SystemAlertId"]).lower() for record in alert_answer.records()]
     if not ids:

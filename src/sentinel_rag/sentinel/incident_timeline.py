@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
@@ -46,7 +47,7 @@ def incident_timeline(
             starts[(start.replace(second=0, microsecond=0), alert.name)] += 1
     for (minute, name), count in starts.items():
         add(minute, f"Alert: {name}" + (f" ({count} times)" if count > 1 else ""))
-    for before, after in zip(versions, versions[1:], strict=False):
+    for before, after in pairwise(versions):
         for change in _changes(before, after):
             add(after["TimeGenerated"], change)
     for comment in comments:
@@ -61,7 +62,7 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Sentences for what differs between two versions that follow each other."""
     by = f" by {after['ModifiedBy']}" if after["ModifiedBy"] else ""
     changes = [
-        f"{label} changed from {shortened(before[column], 120) or 'none'} to {shortened(after[column], 120) or 'none'}{by}"
+        f"{label} changed from {_shown(before[column])} to {_shown(after[column])}{by}"
         for column, label in _WATCHED
         if before[column] != after[column]
     ]
@@ -69,3 +70,7 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     if owners[0] != owners[1]:
         changes.append(f"Owner changed from {owners[0] or 'none'} to {owners[1] or 'none'}{by}")
     return changes
+
+
+def _shown(value: Any) -> str:
+    return shortened(value, 120) or "none"

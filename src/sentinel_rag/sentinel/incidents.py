@@ -86,13 +86,14 @@ def listed(base: str, window: TimeWindow, order: str, limit: int) -> str:
 
 def counted(base: str, window: TimeWindow) -> str:
     """KQL for counts by Severity and Status: created in `window`, and older ones that changed in it."""
-    updated = "0"
+    updated = "countif(false)"
     if window.start is not None:
         updated = f"countif(VersionsInWindow > 0 and not({within(INCIDENT_TIME, TimeWindow(window.start, None))}))"
     return "\n".join(
         (
             base,
-            f"| summarize Incidents = countif({within(INCIDENT_TIME, window)}), Updated = {updated} by Severity, Status",
+            f"| summarize Incidents = countif({within(INCIDENT_TIME, window)}), Updated = {updated} "
+            "by Severity, Status",
         )
     )
 

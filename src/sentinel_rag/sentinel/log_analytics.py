@@ -58,7 +58,7 @@ class LogAnalytics:
         loopback = is_loopback(endpoint)
         if not endpoint.startswith("https://") and not (loopback and endpoint.startswith("http://")):
             raise ConfigurationError(
-                f"The Log Analytics endpoint {endpoint!r} must start with https:// (plain http is for this machine only).",
+                f"The Log Analytics endpoint {endpoint!r} must be https (http is for this machine only).",
                 next_step="Use https://api.loganalytics.io or the address of a workspace server on 127.0.0.1.",
             )
         self.endpoint = endpoint
@@ -153,7 +153,7 @@ class LogsWorkspace:
     def __init__(self, name: str, workspace_id: str, connection: LogAnalytics) -> None:
         self.name = name
         self.workspace_id = workspace_id
-        self._connection = connection
+        self.connection = connection
 
     async def query(self, kql: str, span: TimeWindow | None = None) -> LogsTable:
         """Run `kql` over rows whose TimeGenerated lies in `span` (None: all that is retained).
@@ -163,7 +163,7 @@ class LogsWorkspace:
         """
         body = {"query": kql, "timespan": timespan_text(span), "workspaces": None}
         started = time.perf_counter()
-        status, headers, content = await self._connection.post(self.workspace_id, body)
+        status, headers, content = await self.connection.post(self.workspace_id, body)
         duration_ms = (time.perf_counter() - started) * 1000
         if status == 204:
             return LogsTable((), (), kql, duration_ms=duration_ms)

@@ -6,8 +6,7 @@
 
 from __future__ import annotations
 
-import sys
-import traceback
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -18,13 +17,18 @@ from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
 from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME, canonical_tool_name
 from sentinel_rag.sentinel.alert_list import query_alerts
+from sentinel_rag.sentinel.alert_trend import get_alert_trend
 from sentinel_rag.sentinel.arguments import checked_arguments
 from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.incident_detail import get_incident_detail
 from sentinel_rag.sentinel.incident_list import query_incidents
 from sentinel_rag.sentinel.log_analytics import LogsWorkspace
 from sentinel_rag.sentinel.table_statistics import TableStatisticsReader
+from sentinel_rag.sentinel.threat_summary import get_threat_summary
+from sentinel_rag.sentinel.top_entities import get_top_entities
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
+
+_LOG = logging.getLogger(__name__)
 
 ToolHandler = Callable[[WorkspaceView, Mapping[str, Any]], Awaitable[QueryResult]]
 
@@ -61,7 +65,19 @@ class SentinelService:
             "query_incidents": query_incidents,
             "get_incident_detail": get_incident_detail,
             "query_alerts": query_alerts,
+            "get_alert_trend": get_alert_trend,
+            "get_top_entities": get_top_entities,
+            "get_threat_summary": get_threat_summary,
         }
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        return tuple(self._handlers)
+
+    async def close(self) -> None:
+        """Close the connections of the workspaces."""
+        for connection in {view.logs.connection for view in self._views.values()}:
+            await connection.close()
 
     async def call(self, tool_name: str, arguments: Mapping[str, Any]) -> QueryResult | QueryError:
         """Run a tool by its name or an alias of it. Never raises for a bad argument or a failing workspace."""
@@ -84,12 +100,11 @@ class SentinelService:
 
 
 def _internal_error(tool: str) -> QueryError:
-    """A fault of ours: the trace goes to stderr under an id, the caller gets the id."""
-    incident = uuid4().hex[:8]
-    print(f"internal error {incident} in {tool}", file=sys.stderr)
-    traceback.print_exc(file=sys.stderr)
+    """A fault of ours: the trace goes to the log under an id, the caller gets the id and nothing of the data."""
+    fault = uuid4().hex[:8]
+    _LOG.exception("internal error %s in %s", fault, tool)
     return QueryError(
         code=QueryErrorCode.INTERNAL,
-        message=f"{tool} failed for a reason that is our fault (error {incident}).",
-        next_step=f"Report it with the lines that follow 'internal error {incident}' in the executor's log.",
+        message=f"{tool} failed for a reason that is our fault (error {fault}).",
+        next_step=f"Report it with the line 'internal error {fault}' of the executor's log.",
     )
