@@ -54,7 +54,9 @@ def audit_line(entry: dict[str, Any]) -> str:
     """One record on one line, for people."""
     record = entry["record"]
     parts = [str(record["seq"]), record["time"], record["kind"]]
-    parts += [f"{name}={record[name]}" for name in ("tool", "decision", "rule_id", "reason", "status") if record.get(name)]
+    parts += [
+        f"{name}={record[name]}" for name in ("tool", "decision", "rule_id", "reason", "status") if record.get(name)
+    ]
     if entry["outcome"] is not None:
         parts.append(f"outcome={entry['outcome']}")
     parts += [f"audit_id={record['audit_id']}", f"hash={entry['hash'][:12]}"]
