@@ -65,7 +65,7 @@ def generate(
         return 0
     for key, value in made.items():
         print(f"{key.replace('_', ' '):24} {safe(_plain(value))}")
-    print(f"\nWorkspace: {name}. Ask, for example: sentinel ask \"what happened in the last 7 days?\"")
+    print(f'\nWorkspace: {name}. Ask, for example: sentinel ask "what happened in the last 7 days?"')
     return 0
 
 
@@ -112,7 +112,9 @@ def _print_report(report: dict[str, Any]) -> None:
             f"record {record}: {value[:60]!r}"
             for record, value in zip(misfit["records"], misfit["values"], strict=True)
         )
-        print(f"  {misfit['count']:,} values of {safe(misfit['column'])} are no {misfit['type']}: {safe_cell(examples)}")
+        print(
+            f"  {misfit['count']:,} values of {safe(misfit['column'])} are no {misfit['type']}: {safe_cell(examples)}"
+        )
     for reject in report["rejects"][:SHOWN]:
         place = "" if reject["line"] is None else f"line {reject['line']}: "
         print(f"  rejected {place}{safe_cell(reject['reason'])}")
