@@ -8,7 +8,6 @@ the `staging` folder beside the database.
 from __future__ import annotations
 
 import re
-import shutil
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -261,12 +260,3 @@ def _migrate(connection: duckdb.DuckDBPyConnection, database: Path, *, read_only
         connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
-
-
-def clear_staging(store: Store) -> None:
-    """Remove what an import that was killed left behind."""
-    for leftover in store.staging.iterdir() if store.staging.is_dir() else ():
-        if leftover.is_dir():
-            shutil.rmtree(leftover, ignore_errors=True)
-        else:
-            leftover.unlink(missing_ok=True)

@@ -165,7 +165,15 @@ def _explained(error: duckdb.Error, translation: Translation, schema: Schema) ->
     missing = _MISSING_COLUMN.search(text)
     if missing:
         known = [column for table in sorted(translation.tables) for column in schema[table]]
-        return unresolved("column or scalar", missing["a"] or missing["b"], known)
+        name = missing["a"] or missing["b"]
+        if name in known:
+            return KqlError(
+                f"Failed to resolve column or scalar expression named '{name}': an operator before this place dropped it.",
+                kql_code="SEM0100",
+                token=name,
+                next_step=f"Keep {name} in the project or summarize before.",
+            )
+        return unresolved("column or scalar", name, known)
     sentence = re.sub(r"^[A-Z][A-Za-z ]* Error: ", "", text.splitlines()[0] if text else "no reason given")
     memory = "out of memory" in text.lower() or type(error).__name__ == "OutOfMemoryException"
     return KqlError(
