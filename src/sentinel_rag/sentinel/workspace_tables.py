@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
@@ -16,11 +17,15 @@ from sentinel_rag.sentinel.table_statistics import TableStatistics
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 _MEASURES = "summarize Rows = count(), Oldest = min(TimeGenerated), Newest = max(TimeGenerated)"
+
+
+def _of_one_table(table: str) -> str:
+    return f'{table} | {_MEASURES} | extend TableName = "{table}"'
+
+
 # Not `union *`: tables differ in the case of column names, and isfuzzy lets a workspace lack some of the tables.
 _KNOWN = (
-    "union isfuzzy = true "
-    + ",\n  ".join(f'({table} | {_MEASURES} | extend TableName = "{table}")' for table in KNOWN_TABLES)
-    + "\n| where Rows > 0"
+    "union isfuzzy = true " + ",\n  ".join(f"({_of_one_table(table)})" for table in KNOWN_TABLES) + "\n| where Rows > 0"
 )
 _CUSTOM = f"union withsource = TableName *_CL\n| {_MEASURES} by TableName"
 _COLUMNS = (
@@ -34,8 +39,9 @@ _COLUMNS = (
 async def list_tables(view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
     """One row for each table that holds rows, the largest first; custom tables (`_CL`) included."""
     stopwatch = Stopwatch()
-    known, custom = await together(lambda: view.logs.query(_KNOWN), lambda: _custom_tables(view))
-    records = [*known.records(), *custom.records()]
+    known, custom = await together(lambda: _known_tables(view), lambda: _unless_rejected(view, _CUSTOM))
+    answers = (*known, custom)
+    records = [record for answer in answers for record in answer.records() if record["Rows"]]
     records.sort(key=lambda record: (-record["Rows"], record["TableName"]))
     rows: list[dict[str, JsonValue]] = [
         {
@@ -59,7 +65,7 @@ async def list_tables(view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
         window=TimeWindow(),
         time_column="TimeGenerated",
         rows_total=len(rows),
-        answers=(known, custom),
+        answers=answers,
         statistics=statistics,
         stopwatch=stopwatch,
         summary={"tables": len(rows), "rows": statistics.rows},
@@ -67,11 +73,21 @@ async def list_tables(view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
     )
 
 
-async def _custom_tables(view: WorkspaceView) -> LogsTable:
-    """Custom tables; a workspace without any rejects the wildcard, which means none."""
+async def _known_tables(view: WorkspaceView) -> tuple[LogsTable, ...]:
+    """All known tables in one query; table by table where the workspace rejects the union for one table's sake."""
     try:
-        return await view.logs.query(_CUSTOM)
+        return (await view.logs.query(_KNOWN),)
     except QueryFailedError as failure:
         if failure.error.code is not QueryErrorCode.QUERY_REJECTED:
             raise
-        return LogsTable((), (), _CUSTOM)
+    return await together(*(partial(_unless_rejected, view, _of_one_table(table)) for table in KNOWN_TABLES))
+
+
+async def _unless_rejected(view: WorkspaceView, kql: str) -> LogsTable:
+    """The answer; nothing where the workspace rejects the query, which is how it says that it has no such table."""
+    try:
+        return await view.logs.query(kql)
+    except QueryFailedError as failure:
+        if failure.error.code is not QueryErrorCode.QUERY_REJECTED:
+            raise
+        return LogsTable((), (), kql)
