@@ -138,6 +138,7 @@ def _parameters(tool: Section, problems: list[Problem]) -> dict[str, Parameter]:
         element = section.choice("items", [*_KINDS], "")
         if element and kind is not Kind.ARRAY:
             problems.append(Problem(section.line("items"), "items belongs to the type array"))
+            element = ""
         form = section.choice("format", list(FORMATS), "")
         if form and kind is not Kind.STRING:
             problems.append(Problem(section.line("format"), "format belongs to the type string"))

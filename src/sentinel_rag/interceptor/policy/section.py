@@ -20,6 +20,7 @@ class Section:
         self._problems = problems
         self._line = item.line
         self._items: dict[str, Item] = {}
+        self._is_mapping = isinstance(item.value, dict)
         if not isinstance(item.value, dict):
             self._problem(item.line, f"{what} must be a mapping, not {item.kind()}")
             return
@@ -112,7 +113,7 @@ class Section:
 
     def _find(self, key: str, required: bool) -> Item | None:
         item = self._items.get(key)
-        if item is None and required:
+        if item is None and required and self._is_mapping:
             self._problem(self._line, f"{self._what} has no {key}")
         return item
 
