@@ -31,12 +31,13 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """Words of the person's own question, shown as a code span."""
+    """Words of the person's own question, shown as a code span; a `word` of a schema's enumeration stands as it is."""
 
     text: str
+    word: bool = False
 
     def shown(self) -> str:
-        return code(self.text)
+        return plain(self.text) if self.word else code(self.text)
 
 
 @dataclass(frozen=True, slots=True)

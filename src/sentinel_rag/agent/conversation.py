@@ -58,6 +58,7 @@ class Conversation:
     turns: int = 0
     calls: int = 0
     pending: str = ""
+    """A question that waits for one missing value, so that the value alone completes it."""
     names: dict[str, tuple[str, ...]] | None = field(default=None)
     """Directory of hosts and accounts, by kind, once it was needed."""
 

@@ -15,8 +15,8 @@ from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.conversation import AskedCall, Conversation, Conversations, ListItem, Offer
 from sentinel_rag.agent.footnote import footnote
 from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_lines, checked_table
-from sentinel_rag.agent.offline import directory, second_look
-from sentinel_rag.agent.offline.compositions import Composed, compose
+from sentinel_rag.agent.offline import directory, follow_up, second_look
+from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered
 from sentinel_rag.agent.offline.moments import Now
 from sentinel_rag.agent.offline.plan import Ask, NeedTemplates, Plan, PlannedCall, Reply, View
 from sentinel_rag.agent.offline.planner import decide
@@ -73,7 +73,8 @@ class OfflineAnalyst:
         turn.conversation.turns += 1
         if not plain(question):
             return self._plain_answer(turn, Outcome.CLARIFICATION, "Ask me something about Sentinel.", ())
-        reading = read_question(question, turn.now)
+        reading = read_question(follow_up.completed(question, turn.conversation), turn.now)
+        turn.conversation.pending = ""
         decision = decide(reading, turn.conversation, None, turn.now)
         if isinstance(decision, NeedTemplates):
             fetched = await self._run(turn, (PlannedCall("list_kql_templates"),))
@@ -82,9 +83,11 @@ class OfflineAnalyst:
         match decision:
             case Reply(outcome=outcome, text=text, suggestions=suggestions):
                 return self._plain_answer(turn, outcome, text, suggestions)
-            case Ask(sentence=sentence, options=options):
-                turn.conversation.show_list(tuple(ListItem("question", option) for option in options))
+            case Ask(sentence=sentence, options=options, pending=pending):
+                if options:
+                    turn.conversation.show_list(tuple(ListItem("question", option) for option in options))
                 turn.conversation.offers = ()
+                turn.conversation.pending = pending
                 return self._plain_answer(turn, Outcome.CLARIFICATION, sentence, options, numbered=True)
             case Plan():
                 return await self._execute(turn, decision)
@@ -141,9 +144,8 @@ class OfflineAnalyst:
         )
         writer.lines.clear()
         writer.say("Nothing names {}. There are names like it; which one do you mean? Answer with [n].", Echo(value))
-        return Composed(
-            outcome=Outcome.CLARIFICATION, offers=offers, suggestions=tuple(offer.question for offer in offers)
-        )
+        say_numbered(writer, offers)
+        return Composed(outcome=Outcome.CLARIFICATION, offers=offers)
 
     @staticmethod
     def _remember(conversation: Conversation, plan: Plan, composed: Composed) -> None:

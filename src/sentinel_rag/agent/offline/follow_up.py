@@ -46,6 +46,9 @@ def accepted_offer(reading: Reading, conversation: Conversation) -> Decision | N
     pick = _ITEM_ONLY.match(text)
     if conversation.offers:
         place = 0 if _YES.match(text) else int(pick[1]) - 1 if pick else -1
+        questions = [offer.question.lower() for offer in conversation.offers]
+        if text.lower() in questions:
+            place = questions.index(text.lower())
         if 0 <= place < len(conversation.offers):
             call = conversation.offers[place].call
             return _again(call, reading, dict(call.arguments))
@@ -54,6 +57,20 @@ def accepted_offer(reading: Reading, conversation: Conversation) -> Decision | N
     if _NO.match(text):
         return Ask("All right. What would you like to know instead?")
     return None
+
+
+def completed(question: str, conversation: Conversation) -> str:
+    """The question that `question` stands for: a picked one of the list, or a pending one with its missing value."""
+    text = question.strip()
+    pick = _ITEM_ONLY.match(text)
+    if pick is not None:
+        item = conversation.item(int(pick[1]))
+        if item is not None and item.kind == "question" and not conversation.offers:
+            return item.value
+    if conversation.pending and len(text.split()) <= 3 and not _YES.match(text) and not _NO.match(text):
+        value = text.strip(" .?!\"'")
+        return f'{conversation.pending} "{value}"' if value else question
+    return question
 
 
 def refine(reading: Reading, conversation: Conversation) -> Decision | None:

@@ -102,10 +102,12 @@ class Now:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A stretch of whole days. `yearless` holds (month, day) where the year was left to us."""
+    """A stretch of whole days. `yearless` holds (month, day) where the year was left to us; `weekday`: only
+    the day of the week was said."""
 
     span: Span
     yearless: tuple[int, int] | None = None
+    weekday: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +311,7 @@ def _weekday(match: re.Match[str], now: Now) -> Moment:
     if back == 0 and (match[1] or "").lower() in ("last", "previous"):
         back = 7
     when = now.today - timedelta(days=back)
-    return Day(spans.days(when, when, now.zone))
+    return Day(spans.days(when, when, now.zone), weekday=True)
 
 
 def _calendar(match: re.Match[str], now: Now) -> Moment:

@@ -58,10 +58,12 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question back. `options` are whole questions; the person may pick one by [n]."""
+    """A question back. `options` are whole questions; the person may pick one by [n]. `pending` is the question that
+    a single value would complete."""
 
     sentence: str
     options: tuple[str, ...] = ()
+    pending: str = ""
 
 
 @dataclass(frozen=True, slots=True)

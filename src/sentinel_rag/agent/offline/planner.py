@@ -283,7 +283,8 @@ def _template(reading: Reading, templates: Sequence[Template], *, floor: float) 
     if filled.missing:
         wanted = " and ".join(str(spec.get("name", "")).replace("_", " ") for spec in filled.missing)
         described = " ".join(str(spec.get("description", "")) for spec in filled.missing)
-        return Ask(f"The query {best.name} needs a value for {wanted}. {described} Which one?".replace("  ", " "))
+        sentence = f"The query {best.name} needs a value for {wanted}. {described} Which one?".replace("  ", " ")
+        return Ask(sentence, pending=f"run the template {best.name} on {reading.text}")
     arguments: dict[str, JsonValue] = {"template": best.name}
     if filled.parameters:
         arguments["parameters"] = dict(filled.parameters)

@@ -7,7 +7,7 @@ A reference to something that was never shown is asked back.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sentinel_rag.agent.conversation import Conversation, ListItem
 from sentinel_rag.agent.offline import cues
@@ -48,6 +48,11 @@ def subject_of(reading: Reading, conversation: Conversation) -> Subject | Ask:
         item = _listed(reading, conversation)
         if item is not None:
             return item
+    if reading.numbers and reading.text.strip(" .?!#") == reading.numbers[0]:
+        line = conversation.item(int(reading.numbers[0]))
+        numbers = {each.value for each in conversation.listed if each.kind == "incident"}
+        if line is not None and line.kind in ("incident", "alert", "entity") and reading.numbers[0] not in numbers:
+            return _listed(replace(reading, items=(int(reading.numbers[0]),)), conversation) or Subject()
     return _implied(reading, conversation)
 
 

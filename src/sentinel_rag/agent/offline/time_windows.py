@@ -258,7 +258,10 @@ def _sides(shape: str, parts: list[Day | Clock | Instant | DateProblem], now: No
         case "DATRD":
             return _on(days[0].span, clocks[0], now), days[1].span
         case "DRD":
-            return _with_year_of(days[0], days[1], now).span, days[1].span
+            left, right = _with_year_of(days[0], days[1], now).span, days[1].span
+            if days[0].weekday and left.start > right.start:
+                left = Span(left.start - timedelta(days=7), left.end - timedelta(days=7), left.whole_days)
+            return left, right
         case "IRI":
             return instants[0].span, instants[1].span
         case "IRT":

@@ -6,5 +6,6 @@ remember. None of them plans or calls anything.
 
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.dispatch import compose
+from sentinel_rag.agent.offline.compositions.scope import say_numbered
 
-__all__ = ["Composed", "compose"]
+__all__ = ["Composed", "compose", "say_numbered"]

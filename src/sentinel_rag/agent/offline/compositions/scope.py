@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact
+from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact, Line
 from sentinel_rag.agent.conversation import AskedCall, Offer
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.plan import Plan
@@ -26,6 +27,18 @@ _FILTERS = {
     "product": "product",
     "tactic": "tactic",
 }
+
+
+_ENUMERATED = frozenset({"severity", "min_severity", "status", "tactic"})
+_REMOVABLE = (
+    ("min_severity", "severity"),
+    ("severity", "severity"),
+    ("status", "status"),
+    ("name_contains", "words of the name"),
+    ("title_contains", "words of the title"),
+    ("product", "product"),
+    ("tactic", "tactic"),
+)
 
 
 def say_window(writer: AnswerWriter, run: ToolRun) -> None:
@@ -61,7 +74,7 @@ def say_partial(writer: AnswerWriter, run: ToolRun) -> None:
 def filters_shown(run: ToolRun) -> tuple[str, list[Echo]]:
     """A template and its parts that repeat the filters of a call: "severity {}, status {}"."""
     names = [name for name in _FILTERS if name in run.call.arguments]
-    parts = [Echo(str(run.call.arguments[name])) for name in names]
+    parts = [Echo(str(run.call.arguments[name]), word=name in _ENUMERATED) for name in names]
     return ", ".join(f"{_FILTERS[name]} {{}}" for name in names), parts
 
 
@@ -100,13 +113,20 @@ def compose_empty(writer: AnswerWriter, plan: Plan, run: ToolRun, noun: str) -> 
         )
         if len(unbounded) < len(arguments):
             offers += _window_offers(run, arguments, unbounded, plan, noun)
-    for name, label in (("min_severity", "severity"), ("severity", "severity"), ("status", "status")):
+    for name, label in _REMOVABLE:
         if name in arguments:
             wider = {key: value for key, value in arguments.items() if key != name}
             offers.append(_offer(run, wider, plan, f"The same without the filter on {label}"))
     if offers:
-        writer.fixed("You can widen it: answer yes for the first of the suggestions, or [n] for another.")
+        writer.fixed("I can look further: answer yes for the first of these, or [n].")
+        say_numbered(writer, offers)
     return Composed(outcome=Outcome.NO_DATA, offers=tuple(offers), suggestions=tuple(o.question for o in offers))
+
+
+def say_numbered(writer: AnswerWriter, offers: Sequence[Offer]) -> None:
+    """What could be asked instead, numbered."""
+    for place, offer in enumerate(offers, start=1):
+        writer.lines.append(Line(f"[{place}] {offer.question}", fixed=True))
 
 
 def _tables(writer: AnswerWriter, run: ToolRun) -> list[Fact]:
@@ -122,7 +142,8 @@ def _window_offers(
     assert newest is not None
     offers: list[Offer] = []
     if oldest is not None:
-        text = f"Show {noun} between {format_time(oldest)} and {format_time(newest)}, where the rows are"
+        end = newest + timedelta(seconds=1)
+        text = f"Show {noun} between {_short_time(oldest)} and {_short_time(end)}, where the rows are"
     else:
         text = f"Show {noun} over all retained data"
     offers.append(_offer(run, unbounded, plan, text))
@@ -131,8 +152,14 @@ def _window_offers(
         end = newest + timedelta(seconds=1)
         start = end - (window.end - window.start)
         moved = {**unbounded, "start_time": format_time(start), "end_time": format_time(end)}
-        offers.append(_offer(run, moved, plan, f"Show {noun} of a window as long that ends with the newest row"))
+        text = f"Show {noun} between {_short_time(start)} and {_short_time(end)}, as long a window up to the newest row"
+        offers.append(_offer(run, moved, plan, text))
     return offers
+
+
+def _short_time(moment: datetime) -> str:
+    """An ISO time to the second, for a question that the grammar reads again."""
+    return format_time(moment.replace(microsecond=0))
 
 
 def _offer(run: ToolRun, arguments: dict[str, Any], plan: Plan, text: str) -> Offer:
