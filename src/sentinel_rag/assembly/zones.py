@@ -34,8 +34,8 @@ class Agent:
 
 def build_workspace(configuration: Configuration) -> ASGIApp:
     """The embedded workspace's server over its store."""
-    from sentinel_rag.workspace import Workspace
     from sentinel_rag.workspace.server import create_app
+    from sentinel_rag.workspace.workspace import Workspace
 
     return create_app(
         Workspace.open(Path(configuration["folder"])),

@@ -1,4 +1,4 @@
-"""`sentinel audit`: read and verify the Interceptor's journal. Reads the file, so it works while zones run and after."""
+"""`sentinel audit`: read and verify the Interceptor's journal; it reads the file, so nothing needs to run."""
 
 from __future__ import annotations
 
