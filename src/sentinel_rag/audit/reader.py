@@ -28,6 +28,7 @@ SELECT j.seq, j.audit_id, j.kind, j.record, j.hash,
 FROM journal j
 """
 _SELECT_PAGE = _SELECT + "WHERE j.seq > ? ORDER BY j.seq LIMIT ?"
+_SELECT_LAST = _SELECT + "ORDER BY j.seq DESC LIMIT ?"
 _SELECT_CALL = _SELECT + "WHERE j.audit_id = ? ORDER BY j.seq"
 
 
@@ -78,6 +79,10 @@ class JournalReader:
     def read(self, after_seq: int = 0, limit: int = 100) -> list[Entry]:
         """At most `limit` (up to 1 000) records with a sequence number above `after_seq`, oldest first."""
         return self._entries(_SELECT_PAGE, [after_seq, max(0, min(limit, MAX_PAGE))])
+
+    def last(self, limit: int) -> list[Entry]:
+        """The newest `limit` (up to 1 000) records, oldest first."""
+        return self._entries(_SELECT_LAST, [max(0, min(limit, MAX_PAGE))])[::-1]
 
     def find(self, audit_id: str) -> list[Entry]:
         """All records of one call, oldest first; empty if there are none."""

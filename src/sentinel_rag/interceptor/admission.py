@@ -15,7 +15,7 @@ from sentinel_rag.audit import AuthenticationFailed, Journal
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.responses import problem
-from sentinel_rag.interceptor.store import KeyStore, Principal, Scope
+from sentinel_rag.interceptor.store import KeyRing, Principal, Scope
 
 KEY_HEADER = "x-api-key"
 
@@ -31,7 +31,7 @@ class Refusal(Exception):
 class Doorkeeper:
     """Asks each request for its key."""
 
-    def __init__(self, keys: KeyStore, journal: Journal, new_id: Callable[[], str]) -> None:
+    def __init__(self, keys: KeyRing, journal: Journal, new_id: Callable[[], str]) -> None:
         self._keys = keys
         self._journal = journal
         self._new_id = new_id

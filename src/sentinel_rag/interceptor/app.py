@@ -26,7 +26,7 @@ from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_execute
 from sentinel_rag.interceptor.responses import json_response, outcome_response, problem
-from sentinel_rag.interceptor.store import KeyStore, Scope, SessionStore, new_audit_id
+from sentinel_rag.interceptor.store import KeyRing, Scope, SessionStore, new_audit_id
 from sentinel_rag.interceptor.upstream import Upstream
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
@@ -38,7 +38,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 def create_app(
     *,
     policy: Policy,
-    keys: KeyStore,
+    keys: KeyRing,
     sessions: SessionStore,
     journal: Journal,
     upstreams: Mapping[str, Upstream],

@@ -142,14 +142,10 @@ async def _select(
     totals = AlertTotals.from_counts(counts)
     column, notes = alerts.ALERT_TIME, []
     if totals.begun and not totals.total:
-        # An analyst who names a minute means the activity, and providers may record it days later.
         rows = await view.logs.query(alerts.listed(base, window, "StartTime", order, limit), span)
         totals = AlertTotals.from_counts(counts, "Begun")
         column = "StartTime"
-        notes.append(
-            "No alert was recorded (TimeGenerated) in the window; these are the alerts whose activity began "
-            "(StartTime) in it."
-        )
+        notes.append(alerts.BEGAN_IN_WINDOW)
     elif totals.begun != totals.total and window != TimeWindow():
         notes.append(f"By the start of the activity (StartTime) {totals.begun} alerts lie in the window.")
     return _Selection(
@@ -163,20 +159,11 @@ async def _select_by_entity(
     value, kind = arguments["entity"], arguments.get("entity_kind")
     base = alerts.newest_alerts((*conditions, net_condition(value)))
     span = alerts.alert_span(window)
-    column = alerts.ALERT_TIME
-    answer = await view.logs.query(
-        alerts.listed(base, window, alerts.FIRST_ROW, arguments["order"], MOST_CANDIDATES), span
+    answer, column, told = await alerts.placed(
+        lambda column: view.logs.query(alerts.listed(base, window, column, arguments["order"], MOST_CANDIDATES), span),
+        window,
     )
-    notes: list[str] = []
-    if not answer.rows and window != TimeWindow():
-        begun = await view.logs.query(
-            alerts.listed(base, window, "StartTime", arguments["order"], MOST_CANDIDATES), span
-        )
-        if begun.rows:
-            answer, column = begun, "StartTime"
-            notes.append(
-                "No alert that names it was recorded (TimeGenerated) in the window; these began (StartTime) in it."
-            )
+    notes = list(told)
     candidates = [Alert.from_record(record) for record in answer.records()]
     found = alerts_naming(candidates, value, kind)
     if len(candidates) >= MOST_CANDIDATES:

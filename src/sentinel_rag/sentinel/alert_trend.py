@@ -38,13 +38,11 @@ async def get_alert_trend(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
     stopwatch = Stopwatch()
     now = view.clock()
     chosen = window_from(arguments, now)
-    answer, statistics = await together(
-        lambda: view.logs.query(
-            f"{alerts.newest_alerts(severity_conditions(arguments))}\n"
-            f"| where {within(alerts.FIRST_ROW, chosen.window)}\n"
-            f"| summarize Alerts = count() by Bucket = bin({alerts.FIRST_ROW}, 1h), AlertSeverity\n"
-            "| order by Bucket asc",
-            alerts.alert_span(chosen.window),
+    window = chosen.window
+    base = alerts.newest_alerts(severity_conditions(arguments))
+    (answer, time_column, told), statistics = await together(
+        lambda: alerts.placed(
+            lambda column: view.logs.query(_by_hour(base, window, column), alerts.alert_span(window)), window
         ),
         lambda: view.statistics.read(alerts.ALERT_TABLE, alerts.ALERT_TIME),
     )
@@ -53,7 +51,7 @@ async def get_alert_trend(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
     for counts in hours.values():
         for severity, count in counts.items():
             by_severity[severity] += count
-    edges = _edges(chosen.window, hours, now)
+    edges = _edges(window, hours, now)
     rows: list[dict[str, JsonValue]] = []
     interval = arguments.get("interval")
     if edges is not None:
@@ -65,8 +63,8 @@ async def get_alert_trend(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
         rows,
         workspace=view.logs.name,
         tables=(alerts.ALERT_TABLE,),
-        window=chosen.window,
-        time_column=alerts.ALERT_TIME,
+        window=window,
+        time_column=time_column,
         rows_total=len(rows),
         answers=(answer,),
         statistics=statistics,
@@ -78,7 +76,7 @@ async def get_alert_trend(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
             "peak_count": peak["count"] if peak is not None else 0,
             "by_severity": ordered(by_severity, reversed(SEVERITIES)),
         },
-        notes=chosen.notes,
+        notes=(*chosen.notes, *told),
     )
 
 
@@ -89,6 +87,17 @@ def chosen_interval(length: timedelta) -> str:
     if length <= timedelta(days=7):
         return "6h"
     return "1d" if length <= timedelta(days=62) else "7d"
+
+
+def _by_hour(base: str, window: TimeWindow, column: str) -> str:
+    return "\n".join(
+        (
+            base,
+            f"| where {within(column, window)}",
+            f"| summarize Alerts = count() by Bucket = bin({column}, 1h), AlertSeverity",
+            "| order by Bucket asc",
+        )
+    )
 
 
 def _counts_by_hour(answer: LogsTable) -> dict[datetime, dict[str, int]]:

@@ -8,7 +8,7 @@ row and the reading of its JSON columns.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -18,7 +18,7 @@ from sentinel_rag.contracts.query_results import Column, TimeWindow
 from sentinel_rag.sentinel.entities import AlertEntities, parse_entities
 from sentinel_rag.sentinel.entity_identity import entity_name
 from sentinel_rag.sentinel.incidents import SEVERITY_RANK
-from sentinel_rag.sentinel.log_tables import json_cell, parse_dynamic
+from sentinel_rag.sentinel.log_tables import LogsTable, json_cell, parse_dynamic
 from sentinel_rag.sentinel.results import shortened
 from sentinel_rag.sentinel.time_windows import within
 
@@ -114,6 +114,25 @@ def counted(base: str, window: TimeWindow) -> str:
             f"Begun = countif({within('StartTime', window)}) by AlertSeverity, Status, AlertName, ProductName",
         )
     )
+
+
+BEGAN_IN_WINDOW = (
+    "No alert was recorded (TimeGenerated) in the window; these are the alerts whose activity began (StartTime) in it."
+)
+
+
+async def placed(
+    read: Callable[[str], Awaitable[LogsTable]], window: TimeWindow
+) -> tuple[LogsTable, str, tuple[str, ...]]:
+    """`read` with FirstRow, or with StartTime if a bounded window holds no first row; the time column, and why.
+
+    An analyst who names a minute means the activity, and providers may record it days later.
+    """
+    answer = await read(FIRST_ROW)
+    if answer.rows or window == TimeWindow():
+        return answer, ALERT_TIME, ()
+    begun = await read("StartTime")
+    return (begun, "StartTime", (BEGAN_IN_WINDOW,)) if begun.rows else (answer, ALERT_TIME, ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,22 @@
 """KQL text from typed values: the only way in which a value enters a query.
 
 Each function returns one complete literal that reads back as the value it was given, whatever quotes, backslashes,
-newlines or Unicode it holds, so that no value can end its literal and become an operator. Identifiers never come from
-values: `identifier` checks against a fixed list.
+newlines or Unicode it holds, so that no value can end its literal and become an operator. There is no function for
+identifiers on purpose: names of tables and columns are our own text, never a value.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 KqlScalar = str | bool | int | float | datetime | timedelta
 
 _NAMED_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-# Control characters, and the characters that some lexers take for a line end or drop (NEL, LS, PS, BOM).
-_ESCAPED = re.compile('[\\\\"\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]')
+# Backslash and quote, and whatever Kusto's lexer takes for a line end, which would leave the literal open.
+_ESCAPED = re.compile('[\\\\"\n\r\t\u2028\u2029]')
 _LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
 
 
@@ -86,10 +86,3 @@ def list_literal(values: Iterable[KqlScalar]) -> str:
     """`("a", "b")`, the right side of `in`; an empty list is `(dynamic([]))`, which matches nothing."""
     items = ", ".join(literal(value) for value in values)
     return f"({items})" if items else "(dynamic([]))"
-
-
-def identifier(name: str, known: Collection[str]) -> str:
-    """A column or table name, if it is one of `known`. Raises ValueError otherwise: names never come from values."""
-    if name not in known:
-        raise ValueError(f"{name!r} is not a name that this query may use")
-    return name

@@ -24,8 +24,11 @@ from sentinel_rag.sentinel.incident_detail import get_incident_detail
 from sentinel_rag.sentinel.incident_list import query_incidents
 from sentinel_rag.sentinel.log_analytics import LogsWorkspace
 from sentinel_rag.sentinel.table_statistics import TableStatisticsReader
+from sentinel_rag.sentinel.template_queries import TemplateTools
+from sentinel_rag.sentinel.template_registry import KqlTemplate, load_templates
 from sentinel_rag.sentinel.threat_summary import get_threat_summary
 from sentinel_rag.sentinel.top_entities import get_top_entities
+from sentinel_rag.sentinel.workspace_tables import list_tables
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 _LOG = logging.getLogger(__name__)
@@ -40,11 +43,17 @@ def utc_now() -> datetime:
 class SentinelService:
     """Answers the tools of `contracts.SENTINEL_TOOLS` from one of `workspaces` (the first unless `default` names one).
 
-    Raises ConfigurationError if there is no workspace or `default` is none of them.
+    `templates` are the shipped ones unless given. Raises ConfigurationError if there is no workspace, `default` is none
+    of them, or a template file is faulty.
     """
 
     def __init__(
-        self, workspaces: Mapping[str, LogsWorkspace], *, default: str | None = None, clock: Clock = utc_now
+        self,
+        workspaces: Mapping[str, LogsWorkspace],
+        *,
+        default: str | None = None,
+        clock: Clock = utc_now,
+        templates: Mapping[str, KqlTemplate] | None = None,
     ) -> None:
         if not workspaces:
             raise ConfigurationError(
@@ -61,6 +70,7 @@ class SentinelService:
             for name, workspace in workspaces.items()
         }
         self._default = chosen
+        template_tools = TemplateTools(load_templates() if templates is None else templates)
         self._handlers: dict[str, ToolHandler] = {
             "query_incidents": query_incidents,
             "get_incident_detail": get_incident_detail,
@@ -68,6 +78,9 @@ class SentinelService:
             "get_alert_trend": get_alert_trend,
             "get_top_entities": get_top_entities,
             "get_threat_summary": get_threat_summary,
+            "run_kql_query": template_tools.run_kql_query,
+            "list_kql_templates": template_tools.list_kql_templates,
+            "list_tables": list_tables,
         }
 
     @property

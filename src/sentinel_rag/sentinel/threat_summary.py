@@ -36,9 +36,12 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
     )
     rows = [incidents.incident_row(record) for record in open_answer.records()]
     tally = reading.tally(("account", "host", "ip"))
+    alert_totals = now.alerts(reading.time_column)
+    answers = [open_answer, now.incident_answer, now.alert_answer, reading.answer]
     previous: JsonValue = None
     if before is not None:
-        previous = {"incidents": before.incidents.total, "alerts": before.alerts.total}
+        previous = {"incidents": before.incidents.total, "alerts": before.alerts(reading.time_column).total}
+        answers += [before.incident_answer, before.alert_answer]
     return build_result(
         incidents.INCIDENT_COLUMNS,
         rows,
@@ -47,7 +50,7 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
         window=window,
         time_column=incidents.INCIDENT_TIME,
         rows_total=now.incidents.open,
-        answers=(open_answer, *now.answers, reading.answer, *(before.answers if before is not None else ())),
+        answers=answers,
         statistics=statistics,
         stopwatch=stopwatch,
         summary={
@@ -58,10 +61,10 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
                 "by_status": now.incidents.by_status,
                 "updated_in_window": now.incidents.updated,
             },
-            "alerts": {"total": now.alerts.total, "by_severity": now.alerts.by_severity()},
+            "alerts": {"total": alert_totals.total, "by_severity": alert_totals.by_severity()},
             "previous": previous,
             "top_alert_names": [
-                {"name": name, "count": count} for name, count in now.alerts.by_name().most_common(LONGEST_TOP_LIST)
+                {"name": name, "count": count} for name, count in alert_totals.by_name().most_common(LONGEST_TOP_LIST)
             ],
             "top_accounts": _top(tally, "account"),
             "top_hosts": _top(tally, "host"),
@@ -79,11 +82,15 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
 
 @dataclass(frozen=True, slots=True)
 class _Totals:
-    """Incidents and alerts of one window, with the answers they came from."""
+    """Incidents of one window and the answers about incidents and alerts."""
 
     incidents: IncidentTotals
-    alerts: AlertTotals
-    answers: tuple[LogsTable, ...]
+    incident_answer: LogsTable
+    alert_answer: LogsTable
+
+    def alerts(self, time_column: str) -> AlertTotals:
+        """Alerts placed by `time_column`, as the entities of the same summary are."""
+        return AlertTotals.from_counts(self.alert_answer, "Begun" if time_column == "StartTime" else "Recorded")
 
 
 async def _totals(view: WorkspaceView, window: TimeWindow) -> _Totals:
@@ -91,7 +98,7 @@ async def _totals(view: WorkspaceView, window: TimeWindow) -> _Totals:
         lambda: incident_totals(view, window),
         lambda: view.logs.query(alerts.counted(alerts.newest_alerts(), window), alerts.alert_span(window)),
     )
-    return _Totals(incident_counts, AlertTotals.from_counts(alert_answer), (incident_answer, alert_answer))
+    return _Totals(incident_counts, incident_answer, alert_answer)
 
 
 async def _totals_now_and_before(view: WorkspaceView, window: TimeWindow) -> tuple[_Totals, _Totals | None]:

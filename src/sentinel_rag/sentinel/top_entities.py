@@ -36,8 +36,10 @@ _COLUMNS = (
 class EntityReading:
     """The alerts of a window with their entities, read once for as many rankings as a tool needs."""
 
-    def __init__(self, answer: LogsTable) -> None:
+    def __init__(self, answer: LogsTable, time_column: str, notes: tuple[str, ...] = ()) -> None:
         self.answer = answer
+        self.time_column = time_column
+        self._notes = notes
         self.records = {str(record["SystemAlertId"]).lower(): record for record in answer.records()}
         self.parsed: dict[str, AlertEntities] = {
             alert_id: parse_entities(record["Entities"]) for alert_id, record in self.records.items()
@@ -46,7 +48,7 @@ class EntityReading:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        notes = []
+        notes = list(self._notes)
         if len(self.records) >= MOST_ALERTS_READ:
             notes.append(f"Only the newest {MOST_ALERTS_READ} alerts were considered; narrow the window for the rest.")
         if self.unreadable:
@@ -65,15 +67,19 @@ class EntityReading:
 
 async def read_entities(view: WorkspaceView, window: TimeWindow, conditions: tuple[str, ...] = ()) -> EntityReading:
     """Entities of the alerts of `window`, newest first, at most MOST_ALERTS_READ alerts."""
-    answer = await view.logs.query(
-        f"{alerts.newest_alerts(conditions)}\n"
-        f"| where {within(alerts.FIRST_ROW, window)}\n"
-        f"| order by {alerts.FIRST_ROW} desc, SystemAlertId asc\n"
-        f"| take {MOST_ALERTS_READ}\n"
-        f"| project SystemAlertId, AlertSeverity, {alerts.FIRST_ROW}, Tactics, Entities",
-        alerts.alert_span(window),
+    base = alerts.newest_alerts(conditions)
+
+    def kql(column: str) -> str:
+        return (
+            f"{base}\n| where {within(column, window)}\n"
+            f"| order by {alerts.FIRST_ROW} desc, SystemAlertId asc\n| take {MOST_ALERTS_READ}\n"
+            f"| project SystemAlertId, AlertSeverity, {alerts.FIRST_ROW}, StartTime, Tactics, Entities"
+        )
+
+    answer, time_column, notes = await alerts.placed(
+        lambda column: view.logs.query(kql(column), alerts.alert_span(window)), window
     )
-    return EntityReading(answer)
+    return EntityReading(answer, time_column, notes)
 
 
 async def get_top_entities(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
@@ -88,10 +94,11 @@ async def get_top_entities(view: WorkspaceView, arguments: Mapping[str, Any]) ->
     ranked = reading.tally((kind,)).ranked(kind)
     top = ranked[: arguments["limit"]]
     links = await incident_links(view, {alert_id for entity in top for alert_id in entity.alerts})
+    shown_time = alerts.FIRST_ROW if reading.time_column == alerts.ALERT_TIME else reading.time_column
     rows: list[dict[str, JsonValue]] = []
     for entity in top:
         records = [reading.records[alert_id] for alert_id in entity.alerts]
-        times = [record[alerts.FIRST_ROW] for record in records]
+        times = [record[shown_time] or record[alerts.FIRST_ROW] for record in records]
         rows.append(
             {
                 "kind": kind,
@@ -111,7 +118,7 @@ async def get_top_entities(view: WorkspaceView, arguments: Mapping[str, Any]) ->
         workspace=view.logs.name,
         tables=(alerts.ALERT_TABLE, INCIDENT_TABLE),
         window=chosen.window,
-        time_column=alerts.ALERT_TIME,
+        time_column=reading.time_column,
         rows_total=len(ranked),
         answers=(reading.answer,),
         statistics=statistics,

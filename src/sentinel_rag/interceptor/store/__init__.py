@@ -5,13 +5,16 @@ share the journal's file and transactions, so that a label and the record of its
 """
 
 from sentinel_rag.interceptor.store.keys import KeyInfo, KeyStore, Principal, Scope
+from sentinel_rag.interceptor.store.run_keys import KeyRing, RunKeys
 from sentinel_rag.interceptor.store.sessions import Session, SessionClosed, SessionStore
 from sentinel_rag.interceptor.store.state import State, new_audit_id, open_state
 
 __all__ = [
     "KeyInfo",
+    "KeyRing",
     "KeyStore",
     "Principal",
+    "RunKeys",
     "Scope",
     "Session",
     "SessionClosed",

@@ -1,12 +1,11 @@
-"""`sentinel audit`: read and verify the Interceptor's journal. Reads the file, so it works while zones run and after."""
+"""`sentinel audit`: read and verify the Interceptor's journal; it reads the file, so nothing needs to run."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from sentinel_rag.assembly.plan import journal_file
-from sentinel_rag.audit import JournalReader
+from sentinel_rag.assembly.zones import journal_reader
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
@@ -16,7 +15,7 @@ def show(audit_id: str | None, *, last: int, as_json: bool) -> int:
     """Print one call's records, or the newest `last`; 3 if there are none."""
     if last < 1:
         raise UsageError(f"--last {last} shows nothing.", next_step="Give a number from 1 on.")
-    reader = JournalReader(journal_file(load_settings().home))
+    reader = journal_reader(load_settings())
     entries = reader.find(audit_id) if audit_id is not None else reader.last(last)
     for entry in entries:
         if as_json:
@@ -30,7 +29,7 @@ def show(audit_id: str | None, *, last: int, as_json: bool) -> int:
 
 def verify(*, as_json: bool) -> int:
     """Recompute the chain; 1 if it does not hold."""
-    found = JournalReader(journal_file(load_settings().home)).verify()
+    found = journal_reader(load_settings()).verify()
     if as_json:
         print(
             json.dumps(
@@ -53,7 +52,7 @@ def verify(*, as_json: bool) -> int:
 def audit_line(entry: dict[str, Any]) -> str:
     """One record on one line, for people."""
     record = entry["record"]
-    parts = [str(record["seq"]), record["time"], record["kind"]]
+    parts = [str(record["seq"]), record["at"], record["kind"]]
     parts += [
         f"{name}={record[name]}" for name in ("tool", "decision", "rule_id", "reason", "status") if record.get(name)
     ]

@@ -10,23 +10,22 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentinel_rag.assembly.plan import workspace_folder
 from sentinel_rag.assembly.run_state import RunState
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.cli._gateway_client import call_gateway
 from sentinel_rag.surfaces.cli._zones import SAMPLE_WORKSPACE, attached_zones, home_to_itself
 from sentinel_rag.surfaces.cli.ask import waiting
 from sentinel_rag.surfaces.cli.audit import audit_line
-
-if TYPE_CHECKING:
-    from sentinel_rag.workspace.estate import EstateGuide
 
 STALE_AFTER = timedelta(hours=24)
 STOLEN_CALL = {"template": "raw_signins"}
@@ -40,8 +39,8 @@ def run(*, as_json: bool) -> int:
         guide = _sample_estate(settings)
     questions = (
         "What happened in the last 7 days?",
-        f"What is incident {guide.attack_incident} about, and which accounts and hosts are involved?",
-        f"What is incident {guide.hijack_incident} about?",
+        f"What is incident {guide['main_incident']} about, and which accounts and hosts are involved?",
+        f"What is incident {guide['hijack_incident']} about?",
     )
     with ExitStack() as stack:
         with waiting("Starting the zones...", quiet=as_json):
@@ -67,34 +66,33 @@ def run(*, as_json: bool) -> int:
     return 0 if answered and denial["http_status"] == 403 else 1
 
 
-def _sample_estate(settings: Settings) -> EstateGuide:
-    """The sample workspace, written anew when it is not there or a day old, so that "last 24 hours" has rows."""
-    from sentinel_rag.workspace import Workspace
-    from sentinel_rag.workspace.estate import EstateOptions
-
-    folder = workspace_folder(settings.home, SAMPLE_WORKSPACE)
-    marker = folder / "estate.json"
+def _sample_estate(settings: Settings) -> Mapping[str, Any]:
+    """The guide to the sample workspace, written anew when it is a day old, so that "last 24 hours" has rows."""
     if settings.uses_azure:
         raise UnavailableError(
             "SENTINEL_WORKSPACE_ID is set, so questions would go to Azure; the demo runs on the embedded workspace.",
             next_step="Unset it for the demo: env -u SENTINEL_WORKSPACE_ID make demo",
         )
-    now = datetime.now(UTC)
-    with ExitStack() as stack:
-        if marker.exists():
-            options = EstateOptions.from_dict(json.loads(marker.read_text()))
-            if now - options.end < STALE_AFTER:
-                return options.guide()
-        stack.enter_context(home_to_itself(settings))
+    folder = workspace_folder(settings.home, SAMPLE_WORKSPACE)
+    guide_file = folder / "guide.json"
+    try:
+        guide: dict[str, Any] = json.loads(guide_file.read_text())
+        if datetime.now(UTC) - parse_time(guide["end"]) < STALE_AFTER:
+            return guide
+    except (OSError, ValueError, KeyError):
+        pass  # there is none yet, or a demo was killed while it wrote: make it anew
+    from sentinel_rag.workspace.estate.options import EstateOptions
+    from sentinel_rag.workspace.workspace import Workspace
+
+    with home_to_itself(settings):
         shutil.rmtree(folder, ignore_errors=True)
         workspace = Workspace.open(folder)
         try:
-            options = EstateOptions(end=now.replace(minute=0, second=0, microsecond=0))
-            guide = workspace.generate(options)
+            guide = workspace.generate(EstateOptions()).to_dict()
         finally:
             workspace.close()
-        marker.write_text(json.dumps(options.to_dict()))
-        return guide
+        guide_file.write_text(json.dumps(guide))
+    return guide
 
 
 def _stolen_call(state: RunState) -> tuple[dict[str, Any], dict[str, Any]]:

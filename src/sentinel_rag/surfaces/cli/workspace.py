@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
 from sentinel_rag.surfaces.cli._workspace_access import workspace_access
 from sentinel_rag.surfaces.cli._zones import SAMPLE_WORKSPACE
 from sentinel_rag.surfaces.cli.ask import read_text, waiting
+from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.importing.reports import ImportReport
 
 SHOWN = 5
 
@@ -25,21 +28,21 @@ def import_files(requested: str | None, paths: Sequence[str], *, table: str | No
             "The workspace 'sample' is generated and made anew by sentinel demo; your data would be lost with it.",
             next_step="Import into another: --workspace default",
         )
-    reports: list[dict[str, Any]] = []
+    reports: list[ImportReport] = []
     with (
         waiting("Importing...", quiet=as_json),
         workspace_access(settings, requested, writes=True) as workspace,
     ):
         name = workspace.name
         for path in paths:
-            reports += workspace.import_path(str(Path(path).absolute()), table)
+            reports += workspace.import_path(Path(path).absolute(), table)
     if as_json:
-        print(json.dumps(reports, indent=2))
+        print(json.dumps([report.to_dict() for report in reports], indent=2))
     else:
         for report in reports:
             _print_report(report)
         print(f"Workspace: {name}")
-    return 1 if any(report["error"] for report in reports) else 0
+    return 1 if any(report.error for report in reports) else 0
 
 
 def generate(
@@ -52,14 +55,14 @@ def generate(
     as_json: bool,
 ) -> int:
     """Write a sample estate into the chosen workspace."""
-    options = {"days": days, "events": events, "seed": seed, "end": end}
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in (("days", days), ("events", events), ("seed", seed)) if value is not None}
+    options = EstateOptions(**given, end=None if end is None else _moment(end))
     with (
         waiting("Generating...", quiet=as_json),
         workspace_access(load_settings(), requested, writes=True) as workspace,
     ):
         name = workspace.name
-        made = workspace.generate(given)
+        made = workspace.generate(options)
     if as_json:
         print(json.dumps(made, indent=2))
         return 0
@@ -101,29 +104,31 @@ def query(requested: str | None, words: list[str], *, timespan: str | None, as_j
     return 0 if answer["rows"] else 3
 
 
-def _print_report(report: dict[str, Any]) -> None:
-    if report["error"]:
-        print(f"{safe(report['file'])}: {safe(report['error'])}")
-        print(f"  Next: {safe(report['next_step'])}")
-        return
-    print(safe(report["sentence"]))
-    for misfit in report["misfits"]:
-        examples = ", ".join(
-            f"record {record}: {value[:60]!r}"
-            for record, value in zip(misfit["records"], misfit["values"], strict=True)
-        )
-        print(
-            f"  {misfit['count']:,} values of {safe(misfit['column'])} are no {misfit['type']}: {safe_cell(examples)}"
-        )
-    for reject in report["rejects"][:SHOWN]:
-        place = "" if reject["line"] is None else f"line {reject['line']}: "
-        print(f"  rejected {place}{safe_cell(reject['reason'])}")
-    if len(report["rejects"]) > SHOWN:
-        print(f"  ... and {report['rows_rejected'] - SHOWN:,} more; the workspace keeps them all")
-    if report["new_columns"]:
-        print(f"  new columns: {safe_cell(', '.join(report['new_columns']))}")
-    for note in report["notes"]:
+def _print_report(report: ImportReport) -> None:
+    print(safe(report.sentence()))
+    if report.error:
+        print(f"  Next: {safe(report.next_step)}")
+    for misfit in report.misfits:
+        pairs = zip(misfit.records, misfit.values, strict=True)
+        examples = ", ".join(f"record {record}: {value[:60]!r}" for record, value in pairs)
+        column = safe_cell(misfit.column)
+        print(f"  {misfit.count:,} values of {column} are no {misfit.type}: {safe_cell(examples)}")
+    for reject in report.rejects[:SHOWN]:
+        place = "" if reject.line is None else f"line {reject.line}: "
+        print(f"  rejected {place}{safe_cell(reject.reason)}")
+    if report.rows_rejected > SHOWN:
+        print(f"  ... and {report.rows_rejected - SHOWN:,} more; the workspace keeps them all")
+    if report.new_columns:
+        print(f"  new columns: {safe_cell(', '.join(report.new_columns))}")
+    for note in report.notes:
         print(f"  {safe(note)}")
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return parse_time(text)
+    except ValueError as error:
+        raise UsageError(f"--end: {error}.", next_step="Write it as 2024-07-02T00:00:00Z.") from None
 
 
 def _plain(value: object) -> str:
