@@ -1,0 +1,69 @@
+"""Cells of a query answer exactly as the Log Analytics API writes them.
+
+Most of the work is done by SQL that the KQL execution puts around a query (`encoding_sql`); what SQL cannot say is
+finished here per column (`finishers`). A cell is text, a number, a boolean or None; only a string is never None.
+Recorded from the service: datetimes with 0 to 7 fraction digits and Z, decimals and dynamics as text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from sentinel_rag.workspace.kql_types import kql_type
+
+Cell = bool | int | float | str | None
+Finisher = Callable[[Any], Cell]
+
+
+def encoding_sql(column: str, duckdb_type: str) -> str:
+    """The SQL expression that turns the quoted `column` into its cell, as far as SQL can."""
+    kind = kql_type(duckdb_type)
+    if kind == "string":
+        text = column if duckdb_type == "VARCHAR" else f"CAST({column} AS VARCHAR)"
+        return f"coalesce({text}, '')"
+    if kind == "datetime":
+        moment = f"CAST({column} AS TIMESTAMP)" if duckdb_type != "TIMESTAMP" else column
+        if duckdb_type == "TIMESTAMP WITH TIME ZONE":
+            moment = f"({column} AT TIME ZONE 'UTC')"
+        return f"rtrim(rtrim(strftime({moment}, '%Y-%m-%dT%H:%M:%S.%f'), '0'), '.') || 'Z'"
+    if kind in ("guid", "decimal"):
+        return f"CAST({column} AS VARCHAR)"
+    if kind == "dynamic":
+        # `json` drops white space, as the service does; a JSON null is KQL's null.
+        return f"nullif(CAST(json(to_json({column})) AS VARCHAR), 'null')"
+    if kind == "timespan" and duckdb_type != "INTERVAL":
+        return f"CAST({column} AS INTERVAL)"
+    if duckdb_type in ("HUGEINT", "UHUGEINT", "UBIGINT"):
+        return f"CAST({column} AS BIGINT)"
+    return column
+
+
+def finisher(kind: str) -> Finisher | None:
+    """What is left to do in Python for a column of KQL type `kind`, or None if SQL did all."""
+    return _FINISHERS.get(kind)
+
+
+def format_timespan(value: timedelta | None) -> str | None:
+    """`[-][d.]hh:mm:ss[.fffffff]`, Kusto's own form."""
+    if value is None:
+        return None
+    sign, value = ("-", -value) if value < timedelta() else ("", value)
+    hours, rest = divmod(value.seconds, 3600)
+    minutes, seconds = divmod(rest, 60)
+    days = f"{value.days}." if value.days else ""
+    fraction = f".{value.microseconds * 10:07d}" if value.microseconds else ""
+    return f"{sign}{days}{hours:02d}:{minutes:02d}:{seconds:02d}{fraction}"
+
+
+def _real(value: float | None) -> float | str | None:
+    if value is None or math.isfinite(value):
+        return value
+    if math.isnan(value):
+        return "NaN"
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+_FINISHERS: dict[str, Finisher] = {"real": _real, "timespan": format_timespan}

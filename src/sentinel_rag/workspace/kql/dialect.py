@@ -1,0 +1,193 @@
+"""What this workspace adds to duckdb-kql: KQL that its parser accepts and its translator refuses or misreads.
+
+duckdb-kql has no extension points, so the additions replace functions of the one release that is pinned; `install`
+refuses any other. Operators that need the columns at their place become nodes of our own, which `columns_at_place`
+resolves before SQL is made. Each addition is listed in `install`, with its reason at its function.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib import metadata
+from typing import Any
+
+from duckdb_kql import lower, stored_functions, translate  # noqa: TID253 - this module is about that library
+from duckdb_kql.errors import KqlUnsupportedError  # noqa: TID253
+from duckdb_kql.ir import ColumnRef, Literal, MvExpandTarget, NamedExpr, Operator, Take  # noqa: TID253
+from duckdb_kql.translate import functions, naming  # noqa: TID253
+
+from sentinel_rag.workspace.kql import added_functions
+
+PINNED = "1.1.2"
+
+_text_columns: ContextVar[frozenset[str]] = ContextVar("text_columns", default=frozenset())
+_as_names: ContextVar[set[str] | None] = ContextVar("as_names", default=None)
+_lock = threading.Lock()
+_installed = False
+
+
+@dataclasses.dataclass(frozen=True)
+class ColumnChoice(Operator):
+    """`project-reorder`, `project-keep` or `distinct *`: which columns, decided when the input's columns are known.
+
+    A choice is a name or a pattern with `*`, and for a pattern `asc`, `desc` or nothing.
+    """
+
+    kind: str
+    choices: tuple[tuple[str, str], ...]
+
+
+@contextmanager
+def statement(text_columns: frozenset[str]) -> Iterator[None]:
+    """State of one translation: the columns that are surely not dynamic."""
+    token = _text_columns.set(text_columns)
+    try:
+        yield
+    finally:
+        _text_columns.reset(token)
+
+
+@contextmanager
+def collecting_as_names() -> Iterator[set[str]]:
+    """The names that `| as X` gave during one lowering."""
+    names: set[str] = set()
+    token = _as_names.set(names)
+    try:
+        yield names
+    finally:
+        _as_names.reset(token)
+
+
+def install() -> None:
+    """Put the additions in place, once per process. Raises RuntimeError for another release of duckdb-kql."""
+    global _installed
+    with _lock:
+        if _installed:
+            return
+        version = metadata.version("duckdb-kql")
+        if version != PINNED:
+            raise RuntimeError(f"the KQL additions are written for duckdb-kql {PINNED}, not {version}")
+        _replace(lower, "_lower_operator", _lower_operator)
+        _replace(lower, "_lower_mv_expand_target", _lower_mv_expand_target)
+        _replace(lower, "_string_value", _string_value)
+        _replace(lower, "_declare_let_function", _declare_let_function)
+        _replace(translate, "_may_be_dynamic", _may_be_dynamic)
+        _replace(translate, "term_match_sql", _term_match_sql)
+        added_functions.register(functions.SCALAR_FUNCTIONS, functions.AGGREGATE_FUNCTIONS)
+        _installed = True
+
+
+_original: dict[str, Any] = {}
+
+
+def _replace(module: Any, name: str, replacement: Any) -> None:
+    _original[name] = getattr(module, name)
+    setattr(module, name, replacement)
+
+
+def _lower_operator(node: Any) -> Any:
+    """Adds as, project-reorder, project-keep, distinct *, serialize and sample."""
+    inner = node
+    while lower._cls(inner) in ("PipedOperator", "AfterPipeOperator"):
+        children = lower._rule_children(inner)
+        if not children:
+            return _original["_lower_operator"](node)
+        inner = children[0]
+    inner = lower._collapse(inner)
+    kind, children = lower._cls(inner), lower._rule_children(inner)
+    if kind == "AsOperator":
+        names = _as_names.get()
+        if names is not None and children:
+            names.update(lower._find_names(children[-1]))
+        return None
+    if kind == "ProjectReorderOperator":
+        return ColumnChoice("project-reorder", tuple(_reorder_choice(child) for child in children))
+    if kind == "ProjectKeepOperator":
+        return ColumnChoice("project-keep", tuple((_reference_text(child), "") for child in children))
+    if kind == "DistinctOperator" and any(lower._cls(child) == "DistinctOperatorStarTarget" for child in children):
+        return ColumnChoice("distinct *", ())
+    if kind == "SerializeOperator" and not children:
+        return []
+    if kind == "SampleOperator" and len(children) == 1:
+        count = lower._lower_named(children[0]).expr
+        if isinstance(count, Literal) and isinstance(count.value, int):
+            return Take(count.value)
+    return _original["_lower_operator"](node)
+
+
+def _reorder_choice(node: Any) -> tuple[str, str]:
+    reference = lower._rule_children(node)[0]
+    order = node.getText()[len(reference.getText()) :]
+    if order not in ("", "asc", "desc"):
+        raise KqlUnsupportedError(f"project-reorder {order}", span=lower._span(node))
+    return _reference_text(reference), order
+
+
+def _reference_text(node: Any) -> str:
+    names = lower._find_names(node)
+    text: str = node.getText()
+    return text if "*" in text or not names else names[0]
+
+
+def _lower_mv_expand_target(node: Any) -> Any:
+    """Names an unnamed expression as Kusto does elsewhere: `Props.tags` gives `Props_tags`, else it is `Column1`."""
+    try:
+        return _original["_lower_mv_expand_target"](node)
+    except KqlUnsupportedError as error:
+        if "unnamed" not in error.construct:
+            raise
+    to_type, named = None, node
+    for child in lower._rule_children(node):
+        if lower._cls(child) == "MvapplyOperatorExpressionToClause":
+            to_type = child.getText().lower().partition("typeof(")[2].rstrip(")").strip()
+        elif lower._cls(child) == "NamedExpression":
+            named = child
+    expression = lower._lower_named(named).expr
+    name = naming.expression_name(expression) or "Column1"
+    return MvExpandTarget(name, None, to_type), NamedExpr(expression, name)
+
+
+def _string_value(text: str) -> Any:
+    """Reads the obfuscated literals h"..." and H@'...' as what they hold; the library keeps the h and the quotes."""
+    if text[:1] in ("h", "H") and text[1:2] in ("@", '"', "'"):
+        text = text[1:]
+    return _original["_string_value"](text)
+
+
+def _declare_let_function(declaration: Any, scalars: Any) -> None:
+    """Makes `let f = (x:long) { T | where a > x };` callable, expanded as the library expands stored ones."""
+    try:
+        _original["_declare_let_function"](declaration, scalars)
+        return
+    except KqlUnsupportedError as error:
+        scope = lower._FN_STATE.get()
+        if "tabular" not in str(error.hint) or scope is None or scope.functions is None:
+            raise
+    children = lower._rule_children(declaration)
+    names = lower._find_names(children[0])
+    name = names[0] if names else children[0].getText()
+    scope.functions.setdefault(None, {})[name] = stored_functions.StoredFunction(
+        name=name, database=None, parameters="", body="", folder="", docstring="", command="", declaration=declaration
+    )
+
+
+def _may_be_dynamic(node: Any) -> bool:
+    """A column that the workspace knows to be text needs no check of its type for each row."""
+    return isinstance(node, ColumnRef) and node.name not in _text_columns.get()
+
+
+def _term_match_sql(haystack: str, needle: str, **options: Any) -> str:
+    """`has` with a constant ASCII needle looks for the substring first, which costs a quarter of the expression.
+
+    ILIKE without an escape matches at least what contains the needle (`_` and `%` only widen it), so no row is lost.
+    """
+    matched: str = _original["term_match_sql"](haystack, needle, **options)
+    text = options.get("needle_text")
+    if not text or not text.isascii() or options.get("case_sensitive"):
+        return matched
+    pattern = "'%" + text.replace("'", "''") + "%'"
+    return f"(CASE WHEN {haystack} ILIKE {pattern} THEN {matched} ELSE {haystack} ILIKE {pattern} END)"

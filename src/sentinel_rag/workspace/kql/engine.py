@@ -1,0 +1,37 @@
+"""The one object that answers KQL: translation cache, time range and limits over a store.
+
+`Workspace.query` and the wire server call it from any thread; each call has its own cursor, so an import that runs
+at the same time is seen either not at all or whole.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from sentinel_rag.workspace.kql.execution import KqlAnswer, Limits, run
+from sentinel_rag.workspace.kql.scope import Window
+from sentinel_rag.workspace.kql.sql_check import check_sql
+from sentinel_rag.workspace.kql.translation import Translation, TranslationCache
+from sentinel_rag.workspace.store import Store
+from sentinel_rag.workspace.timespans import TimeRange, parse_timespan
+
+
+class KqlEngine:
+    """Answers queries over `store`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._translations = TranslationCache(self._check)
+
+    def _check(self, translation: Translation) -> None:
+        with self._store.cursor() as cursor:
+            check_sql(cursor, translation)
+
+    def query(self, kql: str, *, timespan: str | TimeRange | None, limits: Limits) -> KqlAnswer:
+        """Translate and run `kql`. Raises KqlError, KqlTimeoutError or TimespanError."""
+        window = timespan if isinstance(timespan, TimeRange) else parse_timespan(timespan, now=datetime.now(UTC))
+        schema = self._store.schema()
+        closed = Window(start=window.start is not None, end=window.end is not None)
+        translation = self._translations.get(kql, schema, closed)
+        with self._store.cursor() as cursor:
+            return run(cursor, translation, schema=schema, window=window, limits=limits)

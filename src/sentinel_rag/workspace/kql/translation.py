@@ -1,0 +1,156 @@
+"""KQL text to the SQL that answers it: parse, lower, restrict, emit.
+
+Uses duckdb-kql's stages one by one instead of its `to_sql`, because between lowering and emitting the allow-list and
+the time range are applied; control commands (`.show`, `.set`, ...) have no way in at all. Pure: no database here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+from duckdb_kql import errors as library  # noqa: TID253 - this module is about that library
+from duckdb_kql.lower import lower  # noqa: TID253
+from duckdb_kql.params import bind  # noqa: TID253
+from duckdb_kql.translate import CLOCK_SLOT, clock  # noqa: TID253
+from duckdb_kql.translate import to_sql as emit  # noqa: TID253
+
+from sentinel_rag.workspace.kql import dialect
+from sentinel_rag.workspace.kql.errors import KqlError, KqlSyntaxError, not_supported, unresolved
+from sentinel_rag.workspace.kql.scope import Schema, Scope, Window
+
+MAX_QUERY_CHARS = 100_000
+"""The service's own limit lies near 1 MB; a longer text than this is no question of an analyst."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """SQL with its bound values; `slots` tells which of the window's two parameters it mentions."""
+
+    sql: str
+    parameters: Mapping[str, Any]
+    slots: frozenset[str]
+    tables: frozenset[str]
+
+
+def translate(kql: str, schema: Schema, window: Window) -> Translation:
+    """The SQL for `kql` over the tables of `schema`. Raises KqlError."""
+    dialect.install()
+    if len(kql) > MAX_QUERY_CHARS:
+        raise KqlError(
+            f"The query has {len(kql):,} characters; {MAX_QUERY_CHARS:,} are allowed.",
+            kql_code="SEN0003",
+            next_step="Put long lists of values into a table and join it.",
+        )
+    if not kql.strip():
+        raise KqlSyntaxError("The query is empty.", kql_code="SYN0001", line=1, position=0)
+    if _first_statement(kql).startswith("."):
+        raise not_supported(_first_statement(kql).split(maxsplit=1)[0], line=1, position=0, hint="a control command")
+    try:
+        return _translate(kql, schema, window)
+    except RecursionError as error:
+        raise KqlError("The query is nested too deeply.", kql_code="SEN0003", next_step="Simplify it.") from error
+    except library.KqlSyntaxError as error:
+        raise _syntax_error(kql, error) from error
+    except library.KqlUnsupportedError as error:
+        line, column = (error.span.line, error.span.column) if error.span else (None, None)
+        hint = error.hint or ""
+        if "in this wave" in hint:  # the library's own roadmap says nothing to an analyst
+            hint = ""
+        raise not_supported(construct_name(error.construct), line=line, position=column, hint=hint) from error
+    except library.KqlSchemaError as error:
+        if "unknown table" in (error.hint or ""):
+            raise unresolved("table or column", error.name, schema) from error
+        raise KqlError(f"{error.name}: {error.hint}", kql_code="SEM0100", token=error.name) from error
+    except library.KqlError as error:
+        raise KqlError(str(error), kql_code="SEN0002") from error
+
+
+def _translate(kql: str, schema: Schema, window: Window) -> Translation:
+    with clock(None) as active, dialect.collecting_as_names() as as_names:
+        lowered = lower(kql, None, {None: {}})
+        scope = Scope(schema, window)
+        query = scope.restrict(lowered)
+        if as_names & scope.tables:
+            raise not_supported("as", hint="the name is also a table's")
+        scope.check_spelling(query)
+        columns = {table: list(names) for table, names in schema.items()}
+        with dialect.statement(scope.text_columns(query)):
+            emitted = emit(query, columns)
+        parameters = dict(emitted.parameters)
+        if query.parameters:
+            values, missing = bind(query.parameters, None)
+            if missing:
+                raise KqlError(
+                    f"The query declares parameters without a value: {', '.join(missing)}.", kql_code="SEN0002"
+                )
+            parameters.update({slot: value for slot, value in values.items() if slot in emitted.slots})
+        if active.used:  # `set query_now = ...` pinned it; else now() is the moment at which the SQL runs
+            parameters[CLOCK_SLOT] = active.moment
+        return Translation(str(emitted), parameters, frozenset(emitted.slots), frozenset(scope.tables))
+
+
+def construct_name(construct: str) -> str:
+    """`source:ExternalDataExpression` -> `external-data`: the grammar's class name as a person would write it."""
+    kind, _, name = construct.rpartition(":")
+    bare = re.sub(r"(OperatorPart|Operator|Expression|Statement)$", "", name)
+    if bare == name and kind not in ("source", "expression"):
+        return construct.replace("function:", "").replace("aggregate:", "")
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", bare).lower().replace("external-data", "externaldata")
+
+
+def _first_statement(kql: str) -> str:
+    lines = (line.strip() for line in kql.splitlines())
+    return next((line for line in lines if line and not line.startswith("//")), "")
+
+
+def _syntax_error(kql: str, error: library.KqlSyntaxError) -> KqlSyntaxError:
+    line, position = 1, 0
+    if error.diagnostics:
+        line, position = error.diagnostics[0].span.line, error.diagnostics[0].span.column
+    lines = kql.splitlines()
+    rest = lines[line - 1][position:] if 0 < line <= len(lines) else ""
+    token = rest.split(maxsplit=1)[0][:40] if rest.split() else ""
+    where = f"at '{token}' on line [{line},{position}]" if token else "at its end"
+    return KqlSyntaxError(
+        f"Query could not be parsed {where}",
+        kql_code="SYN0002",
+        line=line,
+        position=position,
+        token=token,
+        next_step="Correct the query at that place.",
+    )
+
+
+class TranslationCache:
+    """The newest translations of one schema, each checked once; templates ask the same text again and again."""
+
+    def __init__(self, check: Callable[[Translation], None], *, size: int = 256) -> None:
+        self._check = check
+        self._size = size
+        self._lock = Lock()
+        self._schema: Schema | None = None
+        self._entries: OrderedDict[tuple[str, Window], Translation] = OrderedDict()
+
+    def get(self, kql: str, schema: Schema, window: Window) -> Translation:
+        """As `translate`. A schema that is another object empties the cache."""
+        key = (kql, window)
+        with self._lock:
+            if self._schema is not schema:
+                self._entries.clear()
+                self._schema = schema
+            if key in self._entries:
+                self._entries.move_to_end(key)
+                return self._entries[key]
+        translation = translate(kql, schema, window)
+        self._check(translation)
+        with self._lock:
+            if self._schema is schema:
+                self._entries[key] = translation
+                while len(self._entries) > self._size:
+                    self._entries.popitem(last=False)
+        return translation

@@ -1,0 +1,272 @@
+"""One DuckDB file in one folder: opened hardened, migrated, and handed out as cursors.
+
+Above it stand the importer, the sample estate and the KQL engine; below it is only DuckDB. After `open` no statement
+can read another file, load an extension or undo these settings, whatever SQL reaches it; the one door for imports is
+the `staging` folder beside the database.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sentinel_rag.contracts.errors import UnavailableError, UsageError
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.workspace.kql_types import kql_type, quote_name, quote_text
+from sentinel_rag.workspace.migrations import MIGRATIONS
+
+if TYPE_CHECKING:
+    import duckdb
+
+DATABASE_NAME = "workspace.duckdb"
+TIME_COLUMN = "TimeGenerated"
+
+
+@dataclass(frozen=True, slots=True)
+class TableInfo:
+    """A table with its row count and the times, in UTC, of its oldest and newest row."""
+
+    name: str
+    rows: int
+    oldest: datetime | None
+    newest: datetime | None
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "table": self.name,
+            "rows": self.rows,
+            "oldest": None if self.oldest is None else format_time(self.oldest),
+            "newest": None if self.newest is None else format_time(self.newest),
+        }
+
+
+class Store:
+    """The open database. `cursor` is for readers in any thread, `writing` for the one writer at a time."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, folder: Path, *, read_only: bool) -> None:
+        self._connection = connection
+        self._write_lock = threading.Lock()
+        self._schema_lock = threading.Lock()
+        self._schema: Mapping[str, Mapping[str, str]] | None = None
+        self.folder = folder
+        self.read_only = read_only
+
+    @classmethod
+    def open(cls, folder: Path, *, read_only: bool = False) -> Store:
+        """Open or create the workspace in `folder`.
+
+        Raises UnavailableError if another process has it open, UsageError if the path cannot hold a workspace or a
+        newer version wrote it.
+        """
+        database = _prepare_folder(folder, read_only=read_only)
+        connection = _connect(database, read_only=read_only)
+        try:
+            _harden(connection, folder)
+            _migrate(connection, database, read_only=read_only)
+        except BaseException:
+            connection.close()
+            raise
+        return cls(connection, folder, read_only=read_only)
+
+    @property
+    def staging(self) -> Path:
+        """The one folder that SQL may read files from."""
+        return self.folder / "staging"
+
+    @contextmanager
+    def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection of its own to the same database, for one thread."""
+        cursor = self._connection.cursor()
+        try:
+            yield cursor
+        finally:
+            cursor.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor inside one transaction, committed at the end or rolled back on any exception."""
+        if self.read_only:
+            raise UsageError(
+                "This workspace is open read-only, so nothing can be added to it.",
+                next_step="Open it without read_only.",
+            )
+        with self._write_lock, self.cursor() as cursor:
+            cursor.execute("BEGIN")
+            try:
+                yield cursor
+            except BaseException:
+                cursor.execute("ROLLBACK")
+                raise
+            cursor.execute("COMMIT")
+            self._forget_schema()
+
+    def schema(self) -> Mapping[str, Mapping[str, str]]:
+        """Table -> column -> KQL type of every table that a query may read. Cached until the next write."""
+        with self._schema_lock:
+            if self._schema is None:
+                with self.cursor() as cursor:
+                    self._schema = read_schema(cursor)
+            return self._schema
+
+    def _forget_schema(self) -> None:
+        with self._schema_lock:
+            self._schema = None
+
+    def tables(self, *, include_empty: bool = False) -> list[TableInfo]:
+        """The tables with rows (or all), by name."""
+        parts = []
+        for name, columns in self.schema().items():
+            times = f"min({TIME_COLUMN}), max({TIME_COLUMN})" if TIME_COLUMN in columns else "NULL, NULL"
+            parts.append(f"SELECT {quote_text(name)}, count(*), {times} FROM {quote_name(name)}")  # noqa: S608
+        with self.cursor() as cursor:
+            rows = cursor.execute(" UNION ALL ".join(parts)).fetchall()
+        return sorted(
+            (TableInfo(name, count, _utc(oldest), _utc(newest)) for name, count, oldest, newest in rows
+             if count or include_empty),
+            key=lambda table: table.name,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Write everything to the database file and let go of it."""
+        self._connection.close()
+
+
+def read_schema(cursor: duckdb.DuckDBPyConnection) -> dict[str, dict[str, str]]:
+    """Table -> column -> KQL type as this cursor's transaction sees it."""
+    rows = cursor.execute(
+        "SELECT table_name, column_name, data_type FROM duckdb_columns() "
+        "WHERE schema_name = 'main' AND NOT internal AND database_name = current_database() "
+        "ORDER BY table_name, column_index"
+    ).fetchall()
+    tables: dict[str, dict[str, str]] = {}
+    for table, column, type_ in rows:
+        tables.setdefault(table, {})[column] = kql_type(type_)
+    return tables
+
+
+def _utc(moment: datetime | None) -> datetime | None:
+    return None if moment is None else moment.replace(tzinfo=UTC)
+
+
+def _prepare_folder(folder: Path, *, read_only: bool) -> Path:
+    database = folder / DATABASE_NAME
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file; a workspace is a folder.", next_step="Give the path of a folder.")
+    if read_only:
+        if not database.exists():
+            raise UsageError(
+                f"There is no workspace in {folder}.",
+                next_step="Create one with `sentinel workspace generate` or `sentinel workspace import FILE`.",
+            )
+        return database
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (folder / "staging").mkdir(exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise UsageError(
+            f"The workspace folder {folder} cannot be created: {error.strerror}.",
+            next_step="Choose a folder that you may write to (SENTINEL_HOME).",
+        ) from error
+    return database
+
+
+def _connect(database: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    try:
+        return duckdb.connect(
+            str(database),
+            read_only=read_only,
+            config={
+                "python_enable_replacements": "false",
+                "autoload_known_extensions": "false",
+                "autoinstall_known_extensions": "false",
+            },
+        )
+    except duckdb.IOException as error:
+        text = str(error)
+        if "lock" in text.lower():
+            process = re.search(r"PID (\d+)", text)
+            holder = f"process {process[1]}" if process else "another process"
+            raise UnavailableError(
+                f"The workspace in {database.parent} is in use by {holder}.",
+                next_step="If that is `sentinel up`, run the same command while it runs and it goes through it; "
+                "otherwise stop that process.",
+            ) from error
+        raise UnavailableError(
+            f"The workspace in {database.parent} cannot be opened: {_first_line(text)}",
+            next_step="Check that the folder is readable; if the file is damaged, move it away and import again.",
+        ) from error
+    except duckdb.Error as error:
+        raise UnavailableError(
+            f"The workspace in {database.parent} cannot be opened: {_first_line(str(error))}",
+            next_step="If it was written by another version of DuckDB, move it away and import again.",
+        ) from error
+
+
+def _first_line(text: str) -> str:
+    return text.splitlines()[0] if text else "no reason given"
+
+
+def _harden(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
+    """Settings that no later statement can change; the last one sees to that."""
+    staging = str((folder / "staging").resolve()) + "/"
+    for statement in (
+        "SET TimeZone='UTC'",
+        f"SET temp_directory={quote_text(str((folder / 'spill').resolve()))}",
+        f"SET allowed_directories=[{quote_text(staging)}]",
+        "SET enable_external_access=false",
+        "SET lock_configuration=true",
+    ):
+        if not _already_locked(connection):
+            connection.execute(statement)
+
+
+def _already_locked(connection: duckdb.DuckDBPyConnection) -> bool:
+    """A second `open` in the same process shares the first one's instance and its locked settings."""
+    row = connection.execute("SELECT current_setting('lock_configuration')").fetchone()
+    return row is not None and bool(row[0])
+
+
+def _migrate(connection: duckdb.DuckDBPyConnection, database: Path, *, read_only: bool) -> None:
+    exists = connection.execute(
+        "SELECT 1 FROM duckdb_tables() WHERE schema_name = 'sentinel' AND table_name = 'layout'"
+    ).fetchone()
+    version = 0
+    if exists:
+        row = connection.execute("SELECT max(version) FROM sentinel.layout").fetchone()
+        version = row[0] if row and row[0] else 0
+    if version > len(MIGRATIONS):
+        raise UsageError(
+            f"The workspace in {database.parent} was written by a newer version (layout {version}; this one knows "
+            f"{len(MIGRATIONS)}).",
+            next_step="Upgrade Sentinel RAG, or choose another folder.",
+        )
+    if version == len(MIGRATIONS):
+        return
+    if read_only:
+        raise UsageError(
+            f"The workspace in {database.parent} has layout {version} and must be upgraded before it is read.",
+            next_step="Open it once without read_only.",
+        )
+    connection.execute("BEGIN")
+    try:
+        if not exists:
+            connection.execute("CREATE SCHEMA sentinel")
+            connection.execute("CREATE TABLE sentinel.layout (version INTEGER, applied_at TIMESTAMP)")
+        for number, migration in enumerate(MIGRATIONS[version:], start=version + 1):
+            migration(connection)
+            connection.execute(
+                "INSERT INTO sentinel.layout VALUES (?, ?)", [number, datetime.now(UTC).replace(tzinfo=None)]
+            )
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
