@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -42,13 +41,6 @@ class Secret(str):
         return "".join(self)
 
 
-class Durability(StrEnum):
-    """What an acknowledged audit record survives: the death of the process, or a power cut too (about 4 ms a call)."""
-
-    PROCESS = "process"
-    POWER = "power"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that can be set. `docs/settings.md` lists the variables; a test keeps the two equal."""
@@ -62,7 +54,7 @@ class Settings:
     gateway_key: Secret | None = None
     model: str = "offline"
     timezone: str = "UTC"
-    audit_durability: Durability = Durability.PROCESS
+    audit_durability: str = "process"
     question_timeout_s: float = 120.0
     log_level: str = "INFO"
 
@@ -105,6 +97,7 @@ VARIABLES: tuple[Variable, ...] = (
 )
 
 MODELS = ("offline",)
+DURABILITIES = ("process", "power")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
@@ -272,9 +265,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         gateway_key=Secret(gateway_key) if gateway_key else None,
         model=reader.read("SENTINEL_MODEL", _one_of(MODELS), "offline"),
         timezone=reader.read("SENTINEL_TIMEZONE", _timezone, "UTC"),
-        audit_durability=reader.read(
-            "SENTINEL_AUDIT_DURABILITY", lambda t: Durability(_one_of(("process", "power"))(t)), Durability.PROCESS
-        ),
+        audit_durability=reader.read("SENTINEL_AUDIT_DURABILITY", _one_of(DURABILITIES), "process"),
         question_timeout_s=reader.read("SENTINEL_QUESTION_TIMEOUT_S", _seconds, 120.0),
         log_level=reader.read("SENTINEL_LOG_LEVEL", _one_of(LOG_LEVELS), "INFO"),
     )
@@ -312,3 +303,10 @@ def azure_environment() -> dict[str, str]:
 
     passed = {n: v for n, v in os.environ.items() if n.startswith(AZURE_SIGN_IN) or n in PROXY}  # noqa: TID251  # one reader
     return {**bare_environment(), **passed}
+
+
+def agent_gateway() -> tuple[str, Secret]:
+    """Where the agent's process finds its gateway, and its key there: all that its environment holds."""
+    import os
+
+    return os.environ["SENTINEL_URL"], Secret(os.environ["SENTINEL_API_KEY"])  # noqa: TID251  # one reader

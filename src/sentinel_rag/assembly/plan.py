@@ -98,9 +98,9 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
         listener = listen("executor-sentinel")
         zones.append(_zone("executor-sentinel", {**common, **executor}, environment, listener))
         interceptor = {
-            "state_folder": str(settings.home / "gateway"),
+            "state_folder": str(gateway_folder(settings.home)),
             "policy_file": str(settings.policy_file),
-            "durability": settings.audit_durability.value,
+            "durability": settings.audit_durability,
             "upstreams": {"sentinel": {"url": f"{listener.url}/mcp", "token": executor_token}},
             "keys": [
                 {"key_id": "agent", "key": agent_key, "scopes": ["execute"]},
@@ -138,6 +138,11 @@ def new_key(key_id: str) -> str:
 def workspace_folder(home: Path, name: str) -> Path:
     """Where the embedded workspace of that name is stored."""
     return home / "workspaces" / name
+
+
+def gateway_folder(home: Path) -> Path:
+    """Where the Interceptor keeps its keys, sessions and journal."""
+    return home / "gateway"
 
 
 def _listen(name: str, port: int) -> Listener:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from sentinel_rag.assembly.plan import Ports, ZonePlan, plan_zones
 from sentinel_rag.assembly.run_state import RunFolder, RunState, ZoneEntry
+from sentinel_rag.assembly.serving import startup_error
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.settings import Settings
 
@@ -34,15 +35,20 @@ class RunningZones:
         self.state = state
 
     def check(self) -> None:
-        """Raise UnavailableError if a zone has died, with the last line that it logged."""
+        """Raise UnavailableError if a zone has died, or the error that it refused to start with."""
         for name, process in self._processes.items():
             code = process.poll()
-            if code is not None:
-                log = self._logs / f"{name}.log"
-                raise UnavailableError(
-                    f"The {name} process ended unexpectedly (exit code {code}). {_last_line(log)}",
-                    next_step=f"See {log}, then start again; nothing stored was lost.",
-                )
+            if code is None:
+                continue
+            log = self._logs / f"{name}.log"
+            last_line = _last_line(log)
+            known = startup_error(last_line)
+            if known is not None:
+                raise known
+            raise UnavailableError(
+                f"The {name} process ended unexpectedly (exit code {code}).",
+                next_step=f"See {log}, then start again; nothing that was acknowledged is lost.",
+            )
 
     def wait(self) -> None:
         """Block until a zone dies, which raises UnavailableError."""
@@ -154,4 +160,4 @@ def _last_line(log_file: Path) -> str:
         lines = log_file.read_text(errors="replace").strip().splitlines()
     except OSError:
         return ""
-    return lines[-1][:500] if lines else ""
+    return lines[-1] if lines else ""

@@ -11,8 +11,9 @@ import os
 import socket
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from sentinel_rag.contracts.errors import Actor, ConfigurationError, SentinelError, UnavailableError, UsageError
 from sentinel_rag.telemetry import configure_logging
 
 if TYPE_CHECKING:
@@ -31,6 +32,25 @@ def begin_zone(zone: str) -> dict[str, Any]:
         sys.exit("This module is started by the supervisor; run: sentinel up")
     configure_logging(zone, configuration["log_level"])
     return configuration
+
+
+def fail_to_start(error: SentinelError) -> NoReturn:
+    """End this process with the reason as its last log line, in the form that `startup_error` reads back."""
+    problems = error.problems if isinstance(error, ConfigurationError) else ()
+    print(json.dumps({"startup_error": {**error.to_dict(), "problems": problems}}), file=sys.stderr, flush=True)
+    sys.exit(1)
+
+
+def startup_error(last_line: str) -> SentinelError | None:
+    """The error that a zone ended with, from the last line of its log; None if it did not say."""
+    try:
+        data = json.loads(last_line)["startup_error"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    if data["code"] == ConfigurationError.code:
+        return ConfigurationError(data["message"], problems=tuple(data["problems"]), next_step=data["next_step"])
+    kind = UsageError if data["actor"] == Actor.USER else UnavailableError
+    return kind(data["message"], next_step=data["next_step"], code=data["code"])
 
 
 def _end_with_supervisor() -> None:

@@ -8,7 +8,6 @@ the `staging` folder beside the database.
 from __future__ import annotations
 
 import re
-import shutil
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.workspace.kql_types import kql_type, quote_name, quote_text
 from sentinel_rag.workspace.migrations import MIGRATIONS
 
@@ -36,6 +37,14 @@ class TableInfo:
     rows: int
     oldest: datetime | None
     newest: datetime | None
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "table": self.name,
+            "rows": self.rows,
+            "oldest": None if self.oldest is None else format_time(self.oldest),
+            "newest": None if self.newest is None else format_time(self.newest),
+        }
 
 
 class Store:
@@ -261,12 +270,3 @@ def _migrate(connection: duckdb.DuckDBPyConnection, database: Path, *, read_only
         connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
-
-
-def clear_staging(store: Store) -> None:
-    """Remove what an import that was killed left behind."""
-    for leftover in store.staging.iterdir() if store.staging.is_dir() else ():
-        if leftover.is_dir():
-            shutil.rmtree(leftover, ignore_errors=True)
-        else:
-            leftover.unlink(missing_ok=True)

@@ -17,20 +17,23 @@ from sentinel_rag.assembly.run_state import RunFolder, RunState
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.settings import Settings
 from sentinel_rag.surfaces.cli._zones import choose_workspace, home_to_itself
+from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.importing.reports import ImportReport
 
 if TYPE_CHECKING:
-    from sentinel_rag.workspace import Workspace
+    from sentinel_rag.workspace.workspace import Workspace
 
 Json = dict[str, Any]
+MAX_ROWS = 10_000
 
 
 class WorkspaceAccess(Protocol):
-    """What `sentinel workspace` does; values are the JSON forms of the admin routes."""
+    """What `sentinel workspace` does. Tables, guides and answers come in the JSON forms of the admin routes."""
 
     name: str
 
-    def import_path(self, path: str, table: str | None) -> list[Json]: ...
-    def generate(self, options: Json) -> Json: ...
+    def import_path(self, path: Path, table: str | None) -> list[ImportReport]: ...
+    def generate(self, options: EstateOptions) -> Json: ...
     def tables(self) -> list[Json]: ...
     def query(self, kql: str, timespan: str | None) -> Json: ...
 
@@ -55,7 +58,7 @@ def workspace_access(settings: Settings, requested: str | None, *, writes: bool)
             next_step="Fill it: sentinel workspace import FILE, or sentinel workspace generate",
         )
     with home_to_itself(settings):
-        from sentinel_rag.workspace import Workspace
+        from sentinel_rag.workspace.workspace import Workspace
 
         opened = Workspace.open(folder)
         try:
@@ -71,19 +74,17 @@ class _Opened:
         self.name = name
         self._workspace = workspace
 
-    def import_path(self, path: str, table: str | None) -> list[Json]:
-        return [report.to_dict() for report in self._workspace.import_path(Path(path), table=table)]
+    def import_path(self, path: Path, table: str | None) -> list[ImportReport]:
+        return self._workspace.import_path(path, table=table)
 
-    def generate(self, options: Json) -> Json:
-        from sentinel_rag.workspace.estate import EstateOptions
-
-        return self._workspace.generate(EstateOptions.from_dict(options)).to_dict()
+    def generate(self, options: EstateOptions) -> Json:
+        return self._workspace.generate(options).to_dict()
 
     def tables(self) -> list[Json]:
         return [table.to_dict() for table in self._workspace.tables()]
 
     def query(self, kql: str, timespan: str | None) -> Json:
-        return self._workspace.query(kql, timespan=timespan).to_dict()
+        return self._workspace.query(kql, timespan=timespan, max_rows=MAX_ROWS).to_dict()
 
 
 class _Served:
@@ -99,12 +100,12 @@ class _Served:
         self._address = entry.url.removeprefix("http://")
         self._token = state.workspace_token
 
-    def import_path(self, path: str, table: str | None) -> list[Json]:
-        reports: list[Json] = self._call("POST", "/admin/import", {"path": path, "table": table})["reports"]
-        return reports
+    def import_path(self, path: Path, table: str | None) -> list[ImportReport]:
+        reports = self._call("POST", "/admin/import", {"path": str(path), "table": table})["reports"]
+        return [ImportReport.from_dict(report) for report in reports]
 
-    def generate(self, options: Json) -> Json:
-        made: Json = self._call("POST", "/admin/generate", options)
+    def generate(self, options: EstateOptions) -> Json:
+        made: Json = self._call("POST", "/admin/generate", options.to_dict())["guide"]
         return made
 
     def tables(self) -> list[Json]:
@@ -112,7 +113,7 @@ class _Served:
         return tables
 
     def query(self, kql: str, timespan: str | None) -> Json:
-        answer: Json = self._call("POST", "/admin/query", {"kql": kql, "timespan": timespan})
+        answer: Json = self._call("POST", "/admin/query", {"kql": kql, "timespan": timespan, "max_rows": MAX_ROWS})
         return answer
 
     def _call(self, method: str, path: str, body: Json | None = None) -> Any:

@@ -159,7 +159,7 @@ def _string_value(text: str) -> Any:
 
 
 def _declare_let_function(declaration: Any, scalars: Any) -> None:
-    """Makes `let f = (x:long) { T | where a > x };` callable, in the way in which the library expands stored functions."""
+    """Makes `let f = (x:long) { T | where a > x };` callable, expanded as the library expands stored ones."""
     try:
         _original["_declare_let_function"](declaration, scalars)
         return

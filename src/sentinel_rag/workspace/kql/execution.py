@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column
 from sentinel_rag.workspace.cells import Cell, encoding_sql, finisher
 from sentinel_rag.workspace.kql.errors import KqlError, KqlTimeoutError, unresolved
@@ -48,6 +49,14 @@ class KqlAnswer:
     tables: tuple[str, ...]
     duration_s: float
     partial: str = ""
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "columns": [{"name": column.name, "type": column.type} for column in self.columns],
+            "rows": [list(row) for row in self.rows],
+            "partial": self.partial,
+            "duration_s": self.duration_s,
+        }
 
 
 def run(
@@ -165,7 +174,16 @@ def _explained(error: duckdb.Error, translation: Translation, schema: Schema) ->
     missing = _MISSING_COLUMN.search(text)
     if missing:
         known = [column for table in sorted(translation.tables) for column in schema[table]]
-        return unresolved("column or scalar", missing["a"] or missing["b"], known)
+        name = missing["a"] or missing["b"]
+        if name in known:
+            return KqlError(
+                f"Failed to resolve column or scalar expression named '{name}': "
+                "an operator before this place dropped it.",
+                kql_code="SEM0100",
+                token=name,
+                next_step=f"Keep {name} in the project or summarize before.",
+            )
+        return unresolved("column or scalar", name, known)
     sentence = re.sub(r"^[A-Z][A-Za-z ]* Error: ", "", text.splitlines()[0] if text else "no reason given")
     memory = "out of memory" in text.lower() or type(error).__name__ == "OutOfMemoryException"
     return KqlError(

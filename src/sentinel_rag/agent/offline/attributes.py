@@ -1,0 +1,179 @@
+"""Single properties of the things inside alerts that a question may ask for: "the SHA256 of file X", "which URL".
+
+Each attribute says by which words it is recognised, on which kinds of entity it lies and under which property names
+(compared without case and punctuation). Where a property is missing the entity's own name stands for it if `named`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.contracts.json_values import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """`label` is how an answer calls it; `deep` ones lie on alerts only, not in the entity list of an incident."""
+
+    label: str
+    cue: str
+    kinds: tuple[str, ...]
+    keys: tuple[str, ...] = ()
+    named: bool = False
+    deep: bool = True
+
+
+ATTRIBUTES: tuple[Attribute, ...] = (
+    Attribute("SHA-256", r"sha[\s-]?256", ("file", "filehash"), ("sha256", "filehashsha256", "hashes")),
+    Attribute("SHA-1", r"sha[\s-]?1", ("file", "filehash"), ("sha1", "filehashsha1", "hashes")),
+    Attribute("MD5", r"md[\s-]?5", ("file", "filehash"), ("md5", "filehashmd5", "hashes")),
+    Attribute(
+        "hash",
+        r"(?:file\s+)?hash(?:es)?",
+        ("filehash", "file"),
+        ("sha256", "sha1", "md5", "hashes", "value"),
+        named=True,
+    ),
+    Attribute("SID", r"sids?|security\s+identifiers?", ("account",), ("sid",)),
+    Attribute("process id", r"process\s*ids?|pids?", ("process",), ("processid", "pid")),
+    Attribute("command line", r"command[\s-]*lines?|commands?|cmd\s*line", ("process",), ("commandline",), named=True),
+    Attribute("UPN", r"upns?|user\s+principal\s+names?", ("account",), ("upn", "userprincipalname"), named=True),
+    Attribute(
+        "sender", r"senders?|who\s+sent|sent\s+(?:by|from)", ("mailmessage",), ("sender", "p1sender", "p2sender")
+    ),
+    Attribute(
+        "recipient",
+        r"recipients?|received\s+by|who\s+received|sent\s+to",
+        ("mailmessage", "mailbox"),
+        ("recipient", "mailboxprimaryaddress", "upn"),
+    ),
+    Attribute("subject", r"subjects?(?:\s+lines?)?", ("mailmessage",), ("subject",)),
+    Attribute(
+        "resource id",
+        r"(?:azure\s+)?resource\s*ids?|azure\s+resources?",
+        ("azure-resource",),
+        ("resourceid",),
+        named=True,
+    ),
+    Attribute(
+        "application",
+        r"(?:oauth\s+|cloud\s+)?app(?:lication)?s?(?:\s+names?)?(?!\s+window)",
+        ("cloud-application", "oauth-application"),
+        named=True,
+        deep=False,
+    ),
+    Attribute(
+        "malware", r"malware(?:\s+(?:name|family))?|threat\s+(?:name|family)", ("malware",), named=True, deep=False
+    ),
+    Attribute("registry key", r"registry\s+(?:keys?|values?)", ("registry-key", "registry-value"), named=True),
+    Attribute("mailbox", r"mail\s*box(?:es)?", ("mailbox",), named=True, deep=False),
+    Attribute("URL", r"urls?|links?|web\s*sites?|web\s*page|domains?", ("url", "dns"), named=True, deep=False),
+    Attribute("IP address", r"ips?|ip\s*addresse?s?|addresse?s?", ("ip",), named=True, deep=False),
+    Attribute(
+        "file",
+        r"files?(?:\s*(?:names?|paths?))?|filenames?|(?:malicious\s+)?(?:tool|executable|script|"
+        r"binary|payload)s?",
+        ("file",),
+        named=True,
+        deep=False,
+    ),
+    Attribute(
+        "process", r"process(?:es)?(?:\s+names?)?", ("process",), ("imagefile", "filename"), named=True, deep=False
+    ),
+    Attribute(
+        "host",
+        r"hosts?(?:\s*names?)?|hostnames?|machines?|devices?|servers?|computers?|endpoints?|"
+        r"workstations?",
+        ("host",),
+        named=True,
+        deep=False,
+    ),
+    Attribute(
+        "account",
+        r"accounts?(?:\s+names?)?|users?(?:\s*names?)?|usernames?|identit(?:y|ies)|"
+        r"who\s+(?:clicked|ran|executed|logged|signed|was|is)",
+        ("account",),
+        named=True,
+        deep=False,
+    ),
+)
+"""Most specific first: a question for "the SHA256 of the file" asks for the hash."""
+
+
+def attribute_of(reading: Reading) -> Attribute | None:
+    """The property asked for: the one whose word stands first behind "what is" or "which", else the most specific.
+
+    A word right before a value ("of file X") names that value and asks for nothing.
+    """
+    text = _ASKED.sub("", reading.core) if reading.names else reading.core
+    found: list[tuple[int, int, Attribute]] = []
+    for order, attribute in enumerate(ATTRIBUTES):
+        match = re.search(rf"\b(?:{attribute.cue})\b", text, re.IGNORECASE)
+        if match is not None:
+            found.append((match.start(), order, attribute))
+    if not found:
+        return None
+    asked = re.search(r"\b(?:what|which|who|identify|tell|give|list|find|provide|show)\b", text, re.IGNORECASE)
+    behind = [item for item in found if asked is not None and item[0] >= asked.start()]
+    first, order, attribute = min(behind or found)
+    # "file hash" and "process id" begin at the same word as "file" and "process".
+    better = [item for item in (behind or found) if item[1] < order and item[0] <= first + 9]
+    return min(better, key=lambda item: item[1])[2] if better else attribute
+
+
+_ASKED = re.compile(
+    r"\b(?:of|for|by|from|did|does|has|have|was|is)\s+(?:the\s+)?(?:host|user|account|file|"
+    r"machine|device|process|ip)\s{2,}",
+    re.I,
+)
+
+
+def values_of(attribute: Attribute, entity: Mapping[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
+    """(JSON pointer inside the entity, value) of the attribute; nothing if the entity is of another kind."""
+    if entity.get("kind") not in attribute.kinds:
+        return
+    found = False
+    for key, value in entity.items():
+        if plain_key(key) in attribute.keys and value not in (None, "", [], {}):
+            for pointer, leaf in _leaves(f"/{escape(key)}", value):
+                if _fits(attribute, pointer, leaf):
+                    found = True
+                    yield pointer, leaf
+    if not found and entity.get("kind") == "filehash" and attribute.label in _HASH_LENGTHS:
+        name = entity.get("name")
+        if isinstance(name, str) and _fits(attribute, "", name):
+            yield "/name", name
+    elif not found and attribute.named and entity.get("name"):
+        yield "/name", entity["name"]
+
+
+_HASH_LENGTHS = {"SHA-256": 64, "SHA-1": 40, "MD5": 32}
+
+
+def _fits(attribute: Attribute, pointer: str, leaf: JsonValue) -> bool:
+    length = _HASH_LENGTHS.get(attribute.label)
+    return length is None or (isinstance(leaf, str) and re.fullmatch(rf"[0-9a-fA-F]{{{length}}}", leaf) is not None)
+
+
+def _leaves(pointer: str, value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _leaves(f"{pointer}/{escape(key)}", part)
+    elif isinstance(value, list | tuple):
+        for index, part in enumerate(value):
+            yield from _leaves(f"{pointer}/{index}", part)
+    elif value not in (None, ""):
+        yield pointer, value
+
+
+def plain_key(key: str) -> str:
+    """A property name without case and punctuation."""
+    return "".join(character for character in key.lower() if character.isalnum())
+
+
+def escape(key: str) -> str:
+    """A key as a token of a JSON pointer (RFC 6901)."""
+    return key.replace("~", "~0").replace("/", "~1")

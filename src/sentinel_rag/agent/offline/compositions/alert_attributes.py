@@ -1,0 +1,183 @@
+"""One property out of many alerts: "the SHA256 of file X in incident 55", "which URL did host Z visit".
+
+Alerts are ranked by how well their name, description and entities fit the words of the question; values are taken from
+the best ones and each is shown with the alert that it stands in.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
+from sentinel_rag.agent.conversation import ListItem
+from sentinel_rag.agent.offline.attributes import ATTRIBUTES, Attribute, values_of
+from sentinel_rag.agent.offline.compositions import scope
+from sentinel_rag.agent.offline.compositions.composed import Composed
+from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.offline.word_lists import word_list
+from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.contracts.json_values import JsonValue
+
+MAX_VALUES = 10
+NEAR_BEST = 0.75
+"""Alerts that fit at least this share of the best one's score are answers too."""
+
+_STOP = frozenset(
+    word_list(
+        """
+    what which who when where how is are was were the a an of in on for to from by with and or that this it its can
+    you could please identify provide tell me give find related incident incidents alert alerts during investigation
+    was observed detected involved associated used using security recent another same as there their they find known
+    name
+    """
+    )
+)
+
+
+def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed:
+    attribute = next(known for known in ATTRIBUTES if known.label == plan.aspects[0])
+    candidates = _candidates(runs)
+    if not candidates:
+        return scope.compose_empty(writer, plan, runs[0], "alerts")
+    ranked = _ranked(plan, candidates)
+    best = ranked[0][0]
+    shown = 0
+    seen: set[str] = set()
+    listed: list[ListItem] = []
+    for score, run, place in ranked:
+        if shown >= MAX_VALUES or (best > 0 and score < NEAR_BEST * best and shown):
+            break
+        if best > 0 and score <= 0:
+            break
+        count = say_values(writer, run, f"/rows/{place}", attribute, plan.reading.names, seen=seen)
+        if count:
+            shown += count
+            row = run.rows[place]
+            listed.append(
+                ListItem(
+                    "alert",
+                    str(row.get("alert_id")),
+                    time=str(row.get("time") or ""),
+                    incident=str(row.get("incident_number") or ""),
+                )
+            )
+    incident = runs[0].call.arguments.get("incident")
+    if not shown:
+        writer.say(
+            "I found no {} in the alerts that fit; I looked at {} of {}.",
+            Fact(attribute.label),
+            writer.number(runs[0], "/coverage/rows_returned"),
+            scope.total_of(writer, runs[0]),
+        )
+        scope.say_partial(writer, runs[0])
+        return Composed(outcome=Outcome.NO_DATA, incident=None if incident is None else str(incident))
+    writer.say(
+        "I looked at {} of {} alerts.",
+        writer.number(runs[0], "/coverage/rows_returned"),
+        scope.total_of(writer, runs[0]),
+    )
+    scope.say_partial(writer, runs[0])
+    return Composed(
+        incident=None if incident is None else str(incident),
+        items=tuple(listed),
+        alert=listed[0] if len(listed) == 1 else None,
+    )
+
+
+def say_values(
+    writer: AnswerWriter,
+    run: ToolRun,
+    at: str,
+    attribute: Attribute,
+    names: Sequence[Any],
+    *,
+    seen: set[str] | None = None,
+) -> int:
+    """Write the values of `attribute` in the alert at `at`, each once; how many were written.
+
+    Where the question names a thing of the attribute's own kind ("the SHA256 of file X"), only that thing's count.
+    """
+    entities = run.at(f"{at}/entities")
+    if not isinstance(entities, list | tuple):
+        return 0
+    seen = set() if seen is None else seen
+    wanted = [name.value.lower() for name in names]
+    places = [place for place, entity in enumerate(entities) if isinstance(entity, Mapping)]
+    named = [place for place in places if wanted and _mentions(entities[place], wanted, attribute)]
+    facts: list[Fact] = []
+    for place in named or places:
+        for pointer, value in values_of(attribute, entities[place]):
+            shown = str(value)
+            if plain(shown).lower() in seen or (wanted and not named and shown.lower() in wanted):
+                continue
+            seen.add(plain(shown).lower())
+            facts.append(writer.exact(run, f"{at}/entities/{place}{pointer}"))
+    if facts:
+        writer.say(
+            "{}: {} (alert {} at {}, incident {}).",
+            Fact(attribute.label),
+            facts[:MAX_VALUES],
+            writer.name(run, f"{at}/name"),
+            writer.time(run, f"{at}/time"),
+            writer.number(run, f"{at}/incident_number"),
+        )
+    return len(facts)
+
+
+def _mentions(entity: Mapping[str, JsonValue], wanted: Sequence[str], attribute: Attribute) -> bool:
+    if entity.get("kind") not in attribute.kinds:
+        return False
+    text = " ".join(str(value) for value in entity.values()).lower()
+    return any(value in text for value in wanted)
+
+
+def _candidates(runs: Sequence[ToolRun]) -> list[tuple[ToolRun, int]]:
+    """Every alert once, though two calls may have returned it."""
+    seen: set[str] = set()
+    found = []
+    for run in runs:
+        for place, row in enumerate(run.rows):
+            alert_id = str(row.get("alert_id"))
+            if alert_id not in seen:
+                seen.add(alert_id)
+                found.append((run, place))
+    return found
+
+
+def _ranked(plan: Plan, candidates: list[tuple[ToolRun, int]]) -> list[tuple[float, ToolRun, int]]:
+    documents = [_words(_text(run.rows[place])) for run, place in candidates]
+    frequency = Counter(word for document in documents for word in set(document))
+    question = set(_words(plan.reading.core)) - _STOP
+    names = [name.value.lower() for name in plan.reading.names]
+    ranked = []
+    for (run, place), document in zip(candidates, documents, strict=True):
+        row = run.rows[place]
+        title = set(_words(str(row.get("name"))))
+        present = set(document)
+        score = sum(
+            math.log(1 + len(documents) / frequency[word]) * (2.0 if word in title else 1.0)
+            for word in question
+            if word in present
+        )
+        score /= 1 + 0.1 * math.log(1 + len(document))
+        text = str(row.get("entities")).lower() + str(row.get("compromised_entity")).lower()
+        if names:
+            hits = sum(name in text or name.replace("\\", "\\\\") in text for name in names)
+            score = score + 20.0 * hits if hits else score * 0.2
+        ranked.append((score, run, place))
+    return sorted(ranked, key=lambda item: -item[0])
+
+
+def _text(row: Mapping[str, JsonValue]) -> str:
+    return " ".join(str(row.get(name) or "") for name in ("name", "description", "tactics", "techniques", "product"))
+
+
+def _words(text: str) -> list[str]:
+    words = re.findall(r"[a-z][a-z0-9]+", text.lower())
+    return [re.sub(r"(?:ings?|ed|es|s)$", "", word) if len(word) > 5 else word for word in words if word not in _STOP]

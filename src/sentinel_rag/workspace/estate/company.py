@@ -1,0 +1,90 @@
+"""The company whose logs the sample estate shows: people, machines, addresses.
+
+Invented, in names reserved for documentation (RFC 2606, RFC 5737). The names are those that break tools: apostrophes,
+dots, letters outside ASCII.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+DOMAIN = "woodgrove.example"
+NETBIOS = "WOODGROVE"
+TENANT_ID = "6f3a1c52-0d7e-4b1a-9c55-5e3f0a51a7e0"
+"""Marks every row of the estate; generating again replaces the rows that carry it."""
+
+SUBSCRIPTION_ID = "2b6f7c1e-93d4-4d0e-8f5a-7f1d1c0e9a11"
+WORKSPACE_RESOURCE = (
+    f"/subscriptions/{SUBSCRIPTION_ID}/resourceGroups/soc"
+    "/providers/Microsoft.OperationalInsights/workspaces/woodgrove-soc"
+)
+OFFICE_ADDRESSES = ("192.0.2.10", "192.0.2.11")
+HOME_ADDRESSES = tuple(f"198.51.100.{number}" for number in range(20, 60))
+ATTACKER_ADDRESSES = ("203.0.113.66", "203.0.113.71")
+SCANNER_ADDRESSES = tuple(f"203.0.113.{number}" for number in range(150, 158))
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """An employee. `account` is the part of the address before the @."""
+
+    display_name: str
+    account: str
+    department: str
+    title: str
+    city: str
+    country: str
+    host: str
+
+    @property
+    def upn(self) -> str:
+        return f"{self.account}@{DOMAIN}"
+
+    @property
+    def object_id(self) -> str:
+        return str(uuid.uuid5(uuid.NAMESPACE_DNS, self.upn))
+
+    @property
+    def sid(self) -> str:
+        return f"S-1-5-21-1004336348-1177238915-682003330-{1100 + PEOPLE.index(self)}"
+
+
+PEOPLE: tuple[Person, ...] = (
+    Person("Mira Lindqvist", "mira.lindqvist", "Finance", "Chief Financial Officer", "Stockholm", "SE", "wks-fin-01"),
+    Person("Siobhán O'Brien", "siobhan.o'brien", "Finance", "Accounts Payable Lead", "Dublin", "IE", "wks-fin-02"),
+    Person("Ian St. John", "ian.st.john", "Finance", "Controller", "London", "GB", "wks-fin-03"),
+    Person("Zoë Müller", "zoe.mueller", "Engineering", "Platform Engineer", "Berlin", "DE", "wks-eng-01"),
+    Person("José Ñáñez", "jose.nanez", "Engineering", "Build Engineer", "Madrid", "ES", "wks-eng-02"),
+    Person("李 娜", "li.na", "Engineering", "Data Engineer", "Singapore", "SG", "wks-eng-03"),
+    Person("Åsa Öberg", "asa.oberg", "IT", "Domain Administrator", "Stockholm", "SE", "wks-it-01"),
+    Person("Tomasz Wójcik", "tomasz.wojcik", "IT", "Help Desk", "Kraków", "PL", "wks-it-02"),
+    Person("Grace D'Souza", "grace.dsouza", "HR", "HR Partner", "London", "GB", "wks-hr-01"),
+    Person("Noah van den Berg", "noah.vandenberg", "Sales", "Account Executive", "Utrecht", "NL", "wks-sal-01"),
+    Person("Priya Raghunathan", "priya.raghunathan", "Sales", "Sales Director", "London", "GB", "wks-sal-02"),
+    Person("Felix Braun", "felix.braun", "Sales", "Account Executive", "Berlin", "DE", "wks-sal-03"),
+    Person("Amélie Lefèvre", "amelie.lefevre", "Legal", "Counsel", "Paris", "FR", "wks-leg-01"),
+    Person("Kwame Mensah", "kwame.mensah", "Operations", "Logistics Manager", "London", "GB", "wks-ops-01"),
+    Person("Ingrid Halvorsen", "ingrid.halvorsen", "Operations", "Planner", "Oslo", "NO", "wks-ops-02"),
+    Person("Dmitri Petrov", "dmitri.petrov", "Research", "Scientist", "Helsinki", "FI", "wks-res-01"),
+)
+SERVERS = ("srv-file-01", "srv-sql-01", "srv-dc-01", "srv-web-01")
+WORKSTATIONS = tuple(person.host for person in PEOPLE)
+HOSTS = WORKSTATIONS + SERVERS
+
+VICTIM = PEOPLE[1]
+ADMINISTRATOR = PEOPLE[6]
+
+
+def host_name(host: str) -> str:
+    """The full name, as Defender and the agents write it."""
+    return f"{host}.{DOMAIN}"
+
+
+def host_address(host: str) -> str:
+    return f"10.20.{1 if host in WORKSTATIONS else 0}.{10 + HOSTS.index(host)}"
+
+
+def device_id(host: str) -> str:
+    """Defender's id of a machine: forty hex digits."""
+    return uuid.uuid5(uuid.NAMESPACE_DNS, host_name(host)).hex + uuid.uuid5(uuid.NAMESPACE_URL, host).hex[:8]

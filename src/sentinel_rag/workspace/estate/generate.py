@@ -1,0 +1,147 @@
+"""Writes the sample estate into a store, in one transaction.
+
+The top of this folder: the attack, the hijack attempt, the everyday cases and the background noise come together
+here. Rows of an earlier estate are replaced (they carry its tenant id); imported rows are left alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sentinel_rag.workspace.estate import everyday
+from sentinel_rag.workspace.estate.attack import LENGTH, attack
+from sentinel_rag.workspace.estate.background import SHARES, Background
+from sentinel_rag.workspace.estate.company import ATTACKER_ADDRESSES, DOMAIN, PEOPLE, TENANT_ID, VICTIM, host_name
+from sentinel_rag.workspace.estate.guide import EstateGuide
+from sentinel_rag.workspace.estate.hijack import hijack_case, hijack_rows
+from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.estate.records import IncidentCase, Row, alert_rows, incident_rows, newest_state
+from sentinel_rag.workspace.kql_types import quote_name
+from sentinel_rag.workspace.store import Store
+
+if TYPE_CHECKING:
+    import duckdb
+
+MAIN_INCIDENT = 124
+HIJACK_INCIDENT = 125
+_LAST_DAY = (126, 127, 128)
+_HEARTBEAT_HOURS = 6
+_ROWS_A_STATEMENT = 40
+
+
+def generate_estate(
+    store: Store, options: EstateOptions, *, progress: Callable[[str], None] | None = None
+) -> EstateGuide:
+    """Write the estate of `options` and say what it contains."""
+    tell = progress or (lambda text: None)
+    end = options.end_time()
+    start = end - timedelta(days=options.days)
+    tell("Writing incidents and alerts...")
+    assault = attack(number=MAIN_INCIDENT, defender_id=2700, end=end, seed=options.seed)
+    hijack_at = end - timedelta(hours=20)
+    cases = [
+        *everyday.everyday_cases(start=start, end=end - LENGTH, seed=options.seed, last_day=_LAST_DAY),
+        assault.case,
+        hijack_case(number=HIJACK_INCIDENT, defender_id=2703, at=hijack_at),
+    ]
+    tables: dict[str, list[Row]] = {"SecurityAlert": [], "SecurityIncident": []}
+    for case in cases:
+        tables["SecurityIncident"] += incident_rows(case, seed=options.seed)
+        for alert in case.alerts:
+            tables["SecurityAlert"] += alert_rows(alert, seed=options.seed, defender_id=case.defender_id)
+    for rows in (assault.rows, hijack_rows(at=hijack_at, seed=options.seed), _directory(start)):
+        for table, added in rows.items():
+            tables.setdefault(table, []).extend(added)
+    background = Background(start=start, end=end, seed=options.seed)
+    with store.writing() as cursor:
+        written = sorted({*tables, *SHARES, "Heartbeat"})
+        for table in written:
+            cursor.execute(f"DELETE FROM {table} WHERE TenantId = ?", [TENANT_ID])  # noqa: S608 - our own table names
+        for table, added in tables.items():
+            insert_rows(cursor, table, (row for row in added if row["TimeGenerated"] <= end))
+        for table, share in SHARES.items():
+            tell(f"Writing {table}...")
+            count = round(options.events * share)
+            if count:
+                cursor.execute(background.statement(table, count))
+        cursor.execute(background.heartbeats(_HEARTBEAT_HOURS))
+        counts = {table: _count(cursor, table) for table in written}
+    return _guide(cases, options=options, start=start, end=end, counts=counts)
+
+
+def insert_rows(cursor: duckdb.DuckDBPyConnection, table: str, rows: Iterable[Row]) -> None:
+    """Insert rows that name different columns, a few dozen a statement."""
+    by_columns: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        by_columns.setdefault(tuple(row), []).append({"TenantId": TENANT_ID, **row})
+    for group in by_columns.values():
+        columns = list(group[0])
+        names = ", ".join(quote_name(column) for column in columns)
+        marks = "(" + ", ".join("?" * len(columns)) + ")"
+        for first in range(0, len(group), _ROWS_A_STATEMENT):
+            part = group[first : first + _ROWS_A_STATEMENT]
+            cursor.execute(
+                f"INSERT INTO {quote_name(table)} ({names}) VALUES {', '.join([marks] * len(part))}",  # noqa: S608
+                [row[column] for row in part for column in columns],
+            )
+
+
+def _directory(start: datetime) -> Mapping[str, list[Row]]:
+    """Who works here, as IdentityInfo lists them."""
+    return {
+        "IdentityInfo": [
+            {
+                "TimeGenerated": start + timedelta(hours=1),
+                "AccountUPN": person.upn,
+                "AccountName": person.account,
+                "AccountDisplayName": person.display_name,
+                "AccountObjectId": person.object_id,
+                "AccountSID": person.sid,
+                "AccountDomain": DOMAIN,
+                "Department": person.department,
+                "JobTitle": person.title,
+                "City": person.city,
+                "Country": person.country,
+                "IsAccountEnabled": True,
+                "Type": "IdentityInfo",
+            }
+            for person in PEOPLE
+        ]
+    }
+
+
+def _count(cursor: duckdb.DuckDBPyConnection, table: str) -> int:
+    row = cursor.execute(f"SELECT count(*) FROM {table} WHERE TenantId = ?", [TENANT_ID]).fetchone()  # noqa: S608
+    return int(row[0]) if row else 0
+
+
+def _guide(
+    cases: list[IncidentCase], *, options: EstateOptions, start: datetime, end: datetime, counts: Mapping[str, int]
+) -> EstateGuide:
+    states = [newest_state(case) for case in cases]
+    alerts = [alert for case in cases for alert in case.alerts]
+    return EstateGuide(
+        start=start.replace(tzinfo=UTC),
+        end=end.replace(tzinfo=UTC),
+        seed=options.seed,
+        incidents=len(cases),
+        incidents_by_severity=dict(Counter(state.severity for state in states)),
+        incidents_by_status=dict(Counter(state.status for state in states)),
+        alerts=len(alerts),
+        alerts_by_severity=dict(Counter(alert.severity for alert in alerts)),
+        main_incident=MAIN_INCIDENT,
+        hijack_incident=HIJACK_INCIDENT,
+        reopened_incident=everyday.REOPENED,
+        lowered_incident=everyday.LOWERED,
+        retitled_incident=everyday.RETITLED,
+        missing_alert_incident=everyday.MISSING_ALERTS,
+        no_alert_incident=everyday.NO_ALERTS,
+        defender_collision=(everyday.COLLIDING, everyday.COLLIDING_DEFENDER_ID),
+        compromised_account=VICTIM.upn,
+        attacked_hosts=(host_name(VICTIM.host), host_name("srv-file-01"), host_name("srv-dc-01")),
+        attacker_addresses=ATTACKER_ADDRESSES,
+        rows_by_table=dict(counts),
+    )

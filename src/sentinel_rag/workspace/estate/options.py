@@ -1,0 +1,53 @@
+"""What a person may choose about the sample estate. A value; checks itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.query_results import format_time
+
+DEFAULT_DAYS = 21
+DEFAULT_EVENTS = 12_000
+
+
+@dataclass(frozen=True, slots=True)
+class EstateOptions:
+    """`days` of history that end at `end` (default: now, down to the hour), about `events` rows of benign telemetry.
+
+    The same options give the same rows, byte for byte. Raises UsageError for values that make no estate.
+    """
+
+    days: int = DEFAULT_DAYS
+    events: int = DEFAULT_EVENTS
+    seed: int = 7
+    end: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if not 7 <= self.days <= 400:
+            raise UsageError(
+                f"A sample estate of {self.days} days cannot be made.", next_step="Choose between 7 and 400 days."
+            )
+        if not 0 <= self.events <= 20_000_000:
+            raise UsageError(
+                f"A sample estate of {self.events:,} events cannot be made.",
+                next_step="Choose between 0 and 20,000,000 events.",
+            )
+        if self.end is not None and self.end.tzinfo is None:
+            raise UsageError("The end of a sample estate needs a time zone.", next_step="Write it with Z.")
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """The body of `POST /admin/generate`."""
+        return {
+            "days": self.days,
+            "events": self.events,
+            "seed": self.seed,
+            "end": None if self.end is None else format_time(self.end),
+        }
+
+    def end_time(self) -> datetime:
+        """The moment at which the history ends, UTC, without zone mark (as rows are stored)."""
+        end = self.end if self.end is not None else datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+        return end.astimezone(UTC).replace(tzinfo=None)

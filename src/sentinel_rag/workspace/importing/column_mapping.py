@@ -1,0 +1,106 @@
+"""Which column of a file goes to which column of a table, and under which name.
+
+Headers of exports carry marks (" [UTC]"), other cases, characters that KQL names cannot hold, a pandas index. Pure;
+what is renamed or left out is told in notes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+TIME_COLUMN = "TimeGenerated"
+TIME_SOURCES = (
+    "Timestamp",
+    "timestamp",
+    "EventTime",
+    "TimeCreatedUtc",
+    "TimeCreated",
+    "CreatedDateTime",
+    "ActivityDateTime",
+    "createdDateTime",
+    "CreationTime",
+    "StartTimeUtc",
+    "StartTime",
+    "properties_lastModifiedTimeUtc",
+    "EventSubmissionTimestamp",
+    "Date",
+    "date",
+    "time",
+)
+"""Columns that stand in for TimeGenerated where a file has none, best first."""
+
+UNFIT_COLUMN = "UnfitValues"
+_MARK = re.compile(r"\s*\[[^\]]*\]\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class MappedColumn:
+    """`index` is the position in the file, `name` the column of the table."""
+
+    index: int
+    header: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """The columns of a file by their clean names. `table_index` is the position of a `$table` column."""
+
+    columns: tuple[MappedColumn, ...]
+    table_index: int | None
+    notes: tuple[str, ...]
+
+
+def clean_headers(headers: Sequence[str]) -> Headers:
+    """Clean and unique names. A nameless first column is the index that pandas writes, and is left out."""
+    columns: list[MappedColumn] = []
+    notes: list[str] = []
+    renamed: list[str] = []
+    taken: set[str] = {UNFIT_COLUMN.lower()}
+    table_index: int | None = None
+    for index, header in enumerate(headers):
+        text = header.strip().lstrip("\ufeff")
+        if text == "$table":
+            table_index = index
+            continue
+        if index == 0 and (not text or re.fullmatch(r"Unnamed: \d+", text)):
+            notes.append("The first column has no name: the row index of a pandas export, left out.")
+            continue
+        name = _unique(_kql_name(_MARK.sub("", text)) or f"Column{index + 1}", taken)
+        taken.add(name.lower())
+        if name != _MARK.sub("", text):
+            renamed.append(f"'{header}' as {name}")
+        columns.append(MappedColumn(index, header, name))
+    if renamed:
+        notes.append(f"Columns stored under another name: {', '.join(renamed)}.")
+    return Headers(tuple(columns), table_index, tuple(notes))
+
+
+def _kql_name(text: str) -> str:
+    name = re.sub(r"^\W+|\W+$", "", text, flags=re.ASCII)
+    name = re.sub(r"\W+", "_", name, flags=re.ASCII)
+    return f"_{name}" if name[:1].isdigit() else name
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    if name.lower() not in taken:
+        return name
+    number = 1
+    while f"{name}_{number}".lower() in taken:
+        number += 1
+    return f"{name}_{number}"
+
+
+def adopt_spelling(headers: Headers, table: Mapping[str, str]) -> Headers:
+    """Where the table has the same name in another case, that spelling wins: DuckDB could not hold both."""
+    by_lower = {name.lower(): name for name in table}
+    columns: list[MappedColumn] = []
+    notes = list(headers.notes)
+    for column in headers.columns:
+        name = by_lower.get(column.name.lower(), column.name)
+        if name != column.name:
+            notes.append(f"Column '{column.header}' is stored as {name}, the table's spelling of it.")
+        columns.append(MappedColumn(column.index, column.header, name))
+    return Headers(tuple(columns), headers.table_index, tuple(notes))

@@ -1,0 +1,113 @@
+"""From the text of a cell to a typed value, as SQL expressions: one vectorised pass and no Python per row.
+
+Each expression takes text (NULL for an absent cell) and gives the value or NULL; `misfit_sql` says when a NULL means
+"did not fit". Type detection for columns that no schema knows stands here too. The formats are those that portals and
+pandas write; `source_files` and `raw_rows` have made every cell text before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sentinel_rag.workspace.kql_types import quote_name, quote_text
+
+NULL_WORDS = ("null", "none", "nan", "nat", "n/a", "<null>")
+"""What exports write for "no value" in a column that is not text; compared without case."""
+
+DATETIME_FORMATS = (
+    "%m/%d/%Y, %I:%M:%S.%g %p",
+    "%m/%d/%Y, %I:%M:%S %p",
+    "%m/%d/%Y %I:%M:%S.%g %p",
+    "%m/%d/%Y %I:%M:%S %p",
+    "%m/%d/%Y %I:%M %p",
+    "%m/%d/%Y %H:%M:%S.%g",
+    "%m/%d/%Y %H:%M:%S",
+    "%m/%d/%Y %H:%M",
+    "%m/%d/%Y",
+    "%a, %d %b %Y %H:%M:%S GMT",
+)
+"""Tried in order after ISO 8601; a date with slashes is American, month first, as the portal writes it."""
+
+_FORMAT_LIST = "[" + ", ".join(quote_text(text) for text in DATETIME_FORMATS) + "]"
+
+
+def value_sql(text: str, type_: str) -> str:
+    """The typed value of the SQL text expression `text`."""
+    if type_ == "string":
+        return f"coalesce({text}, '')"
+    if type_ == "dynamic":
+        return f"coalesce(TRY_CAST({_present(text)} AS JSON), to_json({_present(text)}))"
+    if type_ == "datetime":
+        spaces = f"replace({_present(text)}, chr(8239), ' ')"
+        return (
+            f"coalesce(TRY_CAST({_present(text)} AS TIMESTAMPTZ) AT TIME ZONE 'UTC', "
+            f"try_strptime({spaces}, {_FORMAT_LIST}))"
+        )
+    if type_ in ("int", "long"):
+        number = f"TRY_CAST({_present(text)} AS {'INTEGER' if type_ == 'int' else 'BIGINT'})"
+        # A cast rounds 4624.6; only a fraction of zero, which pandas adds, is the same number.
+        return f"CASE WHEN NOT contains({text}, '.') OR regexp_matches({text}, '\\.0*\\s*$') THEN {number} END"
+    duckdb_type = {
+        "real": "DOUBLE",
+        "bool": "BOOLEAN",
+        "decimal": "DECIMAL(38,10)",
+        "guid": "UUID",
+        "timespan": "INTERVAL",
+    }[type_]
+    return f"TRY_CAST({_present(text)} AS {duckdb_type})"
+
+
+def misfit_sql(text: str, type_: str) -> str | None:
+    """A condition for "there is a value and it did not fit", or None for types that take any text."""
+    if type_ in ("string", "dynamic"):
+        return None
+    words = ", ".join(quote_text(word) for word in NULL_WORDS)
+    return (
+        f"({_present(text)} IS NOT NULL AND {value_sql(text, type_)} IS NULL AND lower(trim({text})) NOT IN ({words}))"
+    )
+
+
+def _present(text: str) -> str:
+    return f"nullif(trim({text}), '')"
+
+
+_WHOLE = r"-?(0|[1-9][0-9]{0,17})(\.0)?"
+_REAL = r"-?[0-9]+\.[0-9]+([eE][+-]?[0-9]+)?|-?(0|[1-9][0-9]*)|-?[0-9](\.[0-9]+)?[eE][+-]?[0-9]+"
+_DATE = r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}/\d{1,2}/\d{4}[ ,].*"
+_STRUCTURE = r"\s*[\[{].*"
+
+
+def detection_sql(columns: Sequence[str], source: str) -> str:
+    """One row with five counts for each column: present, whole numbers, reals, times, structures (and booleans)."""
+    counts = []
+    for column in columns:
+        text = quote_name(column)
+        words = ", ".join(quote_text(word) for word in NULL_WORDS)
+        present = f"({_present(text)} IS NOT NULL AND lower(trim({text})) NOT IN ({words}))"
+        tests = (
+            present,
+            f"{present} AND regexp_full_match(trim({text}), '{_WHOLE}')",
+            f"{present} AND regexp_full_match(trim({text}), '{_REAL}')",
+            f"{present} AND regexp_full_match(trim({text}), '{_DATE}') AND {value_sql(text, 'datetime')} IS NOT NULL",
+            f"{present} AND regexp_full_match({text}, '(?s){_STRUCTURE}') AND json_valid({text})",
+            f"{present} AND lower(trim({text})) IN ('true', 'false')",
+        )
+        counts.append("[" + ", ".join(f"count(*) FILTER (WHERE {test})" for test in tests) + "]")
+    return f"SELECT {', '.join(counts)} FROM {source}"  # noqa: S608 - names are quoted, the rest is ours
+
+
+def detected_type(counts: Sequence[int]) -> str:
+    """The KQL type that every present value has, by the counts of `detection_sql`; `string` where none does."""
+    present, whole, real, time, structure, boolean = counts
+    if not present:
+        return "string"
+    for matching, type_ in (
+        (whole, "long"),
+        (real, "real"),
+        (time, "datetime"),
+        (structure, "dynamic"),
+        (boolean, "bool"),
+    ):
+        if matching == present:
+            return type_
+    return "string"

@@ -1,0 +1,137 @@
+"""Imports files and folders: each file in one transaction, each with its report.
+
+The top of this folder and what `Workspace` calls. A file that cannot be read raises when it was asked for alone, and
+is a report with `error` when it is one of a folder; the others are imported all the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from sentinel_rag.contracts.errors import SentinelError
+from sentinel_rag.workspace.importing.column_mapping import clean_headers
+from sentinel_rag.workspace.importing.loading import destinations, load
+from sentinel_rag.workspace.importing.raw_rows import RawRows, open_rows
+from sentinel_rag.workspace.importing.reports import ImportReport, Reject
+from sentinel_rag.workspace.importing.source_files import SourceFile, UnreadableFileError, files_under, inspect
+from sentinel_rag.workspace.importing.staging import place, remove_leftovers, staged
+from sentinel_rag.workspace.store import Store, read_schema
+
+if TYPE_CHECKING:
+    import duckdb
+
+ProgressListener = Callable[[str], None]
+_SHOWN_REJECTS = 20
+
+
+class Importer:
+    """Imports into `store`. One import at a time; queries go on meanwhile."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        if not store.read_only:
+            remove_leftovers(store)
+
+    def import_path(
+        self, path: Path, *, table: str | None = None, progress: ProgressListener | None = None
+    ) -> list[ImportReport]:
+        """Import a file or every importable file of a folder. Raises SentinelError for a single file."""
+        files = files_under(path)
+        alone = not path.is_dir()
+        reports: list[ImportReport] = []
+        for file in files:
+            if progress is not None:
+                progress(f"Importing {file.name}...")
+            try:
+                reports += self._import_file(file, table)
+            except SentinelError as error:
+                if alone:
+                    raise
+                reports.append(
+                    ImportReport(file=str(file), table="", format="", error=str(error), next_step=error.next_step)
+                )
+        return reports
+
+    def _import_file(self, path: Path, table: str | None) -> list[ImportReport]:
+        import duckdb
+
+        started = time.perf_counter()
+        source = inspect(path)
+        with staged(self._store) as folder:
+            target = place(source, folder)
+            try:
+                with self._store.writing() as cursor:
+                    reports = _import_staged(cursor, source, target, folder, table)
+                    reports = [replace(report, duration_s=time.perf_counter() - started) for report in reports]
+                    _record(cursor, source, reports)
+            except duckdb.Error as error:
+                raise UnreadableFileError(
+                    f"{path} could not be imported: {str(error).splitlines()[0]}",
+                    next_step="Nothing of it was stored. Please report the file's first lines.",
+                ) from error
+        return [replace(report, rejects=report.rejects[:_SHOWN_REJECTS]) for report in reports]
+
+
+def _import_staged(
+    cursor: duckdb.DuckDBPyConnection, source: SourceFile, target: Path, folder: Path, table: str | None
+) -> list[ImportReport]:
+    rows = open_rows(cursor, source, target)
+    if not rows.headers:
+        raise UnreadableFileError(
+            f"{source.path} holds no row that can be read; the first fault is: {_first_fault(rows)}",
+            next_step="Export it again.",
+        )
+    if rows.csv is not None:
+        rows = replace(rows, source=rows.csv.scan_sql())
+    headers = clean_headers(rows.headers)
+    chosen = destinations(cursor, rows, headers, read_schema(cursor), path=source.path, table=table)
+    notes = ("The word null in a cell that is not text means no value.",) if source.says_null else ()
+    rows = replace(rows, notes=(*rows.notes, *notes))
+    reports = [load(cursor, rows, destination, file=str(source.path), folder=folder) for destination in chosen]
+    return [_with_rejects(reports[0], rows.rejects), *reports[1:]]
+
+
+def _first_fault(rows: RawRows) -> str:
+    if not rows.rejects:
+        return "it has no records."
+    first = rows.rejects[0]
+    return f"line {first.line}: {first.reason}."
+
+
+def _with_rejects(report: ImportReport, rejects: tuple[Reject, ...]) -> ImportReport:
+    return replace(
+        report,
+        rows_read=report.rows_read + len(rejects),
+        rows_rejected=report.rows_rejected + len(rejects),
+        rejects=(*rejects, *report.rejects),
+    )
+
+
+def _record(cursor: duckdb.DuckDBPyConnection, source: SourceFile, reports: list[ImportReport]) -> None:
+    """Keep every report, and every reject whole."""
+    for report in reports:
+        row = cursor.execute("SELECT nextval('sentinel.import_ids')").fetchone()
+        import_id = row[0] if row else 0
+        shown = replace(report, rejects=report.rejects[:_SHOWN_REJECTS])
+        cursor.execute(
+            "INSERT INTO sentinel.imports VALUES (?, ?, ?, ?, ?)",
+            [
+                import_id,
+                report.file,
+                source.sha256,
+                datetime.now(UTC).replace(tzinfo=None),
+                msgspec.json.encode(shown.to_dict()).decode(),
+            ],
+        )
+        if report.rejects:
+            cursor.executemany(
+                "INSERT INTO sentinel.rejects VALUES (?, ?, ?, ?)",
+                [[import_id, reject.line, reject.reason, reject.content] for reject in report.rejects],
+            )

@@ -1,0 +1,111 @@
+"""A JSON document cut into one object a line, without touching the text of a value.
+
+Arrays of objects, one object, objects one after another, and the wrappers that services put around rows: `value`,
+`records`, `results`, and the `tables` of a Log Analytics answer. Below `raw_rows`, which reads the lines.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sentinel_rag.workspace.importing.reports import Reject
+from sentinel_rag.workspace.importing.source_files import UnreadableFileError
+
+_WRAPPERS = ("value", "records", "Records", "results", "Results", "data", "events", "hits")
+_WHITE = " \t\r\n"
+_MAX_BYTES = 2 << 30
+
+
+def write_json_lines(source: Path, target: Path, *, name: str) -> list[Reject]:
+    """Write the rows of `source` to `target`; returns the elements that are no objects.
+
+    Raises UnreadableFileError with line and column where the document is not JSON.
+    """
+    if source.stat().st_size > _MAX_BYTES:
+        raise UnreadableFileError(
+            f"{name} is one JSON document of more than 2 GiB.", next_step="Convert it to JSON lines or Parquet first."
+        )
+    text = source.read_text(encoding="utf-8-sig")
+    rejects: list[Reject] = []
+    try:
+        with target.open("w", encoding="utf-8", errors="replace") as lines:
+            for piece, line in _objects(text):
+                if piece.startswith("{"):
+                    lines.write(piece + "\n")
+                else:
+                    rejects.append(Reject(line, "not a JSON object", piece[:10_000]))
+    except json.JSONDecodeError as error:
+        raise UnreadableFileError(
+            f"{name} is not valid JSON: line {error.lineno}, column {error.colno}: {error.msg}.",
+            next_step="Export it again, or repair it at that place; nothing of it was stored.",
+        ) from error
+    except RecursionError as error:
+        raise UnreadableFileError(f"{name} is nested too deeply.", next_step="Export flat rows.") from error
+    return rejects
+
+
+def _objects(text: str) -> Iterator[tuple[str, int]]:
+    """Each row as one line of JSON text, with the number of the line on which it begins."""
+    decoder = json.JSONDecoder()
+    place = _skip(text, 0)
+    if text[place : place + 1] == "[":
+        yield from _elements(text, place, decoder)
+        return
+    while place < len(text):
+        value, end = decoder.raw_decode(text, place)
+        rows = _wrapped_rows(value)
+        if rows is None:
+            yield _one_line(text[place:end]), text.count("\n", 0, place) + 1
+        else:
+            for row in rows:
+                yield json.dumps(row), text.count("\n", 0, place) + 1
+        place = _skip(text, end)
+
+
+def _elements(text: str, start: int, decoder: json.JSONDecoder) -> Iterator[tuple[str, int]]:
+    place, line, counted = _skip(text, start + 1), 1, 0
+    if text[place : place + 1] == "]":
+        return
+    while True:
+        _, end = decoder.raw_decode(text, place)
+        line += text.count("\n", counted, place)
+        counted = place
+        yield _one_line(text[place:end]), line
+        place = _skip(text, end)
+        if text[place : place + 1] == "]":
+            return
+        if text[place : place + 1] != ",":
+            raise json.JSONDecodeError("Expecting ',' or ']' between elements", text, place)
+        place = _skip(text, place + 1)
+
+
+def _skip(text: str, place: int) -> int:
+    while place < len(text) and text[place] in _WHITE:
+        place += 1
+    return place
+
+
+def _one_line(piece: str) -> str:
+    """Line ends in valid JSON are white space between tokens, never part of a value."""
+    return piece.replace("\r", " ").replace("\n", " ")
+
+
+def _wrapped_rows(value: Any) -> list[Any] | None:
+    """The rows inside a service's wrapper, or None for an object that is a row itself."""
+    if not isinstance(value, dict):
+        return None
+    tables = value.get("tables")
+    if isinstance(tables, list) and tables and all(isinstance(table, dict) for table in tables):
+        rows: list[Any] = []
+        for table in tables:
+            names = [column.get("name") for column in table.get("columns", ())]
+            rows += [dict(zip(names, row, strict=False)) for row in table.get("rows", ())]
+        return rows
+    for key in _WRAPPERS:
+        inner = value.get(key)
+        if isinstance(inner, list) and inner and all(isinstance(row, dict) for row in inner) and len(value) <= 4:
+            return inner
+    return None

@@ -1,0 +1,142 @@
+"""What a path holds, before a row is read: which files, their encoding, their format.
+
+The first look of an import; every refusal a person can cause with a path is worded here. Reads each file once from
+end to end (for its hash and its encoding) and keeps only a sample of text.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from sentinel_rag.contracts.errors import UsageError
+
+SAMPLE_BYTES = 1 << 18
+_CHUNK = 1 << 20
+SUFFIXES = {".csv", ".tsv", ".txt", ".psv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq"}
+
+
+class Format(StrEnum):
+    """How rows are written in a file."""
+
+    DELIMITED = "csv"
+    JSON_LINES = "json lines"
+    JSON = "json"
+    PARQUET = "parquet"
+
+
+class UnreadableFileError(UsageError):
+    """A file that cannot be imported at all; a faulty row is no reason for it."""
+
+    code = "import"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One readable file. `encoding` is a Python codec name; `says_null` tells that the text `null` occurs in it."""
+
+    path: Path
+    format: Format
+    encoding: str
+    sha256: str
+    sample: str
+    size: int
+    says_null: bool
+
+
+def files_under(path: Path) -> list[Path]:
+    """The file itself, or the importable files of a folder in the order of their names. Raises UnreadableFileError."""
+    if not path.exists():
+        raise UnreadableFileError(f"There is no file {path}.", next_step="Check the path.")
+    if not path.is_dir():
+        return [path]
+    files = sorted(file for file in path.rglob("*") if file.is_file() and file.suffix.lower() in SUFFIXES)
+    if not files:
+        raise UnreadableFileError(
+            f"The folder {path} holds no file to import.",
+            next_step=f"Files end in {', '.join(sorted(SUFFIXES))}.",
+        )
+    return files
+
+
+def inspect(path: Path) -> SourceFile:
+    """Read `path` once and say what it is. Raises UnreadableFileError for what holds no rows."""
+    if not path.is_file():
+        raise UnreadableFileError(f"{path} is not a regular file.", next_step="Give the path of a file or a folder.")
+    try:
+        return _inspect(path)
+    except OSError as error:
+        raise UnreadableFileError(
+            f"{path} cannot be read: {error.strerror}.", next_step="Check its permissions."
+        ) from error
+
+
+def _inspect(path: Path) -> SourceFile:
+    digest = hashlib.sha256()
+    utf8: codecs.IncrementalDecoder | None = codecs.getincrementaldecoder("utf-8")()
+    head = b""
+    says_null, size, zero_bytes = False, 0, False
+    for chunk in _chunks(path):
+        digest.update(chunk)
+        size += len(chunk)
+        if len(head) < SAMPLE_BYTES:
+            head = (head + chunk)[:SAMPLE_BYTES]
+        says_null = says_null or b"null" in chunk
+        zero_bytes = zero_bytes or b"\0" in chunk[:SAMPLE_BYTES]
+        if utf8 is not None:
+            try:
+                utf8.decode(chunk)
+            except UnicodeDecodeError:
+                utf8 = None
+    if utf8 is not None:
+        try:
+            utf8.decode(b"", final=True)
+        except UnicodeDecodeError:
+            utf8 = None
+    if not head.strip():
+        raise UnreadableFileError(f"{path} is empty.", next_step="Export it again.")
+    if head[:4] == b"PAR1":
+        return SourceFile(path, Format.PARQUET, "binary", digest.hexdigest(), "", size, says_null=False)
+    encoding = _encoding(head, is_utf8=utf8 is not None, zero_bytes=zero_bytes)
+    if encoding is None:
+        raise UnreadableFileError(
+            f"{path} is a binary file, not an export of rows.",
+            next_step="Importable are CSV (any separator), JSON, JSON lines and Parquet; unpack archives first.",
+        )
+    sample = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head).lstrip("\ufeff")
+    format_ = _text_format(sample)
+    return SourceFile(path, format_, encoding, digest.hexdigest(), sample, size, says_null)
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk
+
+
+def _encoding(head: bytes, *, is_utf8: bool, zero_bytes: bool) -> str | None:
+    """The codec, or None for bytes that are no text. Without a mark and not UTF-8, a Windows code page is assumed."""
+    if head.startswith(codecs.BOM_UTF8):
+        return "utf-8-sig" if is_utf8 else "cp1252"
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    if zero_bytes:
+        return None
+    if is_utf8:
+        return "utf-8"
+    control = sum(byte < 9 or 13 < byte < 32 for byte in head)
+    return "cp1252" if control * 100 < len(head) else None
+
+
+def _text_format(sample: str) -> Format:
+    text = sample.lstrip()
+    if text.startswith("["):
+        return Format.JSON if text[1:].lstrip()[:1] in ("{", "]", "") else Format.DELIMITED
+    if not text.startswith("{"):
+        return Format.DELIMITED
+    first = text.split("\n", 1)[0].strip()
+    return Format.JSON_LINES if first.endswith("}") and "\n" in text.rstrip("\n") else Format.JSON

@@ -1,0 +1,72 @@
+"""Which table the rows of a file belong to.
+
+In this order: what the person said, a `$table` column, a `Type` column that names tables, the name of the file, the
+columns; else a new table of its own, named after the file with Azure's `_CL` for custom logs. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from sentinel_rag.workspace.importing.source_files import UnreadableFileError
+from sentinel_rag.workspace.kql.errors import nearest_names
+
+Schema = Mapping[str, Mapping[str, str]]
+
+_EVERYWHERE = frozenset({"TenantId", "TimeGenerated", "Type", "SourceSystem", "Computer", "_ResourceId", "Timestamp"})
+_LEAST_OVERLAP = 0.6
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
+
+
+def named_table(name: str, schema: Schema) -> str:
+    """The table that a person named. Raises UnreadableFileError for one that neither exists nor is a custom log."""
+    if name in schema:
+        return name
+    nearest = nearest_names(name, schema)
+    if _NAME.fullmatch(name) and name.endswith("_CL"):
+        if nearest and nearest[0].lower() == name.lower():
+            return nearest[0]
+        return name
+    hint = f"Did you mean {' or '.join(nearest)}? " if nearest else ""
+    raise UnreadableFileError(
+        f"There is no table '{name}'.",
+        next_step=f"{hint}A new table's name is made of letters, digits and _ and ends in _CL.",
+    )
+
+
+def is_table_name(text: str, schema: Schema) -> bool:
+    """Whether a cell of a `$table` or `Type` column names a table."""
+    return text in schema or (text.endswith("_CL") and _NAME.fullmatch(text) is not None)
+
+
+def table_of_file(path: Path, columns: Iterable[str], schema: Schema) -> tuple[str, str]:
+    """The table by the file's name or its columns, and the reason in words."""
+    names = {name for name in columns if name not in _EVERYWHERE}
+    by_name = _table_in_name(path.stem, schema)
+    if by_name and names and len(names & set(schema[by_name])) / len(names) >= _LEAST_OVERLAP / 2:
+        return by_name, "the file's name"
+    best, best_score = "", (0.0, 0.0)
+    for table, known in schema.items():
+        matching = names & known.keys()
+        if len(matching) < 2 or table.endswith("_CL"):
+            continue  # a custom table has the columns of whatever was imported first, which proves nothing
+        score = (len(matching) / len(names), len(matching) / len(known))
+        if score > best_score:
+            best, best_score = table, score
+    if best_score[0] >= _LEAST_OVERLAP:
+        return best, "its columns"
+    stem = re.sub(r"\W+", "_", path.stem, flags=re.ASCII).strip("_") or "Imported"
+    stem = stem.removesuffix("_CL")[:56]
+    custom = f"{stem if stem[0].isalpha() else f'T_{stem}'}_CL"
+    for table in schema:
+        if table.lower() == custom.lower():
+            return table, "the file's name"
+    return custom, "no known table has its columns"
+
+
+def _table_in_name(stem: str, schema: Schema) -> str:
+    letters = re.sub(r"[^a-z]", "", stem.lower())
+    fitting = [table for table in schema if letters.startswith(table.lower().removesuffix("_cl"))]
+    return max(fitting, key=len, default="")

@@ -1,0 +1,71 @@
+"""The loopback server: the embedded workspace behind the wire of Azure Log Analytics.
+
+`create_app` is a plain ASGI application; who runs it binds it to 127.0.0.1. Clients are the real azure-identity and
+azure-monitor-query: what is tested here is what runs on Azure. Faults (throttling, slow or broken answers) are meant
+to be a wrapper around this application, not a switch inside it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from sentinel_rag.workspace.serving.admin import Admin
+from sentinel_rag.workspace.serving.identity import IdentityEndpoint, TokenIssuer
+from sentinel_rag.workspace.serving.loopback_guard import LoopbackGuard
+from sentinel_rag.workspace.serving.query_answers import plain_error, unknown_path
+from sentinel_rag.workspace.serving.query_endpoint import QueryEndpoint
+
+if TYPE_CHECKING:
+    from sentinel_rag.workspace.workspace import Workspace
+
+
+def create_app(
+    workspace: Workspace,
+    *,
+    workspace_id: str,
+    identity_header: str,
+    admin_token: str,
+    max_rows: int = 500_000,
+    max_bytes: int = 64_000_000,
+) -> Starlette:
+    """The application over `workspace`, which answers to the GUID `workspace_id`.
+
+    `identity_header` is the secret of the managed-identity endpoint, `admin_token` that of `/admin`. An answer over
+    `max_rows` or `max_bytes` is cut and carries the service's PartialError.
+    """
+    issuer = TokenIssuer()
+    query = QueryEndpoint(workspace, workspace_id=workspace_id, issuer=issuer, max_rows=max_rows, max_bytes=max_bytes)
+    return Starlette(
+        routes=[
+            Route("/healthz", _healthz, methods=["GET"]),
+            Route("/msi/token", IdentityEndpoint(issuer, identity_header).__call__, methods=["GET"]),
+            Route("/v1/workspaces/{workspace_id}/query", query.__call__, methods=["POST"]),
+            Route("/v1/{resource_id:path}/query", query.__call__, methods=["POST"]),
+            *Admin(workspace, admin_token).routes(),
+        ],
+        middleware=[Middleware(LoopbackGuard)],
+        exception_handlers={HTTPException: _http_error},
+    )
+
+
+async def _healthz(request: Request) -> Response:
+    del request
+    return JSONResponse({"status": "ok"})
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    """Starlette's own refusals (unknown path, wrong method) in the service's form."""
+    del request
+    correlation_id = str(uuid.uuid4())
+    if isinstance(error, HTTPException) and error.status_code != 404:
+        body = plain_error("MethodNotAllowed", error.detail, correlation_id)
+        return JSONResponse(body, status_code=error.status_code, headers=error.headers)
+    return JSONResponse(unknown_path(correlation_id), status_code=404)

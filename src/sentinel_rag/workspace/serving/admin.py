@@ -1,0 +1,123 @@
+"""What an operator may ask of a running workspace: tables, import, generate, query.
+
+Guarded by the admin token, which the supervisor makes; analysts and agents never hold it. Answers are our own JSON,
+errors are `SentinelError.to_dict` under `error`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from anyio import CapacityLimiter, to_thread
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
+from sentinel_rag.workspace.estate.options import DEFAULT_DAYS, DEFAULT_EVENTS, EstateOptions
+from sentinel_rag.workspace.serving.identity import bearer_token, same_secret
+from sentinel_rag.workspace.serving.loopback_guard import BodyTooLargeError, read_body
+
+if TYPE_CHECKING:
+    from sentinel_rag.workspace.workspace import Workspace
+
+_Body = TypeVar("_Body")
+
+
+class ImportBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    path: str
+    table: str | None = None
+
+
+class GenerateBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    days: int = DEFAULT_DAYS
+    events: int = DEFAULT_EVENTS
+    seed: int = 7
+    end: datetime | None = None
+
+
+class AdminQueryBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    kql: str
+    timespan: str | None = None
+    max_rows: int = 10_000
+
+
+class Admin:
+    """The four operations. Long ones run in a thread of their own, so that queries go on."""
+
+    def __init__(self, workspace: Workspace, admin_token: str) -> None:
+        self._workspace = workspace
+        self._admin_token = admin_token
+        self._limiter = CapacityLimiter(4)
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/admin/tables", self._guarded(self._tables), methods=["GET"]),
+            Route("/admin/import", self._guarded(self._import), methods=["POST"]),
+            Route("/admin/generate", self._guarded(self._generate), methods=["POST"]),
+            Route("/admin/query", self._guarded(self._query), methods=["POST"]),
+        ]
+
+    def _guarded(self, operation: Callable[[bytes], Awaitable[Any]]) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            if not same_secret(bearer_token(request) or "", self._admin_token):
+                return _json(401, {"error": {"code": "unauthenticated", "message": "The admin token is wrong."}})
+            try:
+                return _json(200, await operation(await read_body(request)))
+            except BodyTooLargeError:
+                return _json(413, {"error": {"code": "too_large", "message": "The request is too large."}})
+            except UnavailableError as error:
+                return _json(503, {"error": error.to_dict()})
+            except SentinelError as error:
+                return _json(400, {"error": error.to_dict()})
+
+        return endpoint
+
+    async def _tables(self, body: bytes) -> Any:
+        del body
+        tables = await to_thread.run_sync(self._workspace.tables, limiter=self._limiter)
+        return {"tables": [table.to_dict() for table in tables]}
+
+    async def _import(self, body: bytes) -> Any:
+        wanted = _decoded(body, ImportBody)
+        path = Path(wanted.path)
+        if not path.is_absolute():
+            raise UsageError(f"The path {path} is not absolute.", next_step="Send the whole path of the file.")
+
+        def run() -> Any:
+            return [report.to_dict() for report in self._workspace.import_path(path, table=wanted.table)]
+
+        return {"reports": await to_thread.run_sync(run, limiter=self._limiter)}
+
+    async def _generate(self, body: bytes) -> Any:
+        wanted = _decoded(body or b"{}", GenerateBody)
+        options = EstateOptions(days=wanted.days, events=wanted.events, seed=wanted.seed, end=wanted.end)
+
+        def run() -> Any:
+            return self._workspace.generate(options).to_dict()
+
+        return {"guide": await to_thread.run_sync(run, limiter=self._limiter)}
+
+    async def _query(self, body: bytes) -> Any:
+        wanted = _decoded(body, AdminQueryBody)
+
+        def run() -> Any:
+            answer = self._workspace.query(wanted.kql, timespan=wanted.timespan, max_rows=wanted.max_rows)
+            return answer.to_dict()
+
+        return await to_thread.run_sync(run, limiter=self._limiter)
+
+
+def _decoded(body: bytes, type_: type[_Body]) -> _Body:
+    try:
+        return msgspec.json.decode(body, type=type_)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"The request body is wrong: {error}.", next_step="Correct it and send it again.") from error
+
+
+def _json(status: int, value: Any) -> Response:
+    return Response(msgspec.json.encode(value), status, media_type="application/json")

@@ -1,0 +1,79 @@
+"""The embedded workspace as one object: open, import, generate, query, close.
+
+What the wire server, the command line and tests use; below it are the store, the importer, the sample estate and the
+KQL engine. Every method may be called from any thread; an import and a generation wait for each other, queries never.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sentinel_rag.workspace.estate.generate import generate_estate
+from sentinel_rag.workspace.estate.guide import EstateGuide
+from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.importing.importer import Importer, ProgressListener
+from sentinel_rag.workspace.importing.reports import ImportReport
+from sentinel_rag.workspace.kql.engine import KqlEngine
+from sentinel_rag.workspace.kql.execution import KqlAnswer, Limits
+from sentinel_rag.workspace.store import Store, TableInfo
+from sentinel_rag.workspace.timespans import TimeRange
+
+
+class Workspace:
+    """A folder with an analyst's tables. Make one with `open`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._engine = KqlEngine(store)
+        self._importer = Importer(store)
+
+    @classmethod
+    def open(cls, path: Path, *, read_only: bool = False) -> Workspace:
+        """Open or create the workspace in folder `path`.
+
+        Raises UnavailableError while another process has it open, UsageError for a path that cannot hold one.
+        """
+        return cls(Store.open(path, read_only=read_only))
+
+    @property
+    def folder(self) -> Path:
+        return self._store.folder
+
+    def import_path(
+        self, path: Path, *, table: str | None = None, progress: ProgressListener | None = None
+    ) -> list[ImportReport]:
+        """Import a file, or every importable file of a folder; a report for each table that a file went to.
+
+        Raises SentinelError if a single file cannot be imported; in a folder such a file is a report with `error`.
+        """
+        return self._importer.import_path(path, table=table, progress=progress)
+
+    def generate(self, options: EstateOptions, *, progress: ProgressListener | None = None) -> EstateGuide:
+        """Add the sample estate; generating the same options again adds nothing."""
+        return generate_estate(self._store, options, progress=progress)
+
+    def tables(self, *, include_empty: bool = False) -> list[TableInfo]:
+        """The tables that hold rows, by name; `include_empty` adds the known tables without any."""
+        return self._store.tables(include_empty=include_empty)
+
+    def columns(self, table: str) -> dict[str, str]:
+        """Column -> KQL type of one table, empty for a table that does not exist."""
+        return dict(self._store.schema().get(table, {}))
+
+    def query(
+        self,
+        kql: str,
+        *,
+        timespan: str | TimeRange | None = None,
+        max_rows: int = 500_000,
+        max_bytes: int = 64_000_000,
+        timeout_s: float = 180.0,
+    ) -> KqlAnswer:
+        """Answer `kql`; `timespan` (ISO 8601) restricts TimeGenerated of every table read.
+
+        An answer over a limit is cut and says so in `partial`. Raises KqlError, KqlTimeoutError or TimespanError.
+        """
+        return self._engine.query(kql, timespan=timespan, limits=Limits(max_rows, max_bytes, timeout_s))
+
+    def close(self) -> None:
+        self._store.close()
