@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sentinel_rag.workspace.workspace import Workspace
 from sentinel_servers import NOW, ScriptedWire, Served, workspace_app
 
 from sentinel_rag.testing.loopback import serve
+from sentinel_rag.workspace.workspace import Workspace
 
 
 @pytest.fixture
