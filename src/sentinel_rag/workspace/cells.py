@@ -35,7 +35,8 @@ def encoding_sql(column: str, duckdb_type: str) -> str:
         # As the service: no white space between tokens, a JSON null is null, a bare string has no quotes.
         value = column if duckdb_type == "JSON" else f"to_json({column})"
         text = f"CAST(json({value}) AS VARCHAR)"
-        return f"CASE WHEN starts_with({text}, '\"') THEN json_extract_string({value}, '$') ELSE nullif({text}, 'null') END"
+        unquoted = f"json_extract_string({value}, '$')"
+        return f"CASE WHEN starts_with({text}, '\"') THEN {unquoted} ELSE nullif({text}, 'null') END"
     if kind == "timespan" and duckdb_type != "INTERVAL":
         return f"CAST({column} AS INTERVAL)"
     if duckdb_type in ("HUGEINT", "UHUGEINT", "UBIGINT"):
