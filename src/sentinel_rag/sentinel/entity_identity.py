@@ -117,7 +117,7 @@ def identifying_values(entity: Entity) -> frozenset[str]:
 
 
 def _account(entity: Entity) -> EntityIdentity:
-    name = entity.text("Name", "AccountName")
+    name = entity.text("AccountName", "Name")  # Name holds a display name in some alerts
     suffix = entity.text("UPNSuffix")
     upn = entity.text("UserPrincipalName") or (f"{name}@{suffix}" if name and suffix and "@" not in name else "")
     domain = entity.text("NTDomain", "DomainName", "DnsDomain")

@@ -22,7 +22,7 @@ from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 _GUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-_NUMBER = re.compile(r"(?:incident|inc)?[\s#:_-]*(?:number|no\.?|id)?[\s#:_-]*(\d{1,10})", re.IGNORECASE)
+_NUMBER = re.compile(r"(?:(?:incident|inc)(?:[\s:_-]*(?:number|no\.?|id))?[\s:_-]*)?#?\s*(\d{1,10})", re.IGNORECASE)
 _WHOLE_GUID = re.compile(rf"\{{?({_GUID})\}}?")
 _SENTINEL_URL = re.compile(rf"/Incidents/({_GUID})", re.IGNORECASE)
 _DEFENDER_URL = re.compile(r"security\.microsoft\.com/incidents?2?/(\d+)", re.IGNORECASE)
@@ -77,7 +77,7 @@ def parse_reference(text: str) -> IncidentReference:
     number = _NUMBER.fullmatch(text)
     if number and int(number[1]) <= _LARGEST_NUMBER:
         return IncidentReference(ReferenceKind.NUMBER, str(int(number[1])))
-    if _ALERT_ID.fullmatch(text) and any(character.isdigit() for character in text):
+    if _ALERT_ID.fullmatch(text) and re.search(r"\d", text) and re.search(r"[A-Za-z]", text):
         return IncidentReference(ReferenceKind.ALERT_ID, text)
     raise invalid_argument(
         "incident",
