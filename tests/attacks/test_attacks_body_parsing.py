@@ -125,7 +125,7 @@ def test_what_has_no_one_reading_is_refused_recorded_and_not_sent(small_gateway:
     assert (answer.status, answer.body["reason"]) == (422, "malformed_body")
     record = small_gateway.last_record()
     assert (record["audit_id"], record["reason"]) == (answer.body["audit_id"], "malformed_body")
-    assert (record["tool"], record["arguments"]) == (None, None)
+    assert (record["tool"], record["arguments"], record["http_status"]) == (None, None, 422)
     assert len(small_gateway.executor.calls) == before
 
 

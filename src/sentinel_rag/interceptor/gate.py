@@ -18,7 +18,7 @@ from sentinel_rag.contracts.labels import Integrity, Label
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.interceptor.arguments import ArgumentFault, CanonicalArguments, fit
 from sentinel_rag.interceptor.limits import Limits
-from sentinel_rag.interceptor.outcomes import Denied, NotCompleted, Outcome, outcome_of
+from sentinel_rag.interceptor.outcomes import HTTP_STATUS, Denied, NotCompleted, Outcome, outcome_of
 from sentinel_rag.interceptor.policy import Policy, ToolPolicy, decide
 from sentinel_rag.interceptor.policy.deciding import UNKNOWN_TOOL
 from sentinel_rag.interceptor.request_body import ExecuteRequest
@@ -128,13 +128,12 @@ class Gate:
             self._in_flight -= 1
 
     async def _deny(self, call: _Call, deny: Deny) -> Denied:
-        await self._journal.append(call.refusal(deny.reason, 403, self.policy, deny))
+        await self._journal.append(call.refusal(deny.reason, self.policy, deny))
         return Denied(deny, call.audit_id)
 
     async def _refuse(self, call: _Call, reason: Reason, detail: str, error: QueryError | None = None) -> NotCompleted:
-        outcome = NotCompleted(reason, detail, call.audit_id, error)
-        await self._journal.append(call.refusal(reason, outcome.http_status, self.policy))
-        return outcome
+        await self._journal.append(call.refusal(reason, self.policy))
+        return NotCompleted(reason, detail, call.audit_id, error)
 
     async def _refuse_arguments(self, call: _Call, fault: ArgumentFault) -> NotCompleted:
         error = QueryError(
@@ -158,7 +157,7 @@ class _Call:
     session: Session | None = None
     arguments: CanonicalArguments | None = None
 
-    def refusal(self, reason: Reason, http_status: int, policy: Policy, deny: Deny | None = None) -> CallRefused:
+    def refusal(self, reason: Reason, policy: Policy, deny: Deny | None = None) -> CallRefused:
         """The record of a call that is not run: with the arguments as judged, or as they came if it never got there."""
         arguments = self.arguments or (CanonicalArguments.of(self.wish.args) if self.wish else None)
         return CallRefused(
@@ -170,7 +169,7 @@ class _Call:
             arguments=None if arguments is None else arguments.value,
             arguments_sha256=None if arguments is None else arguments.sha256,
             reason=reason,
-            http_status=http_status,
+            http_status=HTTP_STATUS[reason],
             rule_id=None if deny is None else deny.rule_id,
             label=None if deny is None else deny.label,
             context=None if self.session is None else self.session.context,
