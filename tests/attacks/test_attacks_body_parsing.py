@@ -208,6 +208,17 @@ def test_a_body_that_never_ends_is_408(shipped_policy: Policy, executor: FakeExe
             assert connection.makefile("rb").readline().split()[1] == b"408"
 
 
+def test_64_levels_are_read_and_65_are_not() -> None:
+    def nested(levels: int) -> bytes:
+        return b'{"a":' + b"[" * (levels - 1) + b"]" * (levels - 1) + b"}"
+
+    assert parse_object(nested(64))
+    with pytest.raises(MalformedBody, match="64"):
+        parse_object(nested(65))
+    siblings = b'{"a":[' + b",".join([b"[{}]"] * 200) + b"]}"
+    assert len(parse_object(siblings)["a"]) == 200
+
+
 json_texts = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text()),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
