@@ -44,13 +44,14 @@ class Doorkeeper:
         header = headers[0] if len(headers) == 1 else None
         principal = self._keys.verify(header)
         if principal is None:
-            await self._refuse(request, Reason.UNAUTHENTICATED, self._keys.known_id(header))
-        elif scope not in principal.scopes:
-            await self._refuse(request, Reason.MISSING_SCOPE, principal.key_id, scope)
-        assert principal is not None
+            raise await self._refusal(request, Reason.UNAUTHENTICATED, self._keys.known_id(header))
+        if scope not in principal.scopes:
+            raise await self._refusal(request, Reason.MISSING_SCOPE, principal.key_id, scope)
         return principal
 
-    async def _refuse(self, request: Request, reason: Reason, key_id: str | None, scope: Scope | None = None) -> None:
+    async def _refusal(
+        self, request: Request, reason: Reason, key_id: str | None, scope: Scope | None = None
+    ) -> Refusal:
         audit_id: str | None = None
         missed = self._budget.take()
         if missed is not None:
@@ -67,7 +68,7 @@ class Doorkeeper:
                 )
             )
         detail = f"This key lacks the scope {scope.value!r}." if scope else "A valid X-API-Key header is required."
-        raise Refusal(problem(reason, detail, audit_id=audit_id))
+        return Refusal(problem(reason, detail, audit_id=audit_id))
 
 
 async def read_json_body(request: Request, limits: Limits) -> bytes:
