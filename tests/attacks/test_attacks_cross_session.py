@@ -19,7 +19,6 @@ def attacker(gateway: RunningGateway) -> str:
     return gateway.state.keys.create([Scope.EXECUTE], name="attacker")[0]
 
 
-@pytest.mark.requirement("GATE-7")
 def test_another_keys_session_is_not_there(gateway: RunningGateway, attacker: str) -> None:
     opened = gateway.request("POST", "/v1/sessions", key=gateway.key).body["session_id"]
     assert gateway.call("query_incidents", {"owner": "canary-7"}, session_id=opened).status == 200
@@ -66,7 +65,6 @@ def test_a_session_opened_by_use_belongs_to_the_first_key_also_in_a_race(
     assert [record["change"] for record in gateway.records() if record["kind"] == "session"] == ["opened"]
 
 
-@pytest.mark.requirement("GATE-7")
 def test_a_context_label_rises_and_never_falls_and_stays_in_its_session(gateway: RunningGateway) -> None:
     def context(session_id: str, tool: str) -> tuple[dict[str, str], dict[str, str]]:
         assert gateway.call(tool, {}, session_id=session_id).status == 200

@@ -63,7 +63,6 @@ def wrong_keys(gateway: RunningGateway) -> dict[str, str | None]:
     }
 
 
-@pytest.mark.requirement("GATE-7")
 @pytest.mark.parametrize(("method", "path", "body", "scope"), ROUTES, ids=lambda value: str(value)[:20])
 def test_every_route_refuses_every_wrong_key_and_scope(
     shared_gateway: RunningGateway, method: str, path: str, body: bytes | None, scope: Scope
@@ -108,7 +107,6 @@ def test_two_key_headers_are_none(shared_gateway: RunningGateway) -> None:
         assert connection.makefile("rb").readline().split()[1] == b"401"
 
 
-@pytest.mark.requirement("GATE-7")
 def test_a_key_changed_by_another_process_counts_at_once(tmp_path: Path) -> None:
     path = tmp_path / "keys.sqlite"
     serving, administration = KeyStore(path), KeyStore(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -50,9 +51,10 @@ class Product:
         assert done.returncode == code, done.stdout + done.stderr
         return json.loads(done.stdout)
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """A command that goes on running, in a process group of its own."""
-        return subprocess.Popen(
+    @contextmanager
+    def start(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+        """A command that goes on running; whatever is left of it at the end of the block is killed."""
+        with subprocess.Popen(
             [SENTINEL, *arguments],
             env=self.environment,
             cwd=self.home.parent,
@@ -61,21 +63,30 @@ class Product:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-        )
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def copy(self, home: Path) -> Product:
+        """The same stored data in a home of its own, for tests that break things."""
+        shutil.copytree(self.home, home, ignore=shutil.ignore_patterns("run"))
+        return Product(home, self.settings)
 
     @contextmanager
     def up(self, *arguments: str) -> Iterator[dict[str, Any]]:
         """`sentinel up` for as long as the block runs; the value is its address list."""
-        process = self.start("up", "--json", *arguments)
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        try:
-            if not line:
-                pytest.fail(f"sentinel up did not start: {process.communicate()[1]}")
-            yield json.loads(line)
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.communicate(timeout=30)
+        with self.start("up", "--json", *arguments) as process:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            try:
+                if not line:
+                    pytest.fail(f"sentinel up did not start: {process.communicate()[1]}")
+                yield json.loads(line)
+            finally:
+                process.send_signal(signal.SIGINT)
+                process.communicate(timeout=30)
 
 
 def product(home: Path, **settings: str) -> Product:

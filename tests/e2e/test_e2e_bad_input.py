@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -100,12 +102,12 @@ def test_a_killed_import_leaves_nothing_and_a_second_try_everything(sentinel: An
         stream.write(HEADER)
         for i in range(300_000):
             stream.write(f"2024-01-01T00:00:{i % 60:02}Z,web{i},message number {i},auth,info\n")
-    process = sentinel.start("workspace", "import", str(path), "--table", "Syslog")
     database = sentinel.home / "workspaces" / "default"
-    while not database.exists() and process.poll() is None:
-        pass
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    with sentinel.start("workspace", "import", str(path), "--table", "Syslog") as process:
+        while not database.exists() and process.poll() is None:
+            pass
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
     tables = {t["table"]: t["rows"] for t in sentinel.json("workspace", "tables")}
     assert tables.get("Syslog", 0) in (0, 300_000)
     sentinel.json("workspace", "import", str(path), "--table", "Syslog")
@@ -124,13 +126,22 @@ def test_wrong_kql_is_told_with_its_place(generated: Any, kql: str) -> None:
     refused(generated.run("workspace", "query", kql), 2)
 
 
-def test_another_process_holds_the_database(generated: Any) -> None:
-    holder = generated.start("up", "--json", "--workspace", "default")
-    assert holder.stdout is not None
-    assert holder.stdout.readline()
-    try:
-        second = generated.run("up")
-        refused(second, 1, "Another sentinel process")
-    finally:
-        holder.send_signal(signal.SIGINT)
-        holder.communicate()
+def test_a_second_up_is_refused(generated: Any, tmp_path: Path) -> None:
+    generated = generated.copy(tmp_path / "home")
+    with generated.up():
+        refused(generated.run("up"), 1, "Another sentinel process")
+
+
+def test_a_database_that_another_program_holds_is_told(generated: Any, tmp_path: Path) -> None:
+    generated = generated.copy(tmp_path / "home")
+    script = "import sys, duckdb; c = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+    database = generated.home / "workspaces" / "default" / "workspace.duckdb"
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(database)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
+        refused(generated.run("workspace", "tables"), 1, str(other.pid))
+        refused(generated.run("ask", "how many incidents?"), 1, str(other.pid))
+        other.communicate("")
+    assert generated.run("ask", "how many incidents?").returncode == 0

@@ -98,11 +98,12 @@ def test_which_alerts_name_a_host(real_rows: Any, alerts: list[dict[str, str]]) 
 
 
 def test_top_accounts_by_distinct_alerts(real_rows: Any, alerts: list[dict[str, str]]) -> None:
+    # One person has several spellings ("dp5hn", "Grace Chen"); the user principal name is the same in all of them.
     by_name: dict[str, set[str]] = defaultdict(set)
     for row in alerts:
         for entity in json.loads(row["Entities"] or "[]"):
-            if isinstance(entity, dict) and entity.get("Type") == "account" and entity.get("Name"):
-                by_name[entity["Name"].lower()].add(row["SystemAlertId"])
+            if isinstance(entity, dict) and entity.get("Type") == "account" and entity.get("UserPrincipalName"):
+                by_name[entity["UserPrincipalName"].lower()].add(row["SystemAlertId"])
     name, distinct = max(by_name.items(), key=lambda item: len(item[1]))
     answer = real_rows.json("ask", "top accounts by number of distinct alerts")
     first = " ".join(answer["tables"][0]["rows"][0]).lower()

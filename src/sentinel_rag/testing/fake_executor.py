@@ -153,9 +153,11 @@ class FakeExecutor:
                 result = {"protocolVersion": SESSIONS, "capabilities": {"tools": {}}, "serverInfo": _INFO}
                 return self._reply(message, result, headers={"Mcp-Session-Id": session})
             case "server/discover":
-                return self._reply(message, {"supportedVersions": list(self._eras), "capabilities": {"tools": {}}})
+                found = {"supportedVersions": list(self._eras), "capabilities": {"tools": {}}, "serverInfo": _INFO}
+                return self._reply(message, {**found, **_STATELESS_LIST})
             case "tools/list":
-                return self._reply(message, {"tools": [_describe(tool) for tool in self.tools]})
+                tools = [_describe(tool) for tool in self.tools]
+                return self._reply(message, {"tools": tools, **(_STATELESS_LIST if era == STATELESS else {})})
             case "tools/call":
                 return await self._call(request, message, body)
             case _:
@@ -172,7 +174,7 @@ class FakeExecutor:
                 return self._reply(message, _structured(value))
             case AnswersText(texts, is_error):
                 content = [{"type": "text", "text": text} for text in texts]
-                return self._reply(message, {"content": content, "isError": is_error})
+                return self._reply(message, {"resultType": "complete", "content": content, "isError": is_error})
             case Fails(error):
                 return self._reply(message, {**_structured(error.to_dict()), "isError": True})
             case Waits(release, value):
@@ -195,12 +197,15 @@ class FakeExecutor:
         answer = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result})
         if not self._stream:
             return Response(answer, media_type="application/json", headers=headers)
-        progress = json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info"}})
+        progress = json.dumps(
+            {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "working"}}
+        )
         text = f": ping\n\nevent: message\ndata: {progress}\n\nevent: message\ndata: {answer}\n\n"
         return Response(text, media_type="text/event-stream", headers=headers)
 
 
 _INFO = {"name": "fake-executor", "version": "1"}
+_STATELESS_LIST = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
 
 def _describe(tool: ToolSchema) -> dict[str, Any]:
@@ -208,7 +213,8 @@ def _describe(tool: ToolSchema) -> dict[str, Any]:
 
 
 def _structured(value: JsonValue) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": json.dumps(value)}], "structuredContent": value, "isError": False}
+    text = {"type": "text", "text": json.dumps(value)}
+    return {"resultType": "complete", "content": [text], "structuredContent": value, "isError": False}
 
 
 def _error(message: dict[str, Any], code: int, text: str, *, status: int) -> Response:

@@ -32,8 +32,10 @@ def encoding_sql(column: str, duckdb_type: str) -> str:
     if kind in ("guid", "decimal"):
         return f"CAST({column} AS VARCHAR)"
     if kind == "dynamic":
-        # `json` drops white space, as the service does; a JSON null is KQL's null.
-        return f"nullif(CAST(json(to_json({column})) AS VARCHAR), 'null')"
+        # As the service: no white space between tokens, a JSON null is null, a bare string has no quotes.
+        value = column if duckdb_type == "JSON" else f"to_json({column})"
+        text = f"CAST(json({value}) AS VARCHAR)"
+        return f"CASE WHEN starts_with({text}, '\"') THEN json_extract_string({value}, '$') ELSE nullif({text}, 'null') END"
     if kind == "timespan" and duckdb_type != "INTERVAL":
         return f"CAST({column} AS INTERVAL)"
     if duckdb_type in ("HUGEINT", "UHUGEINT", "UBIGINT"):

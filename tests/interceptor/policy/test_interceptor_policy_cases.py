@@ -43,7 +43,6 @@ def test_every_rule_of_the_shipped_policy_has_a_case(shipped_policy: Policy) -> 
     assert rules == {case.values[0]["rule_id"] for case in CASES if "rule_id" in case.values[0]}  # type: ignore[index]
 
 
-@pytest.mark.requirement("TOOL-1")
 def test_the_shipped_policy_names_every_tool_that_reads_sentinel_with_its_parameters(shipped_policy: Policy) -> None:
     assert list(shipped_policy.tools) == [tool.name for tool in SENTINEL_TOOLS]
     for schema in SENTINEL_TOOLS:

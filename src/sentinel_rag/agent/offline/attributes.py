@@ -104,27 +104,74 @@ ATTRIBUTES: tuple[Attribute, ...] = (
 
 
 def attribute_of(reading: Reading) -> Attribute | None:
-    """The property asked for: the one whose word stands first behind "what is" or "which", else the most specific.
+    """The property that the question asks for, or None."""
+    asked = attributes_asked(reading)
+    return asked[0] if asked else None
 
-    A word right before a value ("of file X") names that value and asks for nothing.
+
+def attributes_asked(reading: Reading) -> list[Attribute]:
+    """Properties in the order in which the question's words ask for them; the first is the one meant.
+
+    They are looked for behind the last "what", "which", "identify", ... A word right before a value ("of file X") names
+    that value and asks for nothing; "file hash" and "process id" begin with a word that alone asks for less.
     """
-    text = _ASKED.sub("", reading.core) if reading.names else reading.core
+    text = _NAMED.sub("", reading.core) if reading.names else reading.core
+    for wanted in reversed([match.end() for match in _WANTED.finditer(text)] or [0]):
+        found = _attributes_in(text[wanted:])
+        if found:
+            return found
+    return _attributes_in(text)
+
+
+def _attributes_in(text: str) -> list[Attribute]:
     found: list[tuple[int, int, Attribute]] = []
     for order, attribute in enumerate(ATTRIBUTES):
-        match = re.search(rf"\b(?:{attribute.cue})\b", text, re.IGNORECASE)
+        match = _word(attribute).search(text)
         if match is not None:
             found.append((match.start(), order, attribute))
-    if not found:
-        return None
-    asked = re.search(r"\b(?:what|which|who|identify|tell|give|list|find|provide|show)\b", text, re.IGNORECASE)
-    behind = [item for item in found if asked is not None and item[0] >= asked.start()]
-    first, order, attribute = min(behind or found)
-    # "file hash" and "process id" begin at the same word as "file" and "process".
-    better = [item for item in (behind or found) if item[1] < order and item[0] <= first + 9]
-    return min(better, key=lambda item: item[1])[2] if better else attribute
+    ranked = sorted(found, key=lambda item: item[:2])
+    if ranked:
+        first = ranked[0][0]
+        # A more specific property that begins with or right behind the first word takes its place.
+        ranked.sort(key=lambda item: (item[0] > first + 9, item[1] if item[0] <= first + 9 else item[0]))
+    return [attribute for _, _, attribute in ranked]
 
 
-_ASKED = re.compile(
+def is_search(reading: Reading) -> bool:
+    """True if the question describes an alert in words and asks for one property of what it names.
+
+    "What is the SID of the account that added an uncommon file to a Run key?" lists nothing and counts nothing.
+    """
+    if len(reading.words) < 7 or attribute_of(reading) is None:
+        return False
+    wanted = [match.end() for match in _WANTED.finditer(reading.core) if _attributes_in(reading.core[match.end() :])]
+    if not wanted:
+        return False
+    behind = reading.core[wanted[-1] :]
+    first = min(
+        (match.start() for each in ATTRIBUTES if (match := _word(each).search(behind)) is not None), default=None
+    )
+    noun = re.search(r"\b(?:incidents?|alerts|tables?|templates?|quer(?:y|ies))\b", behind, re.IGNORECASE)
+    if first is None or (noun is not None and noun.start() < first):
+        return False
+    return not re.search(
+        r"\b(?:top|most|rank\w*|busiest|how\s+many|number\s+of|per\s+day|trend|over\s+time|all)\b",
+        behind[: first + 20],
+        re.I,
+    )
+
+
+_WANTED = re.compile(
+    r"\b(?:what|which|who(?:se|m)?|identify|provide|determine|find(?:\s+out)?|get|specify|tell\s+(?:me|us)|give\s+(?:me|us)|reveal|confirm)\b",
+    re.IGNORECASE,
+)
+
+
+def _word(attribute: Attribute) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{attribute.cue})\b", re.IGNORECASE)
+
+
+_NAMED = re.compile(
     r"\b(?:of|for|by|from|did|does|has|have|was|is)\s+(?:the\s+)?(?:host|user|account|file|"
     r"machine|device|process|ip)\s{2,}",
     re.I,

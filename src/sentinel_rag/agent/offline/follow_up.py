@@ -12,7 +12,7 @@ from typing import Any
 from sentinel_rag.agent.conversation import AskedCall, Conversation
 from sentinel_rag.agent.offline import arguments as slots
 from sentinel_rag.agent.offline import cues
-from sentinel_rag.agent.offline.plan import Ask, Decision, Plan, PlannedCall, View
+from sentinel_rag.agent.offline.plan import Ask, Decision, Plan, PlannedCall, View, listed
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, TOOLS_BY_NAME
@@ -86,11 +86,11 @@ def refine(reading: Reading, conversation: Conversation) -> Decision | None:
         limit = min(MAX_LIMIT, conversation.shown + _limit_of(last))
         if conversation.shown >= MAX_LIMIT:
             return Ask("A list holds at most as many rows as are shown. Narrow it by time, severity or status, please.")
-        return _again(last, reading, {**last.arguments, "limit": limit}, first=conversation.shown, listed=True)
+        return _again(last, reading, {**last.arguments, "limit": limit}, first=conversation.shown, as_list=True)
     if _ALL.match(reading.text):
-        return _again(last, reading, {**last.arguments, "limit": MAX_LIMIT}, listed=True)
+        return _again(last, reading, {**last.arguments, "limit": MAX_LIMIT}, as_list=True)
     if _LIST_THEM.match(reading.text):
-        return _again(last, reading, dict(last.arguments), listed=True)
+        return _again(last, reading, dict(last.arguments), as_list=True)
     if not _leans(reading):
         return None
     return _changed(reading, last)
@@ -149,15 +149,12 @@ def _changed(reading: Reading, last: AskedCall) -> Decision | None:
     return _again(last, reading, {**arguments, **changes})
 
 
-_LISTED = {View.ALERT_COUNT: View.ALERTS, View.INCIDENT_COUNT: View.INCIDENTS}
-
-
 def _again(
-    last: AskedCall, reading: Reading, arguments: dict[str, Any], *, first: int = 0, listed: bool = False
+    last: AskedCall, reading: Reading, arguments: dict[str, Any], *, first: int = 0, as_list: bool = False
 ) -> Plan:
     view = View(last.view)
     return Plan(
-        view=_LISTED.get(view, view) if listed else view,
+        view=listed(view) if as_list else view,
         calls=(PlannedCall(last.tool, arguments),),
         reading=reading,
         first=first,

@@ -27,7 +27,7 @@ class MentionReading:
 
 _NUMBERED = re.compile(
     r"\b(?:incidents?|incs?|cases?|tickets?)[\s#:-]*(?:(?:no\.?|number|num|nr\.?|id)[\s#:]*)?"
-    r"((?:\d{1,9})(?:\s*(?:,|and|&|or|vs\.?|with)\s*(?:incident\s*)?#?\d{1,9}\b)*)(?![\w.:/-]|\s*(?:h|d|days?|hours?)\b)",
+    r"((?:\d{1,9})(?:\s*(?:,|and|&|or|vs\.?|with)\s*(?:incident\s*)?#?\d{1,9}\b)*)(?![\w/-]|[.:]\d|\s*(?:h|d|days?|hours?)\b)",
     re.IGNORECASE,
 )
 _HASHED = re.compile(r"(?<![\w&])#\s?(\d{1,9})\b")

@@ -11,7 +11,7 @@ import ipaddress
 import re
 from dataclasses import dataclass
 
-from sentinel_rag.agent.offline.vocabulary import KIND_WORDS, WORDS
+from sentinel_rag.agent.offline.vocabulary import KIND_WORDS, is_known
 from sentinel_rag.agent.offline.word_lists import word_list
 
 FILE_ENDINGS = word_list(
@@ -171,7 +171,7 @@ _SAFE_KINDS = frozenset({"account", "host", "ip", "url", "file", "mailbox"})
 
 def _may_name(word: str) -> bool:
     return not (
-        word.lower().rstrip(".") in WORDS
+        is_known(word.rstrip("."))
         or word.isdigit()
         or _TECHNIQUE.fullmatch(word)
         or _DURATION.fullmatch(word)

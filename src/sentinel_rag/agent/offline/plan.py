@@ -33,6 +33,11 @@ class View(StrEnum):
     ANALYSIS = "analysis"
 
 
+def listed(view: View) -> View:
+    """The view that shows the rows behind a count; every other view is its own."""
+    return {View.ALERT_COUNT: View.ALERTS, View.INCIDENT_COUNT: View.INCIDENTS}.get(view, view)
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
     """One tool call to make. Calls of one plan do not depend on each other."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from sentinel_rag.agent.conversation import Conversation, ListItem
 from sentinel_rag.agent.offline import cues, filters, follow_up, names, outside, subjects, template_match
 from sentinel_rag.agent.offline.arguments import alert_filters, entity_argument, incident_filters, window_arguments
-from sentinel_rag.agent.offline.attributes import attribute_of
+from sentinel_rag.agent.offline.attributes import attribute_of, attributes_asked, is_search
 from sentinel_rag.agent.offline.moments import Now
 from sentinel_rag.agent.offline.plan import Ask, Decision, NeedTemplates, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading, read_question
@@ -47,9 +47,14 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
     accepted = follow_up.accepted_offer(reading, conversation)
     if accepted is not None:
         return accepted
+    search = is_search(reading)
     subject = subjects.subject_of(reading, conversation)
+    if search and (isinstance(subject, Ask) or not subject.kind):
+        return _search(reading)
     if isinstance(subject, Ask):
         return subject
+    if search and subject.kind == "incident":
+        return _search(reading, subject.incidents)
     refined = follow_up.refine(reading, conversation)
     if refined is not None:
         return refined
@@ -118,7 +123,7 @@ def _about_incident(reading: Reading, subject: Subject) -> Decision:
         calls = tuple(
             PlannedCall("query_alerts", {"incident": reference, "limit": 100}) for reference in subject.incidents
         )
-        return Plan(view=View.ATTRIBUTE, calls=calls, reading=reading, aspects=(attribute.label,))
+        return Plan(view=View.ATTRIBUTE, calls=calls, reading=reading, aspects=_labels(reading))
     if lists_alerts and not reading.has(cues.BELONGS):
         filters_ = alert_filters(reading)
         calls = tuple(
@@ -264,6 +269,19 @@ def _by_logs(reading: Reading, templates: Sequence[Template] | None) -> Decision
     return _template(reading, templates, floor=template_match.THRESHOLD)
 
 
+def _search(reading: Reading, incidents: Sequence[str] = ()) -> Plan:
+    """Look for the alert that the words describe: in the incidents named, else among the newest and oldest alerts."""
+    calls = tuple(PlannedCall("query_alerts", {"incident": reference, "limit": 100}) for reference in incidents) or (
+        PlannedCall("query_alerts", {**window_arguments(reading), "limit": 100}),
+        PlannedCall("query_alerts", {**window_arguments(reading), "order": "oldest", "limit": 100}),
+    )
+    return Plan(view=View.ATTRIBUTE, calls=calls, reading=reading, aspects=_labels(reading))
+
+
+def _labels(reading: Reading) -> tuple[str, ...]:
+    return tuple(attribute.label for attribute in attributes_asked(reading))
+
+
 def _template(reading: Reading, templates: Sequence[Template], *, floor: float) -> Decision | None:
     matches = template_match.rank(reading, templates)
     if not matches or matches[0].score < floor:
@@ -297,12 +315,7 @@ def _template(reading: Reading, templates: Sequence[Template], *, floor: float) 
 def _last_resort(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None) -> Decision:
     attribute = attribute_of(reading)
     if attribute is not None and len(reading.words) >= 4:
-        # "What is the SID of the account that ..." without a number: look for the alert that the words describe.
-        calls = (
-            PlannedCall("query_alerts", {**window_arguments(reading), "limit": 100}),
-            PlannedCall("query_alerts", {**window_arguments(reading), "order": "oldest", "limit": 100}),
-        )
-        return Plan(view=View.ATTRIBUTE, calls=calls, reading=reading, aspects=(attribute.label,))
+        return _search(reading)
     late = names.read_name_after_preposition(reading.rest)
     if late.names:
         return _alerts(replace(reading, names=late.names, rest=late.rest, words=()))

@@ -56,7 +56,7 @@ class Reading:
     @property
     def unknown_words(self) -> tuple[str, ...]:
         """Words that no reader claimed and the grammar does not know, in their order: parts of titles and names."""
-        return tuple(word for word in self.words if word not in vocabulary.WORDS and not word.isdigit())
+        return tuple(word for word in self.words if not vocabulary.is_known(word) and not word.isdigit())
 
     @property
     def filtered(self) -> bool:

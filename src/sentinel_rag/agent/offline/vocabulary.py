@@ -96,6 +96,23 @@ _MENDABLE = sorted(
 _TOKEN = re.compile(r"(?<![\w@.\\/:'-])[A-Za-z]{5,}(?![\w@\\/:'-]|\.\w)")
 
 
+def is_known(word: str) -> bool:
+    """True if the grammar knows `word` or the word it is an inflection of."""
+    word = word.lower().removesuffix("'s").removesuffix("\u2019s")
+    if word in WORDS:
+        return True
+    for ending, base in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and word.removesuffix(ending) + base in WORDS:
+            return True
+    return False
+
+
+_ENDINGS = (
+    ("ies", "y"), ("ied", "y"), ("s", ""), ("es", ""), ("ed", ""), ("ed", "e"), ("ing", ""), ("ing", "e"), ("ly", ""),
+    ("er", ""), ("er", "e"), ("d", ""), ("n", ""),
+)  # fmt: skip
+
+
 def mend(text: str) -> str:
     """`text` with misspelt words of the grammar put right; everything that looks like a name stays as it is."""
     return _TOKEN.sub(_mend_word, text)
@@ -103,7 +120,7 @@ def mend(text: str) -> str:
 
 def _mend_word(match: re.Match[str]) -> str:
     word = match[0].lower()
-    if word in WORDS or match[0].isupper() or (match[0][0].isupper() and match.start() > 0):
+    if is_known(word) or match[0].isupper() or (match[0][0].isupper() and match.start() > 0):
         return match[0]
     for limit in (1, 2):
         if limit == 2 and len(word) < 8:

@@ -39,8 +39,19 @@ def run(words: list[str], *, workspace: str | None, as_json: bool, evidence: boo
             state, _ = stack.enter_context(attached_zones(settings, workspace))
             answer = AgentClient(state).ask(question, progress)
         print_result(answer, as_json=as_json, evidence=evidence)
+        hint_at_empty_workspace(answer)
         sys.stdout.flush()  # the person reads while private zones are stopped
     return EXIT_CODES[answer.outcome]
+
+
+def hint_at_empty_workspace(answer: Answer) -> None:
+    """Tell on standard error how to fill a workspace that holds nothing of what was asked about."""
+    if answer.coverage and all(coverage["table_rows"] == 0 for coverage in answer.coverage):
+        print(
+            f"The workspace {answer.coverage[0]['workspace']!r} has no such rows yet. Fill it: "
+            "sentinel workspace import FILE, or sentinel workspace generate",
+            file=sys.stderr,
+        )
 
 
 def print_result(answer: Answer, *, as_json: bool, evidence: bool) -> None:

@@ -52,7 +52,7 @@ def verify(*, as_json: bool) -> int:
 def audit_line(entry: dict[str, Any]) -> str:
     """One record on one line, for people."""
     record = entry["record"]
-    parts = [str(record["seq"]), record["time"], record["kind"]]
+    parts = [str(record["seq"]), record["at"], record["kind"]]
     parts += [
         f"{name}={record[name]}" for name in ("tool", "decision", "rule_id", "reason", "status") if record.get(name)
     ]

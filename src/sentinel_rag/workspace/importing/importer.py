@@ -67,29 +67,43 @@ class Importer:
         with staged(self._store) as folder:
             target = place(source, folder)
             try:
-                with self._store.writing() as cursor:
-                    reports = _import_staged(cursor, source, target, folder, table)
-                    reports = [replace(report, duration_s=time.perf_counter() - started) for report in reports]
-                    _record(cursor, source, reports)
+                try:
+                    reports = self._store_rows(source, target, folder, table, strict=True)
+                except duckdb.InvalidInputException:
+                    # The strict reader gives up on, for example, line ends of two kinds; the relaxed one does not.
+                    reports = self._store_rows(source, target, folder, table, strict=False)
             except duckdb.Error as error:
                 raise UnreadableFileError(
                     f"{path} could not be imported: {str(error).splitlines()[0]}",
                     next_step="Nothing of it was stored. Please report the file's first lines.",
                 ) from error
+        reports = [replace(report, duration_s=time.perf_counter() - started) for report in reports]
         return [replace(report, rejects=report.rejects[:_SHOWN_REJECTS]) for report in reports]
+
+    def _store_rows(
+        self, source: SourceFile, target: Path, folder: Path, table: str | None, *, strict: bool
+    ) -> list[ImportReport]:
+        with self._store.writing() as cursor:
+            reports = _import_staged(cursor, source, target, folder, table, strict=strict)
+            _record(cursor, source, reports)
+            return reports
 
 
 def _import_staged(
-    cursor: duckdb.DuckDBPyConnection, source: SourceFile, target: Path, folder: Path, table: str | None
+    cursor: duckdb.DuckDBPyConnection,
+    source: SourceFile,
+    target: Path,
+    folder: Path,
+    table: str | None,
+    *,
+    strict: bool,
 ) -> list[ImportReport]:
-    rows = open_rows(cursor, source, target)
+    rows = open_rows(cursor, source, target, strict=strict)
     if not rows.headers:
         raise UnreadableFileError(
             f"{source.path} holds no row that can be read; the first fault is: {_first_fault(rows)}",
             next_step="Export it again.",
         )
-    if rows.csv is not None:
-        rows = replace(rows, source=rows.csv.scan_sql())
     headers = clean_headers(rows.headers)
     chosen = destinations(cursor, rows, headers, read_schema(cursor), path=source.path, table=table)
     notes = ("The word null in a cell that is not text means no value.",) if source.says_null else ()

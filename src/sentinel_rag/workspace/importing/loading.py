@@ -192,19 +192,11 @@ def _typed_select(headers: Headers, types: Mapping[str, str], time_from: int | N
 
 def _insert_csv(cursor: duckdb.DuckDBPyConnection, csv: CsvFile, select: str, folder: Path) -> list[Reject]:
     """Read the file, then again what a record with an open quote had swallowed, until nothing is left to rescue."""
-    import duckdb
-
     rejects: list[Reject] = []
     for rescue in range(_MAX_RESCUES):
         table = f"csv_rejects_{rescue}"
-        try:
-            cursor.execute(f"INSERT INTO typed {select.replace('$source', csv.scan_sql(rejects=table))}")
-        except duckdb.InvalidInputException:
-            # Strict mode cannot read, for example, line ends of two kinds in one file.
-            relaxed = csv.scan_sql(rejects=f"{table}_relaxed", strict=False)
-            table = f"{table}_relaxed"
-            cursor.execute(f"INSERT INTO typed {select.replace('$source', relaxed)}")
-        found, swallowed = read_rejects(cursor, table, first_line=csv.first_line)
+        cursor.execute(f"INSERT INTO typed {select.replace('$source', csv.scan_sql(rejects=table))}")
+        found, swallowed = read_rejects(cursor, table, first_line=csv.first_line, strict=csv.strict)
         rejects += found
         if not swallowed:
             break

@@ -32,9 +32,10 @@ class CsvFile:
     separator: str
     width: int
     has_header: bool
+    strict: bool
     first_line: int = 1
 
-    def scan_sql(self, *, rejects: str | None = None, strict: bool = True) -> str:
+    def scan_sql(self, *, rejects: str | None = None) -> str:
         """`read_csv(...)` over the file, all columns text. Rejects go to the temporary table of that name."""
         columns = ", ".join(f"'c{index}': 'VARCHAR'" for index in range(self.width))
         options = [
@@ -47,7 +48,7 @@ class CsvFile:
             f"columns={{{columns}}}",
             f"max_line_size={MAX_LINE_BYTES}",
             "ignore_errors=true",
-            f"strict_mode={'true' if strict else 'false'}",
+            f"strict_mode={'true' if self.strict else 'false'}",
         ]
         if rejects:
             options += ["store_rejects=true", f"rejects_table='{rejects}'", f"rejects_scan='{rejects}_scan'"]
@@ -66,7 +67,7 @@ class RawRows:
     notes: tuple[str, ...] = ()
 
 
-def open_rows(cursor: duckdb.DuckDBPyConnection, source: SourceFile, staged: Path) -> RawRows:
+def open_rows(cursor: duckdb.DuckDBPyConnection, source: SourceFile, staged: Path, *, strict: bool) -> RawRows:
     """The rows of a staged file. Raises UnreadableFileError where nothing in it is a row."""
     if source.format is Format.PARQUET:
         return _parquet(cursor, source, staged)
@@ -79,14 +80,14 @@ def open_rows(cursor: duckdb.DuckDBPyConnection, source: SourceFile, staged: Pat
         rejects = write_json_lines(staged, lines, name=source.path.name)
         rows = _json_lines(cursor, source, lines, "json")
         return RawRows(rows.headers, rows.source, rows.format, (*rejects, *rows.rejects))
-    return _delimited(source, staged)
+    return _delimited(source, staged, strict=strict)
 
 
-def _delimited(source: SourceFile, staged: Path) -> RawRows:
+def _delimited(source: SourceFile, staged: Path, *, strict: bool) -> RawRows:
     dialect = detect(source.sample, complete=source.size < SAMPLE_BYTES)
     if not dialect.columns:
         raise UnreadableFileError(f"{source.path} holds no row.", next_step="Export it again.")
-    csv = CsvFile(staged, dialect.separator, len(dialect.columns), dialect.has_header)
+    csv = CsvFile(staged, dialect.separator, len(dialect.columns), dialect.has_header, strict)
     notes = [] if dialect.has_header else ["The file has no header: its columns are called Column1, Column2, ..."]
     if source.encoding == "cp1252":
         notes.append("The file is not UTF-8; it was read as Windows-1252.")
@@ -159,8 +160,13 @@ _REASONS = {
 }
 
 
-def read_rejects(cursor: duckdb.DuckDBPyConnection, table: str, *, first_line: int) -> tuple[list[Reject], str]:
-    """The rejects of a scan, and the text after the first line of a record that swallowed the lines behind it."""
+def read_rejects(
+    cursor: duckdb.DuckDBPyConnection, table: str, *, first_line: int, strict: bool = True
+) -> tuple[list[Reject], str]:
+    """The rejects of a scan, and the text after the first line of a record that swallowed the lines behind it.
+
+    The strict reader tells an open quote apart; the relaxed one sees only that fields are missing.
+    """
     found = cursor.execute(
         f"SELECT line, any_value(error_type), any_value(csv_line) FROM {table} GROUP BY line, line_byte_position "  # noqa: S608
         "ORDER BY line"
@@ -171,7 +177,7 @@ def read_rejects(cursor: duckdb.DuckDBPyConnection, table: str, *, first_line: i
     for line, kind, content in found:
         reason = _REASONS.get(str(kind), str(kind).lower())
         text = content or ""
-        if str(kind) == "UNQUOTED VALUE" and "\n" in text.rstrip("\n"):
+        if (str(kind) == "UNQUOTED VALUE" or not strict) and "\n" in text.rstrip("\n"):
             text, _, rest = text.partition("\n")
             swallowed += rest if rest.endswith("\n") else rest + "\n"
         rejects.append(Reject(int(line) + first_line - 1, reason, text.rstrip("\r\n")[:KEPT_CONTENT]))

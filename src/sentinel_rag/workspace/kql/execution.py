@@ -177,8 +177,7 @@ def _explained(error: duckdb.Error, translation: Translation, schema: Schema) ->
         name = missing["a"] or missing["b"]
         if name in known:
             return KqlError(
-                f"Failed to resolve column or scalar expression named '{name}': "
-                "an operator before this place dropped it.",
+                f"Failed to resolve column or scalar expression named '{name}': an operator before it dropped it.",
                 kql_code="SEM0100",
                 token=name,
                 next_step=f"Keep {name} in the project or summarize before.",

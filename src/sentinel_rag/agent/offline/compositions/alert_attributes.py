@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
+from sentinel_rag.agent.answer_writer import AnswerWriter, Fact, Line
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.offline.attributes import ATTRIBUTES, Attribute, values_of
 from sentinel_rag.agent.offline.compositions import scope
@@ -41,11 +41,32 @@ _STOP = frozenset(
 
 
 def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed:
-    attribute = next(known for known in ATTRIBUTES if known.label == plan.aspects[0])
     candidates = _candidates(runs)
     if not candidates:
         return scope.compose_empty(writer, plan, runs[0], "alerts")
     ranked = _ranked(plan, candidates)
+    incident = runs[0].call.arguments.get("incident")
+    focus = None if incident is None else str(incident)
+    listed: list[ListItem] = []
+    for label in plan.aspects:
+        attribute = next(known for known in ATTRIBUTES if known.label == label)
+        before = len(writer.lines)
+        listed = _say_best(writer, plan, ranked, attribute)
+        if listed:
+            if label != plan.aspects[0]:
+                missing = Line(f"The results hold no {plan.aspects[0]} for that. What they do hold:", fixed=True)
+                writer.lines.insert(before, missing)
+            break
+    if not listed:
+        return _say_missing(writer, plan, ranked, focus)
+    _say_looked_at(writer, runs)
+    return Composed(incident=focus, items=tuple(listed), alert=listed[0] if len(listed) == 1 else None)
+
+
+def _say_best(
+    writer: AnswerWriter, plan: Plan, ranked: Sequence[tuple[float, ToolRun, int]], attribute: Attribute
+) -> list[ListItem]:
+    """Values of one attribute in the alerts that fit best; the alerts they stand in."""
     best = ranked[0][0]
     shown = 0
     seen: set[str] = set()
@@ -58,35 +79,56 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
         count = say_values(writer, run, f"/rows/{place}", attribute, plan.reading.names, seen=seen)
         if count:
             shown += count
-            row = run.rows[place]
-            listed.append(
-                ListItem(
-                    "alert",
-                    str(row.get("alert_id")),
-                    time=str(row.get("time") or ""),
-                    incident=str(row.get("incident_number") or ""),
-                )
-            )
-    incident = runs[0].call.arguments.get("incident")
-    if not shown:
-        writer.say(
-            "I found no {} in the alerts that fit; I looked at {} of {}.",
-            Fact(attribute.label),
-            writer.number(runs[0], "/coverage/rows_returned"),
-            scope.total_of(writer, runs[0]),
-        )
-        scope.say_partial(writer, runs[0])
-        return Composed(outcome=Outcome.NO_DATA, incident=None if incident is None else str(incident))
+            listed.append(alert_item(run.rows[place]))
+    return listed
+
+
+def _say_missing(
+    writer: AnswerWriter, plan: Plan, ranked: Sequence[tuple[float, ToolRun, int]], focus: str | None
+) -> Composed:
+    """The property stands nowhere: says so, and shows what the alert that fits best does name."""
+    _, run, place = ranked[0]
+    at = f"/rows/{place}"
     writer.say(
-        "I looked at {} of {} alerts.",
-        writer.number(runs[0], "/coverage/rows_returned"),
-        scope.total_of(writer, runs[0]),
+        "The results hold no {} for that. The alert that fits best is {} at {}, incident {}.",
+        Fact(plan.aspects[0]),
+        writer.name(run, f"{at}/name"),
+        writer.time(run, f"{at}/time"),
+        writer.number(run, f"{at}/incident_number"),
     )
-    scope.say_partial(writer, runs[0])
-    return Composed(
-        incident=None if incident is None else str(incident),
-        items=tuple(listed),
-        alert=listed[0] if len(listed) == 1 else None,
+    entities = run.at(f"{at}/entities")
+    count = len(entities) if isinstance(entities, list | tuple) else 0
+    if count:
+        writer.table(
+            "What it names",
+            ("Kind", "Name"),
+            [
+                [
+                    writer.cell(run, f"{at}/entities/{each}/kind"),
+                    writer.cell(run, f"{at}/entities/{each}/name", limit=300),
+                ]
+                for each in range(count)
+            ],
+        )
+    _say_looked_at(writer, [run])
+    return Composed(outcome=Outcome.NO_DATA, incident=focus, alert=alert_item(run.rows[place]))
+
+
+def _say_looked_at(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
+    for run in runs:
+        writer.say(
+            "I looked at {} of {} alerts.", writer.number(run, "/coverage/rows_returned"), scope.total_of(writer, run)
+        )
+        scope.say_partial(writer, run)
+
+
+def alert_item(row: Mapping[str, JsonValue]) -> ListItem:
+    """A row of query_alerts as something that can be referred to."""
+    return ListItem(
+        "alert",
+        str(row.get("alert_id") or ""),
+        time=str(row.get("time") or ""),
+        incident=str(row.get("incident_number") or ""),
     )
 
 

@@ -8,7 +8,7 @@ from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.offline.attributes import ATTRIBUTES
 from sentinel_rag.agent.offline.compositions import scope
-from sentinel_rag.agent.offline.compositions.alert_attributes import say_values
+from sentinel_rag.agent.offline.compositions.alert_attributes import alert_item, say_values
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.incidents import count_facts
 from sentinel_rag.agent.offline.plan import Plan
@@ -16,15 +16,6 @@ from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
 
 COLUMNS = ("", "Time", "Severity", "Status", "Incident", "Entity", "Product", "Alert")
-
-
-def alert_item(row: Mapping[str, object]) -> ListItem:
-    return ListItem(
-        "alert",
-        str(row.get("alert_id") or ""),
-        time=str(row.get("time") or ""),
-        incident=str(row.get("incident_number") or ""),
-    )
 
 
 def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:

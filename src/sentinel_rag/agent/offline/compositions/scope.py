@@ -9,7 +9,7 @@ from typing import Any
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact, Line
 from sentinel_rag.agent.conversation import AskedCall, Offer
 from sentinel_rag.agent.offline.compositions.composed import Composed
-from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.offline.plan import Plan, listed
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.query_results import format_time
@@ -163,4 +163,4 @@ def _short_time(moment: datetime) -> str:
 
 
 def _offer(run: ToolRun, arguments: dict[str, Any], plan: Plan, text: str) -> Offer:
-    return Offer(text, AskedCall(run.call.tool_name, arguments, plan.view.value))
+    return Offer(text, AskedCall(run.call.tool_name, arguments, listed(plan.view).value))

@@ -1,0 +1,90 @@
+"""The file of a workspace: layout, versions, what opening it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from sentinel_rag.contracts.errors import UnavailableError, UsageError
+from sentinel_rag.workspace.store import DATABASE_NAME, Store
+from sentinel_rag.workspace.table_schemas import known_tables
+from sentinel_rag.workspace.workspace import Workspace
+
+
+def test_a_new_workspace_has_the_known_tables_empty(workspace: Workspace) -> None:
+    assert workspace.tables() == []
+    names = {table.name for table in workspace.tables(include_empty=True)}
+    assert names == set(known_tables())
+    assert len(names) == 53
+    assert workspace.columns("SecurityIncident")["AlertIds"] == "dynamic"
+    assert workspace.columns("SecurityIncident")["IncidentNumber"] == "int"
+    assert workspace.columns("Nope") == {}
+
+
+def test_every_known_table_leads_with_its_time_and_no_columns_differ_only_in_case() -> None:
+    for table, columns in known_tables().items():
+        assert next(iter(columns.items())) == ("TimeGenerated", "datetime"), table
+        assert len({name.lower() for name in columns}) == len(columns), table
+        assert {"TenantId", "Type"} <= set(columns), table
+
+
+def test_rows_survive_closing_and_opening(tmp_path: Path) -> None:
+    export = tmp_path / "x.csv"
+    export.write_text("TimeGenerated,Computer\n2024-01-01T00:00:00Z,srv\n")
+    first = Workspace.open(tmp_path / "w")
+    first.import_path(export, table="Syslog")
+    first.close()
+    second = Workspace.open(tmp_path / "w", read_only=True)
+    try:
+        assert second.query("Syslog | project Computer").rows == [("srv",)]
+        with pytest.raises(UsageError, match="read-only"):
+            second.import_path(export, table="Syslog")
+    finally:
+        second.close()
+
+
+def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    Workspace.open(tmp_path).close()
+    with duckdb.connect(str(tmp_path / DATABASE_NAME)) as connection:
+        connection.execute("INSERT INTO sentinel.layout VALUES (999, now())")
+    with pytest.raises(UsageError, match="newer version") as refusal:
+        Workspace.open(tmp_path)
+    assert "Upgrade" in refusal.value.next_step
+
+
+def test_an_older_layout_is_migrated(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / DATABASE_NAME)) as connection:
+        connection.execute("CREATE SCHEMA sentinel")
+        connection.execute("CREATE TABLE sentinel.layout (version INTEGER, applied_at TIMESTAMP)")
+    opened = Workspace.open(tmp_path)
+    try:
+        assert opened.query("SecurityAlert | count").rows == [(0,)]
+    finally:
+        opened.close()
+
+
+def test_what_is_no_workspace_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("x")
+    with pytest.raises(UsageError, match="is a file"):
+        Workspace.open(file)
+    with pytest.raises(UsageError, match="no workspace"):
+        Workspace.open(tmp_path / "nowhere", read_only=True)
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    (damaged / DATABASE_NAME).write_bytes(b"not a database" * 1000)
+    with pytest.raises(UnavailableError, match="cannot be opened"):
+        Workspace.open(damaged)
+
+
+def test_a_failing_write_is_undone(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    try:
+        with pytest.raises(RuntimeError), store.writing() as cursor:
+            cursor.execute("CREATE TABLE Half_CL (a INTEGER)")
+            raise RuntimeError("in the middle")
+        assert "Half_CL" not in store.schema()
+    finally:
+        store.close()
