@@ -108,6 +108,7 @@ async def test_each_alert_counts_once_with_its_newest_row_at_the_time_of_its_fir
     assert result.summary["by_severity"] == {"High": 1, "Medium": 4, "Low": 1, "Informational": 1}
     assert result.summary["by_status"] == {"New": 5, "InProgress": 1, "Resolved": 1}
     assert result.summary["by_product"] == {"Microsoft Defender XDR": 7}
+    assert result.summary["by_name"] == dict.fromkeys(sorted(names(result)), 1)
 
 
 async def test_an_alert_of_last_night_that_was_resolved_today_stays_one_of_last_night(estate: Any) -> None:
@@ -272,4 +273,5 @@ async def test_a_real_minute(real: Any) -> None:
 async def test_the_alerts_of_a_real_incident_and_the_id_without_a_row(real: Any) -> None:
     result = await real.ask("query_alerts", incident="55", limit=100)
     assert result.coverage.rows_total == 27
+    assert "The incident names 28 alerts; SecurityAlert has no row for 1 of them." in result.notes
     assert {row["incident_number"] for row in result.rows} == {55}

@@ -7,14 +7,14 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow
-from sentinel_rag.sentinel import alerts, incidents
-from sentinel_rag.sentinel.alert_list import reader_notes
+from sentinel_rag.sentinel import alerts, incidents, newest_alerts
+from sentinel_rag.sentinel.alert_notes import reader_notes
 from sentinel_rag.sentinel.alerts import Alert
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.entity_identity import identity_of
 from sentinel_rag.sentinel.entity_tally import EntityTally
 from sentinel_rag.sentinel.incident_links import IncidentLinks
-from sentinel_rag.sentinel.incident_references import resolve_incident
+from sentinel_rag.sentinel.incident_resolution import resolve_incident
 from sentinel_rag.sentinel.incident_timeline import incident_timeline
 from sentinel_rag.sentinel.kql_literals import list_literal, long_literal
 from sentinel_rag.sentinel.log_tables import LogsTable, parse_dynamic
@@ -67,7 +67,7 @@ async def get_incident_detail(view: WorkspaceView, arguments: Mapping[str, Any])
         _DETAIL_COLUMNS,
         rows,
         workspace=view.logs.name,
-        tables=(incidents.INCIDENT_TABLE, alerts.ALERT_TABLE),
+        tables=(incidents.INCIDENT_TABLE, newest_alerts.ALERT_TABLE),
         window=TimeWindow(),
         time_column=incidents.INCIDENT_TIME,
         rows_total=len(rows),
@@ -95,8 +95,8 @@ def _versions_of(records: Iterable[Mapping[str, Any]]) -> str:
 
 def _alerts_of(records: Iterable[Mapping[str, Any]]) -> str:
     ids = dict.fromkeys(alert_id for record in records for alert_id in incidents.alert_ids_of(record))
-    base = alerts.newest_alerts((f"SystemAlertId in~ {list_literal(ids)}",))
-    return f"{base}\n| order by StartTime asc, SystemAlertId asc\n| project {alerts.PROJECTED}"
+    base = newest_alerts.newest_alerts((f"SystemAlertId in~ {list_literal(ids)}",))
+    return f"{base}\n| order by StartTime asc, SystemAlertId asc\n| project {newest_alerts.PROJECTED}"
 
 
 def _detail_row(

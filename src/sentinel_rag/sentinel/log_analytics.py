@@ -7,7 +7,6 @@ nothing here knows a table.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -22,7 +21,8 @@ from sentinel_rag.sentinel import error_bodies
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.credentials import AUDIENCE
 from sentinel_rag.sentinel.failures import QueryFailedError
-from sentinel_rag.sentinel.log_tables import LogsTable, decode_table
+from sentinel_rag.sentinel.log_tables import LogsTable
+from sentinel_rag.sentinel.query_answers import read_answer
 
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
@@ -176,27 +176,6 @@ class LogsWorkspace:
     async def query_all(self, queries: Sequence[tuple[str, TimeWindow | None]]) -> tuple[LogsTable, ...]:
         """Several queries at once, answers in order; the first failure ends the others and is raised."""
         return await together(*(lambda kql=kql, span=span: self.query(kql, span) for kql, span in queries))
-
-
-def read_answer(content: bytes, kql: str, duration_ms: float) -> LogsTable:
-    """The primary table of an HTTP 200. Raises QueryFailedError for a body that holds none."""
-    if not content.strip():
-        raise QueryFailedError(error_bodies.protocol_error("Log Analytics answered 200 with an empty body."))
-    try:
-        document = json.loads(content)
-        error = document.get("error")
-        tables = document.get("tables") or []
-        if not tables:
-            if isinstance(error, Mapping):
-                raise QueryFailedError(error_bodies.rejected_by_details(error))
-            raise QueryFailedError(error_bodies.protocol_error("Log Analytics answered 200 without a table."))
-        reason = error_bodies.partial_reason(error) if isinstance(error, Mapping) else ""
-        primary = next((table for table in tables if table.get("name") == "PrimaryResult"), tables[0])
-        return decode_table(primary, kql, partial_reason=reason, duration_ms=duration_ms)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise QueryFailedError(
-            error_bodies.protocol_error("Log Analytics answered with something that is not a query result.")
-        ) from error
 
 
 def timespan_text(span: TimeWindow | None) -> str | None:
