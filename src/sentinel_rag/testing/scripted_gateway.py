@@ -32,14 +32,14 @@ class ScriptedGateway:
     """
 
     def __init__(self, answers: Mapping[str, Scripted | Sequence[Scripted]]) -> None:
-        self._answers = dict(answers)
+        self.answers = dict(answers)
         self._given: dict[str, int] = {}
         self.calls: list[ToolCall] = []
 
     async def execute(self, call: ToolCall) -> ToolOutcome:
         self.calls.append(call)
         audit_id = f"audit-{len(self.calls)}"
-        answer = self._answers.get(call.tool_name)
+        answer = self.answers.get(call.tool_name)
         if isinstance(answer, list | tuple):
             place = self._given.get(call.tool_name, 0)
             self._given[call.tool_name] = place + 1

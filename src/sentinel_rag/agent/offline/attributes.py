@@ -142,7 +142,7 @@ def is_search(reading: Reading) -> bool:
 
     "What is the SID of the account that added an uncommon file to a Run key?" lists nothing and counts nothing.
     """
-    if len(reading.words) < 7 or attribute_of(reading) is None:
+    if len(reading.words) < 7 or attribute_of(reading) is None or reading.has(_RANKED):
         return False
     wanted = [match.end() for match in _WANTED.finditer(reading.core) if _attributes_in(reading.core[match.end() :])]
     if not wanted:
@@ -161,6 +161,7 @@ def is_search(reading: Reading) -> bool:
     )
 
 
+_RANKED = r"the\s+most(?!\s+(?:recent|likely))|most\s+(?:alerts|often|frequently|common(?:ly)?)|top\s+\d+|rank\w*"
 _WANTED = re.compile(
     r"\b(?:what|which|who(?:se|m)?|identify|provide|determine|find(?:\s+out)?|get|specify|tell\s+(?:me|us)|give\s+(?:me|us)|reveal|confirm)\b",
     re.IGNORECASE,

@@ -35,7 +35,7 @@ _NAMES = {"high": 3, "critical": 3, "crit": 3, "medium": 2, "med": 2, "moderate"
 _SEVERITY = r"(high|critical|crit|medium|med|moderate|low|informational)"
 _UPWARD = re.compile(
     rf"\b(?:at\s+least|min(?:imum)?(?:\s+severity)?(?:\s+of)?|from)\s+{_SEVERITY}\b(?:\s+(?:severity|up(?:wards?)?))?"
-    rf"|\b{_SEVERITY}(?:\s+severity)?\s*(?:\+|(?:and|or|&)\s+(?:up(?:wards?)?|above|higher|"
+    rf"|\b{_SEVERITY}(?:\s+severity)?\s*(?:\+(?!\s*\w)|(?:and|or|&)\s+(?:up(?:wards?)?|above|higher|"
     rf"more|over|greater|worse|beyond)\b)",
     re.IGNORECASE,
 )
@@ -48,7 +48,7 @@ _DOWNWARD = re.compile(
 _NEGATED = re.compile(
     rf"\b(?:not|no|except(?:\s+for)?|excluding|without|other\s+than|but\s+not|non)[\s-]+(?:the\s+)?{_SEVERITY}\b", re.I
 )
-_SEVERAL = re.compile(rf"\b{_SEVERITY}\s*(?:,|/|&|\band\b|\bor\b)\s*{_SEVERITY}\b", re.IGNORECASE)
+_SEVERAL = re.compile(rf"\b{_SEVERITY}\s*(?:,|/|&|\+|\band\b|\bor\b)\s*{_SEVERITY}\b", re.IGNORECASE)
 _ONE = re.compile(rf"\b{_SEVERITY}(?:s\b|\b)(?:[\s-]*(?:severity|sev|prio(?:rity)?)\b)?", re.IGNORECASE)
 _SEVERITY_OF = re.compile(
     r"\b(?:severity|sev)\s*(?:is|=|:|of)?\s*(high|critical|medium|low|informational|info)\b", re.I
@@ -154,7 +154,7 @@ _ORDERS = tuple(
         (
             r"\b(?:(?:sort|order|rank)(?:ed)?\s+)?by\s+severity\b|\b(?:highest|top)\s+severity(?:\s+first)?\b|"
             r"\b(?:most\s+(?:severe|critical|serious|important|urgent)|worst|highest\s+priority|"
-            r"severest)(?:\s+first)?\b",
+            r"severest|severe(?:\s+ones?)?(?=\s+first))(?:\s+first)?\b",
             "severity",
         ),
         (r"\b(?:oldest|earliest)(?:\s+(?:ones?\s+)?first)?\b|\bascending\b|\bin\s+chronological\s+order\b", "oldest"),

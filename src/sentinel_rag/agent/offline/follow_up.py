@@ -12,7 +12,7 @@ from typing import Any
 from sentinel_rag.agent.conversation import AskedCall, Conversation
 from sentinel_rag.agent.offline import arguments as slots
 from sentinel_rag.agent.offline import cues
-from sentinel_rag.agent.offline.plan import Ask, Decision, Plan, PlannedCall, View, listed
+from sentinel_rag.agent.offline.plan import Ask, Decision, Plan, PlannedCall, View, counted, listed
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, TOOLS_BY_NAME
@@ -119,7 +119,8 @@ _FILLERS = frozenset(
         """
     the and only just but what about how same now also then instead again with for please ones one those these them
     show list give last from since between too well high low medium new open closed first sort sorted order host
-    user account file machine device address ip server computer more than per are were was there any
+    user account file machine device address ip server computer more than per are were was there any many count
+    number severe
     """
     )
 )
@@ -153,6 +154,8 @@ def _again(
     last: AskedCall, reading: Reading, arguments: dict[str, Any], *, first: int = 0, as_list: bool = False
 ) -> Plan:
     view = View(last.view)
+    if reading.has(cues.COUNT):
+        view = counted(view)
     return Plan(
         view=listed(view) if as_list else view,
         calls=(PlannedCall(last.tool, arguments),),

@@ -38,6 +38,11 @@ def listed(view: View) -> View:
     return {View.ALERT_COUNT: View.ALERTS, View.INCIDENT_COUNT: View.INCIDENTS}.get(view, view)
 
 
+def counted(view: View) -> View:
+    """The view that counts the rows of a list; every other view is its own."""
+    return {View.ALERTS: View.ALERT_COUNT, View.INCIDENTS: View.INCIDENT_COUNT}.get(view, view)
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
     """One tool call to make. Calls of one plan do not depend on each other."""

@@ -21,6 +21,9 @@ from sentinel_rag.agent.offline.subjects import Subject
 from sentinel_rag.agent.offline.template_match import Template
 from sentinel_rag.contracts.json_values import JsonValue
 
+SURE = 0.45
+"""Score from which a template is preferred to looking through alerts, where the words fit both."""
+
 ALTERNATIVES = (
     "List the incidents still open, newest first",
     "Show the newest alerts",
@@ -47,10 +50,13 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
     accepted = follow_up.accepted_offer(reading, conversation)
     if accepted is not None:
         return accepted
-    search = is_search(reading)
+    search = is_search(reading) and not reading.has(cues.TEMPLATES)
     subject = subjects.subject_of(reading, conversation)
     if search and (isinstance(subject, Ask) or not subject.kind):
-        return _search(reading)
+        if reading.has(cues.LOGS) and templates is None:
+            return NeedTemplates()
+        logs = _template(reading, templates, floor=SURE) if templates and reading.has(cues.LOGS) else None
+        return logs or _search(reading)
     if isinstance(subject, Ask):
         return subject
     if search and subject.kind == "incident":
@@ -313,6 +319,8 @@ def _template(reading: Reading, templates: Sequence[Template], *, floor: float) 
 
 
 def _last_resort(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None) -> Decision:
+    if reading.numbers and cues.aspects_of(reading):
+        return _details(reading, Subject("incident", reading.numbers[:1]), View.INCIDENT, cues.aspects_of(reading))
     attribute = attribute_of(reading)
     if attribute is not None and len(reading.words) >= 4:
         return _search(reading)
@@ -327,8 +335,6 @@ def _last_resort(reading: Reading, conversation: Conversation, templates: Sequen
             return found
     if reading.numbers:
         number = reading.numbers[0]
-        if cues.aspects_of(reading):
-            return _details(reading, Subject("incident", (number,)), View.INCIDENT, cues.aspects_of(reading))
         return Ask(
             "What do you want to know about that number?",
             (

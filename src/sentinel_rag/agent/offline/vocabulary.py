@@ -68,7 +68,7 @@ _OTHER = word_list(
     final finished focus follow followed following full happening hit hits indicate indicated indicates indicating
     instance investigate investigating investigation involves ioc iocs key kinds largest launched learn located
     location locations logged login logins logon logons logs long machine malicious maybe might mode monitored near
-    nobody observed ongoing opening origin originated outstanding overnight parameters part particular password
+    nobody observed ongoing opening origin originated outstanding overnight parameters part particular found
     potential potentially previously probable proof prove provide provides question questions quick quickly reason
     recipient reference refers regarding relate relates responsible risk risky same score search searching sender
     senders sequence severitys sha1 sha256 md5 sid sids sign signin signins signed single specific stand standing
