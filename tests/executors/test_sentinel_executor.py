@@ -13,8 +13,8 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-from mcp.client.session import ClientSession  # noqa: TID253  # a test has no start-up to keep short
-from mcp.client.streamable_http import streamable_http_client  # noqa: TID253  # the same
+from mcp.client.session import ClientSession  # a test has no start-up to keep short
+from mcp.client.streamable_http import streamable_http_client  # the same
 from sentinel_servers import IDENTITY_HEADER, NOW, WORKSPACE_ID, ScriptedWire, workspace_app
 from starlette.responses import JSONResponse
 
