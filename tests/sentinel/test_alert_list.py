@@ -260,9 +260,18 @@ async def test_the_real_alerts(real: Any) -> None:
     assert len(result.summary["by_name"]) == 20
 
 
-async def test_a_hundred_real_alerts_stay_compact(real: Any) -> None:
+async def test_a_hundred_real_alerts_stay_compact_and_a_page_of_them_is_full(real: Any) -> None:
+    page = await real.ask("query_alerts", limit=20)
+    assert max(len(row["entities"]) for row in page.rows) == 12
     result = await real.ask("query_alerts", limit=100)
-    assert len(json.dumps(result.to_dict()["rows"], ensure_ascii=False)) < 135_000
+    assert len(json.dumps(result.to_dict()["rows"], ensure_ascii=False)) < 100_000
+
+
+async def test_the_entity_that_was_searched_stands_first_in_every_row(real: Any) -> None:
+    result = await real.ask("query_alerts", entity="vnevado-win10v", limit=100)
+    assert result.coverage.rows_returned == 40
+    assert {row["entities"][0]["name"].lower() for row in result.rows} == {"vnevado-win10v.vnevado.alpineskihouse.co"}
+    assert all(row["entity_count"] >= len(row["entities"]) for row in result.rows)
 
 
 async def test_a_real_minute(real: Any) -> None:

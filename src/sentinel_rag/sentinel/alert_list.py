@@ -11,7 +11,7 @@ from sentinel_rag.sentinel import newest_alerts
 from sentinel_rag.sentinel.alert_filters import alert_conditions
 from sentinel_rag.sentinel.alert_notes import reader_notes
 from sentinel_rag.sentinel.alert_totals import AlertTotals
-from sentinel_rag.sentinel.alerts import ALERT_COLUMNS, Alert
+from sentinel_rag.sentinel.alerts import ALERT_COLUMNS, Alert, row_budget
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.entity_search import MOST_CANDIDATES, alerts_naming, near_names, net_condition
 from sentinel_rag.sentinel.incident_links import incident_links
@@ -54,6 +54,7 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
         lambda: select(view, arguments, chosen.window, tuple(conditions)),
         lambda: view.statistics.read(newest_alerts.ALERT_TABLE, newest_alerts.ALERT_TIME),
     )
+    budget = row_budget(len(selection.alerts))
     links = await incident_links(view, [alert.alert_id for alert in selection.alerts])
     notes += [*selection.notes, *reader_notes(selection.alerts, links)]
     if named is not None and named > selection.totals.total:
@@ -62,7 +63,7 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
         )
     return build_result(
         ALERT_COLUMNS,
-        [alert.row(links.number_of(alert.alert_id)) for alert in selection.alerts],
+        [alert.row(links.number_of(alert.alert_id), budget, arguments.get("entity", "")) for alert in selection.alerts],
         workspace=view.logs.name,
         tables=(newest_alerts.ALERT_TABLE, INCIDENT_TABLE),
         window=chosen.window,

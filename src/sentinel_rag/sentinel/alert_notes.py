@@ -13,7 +13,7 @@ def reader_notes(found: Sequence[Alert], links: IncidentLinks) -> list[str]:
     notes: list[str] = []
     snapshots = [alert for alert in found if _disagrees(alert, links)]
     if snapshots:
-        newest = max(str(alert.row(None)["row_time"]) for alert in snapshots)
+        newest = max(str(alert.row_time) for alert in snapshots)
         notes.append(
             f"{len(snapshots)} alert{'s have' if len(snapshots) != 1 else ' has'} another state than the incident: an "
             f"alert row is a snapshot (ProcessingEndTime, here {newest} at the latest) and may lag behind Defender."

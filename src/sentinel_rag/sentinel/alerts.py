@@ -14,13 +14,13 @@ from typing import Any
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column
 from sentinel_rag.sentinel.entities import AlertEntities, parse_entities
-from sentinel_rag.sentinel.entity_identity import entity_name
+from sentinel_rag.sentinel.entity_identity import entity_name, identifying_values
 from sentinel_rag.sentinel.log_tables import json_cell, parse_dynamic
 from sentinel_rag.sentinel.newest_alerts import FIRST_ROW
 from sentinel_rag.sentinel.results import shortened
 
-MOST_ENTITIES_IN_A_ROW = 10
 LONGEST_ENTITY_NAME = 80
+FULL_ROWS = 20
 
 ALERT_COLUMNS = (
     Column("alert_id", "guid"),
@@ -59,6 +59,19 @@ _KIND_ORDER = (
 
 
 @dataclass(frozen=True, slots=True)
+class RowBudget:
+    """How much of an alert a row shows; `entity_count` always counts all entities."""
+
+    entities: int
+    description: int
+
+
+def row_budget(rows: int) -> RowBudget:
+    """A page of alerts is shown in full, a hundred of them compactly: raw, they are 34 000 tokens of JSON."""
+    return RowBudget(entities=12, description=300) if rows <= FULL_ROWS else RowBudget(entities=4, description=120)
+
+
+@dataclass(frozen=True, slots=True)
 class Alert:
     """A newest row of SecurityAlert, read."""
 
@@ -82,10 +95,15 @@ class Alert:
     def tactics(self) -> list[str]:
         return comma_list(self.record["Tactics"])
 
-    def row(self, incident_number: int | None) -> dict[str, JsonValue]:
-        """The row that a reader sees; `entities` hold at most MOST_ENTITIES_IN_A_ROW, `entity_count` counts all."""
+    @property
+    def row_time(self) -> JsonValue:
+        """When the newest row was written: the moment of which its status tells."""
+        return json_cell(self.record["ProcessingEndTime"] or self.record["TimeGenerated"])
+
+    def row(self, incident_number: int | None, budget: RowBudget, searched: str = "") -> dict[str, JsonValue]:
+        """The row that a reader sees; an entity that `searched` names stands first."""
         record = self.record
-        shown = entity_list(self.entities)
+        shown = entity_list(self.entities, searched)
         properties = extended_properties(record["ExtendedProperties"])
         details = custom_details(properties)
         row: dict[str, JsonValue] = {
@@ -102,23 +120,26 @@ class Alert:
             "techniques": techniques_of(record),
             "compromised_entity": record["CompromisedEntity"] or None,
             "incident_number": incident_number,
-            "description": shortened(record["Description"]),
-            "entities": shown[:MOST_ENTITIES_IN_A_ROW],
+            "description": shortened(record["Description"], budget.description),
+            "entities": shown[: budget.entities],
             "entity_count": len(shown),
-            "row_time": json_cell(record["ProcessingEndTime"] or record["TimeGenerated"]),
+            "row_time": self.row_time,
         }
         if details is not None:
             row["custom_details"] = details
         return row
 
 
-def entity_list(parsed: AlertEntities) -> list[JsonValue]:
-    """`{kind, name}` of each distinct entity, what people look for first in front."""
-    seen: dict[tuple[str, str], None] = {}
-    for entity in parsed.entities:
-        seen.setdefault((entity.kind, shortened(entity_name(entity), LONGEST_ENTITY_NAME) or ""))
+def entity_list(parsed: AlertEntities, searched: str = "") -> list[JsonValue]:
+    """`{kind, name}` of each distinct entity: the searched one, then what people look for first."""
+    wanted = searched.casefold()
     order = {kind: place for place, kind in enumerate(_KIND_ORDER)}
-    ranked = sorted(seen, key=lambda pair: order.get(pair[0], len(order)))
+    places: dict[tuple[str, str], int] = {}
+    for entity in parsed.entities:
+        shown = (entity.kind, shortened(entity_name(entity), LONGEST_ENTITY_NAME) or "")
+        place = -1 if wanted and wanted in identifying_values(entity) else order.get(entity.kind, len(order))
+        places[shown] = min(place, places.get(shown, place))
+    ranked = sorted(places, key=lambda shown: places[shown])
     return [{"kind": kind, "name": name} for kind, name in ranked]
 
 

@@ -35,7 +35,7 @@ _DECODED_IN_A_THREAD = 256 * 1024  # bytes; a larger body would hold up the even
 
 
 class LogAnalytics:
-    """A connection to one endpoint with one credential; never more than five queries run at once.
+    """A connection to one endpoint with one credential, which it owns; never more than five queries run at once.
 
     `wait_s` is the time that the service may take for a query (at most 600 s). Raises ConfigurationError for an
     endpoint that is neither https nor on this machine: a token must not cross a network in the clear.
@@ -62,6 +62,7 @@ class LogAnalytics:
                 next_step="Use https://api.loganalytics.io or the address of a workspace server on 127.0.0.1.",
             )
         self.endpoint = endpoint
+        self._credential = credential
         self._wait_s = max(1, min(wait_s, LONGEST_WAIT_S))
         self._slots = anyio.Semaphore(MOST_CONCURRENT_QUERIES)
         self._client: LogsQueryClient = LogsQueryClient(
@@ -108,7 +109,9 @@ class LogAnalytics:
             raise QueryFailedError(self._unreachable()) from error
 
     async def close(self) -> None:
+        """Close connections, the credential's too: it was handed over."""
         await self._client.close()
+        await self._credential.close()
 
     async def __aenter__(self) -> LogAnalytics:
         return self
