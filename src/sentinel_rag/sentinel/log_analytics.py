@@ -22,7 +22,7 @@ from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.credentials import AUDIENCE
 from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.log_tables import LogsTable
-from sentinel_rag.sentinel.query_answers import read_answer
+from sentinel_rag.sentinel.query_answers import read_answer, read_table_names
 
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
@@ -85,18 +85,16 @@ class LogAnalytics:
             ) from None
         return LogsWorkspace(name, workspace_id, self)
 
-    async def post(self, workspace_id: str, body: Mapping[str, Any]) -> tuple[int, Mapping[str, str], bytes]:
-        """One query request: status, headers, body. Raises QueryFailedError if there is no answer at all."""
+    async def send(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """One request below the API version: status, headers, body. Raises QueryFailedError if there is no answer."""
         import aiohttp
         from azure.core.exceptions import AzureError
         from azure.core.rest import HttpRequest
 
-        request = HttpRequest(
-            "POST",
-            f"/workspaces/{workspace_id}/query",
-            json=dict(body),
-            headers={"Accept": "application/json", "Prefer": f"wait={self._wait_s}"},
-        )
+        headers = {"Accept": "application/json", "Prefer": f"wait={self._wait_s}"}
+        request = HttpRequest(method, path, json=None if body is None else dict(body), headers=headers)
         try:
             async with self._slots:
                 # Streamed, so that the pipeline does not parse the body on the event loop before we do.
@@ -166,7 +164,7 @@ class LogsWorkspace:
         """
         body = {"query": kql, "timespan": timespan_text(span), "workspaces": None}
         started = time.perf_counter()
-        status, headers, content = await self.connection.post(self.workspace_id, body)
+        status, headers, content = await self.connection.send("POST", f"/workspaces/{self.workspace_id}/query", body)
         duration_ms = (time.perf_counter() - started) * 1000
         if status == 204:
             return LogsTable((), (), kql, duration_ms=duration_ms)
@@ -175,6 +173,13 @@ class LogsWorkspace:
         if len(content) < _DECODED_IN_A_THREAD:
             return read_answer(content, kql, duration_ms)
         return await anyio.to_thread.run_sync(read_answer, content, kql, duration_ms)
+
+    async def table_names(self) -> tuple[str, ...]:
+        """The tables that the workspace's schema knows, with rows or without. Raises QueryFailedError."""
+        status, headers, content = await self.connection.send("GET", f"/workspaces/{self.workspace_id}/metadata")
+        if status >= 400:
+            raise QueryFailedError(error_bodies.error_of_response(status, headers, content))
+        return read_table_names(content)
 
     async def query_all(self, queries: Sequence[tuple[str, TimeWindow | None]]) -> tuple[LogsTable, ...]:
         """Several queries at once, answers in order; the first failure ends the others and is raised."""

@@ -1,4 +1,4 @@
-"""What the body of an HTTP 200 holds: a table, a cut table, or none."""
+"""What the body of an HTTP 200 holds: a table, a cut table, or none; and the names of tables, for metadata."""
 
 from __future__ import annotations
 
@@ -28,4 +28,14 @@ def read_answer(content: bytes, kql: str, duration_ms: float) -> LogsTable:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise QueryFailedError(
             error_bodies.protocol_error("Log Analytics answered with something that is not a query result.")
+        ) from error
+
+
+def read_table_names(content: bytes) -> tuple[str, ...]:
+    """The names in a metadata answer. Raises QueryFailedError for a body that is none."""
+    try:
+        return tuple(str(table["name"]) for table in json.loads(content).get("tables", ()))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise QueryFailedError(
+            error_bodies.protocol_error("Log Analytics answered with something that is not a schema.")
         ) from error
