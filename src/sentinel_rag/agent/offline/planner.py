@@ -107,6 +107,12 @@ def _plan(
             return early
         if reading.has(cues.SUMMARY) and not reading.names:
             return _summary(reading)
+    if reading.has(cues.GROUPED):
+        if templates is None:
+            return NeedTemplates()
+        grouped = _template(reading, templates, floor=SURE)
+        if grouped is not None:
+            return grouped
     if alert_noun and not (incident_noun and reading.has(rf"(?:{cues.INCIDENT})\s+(?:with|that|which)")):
         return _alerts(reading)
     if incident_noun:
@@ -309,13 +315,24 @@ def _template(reading: Reading, templates: Sequence[Template], *, floor: float) 
         described = " ".join(str(spec.get("description", "")) for spec in filled.missing)
         sentence = f"The query {best.name} needs a value for {wanted}. {described} Which one?".replace("  ", " ")
         return Ask(sentence, pending=f"run the template {best.name} on {reading.text}")
-    arguments: dict[str, JsonValue] = {"template": best.name}
+    others = []
+    for match in matches[:6]:
+        if match.name != best.name and match.score >= max(floor, 0.6 * best.score):
+            parameters = template_match.fill(match.template, reading)
+            if not parameters.missing and match.template.get("tables") != best.template.get("tables"):
+                others.append(_kql_call(match.name, parameters, reading))
+    call = _kql_call(best.name, filled, reading)
+    return Plan(view=View.KQL, calls=(call,), reading=reading, others=tuple(others[:2]))
+
+
+def _kql_call(name: str, filled: template_match.Filled, reading: Reading) -> PlannedCall:
+    arguments: dict[str, JsonValue] = {"template": name}
     if filled.parameters:
         arguments["parameters"] = dict(filled.parameters)
     arguments |= window_arguments(reading)
     if reading.limit is not None:
         arguments["limit"] = reading.limit
-    return Plan(view=View.KQL, calls=(PlannedCall("run_kql_query", arguments),), reading=reading)
+    return PlannedCall("run_kql_query", arguments)
 
 
 def _last_resort(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None) -> Decision:

@@ -111,7 +111,9 @@ def _implied(reading: Reading, conversation: Conversation) -> Subject | Ask:
 
 def _idle_it(reading: Reading) -> bool:
     """The "it" of "how is it going" refers to nothing."""
-    return reading.has(r"how\s+(?:is|are)|how's|what\s+time|going")
+    return reading.has(
+        r"how\s+(?:is|are)|how's|what\s+time|going|(?:does|did)\s+it\s+take|it\s+takes?|is\s+it\s+(?:possible|true)"
+    )
 
 
 def _focus(conversation: Conversation) -> Subject | None:
