@@ -86,6 +86,12 @@ class AnswerWriter:
         count = len(values) if isinstance(values, list | tuple) else 0
         return [show(run, f"{pointer}/{place}") for place in range(min(count, limit))]
 
+    def count(self, run: ToolRun, pointer: str) -> Fact:
+        """How many elements the list at `pointer` has; the list itself is the evidence."""
+        values = run.at(pointer)
+        text = str(len(values) if isinstance(values, list | tuple) else 0)
+        return Fact(text, self._evidence(run, pointer, text, values))
+
     def say(self, template: str, *parts: Fact | Echo | Sequence[Fact]) -> None:
         """Add a line; each `{}` takes a part, a sequence is joined by commas."""
         assert not re.search(r"\d", template), f"a figure in a template has no evidence: {template!r}"

@@ -103,6 +103,10 @@ class OfflineAnalyst:
             more = await self._run(turn, again.calls)
             if any(run.rows for run in more):
                 plan, runs = again, more
+        if plan.view is View.INCIDENT and plan.calls[0].tool == "query_incidents" and len(runs[0].rows) == 1:
+            detail = PlannedCall("get_incident_detail", {"incident": str(runs[0].rows[0].get("number"))})
+            plan = replace(plan, calls=(detail,))
+            runs = await self._run(turn, plan.calls)
         for other in plan.others:
             if runs[0].rows or runs[0].at("/coverage/table_rows") != 0:
                 break

@@ -81,12 +81,12 @@ def entity_argument(reading: Reading) -> dict[str, JsonValue]:
 
 def alert_name(reading: Reading) -> str:
     """Quoted words, or those behind "named" or "called", when they are meant as the alert's name."""
-    cue = r"(?:named|called|titled|with\s+(?:the\s+)?(?:name|title)|(?:alert|its)\s+name|name)"
+    cue = r"(?:named|called|titled|with\s+(?:the\s+)?(?:name|title)|(?:alert|its)\s+name)"
     quoted = [name.value for name in reading.names if name.quoted and name.kind is None]
     if quoted and (" " in quoted[0] or reading.has(cue)):
         return quoted[0]
-    if reading.has(rf"(?:alerts?|detections?)\s+{cue}") and not reading.has(r"name\s+(?:the\s+)?(?:host|user|account)"):
-        return " ".join(reading.unknown_words) or (reading.names[0].value if reading.names and reading.has(cue) else "")
+    if reading.has(rf"(?:alerts?|detections?)\s+{cue}"):
+        return " ".join(reading.unknown_words) or " ".join(name.value for name in reading.names if not name.shaped)
     return ""
 
 

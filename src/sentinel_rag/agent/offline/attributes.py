@@ -101,7 +101,7 @@ ATTRIBUTES: tuple[Attribute, ...] = (
     Attribute(
         "account",
         r"accounts?(?:\s+names?)?|individuals?|persons?|employees?|users?(?:\s*names?)?|usernames?|identit(?:y|ies)|"
-        r"who\s+(?:clicked|ran|executed|logged|signed|was|is)",
+        r"who\s+(?:clicked|ran|executed|logged|signed|performed|used|opened|accessed|did)",
         ("account",),
         named=True,
         deep=False,

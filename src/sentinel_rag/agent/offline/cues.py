@@ -72,7 +72,7 @@ LOGS = (
 )
 GROUPED = (
     r"(?:by|per|for\s+each)\s+(?:owner|analyst|product|name|title|classification|provider)|reopen\w*|mean\s+time|"
-    r"how\s+long|average|grouped|breakdown|distribution|(?:most\s+common|commonest|most\s+frequent)\s+alerts?|heartbeats?|ingest\w*"
+    r"how\s+long|average|(?:which|what)\s+products?|grouped|breakdown|distribution|(?:most\s+common|commonest|most\s+frequent)\s+alerts?|heartbeats?|ingest\w*"
 )
 BELONGS = r"belongs?|part\s+of|which\s+incident|what\s+incident|whose\s+incident"
 NEXT = r"(?:show\s+)?(?:me\s+)?(?:more|the\s+rest|next(?:\s+(?:page|ones?))?|continue|go\s+on|keep\s+going)"

@@ -97,7 +97,13 @@ def _plan(
         return _alerts(reading, entity=subject.item)
     trend = reading.has(cues.TREND)
     kinds = cues.kinds_named(reading)
-    if reading.has(cues.TOP) and kinds and not reading.names and not (incident_noun and reading.order == "severity"):
+    counted_kind = reading.has(cues.COUNT) and kinds and not incident_noun and not alert_noun
+    if (
+        (reading.has(cues.TOP) or counted_kind)
+        and kinds
+        and not reading.names
+        and not (incident_noun and reading.order == "severity")
+    ):
         return _top(reading, kinds[0])
     if trend and not (reading.names and not alert_noun):
         return _trend(reading, incident_noun=incident_noun and not alert_noun)
@@ -113,7 +119,9 @@ def _plan(
         grouped = _template(reading, templates, floor=SURE)
         if grouped is not None:
             return grouped
-    if alert_noun and not (incident_noun and reading.has(rf"(?:{cues.INCIDENT})\s+(?:with|that|which)")):
+    if alert_noun and not (
+        incident_noun and reading.has(rf"(?:{cues.INCIDENT})\s+(?:with|that|which|has|have|holds?)")
+    ):
         return _alerts(reading)
     if incident_noun:
         return _incidents(reading)
@@ -136,7 +144,7 @@ def _about_incident(reading: Reading, subject: Subject) -> Decision:
             PlannedCall("query_alerts", {"incident": reference, "limit": 100}) for reference in subject.incidents
         )
         return Plan(view=View.ATTRIBUTE, calls=calls, reading=reading, aspects=_labels(reading))
-    if lists_alerts and not reading.has(cues.BELONGS):
+    if reading.tactic is not None or (lists_alerts and not reading.has(r"(?:which|what|whose)\s+incident")):
         filters_ = alert_filters(reading)
         calls = tuple(
             PlannedCall("query_alerts", {"incident": reference, **filters_}) for reference in subject.incidents
@@ -231,6 +239,9 @@ def _incidents(reading: Reading) -> Decision:
         )
     if reading.names and not title:
         return _alerts(reading)
+    if reading.has(r"(?:the\s+)?(?:most|highest\s+number\s+of|many)\s+alerts"):
+        call = PlannedCall("query_incidents", {**arguments, "limit": 100})
+        return Plan(view=View.INCIDENTS, calls=(call,), reading=reading, aspects=("most_alerts",))
     view = View.INCIDENT_COUNT if reading.has(cues.COUNT) and not reading.limit else View.INCIDENTS
     if reading.owner.nobody:
         arguments["limit"] = 100

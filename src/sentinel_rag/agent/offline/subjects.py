@@ -42,6 +42,8 @@ def subject_of(reading: Reading, conversation: Conversation) -> Subject | Ask:
             r"sentinel\s+(?:incident\s+)?(?:number|id)|defender|provider|which\s+(?:kind|type)\s+of"
         )
         return Subject("incident", named, reference_asked=reference_asked)
+    if reading.numbers and reading.has(r"(?:sentinel|defender|incident|provider)\s+(?:incident\s+)?(?:number|id)"):
+        return Subject("incident", reading.numbers[:1], reference_asked=True)
     if reading.guids:
         return _by_guid(reading)
     if reading.items:
