@@ -51,12 +51,14 @@ class Line:
 
 @dataclass(slots=True)
 class AnswerWriter:
-    """Collects lines and tables; `zone` is the session's time zone."""
+    """Collects lines and tables; `zone` is the session's time zone. `listed` counts the numbered rows so far, so that
+    the lists of one answer share one numbering."""
 
     zone: tzinfo
     lines: list[Line] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     table_evidence: list[Evidence] = field(default_factory=list)
+    listed: int = 0
 
     def number(self, run: ToolRun, pointer: str) -> Fact:
         """A number, or a word such as a severity, as it is."""

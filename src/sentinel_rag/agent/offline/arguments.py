@@ -34,6 +34,9 @@ def incident_filters(reading: Reading) -> dict[str, JsonValue]:
     if reading.status is not None:
         arguments["status"] = _INCIDENT_STATUS[reading.status]
     title = title_words(reading)
+    if reading.tactic is not None and not re.fullmatch(r"T\d{4}(\.\d{3})?", reading.tactic):
+        # Incidents have no tactic to filter by; their titles often say it in words.
+        title = f"{title} {re.sub(r'(?<=[a-z])(?=[A-Z])', ' ', reading.tactic).lower()}".strip()
     if title:
         arguments["title_contains"] = title
     if reading.owner.name is not None:
@@ -56,7 +59,7 @@ def alert_filters(reading: Reading) -> dict[str, JsonValue]:
         arguments["name_contains"] = named
     else:
         arguments |= entity_argument(reading)
-        words = title_words(reading) if not reading.names else ""
+        words = title_words(reading) if not reading.names and reading.tactic is None else ""
         if words:
             arguments["name_contains"] = words
     if reading.product is not None:
@@ -95,14 +98,7 @@ def title_words(reading: Reading) -> str:
     quoted = [name.value for name in reading.names if name.quoted]
     if quoted:
         return quoted[0]
-    words = [word for word in reading.unknown_words if word not in _TITLE_STOP]
-    if (
-        reading.tactic is not None
-        and not re.fullmatch(r"T\d{4}(\.\d{3})?", reading.tactic)
-        and not reading.has("alerts?")
-    ):
-        words.append(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", reading.tactic).lower())
-    return " ".join(words)
+    return " ".join(word for word in reading.unknown_words if word not in _TITLE_STOP)
 
 
 def order_and_limit(reading: Reading, noun: str) -> tuple[str | None, int | None]:

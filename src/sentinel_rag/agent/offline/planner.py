@@ -59,12 +59,30 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
         return logs or _search(reading)
     if isinstance(subject, Ask):
         return subject
-    if search and subject.kind == "incident":
+    if search and subject.kind == "incident" and _describes(reading):
         return _search(reading, subject.incidents)
     refined = follow_up.refine(reading, conversation)
     if refined is not None:
         return refined
+    if _foreign(reading):
+        return Ask("I understand questions in English only. Did you mean one of these?", ALTERNATIVES)
     return _plan(reading, conversation, subject, templates)
+
+
+def _foreign(reading: Reading) -> bool:
+    """True if most of a question is words that the grammar does not know: its sense would be guessed."""
+    unknown = len(reading.unknown_words)
+    return unknown >= 3 and unknown >= 0.6 * len(reading.words) and not any(name.quoted for name in reading.names)
+
+
+def _describes(reading: Reading) -> bool:
+    """True if words tell one alert of an incident from the others ("which URL was clicked"), False for "which URLs are
+    involved"."""
+    attribute = attribute_of(reading)
+    acts = reading.has(
+        r"click\w*|ran|run|launch\w*|execut\w*|download\w*|drop\w*|used|open\w*|access\w*|sent|creat\w*|visit\w*"
+    )
+    return bool((attribute is not None and attribute.deep) or reading.unknown_words or acts)
 
 
 def _sample(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None, now: Now) -> Decision:
@@ -209,14 +227,12 @@ def _alerts(reading: Reading, entity: ListItem | None = None) -> Decision:
         if entity.entity_kind:
             arguments["entity_kind"] = entity.entity_kind
     opening: tuple[str, ...] = (reading.severity.note,) if reading.severity.note else ()
+    calls: tuple[PlannedCall, ...] = (PlannedCall("query_alerts", arguments),)
     if reading.status in ("open", "active"):
-        opening += (
-            "Alerts have no status Open: they are New, InProgress, Resolved, Dismissed or Unknown. I "
-            "left the status out "
-            "and show how many there are of each.",
-        )
+        opening += ("Alerts have no status Open. New and InProgress are not settled yet, so I asked for both.",)
+        calls = tuple(PlannedCall("query_alerts", {**arguments, "status": status}) for status in ("New", "InProgress"))
     view = View.ALERT_COUNT if reading.has(cues.COUNT) and not reading.limit else View.ALERTS
-    return Plan(view=view, calls=(PlannedCall("query_alerts", arguments),), reading=reading, opening=opening)
+    return Plan(view=view, calls=calls, reading=reading, opening=opening)
 
 
 def _incidents(reading: Reading) -> Decision:

@@ -79,7 +79,9 @@ def alert_table(
 ) -> None:
     """Alerts that stand in a list at `base` as a numbered table."""
     rows = []
-    for shown, place in enumerate(places, start=first + 1):
+    start = first + writer.listed + 1
+    writer.listed += len(places)
+    for shown, place in enumerate(places, start=start):
         row = f"{base}/{place}"
         rows.append(
             [

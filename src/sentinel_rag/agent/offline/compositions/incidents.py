@@ -22,9 +22,9 @@ _ORDERS = {
 
 def incident_table(writer: AnswerWriter, run: ToolRun, places: list[int], *, first: int, title: str = "") -> None:
     """Rows of query_incidents or get_threat_summary as a numbered table."""
-    writer.table(
-        title, COLUMNS, [_row(writer, run, place, first + shown) for shown, place in enumerate(places, start=1)]
-    )
+    start = first + writer.listed + 1
+    writer.listed += len(places)
+    writer.table(title, COLUMNS, [_row(writer, run, place, shown) for shown, place in enumerate(places, start=start)])
 
 
 def incident_items(run: ToolRun, places: list[int]) -> tuple[ListItem, ...]:
