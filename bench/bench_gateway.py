@@ -2,7 +2,8 @@
 the direct MCP call to the same fake executor by the same client, in one run, alternating.
 
 The fake executor, the Interceptor and the caller are three processes. Decision time is measured alone, for a tool of 10
-and of 1 000 rules of which the last one matches.
+and of 1 000 rules of which the last one matches; so are opening and appending to a journal with a short and a long
+history.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 import aiohttp  # the caller
 
 from bench.harness import write
+from sentinel_rag.audit import Database, Journal, SessionChanged
 from sentinel_rag.interceptor.arguments import CanonicalArguments
 from sentinel_rag.interceptor.policy import decide, load_policy, parse_policy
 from sentinel_rag.interceptor.upstream import McpHttpUpstream, Returned
@@ -178,6 +180,33 @@ def decision_microseconds(rules: int) -> float:
     return round(statistics.median(samples), 2)
 
 
+async def journal_costs(folder: Path, records: int) -> dict[str, float]:
+    """Milliseconds to open a journal of `records` records, and microseconds of one append to it."""
+    event = SessionChanged(audit_id="bench", key_id="bench", session_id="bench", change="opened")
+    path = folder / f"{records}.sqlite"
+    with Database(path) as database:
+        journal = Journal(database)
+        for _ in range(records // 1_000):
+            await asyncio.gather(*(journal.append(event) for _ in range(1_000)))
+    opening: list[float] = []
+    for _ in range(7):
+        start = time.perf_counter()
+        with Database(path) as database:
+            Journal(database)
+            opening.append(time.perf_counter() - start)
+    with Database(path) as database:
+        journal = Journal(database)
+        appending: list[float] = []
+        for _ in range(500):
+            start = time.perf_counter()
+            await journal.append(event)
+            appending.append(time.perf_counter() - start)
+    return {
+        "open_ms": round(statistics.median(opening) * 1e3, 2),
+        "append_us": round(statistics.median(appending) * 1e6, 1),
+    }
+
+
 def main() -> None:
     load_policy(CONFIG)
     with tempfile.TemporaryDirectory() as folder, child(EXECUTOR) as executor:
@@ -185,6 +214,10 @@ def main() -> None:
         with child(INTERCEPTOR, executor_url, str(CONFIG), folder) as gateway:
             gateway_url, key = json.loads(line(gateway))
             measured = asyncio.run(hops(executor_url, gateway_url, key, gateway))
+    with tempfile.TemporaryDirectory() as folder:
+        measured["journal"] = {
+            f"{records}_records": asyncio.run(journal_costs(Path(folder), records)) for records in (1_000, 200_000)
+        }
     measured["decision_us"] = {f"{rules}_rules": decision_microseconds(rules) for rules in (10, 1_000)}
     write(
         "gateway",

@@ -39,6 +39,11 @@ def test_the_state_is_read_back_while_the_lock_is_held(tmp_path: Path) -> None:
     assert RunFolder(tmp_path).read() is None
 
 
+def test_a_new_home_is_its_owners_alone(tmp_path: Path) -> None:
+    with RunFolder(tmp_path / "deep" / "home").hold():
+        assert (tmp_path / "deep" / "home").stat().st_mode & 0o077 == 0
+
+
 def test_a_second_supervisor_is_refused_with_a_next_step(tmp_path: Path) -> None:
     with RunFolder(tmp_path).hold(), pytest.raises(AlreadyRunningError) as caught, RunFolder(tmp_path).hold():
         pass

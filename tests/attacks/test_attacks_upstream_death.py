@@ -92,6 +92,36 @@ def test_a_server_that_hangs_up_is_502_and_was_asked_once(
         assert len(seen) == 1
 
 
+def test_a_pooled_connection_that_the_server_closed_is_not_used_again(
+    shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path
+) -> None:
+    def answer(request_id: int) -> bytes:
+        body = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[],"structuredContent":{"n":%d}}}' % (
+            request_id,
+            request_id,
+        )
+        return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+    with deaf_server([answer(number) for number in (1, 2, 3)]) as (url, seen):
+        upstream = McpHttpUpstream(url, era=Era.STATELESS)
+        with running_gateway(shipped_policy, tmp_path, executor, upstreams={"sentinel": upstream}) as gateway:
+            for number in (1, 2, 3):
+                assert gateway.call("list_tables", {}).body["result"] == {"n": number}
+        assert len(seen) == 3
+
+
+def test_a_server_that_was_starting_is_asked_again_for_its_protocol(
+    shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path
+) -> None:
+    starting = b"HTTP/1.1 503 Starting\r\nContent-Length: 0\r\n\r\n"
+    with deaf_server([starting, starting]) as (url, seen):
+        upstream = McpHttpUpstream(url)
+        with running_gateway(shipped_policy, tmp_path, executor, upstreams={"sentinel": upstream}) as gateway:
+            for _ in range(2):
+                assert gateway.call("list_tables", {}).status == 502
+        assert [b"server/discover" in request for request in seen] == [True, True]
+
+
 def test_a_connection_that_dies_in_the_answer_is_502_and_the_next_call_works(gateway: RunningGateway) -> None:
     gateway.executor.on("list_tables", Dies(), Answers({"rows": []}))
     assert gateway.call("list_tables", {}).status == 502
@@ -131,9 +161,17 @@ def test_a_forgotten_session_is_opened_again_and_the_call_runs_once(shipped_poli
         running_gateway(shipped_policy, tmp_path, executor) as gateway,
     ):
         assert gateway.call("list_tables", {}).status == 200
-        executor.forget_sessions = True
+        executor.forget_sessions = 1
         assert gateway.call("list_tables", {}).status == 200
         assert len(executor.calls) == 2
+        executor.forget_sessions = 100
+        answer = gateway.call("list_tables", {})
+        assert (answer.status, answer.body["reason"]) == (502, "upstream_failed")
+        assert executor.forget_sessions == 98
+        assert gateway.request("GET", "/v1/tools", key=gateway.key).body["tools"] == []
+        executor.forget_sessions = 0
+        assert gateway.call("list_tables", {}).status == 200
+        assert len(executor.calls) == 3
 
 
 def test_each_gateway_session_has_its_own_upstream_session(shipped_policy: Policy, tmp_path: Path) -> None:

@@ -247,3 +247,23 @@ def test_a_closed_database_says_so_and_closing_finishes_what_was_submitted(tmp_p
     assert done.is_set()
     with pytest.raises(UnavailableError, match="closed"):
         database.run_now(lambda connection: None)
+
+
+def test_a_page_ends_before_it_is_too_large_to_send(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sentinel_rag.audit.reader.MAX_PAGE_BYTES", 1_000)
+    path = tmp_path / "j.sqlite"
+
+    async def fill() -> None:
+        with Database(path) as database:
+            journal = Journal(database)
+            for number in range(10):
+                await journal.append(opened(f"{number}" * 400))
+
+    asyncio.run(fill())
+    reader = JournalReader(path)
+    seen: list[int] = []
+    while page := reader.read(seen[-1] if seen else 0, 100):
+        assert len(page) <= 3
+        seen += [entry.seq for entry in page]
+    assert seen == list(range(1, 11))
+    assert [entry.seq for entry in reader.last(2)] == [9, 10]

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,6 +93,12 @@ def product(home: Path, **settings: str) -> Product:
     return Product(home, settings)
 
 
+@pytest.fixture(scope="session")
+def new_product(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Product]:
+    """Makes the product in an empty home, for fixtures that live longer than a test."""
+    return lambda name: product(tmp_path_factory.mktemp(name) / "home")
+
+
 @pytest.fixture
 def sentinel(tmp_path: Path) -> Product:
     """The product in an empty home."""
@@ -100,9 +106,9 @@ def sentinel(tmp_path: Path) -> Product:
 
 
 @pytest.fixture(scope="session")
-def imported(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Product:
+def imported(new_product: Callable[[str], Product], shared_data: Path) -> Product:
     """The product over the real incidents and alerts, imported once; not running."""
-    made = product(tmp_path_factory.mktemp("real") / "home")
+    made = new_product("real")
     for name in ("extracted_alerts.csv", "extracted_incidents.csv"):
         done = made.run("workspace", "import", str(shared_data / "secrl" / name))
         assert done.returncode == 0, done.stderr
@@ -117,9 +123,9 @@ def real_rows(imported: Product) -> Iterator[Product]:
 
 
 @pytest.fixture(scope="session")
-def generated(tmp_path_factory: pytest.TempPathFactory) -> Product:
+def generated(new_product: Callable[[str], Product]) -> Product:
     """The product over the sample estate, generated once; not running."""
-    made = product(tmp_path_factory.mktemp("sample") / "home")
+    made = new_product("sample")
     done = made.run("workspace", "generate")
     assert done.returncode == 0, done.stderr
     return made

@@ -92,6 +92,15 @@ def test_a_typed_error_of_a_tool_keeps_its_type(
     assert (outcome["status"], outcome["error_code"]) == ("error", code.value)
 
 
+def test_a_misspelt_argument_is_answered_with_the_nearest_name(gateway: RunningGateway) -> None:
+    answer = gateway.call("run_kql_query", {"templat": "x"})
+    assert (answer.status, answer.body["reason"]) == (422, "invalid_argument")
+    assert answer.body["detail"] == "An argument is not a parameter of run_kql_query; did you mean 'template'?"
+    assert answer.body["error"]["allowed"][0] == "template"
+    assert gateway.call("run_kql_query", {}).body["error"]["field"] == "template"
+    assert gateway.executor.calls == []
+
+
 def test_text_results_stay_text_and_several_blocks_stay_several(gateway: RunningGateway) -> None:
     gateway.executor.on("list_tables", AnswersText(("00713",)), AnswersText(("a", "b")), AnswersText(()))
     assert gateway.call("list_tables", {}).body["result"] == "00713"

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from sentinel_rag.workspace.server import create_app
-from sentinel_rag.workspace.workspace import Workspace
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -21,6 +19,8 @@ from sentinel_rag.contracts.query_results import QueryError, QueryResult
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.log_analytics import LogAnalytics, LogsWorkspace
 from sentinel_rag.sentinel.service import SentinelService
+from sentinel_rag.workspace.server import create_app
+from sentinel_rag.workspace.workspace import Workspace
 
 WORKSPACE_ID = "5b1f1ae4-5a3c-4c7e-9d2a-3b8b6f1f0d11"
 IDENTITY_HEADER = "identity-header-of-the-tests"

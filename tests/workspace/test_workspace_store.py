@@ -82,9 +82,14 @@ def test_what_is_no_workspace_is_said(tmp_path: Path) -> None:
 def test_a_failing_write_is_undone(tmp_path: Path) -> None:
     store = Store.open(tmp_path)
     try:
-        with pytest.raises(RuntimeError), store.writing() as cursor:
-            cursor.execute("CREATE TABLE Half_CL (a INTEGER)")
-            raise RuntimeError("in the middle")
+
+        def fail_in_the_middle() -> None:
+            with store.writing() as cursor:
+                cursor.execute("CREATE TABLE Half_CL (a INTEGER)")
+                raise RuntimeError("in the middle")
+
+        with pytest.raises(RuntimeError):
+            fail_in_the_middle()
         assert "Half_CL" not in store.schema()
     finally:
         store.close()

@@ -102,7 +102,8 @@ class RunFolder:
 
     def _make(self) -> None:
         try:
-            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for folder in (self.path.parent, self.path):  # the home holds workspaces, keys and the journal too
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock_file.touch(mode=0o600)
         except OSError as error:
             raise _unusable(self.path, error) from None

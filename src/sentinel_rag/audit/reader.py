@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.json_values import JsonValue
 
 MAX_PAGE = 1_000
+MAX_PAGE_BYTES = 8_000_000
 
 
 _SELECT = """
@@ -77,7 +78,10 @@ class JournalReader:
         self._path = path
 
     def read(self, after_seq: int = 0, limit: int = 100) -> list[Entry]:
-        """At most `limit` (up to 1 000) records with a sequence number above `after_seq`, oldest first."""
+        """At most `limit` (up to 1 000) records with a sequence number above `after_seq`, oldest first.
+
+        A page also ends after about 8 MB, so only an empty one means that there is no more.
+        """
         return self._entries(_SELECT_PAGE, [after_seq, max(0, min(limit, MAX_PAGE))])
 
     def last(self, limit: int) -> list[Entry]:
@@ -113,7 +117,7 @@ class JournalReader:
 
     def _entries(self, query: str, values: list[object]) -> list[Entry]:
         with closing(self._connect()) as connection:
-            return list(_decode(connection.execute(query, values).fetchall()))
+            return list(_decode(_page(connection.execute(query, values))))
 
     def _connect(self) -> sqlite3.Connection:
         try:
@@ -127,7 +131,19 @@ class JournalReader:
         return connection
 
 
-def _decode(rows: list[tuple[int, str, str, bytes, bytes, bytes | None]]) -> Iterator[Entry]:
+Row = tuple[int, str, str, bytes, bytes, bytes | None]
+
+
+def _page(rows: Iterable[Row]) -> Iterator[Row]:
+    size = 0
+    for row in rows:
+        yield row
+        size += len(row[3])
+        if size > MAX_PAGE_BYTES:
+            return
+
+
+def _decode(rows: Iterable[Row]) -> Iterator[Entry]:
     for seq, audit_id, kind, record, stored, outcome in rows:
         try:
             status = None

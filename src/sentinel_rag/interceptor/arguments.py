@@ -12,7 +12,7 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue, canonical_json
 from sentinel_rag.interceptor.argument_formats import FORMATS, NotCanonical
-from sentinel_rag.interceptor.policy.conditions import Kind, ValueType
+from sentinel_rag.interceptor.policy.conditions import Kind, ValueType, closest
 from sentinel_rag.interceptor.policy.model import ToolPolicy
 
 
@@ -46,7 +46,8 @@ def fit(tool: ToolPolicy, arguments: Mapping[str, Any]) -> CanonicalArguments | 
     for name, value in arguments.items():
         parameter = tool.parameters.get(name)
         if parameter is None:
-            return ArgumentFault("", "An argument is not a parameter of the tool.", tuple(tool.parameters))
+            known = tuple(tool.parameters)
+            return ArgumentFault("", f"An argument is not a parameter of {tool.name}{closest(name, known)}", known)
         if value is None:
             return ArgumentFault(name, f"{name} is null: leave it out instead.")
         if not _has_type(value, parameter.type):

@@ -105,7 +105,8 @@ class FakeExecutor:
         self.calls: list[RecordedCall] = []
         self.arrived = threading.Semaphore(0)
         """Released once for each call that arrives: a test waits on it instead of sleeping."""
-        self.forget_sessions = False
+        self.forget_sessions = 0
+        """How many of the next requests find their session forgotten."""
         self.token = token
         self._eras = eras
         self._stream = stream
@@ -143,7 +144,7 @@ class FakeExecutor:
         if era == SESSIONS and method != "initialize":
             if self.forget_sessions:
                 self._sessions.clear()
-                self.forget_sessions = False
+                self.forget_sessions -= 1
             if request.headers.get("mcp-session-id") not in self._sessions:
                 return _error(message, -32001, "session not found", status=404)
         match method:

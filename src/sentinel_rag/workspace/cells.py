@@ -29,13 +29,17 @@ def encoding_sql(column: str, duckdb_type: str) -> str:
         if duckdb_type == "TIMESTAMP WITH TIME ZONE":
             moment = f"({column} AT TIME ZONE 'UTC')"
         return f"rtrim(rtrim(strftime({moment}, '%Y-%m-%dT%H:%M:%S.%f'), '0'), '.') || 'Z'"
-    if kind in ("guid", "decimal"):
+    if kind == "guid":
         return f"CAST({column} AS VARCHAR)"
+    if kind == "decimal":
+        text = f"CAST({column} AS VARCHAR)"
+        return f"CASE WHEN contains({text}, '.') THEN rtrim(rtrim({text}, '0'), '.') ELSE {text} END"
     if kind == "dynamic":
         # As the service: no white space between tokens, a JSON null is null, a bare string has no quotes.
         value = column if duckdb_type == "JSON" else f"to_json({column})"
         text = f"CAST(json({value}) AS VARCHAR)"
-        return f"CASE WHEN starts_with({text}, '\"') THEN json_extract_string({value}, '$') ELSE nullif({text}, 'null') END"
+        bare = f"json_extract_string({value}, '$')"
+        return f"CASE WHEN starts_with({text}, '\"') THEN {bare} ELSE nullif({text}, 'null') END"
     if kind == "timespan" and duckdb_type != "INTERVAL":
         return f"CAST({column} AS INTERVAL)"
     if duckdb_type in ("HUGEINT", "UHUGEINT", "UBIGINT"):

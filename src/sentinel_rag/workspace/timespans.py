@@ -71,7 +71,7 @@ def _moment(text: str) -> datetime:
     """A time with zone, or without: the service reads that as UTC."""
     try:
         return parse_time(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         pass
     try:
         return parse_time(text + "Z")

@@ -15,6 +15,7 @@ from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.interceptor.argument_formats import FORMATS
 from sentinel_rag.interceptor.policy.conditions import (
+    RESERVED,
     ConditionError,
     Expression,
     Kind,
@@ -24,7 +25,6 @@ from sentinel_rag.interceptor.policy.conditions import (
     evaluate,
     reads,
 )
-from sentinel_rag.interceptor.policy.conditions.checking import RESERVED
 from sentinel_rag.interceptor.policy.model import Effect, Parameter, Policy, Rule, ToolPolicy
 from sentinel_rag.interceptor.policy.section import Section
 from sentinel_rag.interceptor.policy.yaml_tree import Problem, UnreadableYaml, read_yaml

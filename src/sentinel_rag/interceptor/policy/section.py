@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sentinel_rag.interceptor.policy.conditions.checking import closest
+from sentinel_rag.interceptor.policy.conditions import closest
 from sentinel_rag.interceptor.policy.yaml_tree import Item, Problem
 
 

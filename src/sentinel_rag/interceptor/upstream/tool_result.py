@@ -19,7 +19,7 @@ from sentinel_rag.interceptor.upstream.port import Returned, ToolFailed, Unanswe
 MAX_ERROR_TEXT = 1_000
 
 
-def unusable(message: str) -> Unanswered:
+def unusable(message: str, *, may_have_run: bool = True) -> Unanswered:
     """The server answered with something that is not MCP, or not an answer to this call."""
     return Unanswered(
         Reason.UPSTREAM_FAILED,
@@ -28,7 +28,7 @@ def unusable(message: str) -> Unanswered:
             message=message,
             next_step="Check the tool server's version and its log.",
         ),
-        may_have_run=True,
+        may_have_run,
     )
 
 

@@ -32,4 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = 0
+    except Exception as error:  # the last net: a person gets a sentence, a developer the file
+        from sentinel_rag.surfaces.cli._errors import report_fault
+
+        report_fault(error)
+        code = 1
     return code

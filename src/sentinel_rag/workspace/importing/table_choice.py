@@ -45,7 +45,7 @@ def table_of_file(path: Path, columns: Iterable[str], schema: Schema) -> tuple[s
     """The table by the file's name or its columns, and the reason in words."""
     names = {name for name in columns if name not in _EVERYWHERE}
     by_name = _table_in_name(path.stem, schema)
-    if by_name and names and len(names & set(schema[by_name])) / len(names) >= _LEAST_OVERLAP / 2:
+    if by_name and len(names & schema[by_name].keys()) >= len(names) * _LEAST_OVERLAP / 2:
         return by_name, "the file's name"
     best, best_score = "", (0.0, 0.0)
     for table, known in schema.items():

@@ -57,7 +57,6 @@ _SCALARS = (
     FunctionSpec("url_decode", "template", "url_decode({0})", (1,)),
     FunctionSpec("url_encode", "template", "url_encode({0})", (1,)),
     FunctionSpec("isascii", "template", "(NOT regexp_matches({0}, '[^\\x00-\\x7F]'))", (1,)),
-    FunctionSpec("todecimal", "template", "TRY_CAST({0} AS DECIMAL(38,10))", (1,)),
 )
 
 _SET_IF = (

@@ -12,12 +12,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from decimal import Decimal
 from importlib import metadata
 from typing import Any
 
 from duckdb_kql import lower, stored_functions, translate  # noqa: TID253 - this module is about that library
 from duckdb_kql.errors import KqlUnsupportedError  # noqa: TID253
-from duckdb_kql.ir import ColumnRef, Literal, MvExpandTarget, NamedExpr, Operator, Take  # noqa: TID253
+from duckdb_kql.ir import ColumnRef, Literal, MvExpandTarget, NamedExpr, Operator, Query, Take  # noqa: TID253
+from duckdb_kql.lower_graph import make_graph_index  # noqa: TID253
 from duckdb_kql.translate import functions, naming  # noqa: TID253
 
 from sentinel_rag.workspace.kql import added_functions
@@ -72,10 +74,13 @@ def install() -> None:
         if version != PINNED:
             raise RuntimeError(f"the KQL additions are written for duckdb-kql {PINNED}, not {version}")
         _replace(lower, "_lower_operator", _lower_operator)
+        _replace(lower, "_lower_head", _lower_head)
+        _replace(lower, "_typed_literal", _typed_literal)
         _replace(lower, "_lower_mv_expand_target", _lower_mv_expand_target)
         _replace(lower, "_string_value", _string_value)
         _replace(lower, "_declare_let_function", _declare_let_function)
         _replace(translate, "_may_be_dynamic", _may_be_dynamic)
+        _replace(translate, "render_literal", _render_literal)
         _replace(translate, "term_match_sql", _term_match_sql)
         added_functions.register(functions.SCALAR_FUNCTIONS, functions.AGGREGATE_FUNCTIONS)
         _installed = True
@@ -133,6 +138,15 @@ def _reference_text(node: Any) -> str:
     return text if "*" in text or not names else names[0]
 
 
+def _lower_head(head: Any, rest: list[Any]) -> Any:
+    """Lets a query begin with brackets: `(union A, B) | where ...` continues what stands inside them."""
+    collapsed = lower._collapse(head)
+    if lower._cls(collapsed) != "ParenthesizedExpression" or make_graph_index(rest) is not None:
+        return _original["_lower_head"](head, rest)
+    inner = lower._lower_query_node(collapsed)
+    return Query(inner.source, [*inner.operators, *lower._lower_operators(rest)], list(inner.lets))
+
+
 def _lower_mv_expand_target(node: Any) -> Any:
     """Names an unnamed expression as Kusto does elsewhere: `Props.tags` gives `Props_tags`, else it is `Column1`."""
     try:
@@ -178,6 +192,27 @@ def _declare_let_function(declaration: Any, scalars: Any) -> None:
 def _may_be_dynamic(node: Any) -> bool:
     """A column that the workspace knows to be text needs no check of its type for each row."""
     return isinstance(node, ColumnRef) and node.name not in _text_columns.get()
+
+
+def _typed_literal(node: Any, kind: str, convert: Any) -> Any:
+    """`decimal(0.1)` keeps its digits; the library makes a double of it."""
+    if lower._cls(node) == "DecimalLiteralExpression":
+        return _original["_typed_literal"](node, "decimal", _decimal_text)
+    return _original["_typed_literal"](node, kind, convert)
+
+
+def _decimal_text(text: str) -> str:
+    """The plain digits of a decimal literal. Raises ValueError for anything else."""
+    value = Decimal(text)
+    if not value.is_finite() or value.adjusted() > 27 or -int(value.as_tuple().exponent) > 10:
+        raise ValueError(text)
+    return f"{value:f}"
+
+
+def _render_literal(literal: Any) -> Any:
+    if literal.kind == "decimal" and literal.value is not None:
+        return f"CAST('{literal.value}' AS DECIMAL(38, 10))"
+    return _original["render_literal"](literal)
 
 
 def _term_match_sql(haystack: str, needle: str, **options: Any) -> str:

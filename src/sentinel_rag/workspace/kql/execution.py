@@ -165,7 +165,8 @@ def _within(batch: list[tuple[Cell, ...]], room: int) -> list[tuple[Cell, ...]]:
 
 
 _MISSING_COLUMN = re.compile(
-    r'(?:Referenced column "(?P<a>[^"]+)" not found|does not have a column named "(?P<b>[^"]+)")'
+    r'Referenced column "([^"]+)" (?:was )?not found|does not have a column named "([^"]+)"'
+    r'|Column "([^"]+)" referenced that exists in the SELECT clause'
 )
 
 
@@ -174,7 +175,7 @@ def _explained(error: duckdb.Error, translation: Translation, schema: Schema) ->
     missing = _MISSING_COLUMN.search(text)
     if missing:
         known = [column for table in sorted(translation.tables) for column in schema[table]]
-        name = missing["a"] or missing["b"]
+        name = next(group for group in missing.groups() if group is not None)
         if name in known:
             return KqlError(
                 f"Failed to resolve column or scalar expression named '{name}': an operator before it dropped it.",

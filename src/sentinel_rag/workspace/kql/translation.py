@@ -65,9 +65,16 @@ def translate(kql: str, schema: Schema, window: Window) -> Translation:
     except library.KqlSchemaError as error:
         if "unknown table" in (error.hint or ""):
             raise unresolved("table or column", error.name, schema) from error
-        raise KqlError(f"{error.name}: {error.hint}", kql_code="SEM0100", token=error.name) from error
-    except library.KqlError as error:
-        raise KqlError(str(error), kql_code="SEN0002") from error
+        raise KqlError(
+            f"{error.name}: {error.hint or 'not known'}",
+            kql_code="SEM0100",
+            token=error.name,
+            next_step="Name the columns with project before this operator.",
+        ) from error
+    except (library.KqlError, ValueError) as error:
+        if "cluster(" in kql:
+            raise not_supported("cluster", hint="another cluster") from error
+        raise KqlError(str(error).splitlines()[0], kql_code="SEN0002", next_step="Correct the query.") from error
 
 
 def _translate(kql: str, schema: Schema, window: Window) -> Translation:

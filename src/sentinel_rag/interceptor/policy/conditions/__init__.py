@@ -12,10 +12,22 @@ logic; the order of the operands does not matter). `has(x)`, `x == null` and `x 
 never unknown. A rule whose condition is unknown denies the call on the spot; it is not skipped.
 """
 
-from sentinel_rag.interceptor.policy.conditions.checking import ConditionError, check
+from sentinel_rag.interceptor.policy.conditions.checking import RESERVED, check, closest
 from sentinel_rag.interceptor.policy.conditions.emission import compile_rules
 from sentinel_rag.interceptor.policy.conditions.evaluation import evaluate
+from sentinel_rag.interceptor.policy.conditions.reading import ConditionError
 from sentinel_rag.interceptor.policy.conditions.tree import Expression, reads
 from sentinel_rag.interceptor.policy.conditions.value_types import Kind, ValueType
 
-__all__ = ["ConditionError", "Expression", "Kind", "ValueType", "check", "compile_rules", "evaluate", "reads"]
+__all__ = [
+    "RESERVED",
+    "ConditionError",
+    "Expression",
+    "Kind",
+    "ValueType",
+    "check",
+    "closest",
+    "compile_rules",
+    "evaluate",
+    "reads",
+]

@@ -1,15 +1,15 @@
-"""From an author's text to a checked tree. Python's own parser reads the text; everything it accepts is then refused
-unless this module knows it, its types fit, and it stays within the limits below."""
+"""From Python's syntax tree to a checked tree: everything is refused unless this module knows it, its types fit, and it
+stays within the limits below."""
 
 from __future__ import annotations
 
 import ast
 import difflib
 import math
-import warnings
 from collections.abc import Collection, Mapping
 
 from sentinel_rag.interceptor.policy.conditions import tree
+from sentinel_rag.interceptor.policy.conditions.reading import ConditionError, read_expression
 from sentinel_rag.interceptor.policy.conditions.value_types import (
     BOOLEAN,
     INTEGER,
@@ -22,7 +22,6 @@ from sentinel_rag.interceptor.policy.conditions.value_types import (
     ordered,
 )
 
-MAX_LENGTH = 2_000
 MAX_NODES = 200
 MAX_DEPTH = 25
 MAX_LITERAL = 512
@@ -64,32 +63,9 @@ RESERVED = frozenset({*CONSTANTS, *FUNCTIONS, "True", "False", "None"})
 Typed = tuple[ValueType, tree.Expression]
 
 
-class ConditionError(ValueError):
-    """Why a text is not a condition; `column` counts from 1."""
-
-    def __init__(self, message: str, column: int = 1) -> None:
-        super().__init__(message)
-        self.column = column
-
-
 def check(text: str, parameters: Mapping[str, ValueType]) -> tree.Expression:
     """The condition that `text` states about `parameters`. Raises ConditionError."""
-    text = text.strip()
-    if not text:
-        raise ConditionError("the condition is empty; write true to match every call")
-    if len(text) > MAX_LENGTH:
-        raise ConditionError(f"the condition has {len(text)} characters; at most {MAX_LENGTH} are allowed")
-    if any(character < " " for character in text):
-        raise ConditionError("the condition must be one line without control characters")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # an invalid escape, or `is` with a literal
-            body = ast.parse(text, mode="eval").body
-    except SyntaxError as error:
-        raise ConditionError(f"syntax: {error.msg}", error.offset or 1) from None
-    except (ValueError, RecursionError, MemoryError, Warning) as error:
-        raise ConditionError(f"syntax: {error}") from None
-    _refuse_foreign_letters(text, body)
+    body = read_expression(text)
     checker = _Checker(parameters)
     found, expression = checker.visit(body, 0)
     if found != BOOLEAN:
@@ -281,20 +257,6 @@ def _may_compare(left: ValueType, operator: str, right: ValueType) -> bool:
 
 def _is_null(node: ast.expr) -> bool:
     return (isinstance(node, ast.Constant) and node.value is None) or (isinstance(node, ast.Name) and node.id == "null")
-
-
-def _refuse_foreign_letters(text: str, body: ast.expr) -> None:
-    """Refuse non-ASCII outside strings: Python folds identifiers by NFKC, so a look-alike would name a parameter."""
-    strings = [
-        (node.col_offset, node.end_col_offset or node.col_offset)
-        for node in ast.walk(body)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ]
-    position = 0
-    for index, character in enumerate(text):
-        if ord(character) > 127 and not any(start <= position < end for start, end in strings):
-            raise ConditionError(f"the letter {character!r} is allowed inside quotes only", index + 1)
-        position += len(character.encode("utf-8", "surrogatepass"))
 
 
 def _a(found: ValueType) -> str:
