@@ -148,7 +148,11 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
                 "description": "Status of the newest version; Open means New or Active.",
             },
             "title_contains": {"type": "string", "maxLength": 200, "description": "Words of the title, any case."},
-            "owner": {"type": "string", "maxLength": 200, "description": "Owner's name or address, or part of it."},
+            "owner": {
+                "type": "string",
+                "maxLength": 200,
+                "description": "Owner's name or address, or part of it; 'unassigned' for none.",
+            },
             "order": {
                 "type": "string",
                 "enum": ["newest", "oldest", "severity", "updated"],
