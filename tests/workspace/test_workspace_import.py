@@ -90,7 +90,7 @@ def test_portal_quirks_mark_of_order_headers_times_and_null(workspace: Workspace
         "export.csv",
         '\ufeff"TimeGenerated [UTC]",OperationName,ResultType,DurationMs,UserPrincipalName,IsInteractive\r\n'
         '"4/19/2021, 12:13:19.483 PM",Sign-in activity,0,null,adele@contoso.example,true\r\n'
-        '"4/19/2021, 12:13:19\u202fAM",Sign-in activity,50126,12.0,,null\r\n',
+        '"4/19/2021, 12:13:19\u202fAM",Sign-in activity,50126,12.0,null,null\r\n',
     )
     report = only(workspace.import_path(path, table="SigninLogs"))
     assert (report.rows_stored, report.misfits) == (2, ())
@@ -177,6 +177,31 @@ def test_a_quote_that_never_closes_costs_one_line_not_the_file(workspace: Worksp
     assert (report.rows_read, report.rows_stored, report.rows_rejected) == (30, 28, 2)
     assert [reject.line for reject in report.rejects] == [6, 22]
     assert workspace.query("SecurityAlert | where SystemAlertId in ('a4', 'a20') | count").rows == [(0,)]
+
+
+def test_many_open_quotes_cost_their_lines_only(workspace: Workspace, tmp_path: Path) -> None:
+    lines = [f"2024-01-01T00:00:00Z,a{number},Name,High,New,[]\n" for number in range(500)]
+    broken = list(range(3, 500, 7))
+    for number in broken:
+        lines[number] = f'2024-01-01T00:00:00Z,a{number},"never closed,High,New,[]\n'
+    report = only(workspace.import_path(write(tmp_path, "x.csv", ALERT_HEADER + "".join(lines)), table="SecurityAlert"))
+    assert (report.rows_read, report.rows_stored, report.rows_rejected) == (500, 500 - len(broken), len(broken))
+
+
+def test_the_record_of_a_misfit_is_right_far_down_in_a_file(workspace: Workspace, tmp_path: Path) -> None:
+    lines = [f"2024-01-01T00:00:00Z,host-{number},{number}\n" for number in range(600_000)]
+    for record in (1, 299_999, 555_555):
+        lines[record - 1] = f"2024-01-01T00:00:00Z,host,bad{record}\n"
+    path = write(tmp_path, "x.csv", "TimeGenerated,Computer,ProcessID\n" + "".join(lines))
+    for _ in range(2):
+        (misfit,) = only(workspace.import_path(path, table="Syslog")).misfits
+        assert (misfit.count, misfit.records) == (3, (1, 299_999, 555_555))
+        assert misfit.values == ("bad1", "bad299999", "bad555555")
+
+
+def test_a_header_without_rows_is_an_empty_import(workspace: Workspace, tmp_path: Path) -> None:
+    report = only(workspace.import_path(write(tmp_path, "x.csv", ALERT_HEADER), table="SecurityAlert"))
+    assert (report.rows_read, report.rows_stored) == (0, 0)
 
 
 def test_a_line_beyond_any_sense_is_rejected_and_the_rest_is_stored(workspace: Workspace, tmp_path: Path) -> None:
@@ -362,6 +387,8 @@ def test_a_folder_imports_what_it_can_and_says_what_it_cannot(workspace: Workspa
         ("x.csv", b"Computer,b\n1,2\n", "SecurityAlerts", "There is no table 'SecurityAlerts'"),
         ("x.csv", b"Computer,b\n1,2\n", "x'; DROP TABLE Syslog; --_CL", "There is no table"),
         ("x.json", b'{"a": ', None, "is not valid JSON"),
+        ("x.json", b"[1, 2, 3]", None, "holds no row"),
+        ("x.json", b"[]", None, "holds no row"),
         ("x.parquet", b"PAR1 but not really", None, "cannot be read"),
     ],
 )

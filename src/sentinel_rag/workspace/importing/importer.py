@@ -17,10 +17,11 @@ import msgspec
 
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.workspace.importing.column_mapping import clean_headers
-from sentinel_rag.workspace.importing.loading import SeveralTablesError, destinations, load, materialised
+from sentinel_rag.workspace.importing.destinations import SeveralTablesError, destinations
+from sentinel_rag.workspace.importing.loading import load, materialised
 from sentinel_rag.workspace.importing.raw_rows import RawRows, open_rows
 from sentinel_rag.workspace.importing.reports import ImportReport, Reject
-from sentinel_rag.workspace.importing.source_files import SourceFile, UnreadableFileError, files_under, inspect
+from sentinel_rag.workspace.importing.source_files import Format, SourceFile, UnreadableFileError, files_under, inspect
 from sentinel_rag.workspace.importing.staging import place, remove_leftovers, staged
 from sentinel_rag.workspace.store import Store, read_schema
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 ProgressListener = Callable[[str], None]
 _SHOWN_REJECTS = 20
+_REJECTS_A_STATEMENT = 200
 
 
 class Importer:
@@ -121,7 +123,8 @@ def _import_staged(
     chosen = destinations(cursor, rows, headers, read_schema(cursor), path=source.path, table=table, thorough=thorough)
     if len(chosen) > 1:
         rows = materialised(cursor, rows, folder)
-    notes = ("The word null in a cell that is not text means no value.",) if source.says_null else ()
+    says_null = source.says_null and source.format is Format.DELIMITED
+    notes = ("A cell that holds only the word null was read as no value.",) if says_null else ()
     rows = replace(rows, notes=(*rows.notes, *notes))
     reports = [load(cursor, rows, destination, file=str(source.path), folder=folder) for destination in chosen]
     return [_with_rejects(reports[0], rows.rejects), *reports[1:]]
@@ -159,8 +162,9 @@ def _record(cursor: duckdb.DuckDBPyConnection, source: SourceFile, reports: list
                 msgspec.json.encode(shown.to_dict()).decode(),
             ],
         )
-        if report.rejects:
-            cursor.executemany(
-                "INSERT INTO sentinel.rejects VALUES (?, ?, ?, ?)",
-                [[import_id, reject.line, reject.reason, reject.content] for reject in report.rejects],
+        for first in range(0, len(report.rejects), _REJECTS_A_STATEMENT):
+            part = report.rejects[first : first + _REJECTS_A_STATEMENT]
+            cursor.execute(
+                f"INSERT INTO sentinel.rejects VALUES {', '.join(['(?, ?, ?, ?)'] * len(part))}",  # noqa: S608
+                [cell for reject in part for cell in (import_id, reject.line, reject.reason, reject.content)],
             )

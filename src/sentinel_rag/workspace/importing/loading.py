@@ -21,9 +21,9 @@ from sentinel_rag.workspace.importing.column_mapping import (
     clean_headers,
 )
 from sentinel_rag.workspace.importing.conversion import detected_type, detection_sql, misfit_sql, value_sql
-from sentinel_rag.workspace.importing.raw_rows import CsvFile, RawRows, read_rejects
+from sentinel_rag.workspace.importing.destinations import Destination, require_type
+from sentinel_rag.workspace.importing.raw_rows import CsvFile, RawRows, read_rejects, without_open_quotes
 from sentinel_rag.workspace.importing.reports import ImportReport, Misfit, Reject
-from sentinel_rag.workspace.importing.table_choice import is_table_name, named_table, table_of_file
 from sentinel_rag.workspace.kql_types import quote_name, quote_text
 from sentinel_rag.workspace.migrations import column_definition, create_table_sql
 from sentinel_rag.workspace.store import read_schema
@@ -32,68 +32,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _DETECTION_ROWS = 50_000
-_MAX_RESCUES = 50
-
-
-_TYPE_SAMPLE_ROWS = 20_000
-
-
-class SeveralTablesError(Exception):
-    """The first rows of a file named one table and later rows another: it must be read again with `thorough`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Destination:
-    """One table of a file. `condition` selects its rows by the text of a column; empty for all rows.
-
-    `assumed` says that only the first rows were seen to name this table in their `Type`.
-    """
-
-    table: str
-    reason: str
-    condition: str = ""
-    assumed: bool = False
-
-
-def destinations(
-    cursor: duckdb.DuckDBPyConnection,
-    rows: RawRows,
-    headers: Headers,
-    schema: Mapping[str, Mapping[str, str]],
-    *,
-    path: Path,
-    table: str | None,
-    thorough: bool,
-) -> list[Destination]:
-    """Where the rows go: usually one table, several where a column of the file names them.
-
-    Unless `thorough`, a `Type` column is judged by its first rows; `load` looks at the rest when it has them.
-    """
-    if table is not None:
-        return [Destination(named_table(table, schema), "as asked")]
-    type_index = next((column.index for column in headers.columns if column.name == "Type"), None)
-    fallback = table_of_file(path, [column.name for column in headers.columns], schema)
-    for index, reason in ((headers.table_index, "its $table column"), (type_index, "its Type column")):
-        if index is None:
-            continue
-        sampled = index == type_index and not thorough
-        limit = f" LIMIT {_TYPE_SAMPLE_ROWS}" if sampled else ""
-        found = cursor.execute(
-            f"SELECT DISTINCT trim(name) FROM (SELECT c{index} AS name FROM {rows.source}{limit}) ORDER BY 1"  # noqa: S608
-        ).fetchall()
-        named = [value for (value,) in found]
-        known = [value for value in named if value and is_table_name(value, schema)]
-        if not known:
-            continue
-        chosen = [Destination(name, reason, f"trim(c{index}) = {quote_text(name)}") for name in known]
-        if len(known) == len(named) == 1:
-            return [replace(chosen[0], condition="", assumed=sampled)]
-        others = ", ".join(quote_text(name) for name in known)
-        if len(known) < len(named):
-            rest = f"coalesce(trim(c{index}), '') NOT IN ({others})"
-            chosen.append(Destination(*fallback, condition=rest))
-        return chosen
-    return [Destination(*fallback)]
+_MAX_RESCUES = 20
 
 
 def materialised(cursor: duckdb.DuckDBPyConnection, rows: RawRows, folder: Path) -> RawRows:
@@ -133,7 +72,7 @@ def load(
     else:
         loaded = _fill(cursor, destination.table, known, plan)
     if destination.assumed:
-        _require_type(cursor, destination.table)
+        require_type(cursor, destination.table)
     notes = [*rows.notes, *headers.notes, f"Table chosen by {destination.reason}."]
     if time_note:
         notes.append(time_note)
@@ -231,15 +170,6 @@ def _insert(cursor: duckdb.DuckDBPyConnection, plan: _Plan, target: str) -> list
     return []
 
 
-def _require_type(cursor: duckdb.DuckDBPyConnection, table: str) -> None:
-    """Every row of the transaction must name `table`; what stood there before does, or was given by a person."""
-    other = cursor.execute(
-        f"SELECT 1 FROM {quote_name(table)} WHERE trim(Type) NOT IN ('', {quote_text(table)}) LIMIT 1"  # noqa: S608
-    ).fetchone()
-    if other:
-        raise SeveralTablesError
-
-
 def _is_empty(cursor: duckdb.DuckDBPyConnection, table: str) -> bool:
     return cursor.execute(f"SELECT 1 FROM {quote_name(table)} LIMIT 1").fetchone() is None  # noqa: S608
 
@@ -293,19 +223,25 @@ def _typed_select(plan: _Plan) -> str:
 
 
 def _insert_csv(cursor: duckdb.DuckDBPyConnection, csv: CsvFile, insert: str, folder: Path) -> list[Reject]:
-    """Read the file, then again what a record with an open quote had swallowed, until nothing is left to rescue."""
+    """Read the file, then again what a record with an open quote had swallowed, until nothing is left to rescue.
+
+    A file with very many open quotes is in the end judged line by line, since each rescue reads all that follows.
+    """
     rejects: list[Reject] = []
-    for rescue in range(_MAX_RESCUES):
+    for rescue in range(_MAX_RESCUES + 2):
         table = f"csv_rejects_{rescue}"
         cursor.execute(insert.replace("$source", csv.scan_sql(rejects=table)))
         found, swallowed = read_rejects(cursor, table, first_line=csv.first_line, strict=csv.strict)
         rejects += found
         if not swallowed:
-            break
+            return rejects
+        first_line = (found[-1].line or csv.first_line) + 1
+        if rescue >= _MAX_RESCUES:
+            hopeless, swallowed = without_open_quotes(swallowed, first_line, everything=rescue > _MAX_RESCUES)
+            rejects += hopeless
         path = folder / f"rescued{rescue}.txt"
         path.write_text(swallowed, encoding="utf-8", newline="")
-        last = found[-1].line or csv.first_line
-        csv = replace(csv, path=path, has_header=False, first_line=last + 1)
+        csv = replace(csv, path=path, has_header=False, first_line=first_line)
     return rejects
 
 
@@ -319,8 +255,7 @@ def _misfits(cursor: duckdb.DuckDBPyConnection, table: str, types: Mapping[str, 
     if not cursor.execute(f"SELECT 1 FROM {table} WHERE {UNFIT_COLUMN} IS NOT NULL LIMIT 1").fetchone():  # noqa: S608
         return ()
     found = cursor.execute(
-        "SELECT pair->>'column' AS name, count(*), list_slice(list(record ORDER BY record), 1, 3), "  # noqa: S608
-        "list_slice(list(left(pair->>'value', 200) ORDER BY record), 1, 3) "
+        "SELECT pair->>'column' AS name, count(*), min(record, 3), arg_min(left(pair->>'value', 200), record, 3) "  # noqa: S608
         f"FROM (SELECT rowid - (SELECT min(rowid) FROM {table}) + 1 AS record, "
         f"unnest(CAST({UNFIT_COLUMN} AS JSON[])) AS pair FROM {table} WHERE {UNFIT_COLUMN} IS NOT NULL) "
         "GROUP BY name ORDER BY name"

@@ -145,7 +145,7 @@ def _encoding(head: bytes, *, is_utf8: bool, zero_bytes: bool) -> str | None:
 def _text_format(sample: str) -> Format:
     text = sample.lstrip()
     if text.startswith("["):
-        return Format.JSON if text[1:].lstrip()[:1] in ("{", "]", "") else Format.DELIMITED
+        return Format.JSON if text[1:].lstrip()[:1] in tuple('{[]"-0123456789') else Format.DELIMITED
     if not text.startswith("{"):
         return Format.DELIMITED
     first = text.split("\n", 1)[0].strip()
