@@ -1,6 +1,6 @@
 """KQL injection. The attacker controls every text argument of every tool (a hijacked agent, or words of a log row that
-it repeats). Whatever is written there, it stays inside string literals, and the query keeps the shape it has for a plain
-word: no operator, table or statement is added.
+it repeats). Whatever is written there, it stays inside string literals, and the query keeps the shape it has for a
+plain word: no operator, table or statement is added.
 """
 
 from __future__ import annotations
