@@ -92,7 +92,8 @@ def judge(item: dict[str, Any], answer: Answer, calls: list[ToolCall]) -> tuple[
 
 
 def measure(path: Path, *, verbose: bool) -> dict[str, Any]:
-    items = yaml.safe_load(path.read_text())["questions"]
+    document = yaml.safe_load(path.read_text())
+    items = document["questions"]
     tools = exact = asked_back = rightly = wanted = 0
     wrong: Counter[str] = Counter()
     for item in items:
@@ -121,6 +122,7 @@ def measure(path: Path, *, verbose: bool) -> dict[str, Any]:
         "clarification_precision": round(rightly / asked_back, 3) if asked_back else None,
         "clarification_recall": round(rightly / wanted, 3) if wanted else None,
         "wrong_by_expectation": dict(wrong.most_common()),
+        "first_measured": document.get("first_measured"),
     }
 
 

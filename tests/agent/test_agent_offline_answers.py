@@ -146,7 +146,7 @@ async def test_a_mistyped_name_is_proposed_and_never_substituted(ask: Ask, gatew
     assert "`fin-ws-41`" in asked.text
     assert "[1] Show the alerts that name host fin-ws-014.contoso.example" in asked.text
     assert calls(gateway)[0] == ("query_alerts", {"entity": "fin-ws-41", "entity_kind": "host"})
-    assert (await ask("[1]")).text.startswith("1 alert matches")
+    assert "1 alert matches" in (await ask("[1]")).text
 
 
 async def test_the_directory_of_names_is_fetched_once_a_session(ask: Ask, gateway: ScriptedGateway) -> None:

@@ -221,6 +221,27 @@ def test_rows_go_to_the_tables_that_a_column_names(workspace: Workspace, tmp_pat
     assert {(table.name, table.rows) for table in workspace.tables()} == {("Heartbeat", 1), ("Syslog", 2)}
 
 
+def test_rejects_of_a_file_for_several_tables_are_counted_once(workspace: Workspace, tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "mixed.csv",
+        "TimeGenerated,Computer,Type\n2024-01-01T00:00:00Z,a,Syslog\nbroken\n2024-01-01T00:00:00Z,b,Heartbeat\n"
+        "2024-01-01T00:00:00Z,c,not a table\n",
+    )
+    reports = workspace.import_path(path)
+    stored = {report.table: report.rows_stored for report in reports}
+    assert stored == {"Heartbeat": 1, "Syslog": 1, "mixed_CL": 1}
+    assert sum(report.rows_rejected for report in reports) == 1
+    assert sum(report.rows_read for report in reports) == 4
+    assert sum(report.rows_stored for report in workspace.import_path(path)) == 0
+
+
+def test_a_type_that_changes_late_in_a_file_is_seen(workspace: Workspace, tmp_path: Path) -> None:
+    lines = ["2024-01-01T00:00:00Z,srv,Syslog"] * 25_000 + ["2024-01-01T00:00:01Z,srv,Heartbeat"]
+    reports = workspace.import_path(write(tmp_path, "x.csv", "TimeGenerated,Computer,Type\n" + "\n".join(lines)))
+    assert {report.table: report.rows_stored for report in reports} == {"Heartbeat": 1, "Syslog": 25_000}
+
+
 def test_names_of_columns_that_clash_or_are_strange(workspace: Workspace, tmp_path: Path) -> None:
     path = write(
         tmp_path,

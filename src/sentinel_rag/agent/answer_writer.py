@@ -51,12 +51,14 @@ class Line:
 
 @dataclass(slots=True)
 class AnswerWriter:
-    """Collects lines and tables; `zone` is the session's time zone."""
+    """Collects lines and tables; `zone` is the session's time zone. `listed` counts the numbered rows so far, so that
+    the lists of one answer share one numbering."""
 
     zone: tzinfo
     lines: list[Line] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     table_evidence: list[Evidence] = field(default_factory=list)
+    listed: int = 0
 
     def number(self, run: ToolRun, pointer: str) -> Fact:
         """A number, or a word such as a severity, as it is."""
@@ -85,6 +87,12 @@ class AnswerWriter:
         values = run.at(pointer)
         count = len(values) if isinstance(values, list | tuple) else 0
         return [show(run, f"{pointer}/{place}") for place in range(min(count, limit))]
+
+    def count(self, run: ToolRun, pointer: str) -> Fact:
+        """How many elements the list at `pointer` has; the list itself is the evidence."""
+        values = run.at(pointer)
+        text = str(len(values) if isinstance(values, list | tuple) else 0)
+        return Fact(text, self._evidence(run, pointer, text, values))
 
     def say(self, template: str, *parts: Fact | Echo | Sequence[Fact]) -> None:
         """Add a line; each `{}` takes a part, a sequence is joined by commas."""

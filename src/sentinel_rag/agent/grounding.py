@@ -114,6 +114,7 @@ def _leaves(value: JsonValue) -> Iterator[JsonValue]:
             yield key
             yield from _leaves(part)
     elif isinstance(value, list | tuple):
+        yield len(value)
         for part in value:
             yield from _leaves(part)
     elif value is not None:

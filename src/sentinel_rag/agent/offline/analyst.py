@@ -103,6 +103,16 @@ class OfflineAnalyst:
             more = await self._run(turn, again.calls)
             if any(run.rows for run in more):
                 plan, runs = again, more
+        if plan.view is View.INCIDENT and plan.calls[0].tool == "query_incidents" and len(runs[0].rows) == 1:
+            detail = PlannedCall("get_incident_detail", {"incident": str(runs[0].rows[0].get("number"))})
+            plan = replace(plan, calls=(detail,))
+            runs = await self._run(turn, plan.calls)
+        for other in plan.others:
+            if runs[0].rows or runs[0].at("/coverage/table_rows") != 0:
+                break
+            further = await self._run(turn, (other,))
+            if further[0].rows:
+                plan, runs = replace(plan, calls=(other,), opening=(*plan.opening, second_look.OTHER_TABLE)), further
         writer = AnswerWriter(self._zone)
         composed = compose(writer, plan, runs)
         if composed.outcome is Outcome.NO_DATA:

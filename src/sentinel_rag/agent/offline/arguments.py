@@ -34,6 +34,9 @@ def incident_filters(reading: Reading) -> dict[str, JsonValue]:
     if reading.status is not None:
         arguments["status"] = _INCIDENT_STATUS[reading.status]
     title = title_words(reading)
+    if reading.tactic is not None and not re.fullmatch(r"T\d{4}(\.\d{3})?", reading.tactic):
+        # Incidents have no tactic to filter by; their titles often say it in words.
+        title = f"{title} {re.sub(r'(?<=[a-z])(?=[A-Z])', ' ', reading.tactic).lower()}".strip()
     if title:
         arguments["title_contains"] = title
     if reading.owner.name is not None:
@@ -56,7 +59,7 @@ def alert_filters(reading: Reading) -> dict[str, JsonValue]:
         arguments["name_contains"] = named
     else:
         arguments |= entity_argument(reading)
-        words = title_words(reading) if not reading.names else ""
+        words = title_words(reading) if not reading.names and reading.tactic is None else ""
         if words:
             arguments["name_contains"] = words
     if reading.product is not None:
@@ -81,12 +84,12 @@ def entity_argument(reading: Reading) -> dict[str, JsonValue]:
 
 def alert_name(reading: Reading) -> str:
     """Quoted words, or those behind "named" or "called", when they are meant as the alert's name."""
-    cue = r"(?:named|called|titled|with\s+(?:the\s+)?(?:name|title)|(?:alert|its)\s+name|name)"
+    cue = r"(?:named|called|titled|with\s+(?:the\s+)?(?:name|title)|(?:alert|its)\s+name)"
     quoted = [name.value for name in reading.names if name.quoted and name.kind is None]
     if quoted and (" " in quoted[0] or reading.has(cue)):
         return quoted[0]
-    if reading.has(rf"(?:alerts?|detections?)\s+{cue}") and not reading.has(r"name\s+(?:the\s+)?(?:host|user|account)"):
-        return " ".join(reading.unknown_words) or (reading.names[0].value if reading.names and reading.has(cue) else "")
+    if reading.has(rf"(?:alerts?|detections?)\s+{cue}"):
+        return " ".join(reading.unknown_words) or " ".join(name.value for name in reading.names if not name.shaped)
     return ""
 
 
@@ -95,14 +98,7 @@ def title_words(reading: Reading) -> str:
     quoted = [name.value for name in reading.names if name.quoted]
     if quoted:
         return quoted[0]
-    words = [word for word in reading.unknown_words if word not in _TITLE_STOP]
-    if (
-        reading.tactic is not None
-        and not re.fullmatch(r"T\d{4}(\.\d{3})?", reading.tactic)
-        and not reading.has("alerts?")
-    ):
-        words.append(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", reading.tactic).lower())
-    return " ".join(words)
+    return " ".join(word for word in reading.unknown_words if word not in _TITLE_STOP)
 
 
 def order_and_limit(reading: Reading, noun: str) -> tuple[str | None, int | None]:

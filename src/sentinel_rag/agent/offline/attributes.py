@@ -42,6 +42,13 @@ ATTRIBUTES: tuple[Attribute, ...] = (
     Attribute("command line", r"command[\s-]*lines?|commands?|cmd\s*line", ("process",), ("commandline",), named=True),
     Attribute("UPN", r"upns?|user\s+principal\s+names?", ("account",), ("upn", "userprincipalname"), named=True),
     Attribute(
+        "email address",
+        r"(?:primary\s+)?e?-?mail\s+address(?:es)?|e-?mail\s+of",
+        ("mailbox", "account"),
+        ("mailboxprimaryaddress", "upn", "userprincipalname"),
+        named=True,
+    ),
+    Attribute(
         "sender", r"senders?|who\s+sent|sent\s+(?:by|from)", ("mailmessage",), ("sender", "p1sender", "p2sender")
     ),
     Attribute(
@@ -93,8 +100,8 @@ ATTRIBUTES: tuple[Attribute, ...] = (
     ),
     Attribute(
         "account",
-        r"accounts?(?:\s+names?)?|users?(?:\s*names?)?|usernames?|identit(?:y|ies)|"
-        r"who\s+(?:clicked|ran|executed|logged|signed|was|is)",
+        r"accounts?(?:\s+names?)?|individuals?|persons?|employees?|users?(?:\s*names?)?|usernames?|identit(?:y|ies)|"
+        r"who\s+(?:clicked|ran|executed|logged|signed|performed|used|opened|accessed|did)",
         ("account",),
         named=True,
         deep=False,
@@ -116,7 +123,7 @@ def attributes_asked(reading: Reading) -> list[Attribute]:
     that value and asks for nothing; "file hash" and "process id" begin with a word that alone asks for less.
     """
     text = _NAMED.sub("", reading.core) if reading.names else reading.core
-    for wanted in reversed([match.end() for match in _WANTED.finditer(text)] or [0]):
+    for wanted in reversed([match.start() for match in _WANTED.finditer(text)] or [0]):
         found = _attributes_in(text[wanted:])
         if found:
             return found
@@ -144,7 +151,8 @@ def is_search(reading: Reading) -> bool:
     """
     if len(reading.words) < 7 or attribute_of(reading) is None or reading.has(_RANKED):
         return False
-    wanted = [match.end() for match in _WANTED.finditer(reading.core) if _attributes_in(reading.core[match.end() :])]
+    core = reading.core
+    wanted = [match.start() for match in _WANTED.finditer(core) if _attributes_in(core[match.start() :])]
     if not wanted:
         return False
     behind = reading.core[wanted[-1] :]
@@ -163,7 +171,9 @@ def is_search(reading: Reading) -> bool:
 
 _RANKED = r"the\s+most(?!\s+(?:recent|likely))|most\s+(?:alerts|often|frequently|common(?:ly)?)|top\s+\d+|rank\w*"
 _WANTED = re.compile(
-    r"\b(?:what|which|who(?:se|m)?|identify|provide|determine|find(?:\s+out)?|get|specify|tell\s+(?:me|us)|give\s+(?:me|us)|reveal|confirm)\b",
+    # "from which" and "the user who" begin a relative clause and ask for nothing.
+    r"(?:^|[.?!:;,]\s*|\b(?:me|us|out|determine|identify|know|and)\s+)(?:which|who(?:se|m)?)\b|"
+    r"\b(?:what|identify|provide|determine|find(?:\s+out)?|get|specify|tell\s+(?:me|us)|give\s+(?:me|us)|reveal|confirm)\b",
     re.IGNORECASE,
 )
 

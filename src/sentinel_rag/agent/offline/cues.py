@@ -14,9 +14,8 @@ from sentinel_rag.agent.offline.vocabulary import KIND_WORDS
 INCIDENT = r"incidents?|incs?|cases?|tickets?"
 ALERT = r"alerts?|detections?|alarms?|alerted"
 COUNT = (
-    r"how\s+(?:many|much)|number\s+of|count(?:\s+of)?|total(?:\s+(?:number|of|count))?|"
-    r"amount\s+of|quantity|nr\s+of|no\.\s+of|"
-    r"do\s+we\s+have\s+any|are\s+there\s+any|is\s+there\s+any|any\s+idea\s+how\s+many|in\s+total"
+    r"how\s+(?:many|much)|number\s+of|count(?:\s+of)?|total(?:\s+(?:number|of|count))?|amount\s+of|quantity|"
+    r"nr\s+of|no\.\s+of|in\s+total"
 )
 TREND = (
     r"(?:per|by|each|every|a)\s+(?:day|hour|week)|trends?|trending|over\s+time|time\s*series|"
@@ -69,6 +68,10 @@ LOGS = (
     r"commands?\s+(?:ran|run|executed)|usb|user\s+agents?|countries|locations?|mfa|"
     r"password\s+(?:changes?|resets?)|group\s+(?:changes?|members?\w*)|beacon\w*|rare\s+\w+|"
     r"query|hunt"
+)
+GROUPED = (
+    r"(?:by|per|for\s+each)\s+(?:owner|analyst|product|name|title|classification|provider)|reopen\w*|mean\s+time|"
+    r"how\s+long|average|who\s+(?:owns|has|handles)\s+the\s+most|(?:which|what)\s+products?|grouped|breakdown|distribution|(?:most\s+common|commonest|most\s+frequent)\s+alerts?|heartbeats?|ingest\w*"
 )
 BELONGS = r"belongs?|part\s+of|which\s+incident|what\s+incident|whose\s+incident"
 NEXT = r"(?:show\s+)?(?:me\s+)?(?:more|the\s+rest|next(?:\s+(?:page|ones?))?|continue|go\s+on|keep\s+going)"

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from sentinel_rag.agent.offline.moments import NUMBER_WORDS
+from sentinel_rag.agent.offline.vocabulary import is_known
 from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT, SEVERITIES
 
@@ -302,6 +303,7 @@ _OWNER = re.compile(
     r"((?:[\w.@+-]+)(?:\s+(?:(?:van|von|de|der|da|di|-)\s+)*[A-Z][\w.-]*){0,3})"
     r"|\bowner\s+(?:is\s+|=\s*|:\s*)((?:[\w.@+-]+)(?:\s+[A-Z][\w.-]*){0,3})",
 )
+_OWNER_NAME = re.compile(r"\b(?:owner|assignee|analyst)\s+([A-Za-z][\w.@+-]*(?:\s+[A-Z][\w.-]*){0,3})")
 _MINE = re.compile(
     r"\b(?:my|mine)\s+(?:own\s+)?(?:open\s+|active\s+|new\s+)?(?:incidents?|cases?|queue)\b|\bassigned\s+to\s+me\b",
     re.I,
@@ -328,6 +330,8 @@ def read_owner(text: str) -> tuple[OwnerSlot, str]:
     if match := _OWNER.search(text):
         name = (match[1] or match[2]).rstrip(".")
         return OwnerSlot(name), _blank(text, match.start(), match.end())
+    if (match := _OWNER_NAME.search(text)) and not is_known(match[1].split()[0]):
+        return OwnerSlot(match[1].rstrip(".")), _blank(text, match.start(), match.end())
     return OwnerSlot(), text
 
 

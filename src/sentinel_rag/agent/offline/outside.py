@@ -78,6 +78,7 @@ _HELP = re.compile(
     re.IGNORECASE,
 )
 _JOKE = re.compile(r"\b(?:jokes?|funny|make\s+me\s+laugh|pun|riddle)\b", re.IGNORECASE)
+_ASKS_JOKE = re.compile(r"\b(?:tell|know|make|say|crack|got|want|need)\b.*\bjokes?\b", re.IGNORECASE)
 _ELSEWHERE = re.compile(
     r"\b(?:weather|forecast|temperature|football|soccer|world\s+cup|cricket|recipe|cook|"
     r"restaurant|movie|song|poem|lyrics|"
@@ -122,7 +123,7 @@ def outside_reply(reading: Reading, *, turn: int) -> Reply | None:
         return Reply(Outcome.ANSWERED, "You are welcome. Ask again whenever the queue fills up.")
     if wants_sample(text):
         return None
-    if _JOKE.search(text) and not reading.has("incidents?|alerts?"):
+    if _JOKE.search(text) and (_ASKS_JOKE.search(text) or not reading.has("incidents?|alerts?")):
         joke = _JOKES[turn % len(_JOKES)]
         return Reply(Outcome.OUT_OF_SCOPE, f"{joke} Back to work: {CAN_DO}", HELP_SUGGESTIONS)
     if _ELSEWHERE.search(text) and not reading.has("incidents?|alerts?|tables?|templates?"):

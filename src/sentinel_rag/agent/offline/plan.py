@@ -54,7 +54,8 @@ class PlannedCall:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Calls and their view. `aspects` are the fields asked for; `opening` are fixed sentences that come first;
-    `first` rows were on the screen already (a "next page")."""
+    `first` rows were on the screen already (a "next page"); `others` are calls to try one by one where the table of the
+    first holds nothing."""
 
     view: View
     calls: tuple[PlannedCall, ...]
@@ -64,6 +65,7 @@ class Plan:
     first: int = 0
     unowned: bool = False
     alert_id: str = ""
+    others: tuple[PlannedCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

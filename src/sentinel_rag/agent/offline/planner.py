@@ -59,12 +59,30 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
         return logs or _search(reading)
     if isinstance(subject, Ask):
         return subject
-    if search and subject.kind == "incident":
+    if search and subject.kind == "incident" and _describes(reading):
         return _search(reading, subject.incidents)
     refined = follow_up.refine(reading, conversation)
     if refined is not None:
         return refined
+    if _foreign(reading):
+        return Ask("I understand questions in English only. Did you mean one of these?", ALTERNATIVES)
     return _plan(reading, conversation, subject, templates)
+
+
+def _foreign(reading: Reading) -> bool:
+    """True if most of a question is words that the grammar does not know: its sense would be guessed."""
+    unknown = len(reading.unknown_words)
+    return unknown >= 3 and unknown >= 0.6 * len(reading.words) and not any(name.quoted for name in reading.names)
+
+
+def _describes(reading: Reading) -> bool:
+    """True if words tell one alert of an incident from the others ("which URL was clicked"), False for "which URLs are
+    involved"."""
+    attribute = attribute_of(reading)
+    acts = reading.has(
+        r"click\w*|ran|run|launch\w*|execut\w*|download\w*|drop\w*|used|open\w*|access\w*|sent|creat\w*|visit\w*"
+    )
+    return bool((attribute is not None and attribute.deep) or reading.unknown_words or acts)
 
 
 def _sample(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None, now: Now) -> Decision:
@@ -97,7 +115,13 @@ def _plan(
         return _alerts(reading, entity=subject.item)
     trend = reading.has(cues.TREND)
     kinds = cues.kinds_named(reading)
-    if reading.has(cues.TOP) and kinds and not reading.names and not (incident_noun and reading.order == "severity"):
+    counted_kind = reading.has(cues.COUNT) and kinds and not incident_noun and not alert_noun
+    if (
+        (reading.has(cues.TOP) or counted_kind)
+        and kinds
+        and not reading.names
+        and not (incident_noun and reading.order == "severity")
+    ):
         return _top(reading, kinds[0])
     if trend and not (reading.names and not alert_noun):
         return _trend(reading, incident_noun=incident_noun and not alert_noun)
@@ -107,7 +131,15 @@ def _plan(
             return early
         if reading.has(cues.SUMMARY) and not reading.names:
             return _summary(reading)
-    if alert_noun and not (incident_noun and reading.has(rf"(?:{cues.INCIDENT})\s+(?:with|that|which)")):
+    if reading.has(cues.GROUPED):
+        if templates is None:
+            return NeedTemplates()
+        grouped = _template(reading, templates, floor=SURE)
+        if grouped is not None:
+            return grouped
+    if alert_noun and not (
+        incident_noun and reading.has(rf"(?:{cues.INCIDENT})\s+(?:with|that|which|has|have|holds?)")
+    ):
         return _alerts(reading)
     if incident_noun:
         return _incidents(reading)
@@ -130,7 +162,7 @@ def _about_incident(reading: Reading, subject: Subject) -> Decision:
             PlannedCall("query_alerts", {"incident": reference, "limit": 100}) for reference in subject.incidents
         )
         return Plan(view=View.ATTRIBUTE, calls=calls, reading=reading, aspects=_labels(reading))
-    if lists_alerts and not reading.has(cues.BELONGS):
+    if reading.tactic is not None or (lists_alerts and not reading.has(r"(?:which|what|whose)\s+incident")):
         filters_ = alert_filters(reading)
         calls = tuple(
             PlannedCall("query_alerts", {"incident": reference, **filters_}) for reference in subject.incidents
@@ -195,14 +227,12 @@ def _alerts(reading: Reading, entity: ListItem | None = None) -> Decision:
         if entity.entity_kind:
             arguments["entity_kind"] = entity.entity_kind
     opening: tuple[str, ...] = (reading.severity.note,) if reading.severity.note else ()
+    calls: tuple[PlannedCall, ...] = (PlannedCall("query_alerts", arguments),)
     if reading.status in ("open", "active"):
-        opening += (
-            "Alerts have no status Open: they are New, InProgress, Resolved, Dismissed or Unknown. I "
-            "left the status out "
-            "and show how many there are of each.",
-        )
+        opening += ("Alerts have no status Open. New and InProgress are not settled yet, so I asked for both.",)
+        calls = tuple(PlannedCall("query_alerts", {**arguments, "status": status}) for status in ("New", "InProgress"))
     view = View.ALERT_COUNT if reading.has(cues.COUNT) and not reading.limit else View.ALERTS
-    return Plan(view=view, calls=(PlannedCall("query_alerts", arguments),), reading=reading, opening=opening)
+    return Plan(view=view, calls=calls, reading=reading, opening=opening)
 
 
 def _incidents(reading: Reading) -> Decision:
@@ -225,6 +255,9 @@ def _incidents(reading: Reading) -> Decision:
         )
     if reading.names and not title:
         return _alerts(reading)
+    if reading.has(r"(?:the\s+)?(?:most|highest\s+number\s+of|many)\s+alerts"):
+        call = PlannedCall("query_incidents", {**arguments, "limit": 100})
+        return Plan(view=View.INCIDENTS, calls=(call,), reading=reading, aspects=("most_alerts",))
     view = View.INCIDENT_COUNT if reading.has(cues.COUNT) and not reading.limit else View.INCIDENTS
     if reading.owner.nobody:
         arguments["limit"] = 100
@@ -309,13 +342,24 @@ def _template(reading: Reading, templates: Sequence[Template], *, floor: float) 
         described = " ".join(str(spec.get("description", "")) for spec in filled.missing)
         sentence = f"The query {best.name} needs a value for {wanted}. {described} Which one?".replace("  ", " ")
         return Ask(sentence, pending=f"run the template {best.name} on {reading.text}")
-    arguments: dict[str, JsonValue] = {"template": best.name}
+    others = []
+    for match in matches[:6]:
+        if match.name != best.name and match.score >= max(floor, 0.6 * best.score):
+            parameters = template_match.fill(match.template, reading)
+            if not parameters.missing and match.template.get("tables") != best.template.get("tables"):
+                others.append(_kql_call(match.name, parameters, reading))
+    call = _kql_call(best.name, filled, reading)
+    return Plan(view=View.KQL, calls=(call,), reading=reading, others=tuple(others[:2]))
+
+
+def _kql_call(name: str, filled: template_match.Filled, reading: Reading) -> PlannedCall:
+    arguments: dict[str, JsonValue] = {"template": name}
     if filled.parameters:
         arguments["parameters"] = dict(filled.parameters)
     arguments |= window_arguments(reading)
     if reading.limit is not None:
         arguments["limit"] = reading.limit
-    return Plan(view=View.KQL, calls=(PlannedCall("run_kql_query", arguments),), reading=reading)
+    return PlannedCall("run_kql_query", arguments)
 
 
 def _last_resort(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None) -> Decision:

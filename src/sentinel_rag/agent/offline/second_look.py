@@ -13,6 +13,8 @@ from sentinel_rag.agent.offline.filters import older_product_name
 from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.tool_runs import ToolRun
 
+OTHER_TABLE = "The table of the first query that fits holds no rows, so I ran another one."
+
 
 def other_calls(plan: Plan, runs: Sequence[ToolRun]) -> Plan | None:
     """The other reading, or None if there is none or the first one found rows."""

@@ -42,6 +42,8 @@ def subject_of(reading: Reading, conversation: Conversation) -> Subject | Ask:
             r"sentinel\s+(?:incident\s+)?(?:number|id)|defender|provider|which\s+(?:kind|type)\s+of"
         )
         return Subject("incident", named, reference_asked=reference_asked)
+    if reading.numbers and reading.has(r"(?:sentinel|defender|incident|provider)\s+(?:incident\s+)?(?:number|id)"):
+        return Subject("incident", reading.numbers[:1], reference_asked=True)
     if reading.guids:
         return _by_guid(reading)
     if reading.items:
@@ -111,7 +113,9 @@ def _implied(reading: Reading, conversation: Conversation) -> Subject | Ask:
 
 def _idle_it(reading: Reading) -> bool:
     """The "it" of "how is it going" refers to nothing."""
-    return reading.has(r"how\s+(?:is|are)|how's|what\s+time|going")
+    return reading.has(
+        r"how\s+(?:is|are)|how's|what\s+time|going|(?:does|did)\s+it\s+take|it\s+takes?|is\s+it\s+(?:possible|true)"
+    )
 
 
 def _focus(conversation: Conversation) -> Subject | None:

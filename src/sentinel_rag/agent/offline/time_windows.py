@@ -93,7 +93,9 @@ _AROUND_AFTER = re.compile(
 _NEAR = re.compile(r"\b(?:around|about|near|close\s+to|at\s+the\s+time\s+of)\s*$", re.IGNORECASE)
 _RANGE = re.compile(r"\s*(?:-|–|—|\bto\b|\band\b|\buntil\b|\btill\b|\bthrough\b|\bthru\b)\s*", re.IGNORECASE)
 _ATTACH = re.compile(r"\s*,?\s*(?:\b(?:at|on|of|the|between|from)\b\s*)*", re.IGNORECASE)
-_SINCE = re.compile(r"\b(?:since|from|starting(?:\s+(?:from|at|on))?|beginning|as\s+of)\s+(?:the\s+)?$", re.IGNORECASE)
+_SINCE = re.compile(r"\b(?:since|starting(?:\s+(?:from|at|on))?|beginning|as\s+of)\s+(?:the\s+)?$", re.IGNORECASE)
+_FROM = re.compile(r"\bfrom\s+(?:the\s+)?$", re.IGNORECASE)
+"""From a time onward; "alerts from last week" are those of last week."""
 _AFTER = re.compile(r"\b(?:after|later\s+than|newer\s+than|following)\s+(?:the\s+)?$", re.IGNORECASE)
 _BEFORE = re.compile(r"\b(?:before|prior\s+to|earlier\s+than|older\s+than)\s+(?:the\s+)?$", re.IGNORECASE)
 _UNTIL = re.compile(r"\b(?:until|till|up\s+to|through)\s+(?:the\s+)?$", re.IGNORECASE)
@@ -202,7 +204,7 @@ def _read_absolute(text: str, moments: list[Found], now: Now, around: timedelta 
         width = around or DEFAULT_AROUND
         window = WindowSlot(left.start - width, left.start + width)
         begin = _strip(head, _NEAR)
-    elif match := _SINCE.search(head):
+    elif match := _SINCE.search(head) or (None if left.whole_days else _FROM.search(head)):
         window, begin = WindowSlot(left.start, None), match.start()
     elif match := _AFTER.search(head):
         window, begin = WindowSlot(left.end if left.whole_days else left.start, None), match.start()

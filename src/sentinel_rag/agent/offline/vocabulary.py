@@ -69,6 +69,7 @@ _OTHER = word_list(
     instance investigate investigating investigation involves ioc iocs key kinds largest launched learn located
     location locations logged login logins logon logons logs long machine malicious maybe might mode monitored near
     nobody observed ongoing opening origin originated outstanding overnight parameters part particular found
+    evidence sign signs proof trace traces
     potential potentially previously probable proof prove provide provides question questions quick quickly reason
     recipient reference refers regarding relate relates responsible risk risky same score search searching sender
     senders sequence severitys sha1 sha256 md5 sid sids sign signin signins signed single specific stand standing
@@ -109,7 +110,7 @@ def is_known(word: str) -> bool:
 
 _ENDINGS = (
     ("ies", "y"), ("ied", "y"), ("s", ""), ("es", ""), ("ed", ""), ("ed", "e"), ("ing", ""), ("ing", "e"), ("ly", ""),
-    ("er", ""), ("er", "e"), ("d", ""), ("n", ""),
+    ("er", ""), ("er", "e"),
 )  # fmt: skip
 
 

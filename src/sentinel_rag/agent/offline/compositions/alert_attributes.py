@@ -78,6 +78,8 @@ def _say_best(
             break
         count = say_values(writer, run, f"/rows/{place}", attribute, plan.reading.names, seen=seen)
         if count:
+            if not shown and run.at(f"/rows/{place}/description"):
+                writer.say("That alert is described so: {}", writer.words(run, f"/rows/{place}/description", limit=400))
             shown += count
             listed.append(alert_item(run.rows[place]))
     return listed

@@ -17,13 +17,14 @@ def brief_alert_table(writer: AnswerWriter, run: ToolRun, base: str, *, limit: i
     number = str(run.at("/rows/0/number") or "")
     items: list[ListItem] = []
     rows: list[list[Fact]] = []
+    start = writer.listed + 1
     for place, alert in enumerate(alerts if isinstance(alerts, list | tuple) else ()):
         if place == limit or not isinstance(alert, Mapping):
             break
         at = f"{base}/{place}"
         rows.append(
             [
-                Fact(f"[{place + 1}]"),
+                Fact(f"[{start + place}]"),
                 writer.time_cell(run, f"{at}/time"),
                 writer.cell(run, f"{at}/severity"),
                 writer.cell(run, f"{at}/status"),
@@ -32,6 +33,7 @@ def brief_alert_table(writer: AnswerWriter, run: ToolRun, base: str, *, limit: i
             ]
         )
         items.append(ListItem("alert", str(alert.get("alert_id")), time=str(alert.get("time") or ""), incident=number))
+    writer.listed += len(rows)
     if rows:
         writer.table("Its alerts" if len(rows) < limit else "Its first alerts", COLUMNS, rows)
     return tuple(items)

@@ -21,13 +21,22 @@ COLUMNS = ("", "Time", "Severity", "Status", "Incident", "Entity", "Product", "A
 def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     if scope.is_empty(run):
         return scope.compose_empty(writer, plan, run, "alerts")
+    if len(run.rows) == 1:
+        writer.say(
+            "{}: severity {}, status {}, at {}, incident {}.",
+            writer.name(run, "/rows/0/name"),
+            writer.number(run, "/rows/0/severity"),
+            writer.number(run, "/rows/0/status"),
+            writer.time(run, "/rows/0/time"),
+            writer.number(run, "/rows/0/incident_number"),
+        )
     total = scope.total_of(writer, run)
     template, parts = scope.filters_shown(run)
     filtered = f" ({template})" if template else ""
     writer.say(f"{{}} alert{' matches' if total.text == '1' else 's match'}{filtered}.", total, *parts)
     _say_breakdown(writer, run)
     if len(run.rows) < int(total.text):
-        writer.say("Shown are {} of {}.", writer.number(run, "/coverage/rows_returned"), total)
+        writer.say("Rows shown: {} of {}.", writer.number(run, "/coverage/rows_returned"), total)
     scope.say_window(writer, run)
     scope.say_partial(writer, run)
     places = range(plan.first, len(run.rows))
@@ -70,7 +79,9 @@ def alert_table(
 ) -> None:
     """Alerts that stand in a list at `base` as a numbered table."""
     rows = []
-    for shown, place in enumerate(places, start=first + 1):
+    start = first + writer.listed + 1
+    writer.listed += len(places)
+    for shown, place in enumerate(places, start=start):
         row = f"{base}/{place}"
         rows.append(
             [

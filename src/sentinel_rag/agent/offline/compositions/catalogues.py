@@ -69,7 +69,7 @@ def compose_kql(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         total,
     )
     if len(run.rows) < int(total.text):
-        writer.say("Shown are {} of {}.", writer.number(run, "/coverage/rows_returned"), total)
+        writer.say("Rows shown: {} of {}.", writer.number(run, "/coverage/rows_returned"), total)
     scope.say_window(writer, run)
     scope.say_partial(writer, run)
     names = [column.name for column in run.result.columns] or list(run.rows[0])

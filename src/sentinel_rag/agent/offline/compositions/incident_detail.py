@@ -68,12 +68,6 @@ def _chosen_by_title(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed
     title = Echo(str(run.call.arguments.get("title_contains", "")))
     places = list(range(len(run.rows)))
     items = incident_items(run, places)
-    if len(places) == 1:
-        writer.say("One incident has {} in its title.", title)
-        incident_table(writer, run, places, first=0)
-        return Composed(
-            items=items, incident=items[0].value, suggestions=(f"What is incident {items[0].value} about?",)
-        )
     writer.say("{} incidents have {} in their title. Which one do you mean? Answer with [n].", total, title)
     scope.say_window(writer, run)
     incident_table(writer, run, places, first=0)
@@ -288,8 +282,12 @@ def _say_entities(writer: AnswerWriter, run: ToolRun, kind: str, *, limit: int, 
     for place in range(min(len(entities), limit)):
         name = writer.exact(run, f"{base}/{place}/name", limit=200)
         facts.append(name)
-    more = " (the first ones; ask for that kind to see more)" if len(entities) > limit else ""
-    writer.say(f"{label}: {{}}{more}.", facts)
+    if len(entities) > limit:
+        writer.say(f"{label} ({{}} in all, the first of them here): {{}}.", writer.count(run, base), facts)
+    elif say_none:
+        writer.say(f"{label} ({{}}): {{}}.", writer.count(run, base), facts)
+    else:
+        writer.say(f"{label}: {{}}.", facts)
 
 
 _ASPECTS: dict[str, Callable[[AnswerWriter, ToolRun], None]] = {

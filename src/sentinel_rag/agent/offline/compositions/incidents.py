@@ -22,9 +22,9 @@ _ORDERS = {
 
 def incident_table(writer: AnswerWriter, run: ToolRun, places: list[int], *, first: int, title: str = "") -> None:
     """Rows of query_incidents or get_threat_summary as a numbered table."""
-    writer.table(
-        title, COLUMNS, [_row(writer, run, place, first + shown) for shown, place in enumerate(places, start=1)]
-    )
+    start = first + writer.listed + 1
+    writer.listed += len(places)
+    writer.table(title, COLUMNS, [_row(writer, run, place, shown) for shown, place in enumerate(places, start=start)])
 
 
 def incident_items(run: ToolRun, places: list[int]) -> tuple[ListItem, ...]:
@@ -44,6 +44,11 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         writer.fixed("I looked for incidents without an owner among the rows that were returned.")
         if not places:
             writer.fixed("Each of them has an owner.")
+    if "most_alerts" in plan.aspects:
+        places.sort(key=lambda place: -int(str(run.rows[place].get("alert_count") or 0)))
+        _say_most_alerts(writer, run, places[0])
+    elif len(places) == 1:
+        _say_one(writer, run, places[0])
     total = scope.total_of(writer, run)
     template, parts = scope.filters_shown(run)
     order = _ORDERS.get(str(run.call.arguments.get("order", "newest")), "")
@@ -54,7 +59,7 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         writer.say(f"{{}} incidents match{filtered}, {order}.", total, *parts)
     _say_severities(writer, run)
     if len(run.rows) < int(total.text) and not plan.unowned:
-        writer.say("Shown are {} of {}.", writer.number(run, "/coverage/rows_returned"), total)
+        writer.say("Rows shown: {} of {}.", writer.number(run, "/coverage/rows_returned"), total)
     scope.say_window(writer, run)
     scope.say_partial(writer, run)
     incident_table(writer, run, places, first=plan.first)
@@ -68,6 +73,26 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
             "What happened in the last 24 hours?",
         )
     return Composed(items=items, first=plan.first, incident=only, suggestions=suggestions, shown=len(run.rows))
+
+
+def _say_most_alerts(writer: AnswerWriter, run: ToolRun, place: int) -> None:
+    writer.say(
+        "Incident {} has the most alerts of those returned, {}: {}.",
+        writer.number(run, f"/rows/{place}/number"),
+        writer.number(run, f"/rows/{place}/alert_count"),
+        writer.name(run, f"/rows/{place}/title"),
+    )
+
+
+def _say_one(writer: AnswerWriter, run: ToolRun, place: int) -> None:
+    writer.say(
+        "Incident {}: {}, severity {}, status {}, created {}.",
+        writer.number(run, f"/rows/{place}/number"),
+        writer.name(run, f"/rows/{place}/title"),
+        writer.number(run, f"/rows/{place}/severity"),
+        writer.number(run, f"/rows/{place}/status"),
+        writer.time(run, f"/rows/{place}/created_time"),
+    )
 
 
 def compose_count(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:

@@ -24,7 +24,7 @@ def compose(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     if not run.at("/summary/alerts/total") and not run.at("/summary/incidents/total"):
         return scope.compose_empty(writer, plan, run, "incidents or alerts")
     writer.say(
-        "{} incidents, of which {} are open, and {} alerts.",
+        "Incidents: {}, of these open: {}. Alerts: {}.",
         writer.number(run, "/summary/incidents/total"),
         writer.number(run, "/summary/incidents/open"),
         writer.number(run, "/summary/alerts/total"),
@@ -39,7 +39,7 @@ def compose(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
             writer.say(f"{label}: {{}}.", facts)
     if isinstance(run.at("/summary/previous"), Mapping):
         writer.say(
-            "In the window of the same length before: {} incidents and {} alerts.",
+            "In the window of the same length before: incidents {}, alerts {}.",
             writer.number(run, "/summary/previous/incidents"),
             writer.number(run, "/summary/previous/alerts"),
         )
