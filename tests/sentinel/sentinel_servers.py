@@ -96,7 +96,11 @@ class Served:
         return outcome
 
 
-def workspace_app(workspace: Workspace) -> Starlette:
+def workspace_app(workspace: Workspace, **limits: int) -> Starlette:
     return create_app(
-        workspace, workspace_id=WORKSPACE_ID, identity_header=IDENTITY_HEADER, admin_token="admin-token-of-the-tests"
+        workspace,
+        workspace_id=WORKSPACE_ID,
+        identity_header=IDENTITY_HEADER,
+        admin_token="admin-token-of-the-tests",
+        **limits,
     )

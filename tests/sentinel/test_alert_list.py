@@ -82,6 +82,7 @@ def estate(serving: Any) -> Any:
                 Entities=[
                     {"Type": "url", "Url": "https://evil.example/Path?q='x'"},
                     {"Type": "ip", "Address": "192.0.2.100"},
+                    {"Type": "ip", "Address": "2001:0DB8:0:0::7"},
                     {"Type": "made-up-kind", "Thing": "something new"},
                 ],
             ),
@@ -165,6 +166,8 @@ async def test_filters(estate: Any, filters: dict[str, Any], expected: list[str]
         ("a" * 64, None, ["tool"]),
         ("192.0.2.10", None, ["late record"]),
         ("192.0.2.1", None, []),
+        ("2001:db8::7", None, ["url"]),
+        ("2001:0db8:0000:0000:0000:0000:0000:0007", "ip", ["url"]),
         ("evil.example", None, ["url"]),
         ("https://evil.example/Path?q='x'", "url", ["url"]),
         ("something new", None, ["url"]),

@@ -26,13 +26,17 @@ from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """Alerts to return, totals of all that match, the answers they came from (coverage shows the first)."""
+    """Alerts to return, totals of all that match, the answers they came from (coverage shows the first).
+
+    `whole` is False if more alerts may match than were looked at, so that the totals are a lower bound.
+    """
 
     alerts: tuple[Alert, ...]
     totals: AlertTotals
     answers: tuple[LogsTable, ...]
     time_column: str
     notes: tuple[str, ...]
+    whole: bool = True
 
 
 async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
@@ -68,7 +72,7 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
         tables=(newest_alerts.ALERT_TABLE, INCIDENT_TABLE),
         window=chosen.window,
         time_column=selection.time_column,
-        rows_total=selection.totals.total,
+        rows_total=selection.totals.total if selection.whole else None,
         answers=selection.answers,
         statistics=statistics,
         stopwatch=stopwatch,
@@ -99,7 +103,12 @@ async def _select(
     elif totals.begun != totals.total and window != TimeWindow():
         notes.append(f"By the start of the activity (StartTime) {totals.begun} alerts lie in the window.")
     return _Selection(
-        tuple(Alert.from_record(record) for record in rows.records()), totals, (rows, counts), column, tuple(notes)
+        tuple(Alert.from_record(record) for record in rows.records()),
+        totals,
+        (rows, counts),
+        column,
+        tuple(notes),
+        not counts.partial,
     )
 
 
@@ -118,8 +127,9 @@ async def _select_by_entity(
     notes = list(told)
     candidates = [Alert.from_record(record) for record in answer.records()]
     found = alerts_naming(candidates, value, kind)
+    whole = len(candidates) < MOST_CANDIDATES and not answer.partial
     if len(candidates) >= MOST_CANDIDATES:
-        notes.append(f"Only the first {MOST_CANDIDATES} alerts that may name it were looked at; narrow the window.")
+        answer = answer.cut(f"Only {MOST_CANDIDATES} alerts that may name it were looked at; narrow the window.")
     unread = sum(not alert.entities.readable for alert in candidates)
     if unread:
         notes.append(f"{unread} alert{'s' if unread != 1 else ''} that may name it hold entities that do not parse.")
@@ -128,5 +138,5 @@ async def _select_by_entity(
         if near:
             notes.append(f"No entity is exactly {value!r}; near it: {', '.join(near)}.")
     return _Selection(
-        tuple(found[: arguments["limit"]]), AlertTotals.from_alerts(found), (answer,), column, tuple(notes)
+        tuple(found[: arguments["limit"]]), AlertTotals.from_alerts(found), (answer,), column, tuple(notes), whole
     )

@@ -14,7 +14,7 @@ from typing import Any
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column
 from sentinel_rag.sentinel.entities import AlertEntities, parse_entities
-from sentinel_rag.sentinel.entity_identity import entity_name, identifying_values
+from sentinel_rag.sentinel.entity_identity import entity_name, folded_value, identifying_values
 from sentinel_rag.sentinel.log_tables import json_cell, parse_dynamic
 from sentinel_rag.sentinel.newest_alerts import FIRST_ROW
 from sentinel_rag.sentinel.results import shortened
@@ -132,7 +132,7 @@ class Alert:
 
 def entity_list(parsed: AlertEntities, searched: str = "") -> list[JsonValue]:
     """`{kind, name}` of each distinct entity: the searched one, then what people look for first."""
-    wanted = searched.casefold()
+    wanted = folded_value(searched)
     order = {kind: place for place, kind in enumerate(_KIND_ORDER)}
     places: dict[tuple[str, str], int] = {}
     for entity in parsed.entities:

@@ -16,7 +16,7 @@ from sentinel_rag.sentinel.entity_tally import EntityTally
 from sentinel_rag.sentinel.incident_links import IncidentLinks
 from sentinel_rag.sentinel.incident_resolution import resolve_incident
 from sentinel_rag.sentinel.incident_timeline import incident_timeline
-from sentinel_rag.sentinel.kql_literals import list_literal, long_literal
+from sentinel_rag.sentinel.kql_literals import list_literal
 from sentinel_rag.sentinel.log_tables import LogsTable, parse_dynamic
 from sentinel_rag.sentinel.results import Stopwatch, build_result, shortened
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
@@ -85,9 +85,9 @@ async def get_incident_detail(view: WorkspaceView, arguments: Mapping[str, Any])
 
 
 def _versions_of(records: Iterable[Mapping[str, Any]]) -> str:
-    numbers = ", ".join(long_literal(record["IncidentNumber"]) for record in records)
+    numbers = list_literal(record["IncidentNumber"] for record in records if record["IncidentNumber"] is not None)
     return (
-        f"{incidents.INCIDENT_TABLE}\n| where IncidentNumber in ({numbers})\n"
+        f"{incidents.INCIDENT_TABLE}\n| where IncidentNumber in {numbers}\n"
         "| project IncidentNumber, TimeGenerated, Status, Severity, Title, Owner, ModifiedBy\n"
         "| order by IncidentNumber asc, TimeGenerated asc"
     )

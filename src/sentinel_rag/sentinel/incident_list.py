@@ -49,7 +49,7 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
         tables=(incidents.INCIDENT_TABLE,),
         window=window,
         time_column=incidents.INCIDENT_TIME,
-        rows_total=totals.total,
+        rows_total=None if counts_answer.partial else totals.total,
         answers=(rows_answer, counts_answer),
         statistics=statistics,
         stopwatch=stopwatch,

@@ -37,6 +37,7 @@ _DECODED_IN_A_THREAD = 256 * 1024  # bytes; a larger body would hold up the even
 class LogAnalytics:
     """A connection to one endpoint with one credential, which it owns; never more than five queries run at once.
 
+    `audience` is the resource that tokens are for (another one in sovereign clouds, whatever the endpoint on loopback).
     `wait_s` is the time that the service may take for a query (at most 600 s). Raises ConfigurationError for an
     endpoint that is neither https nor on this machine: a token must not cross a network in the clear.
     """
@@ -46,6 +47,7 @@ class LogAnalytics:
         credential: AsyncTokenCredential,
         *,
         endpoint: str = "https://api.loganalytics.io",
+        audience: str = AUDIENCE,
         wait_s: int = LONGEST_WAIT_S,
         retries: int = 3,
         first_retry_delay_s: float = 0.8,
@@ -68,8 +70,8 @@ class LogAnalytics:
         self._client: LogsQueryClient = LogsQueryClient(
             credential,
             endpoint=endpoint,
-            audience=AUDIENCE,
-            authentication_policy=LoopbackBearerPolicy(credential, f"{AUDIENCE}/.default"),
+            audience=audience,
+            authentication_policy=LoopbackBearerPolicy(credential, f"{audience}/.default"),
             retry_policy=QueryRetryPolicy(total=retries, first_delay_s=first_retry_delay_s),
             use_env_settings=not loopback,  # a proxy of the environment must not see loopback traffic
         )

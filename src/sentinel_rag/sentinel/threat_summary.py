@@ -49,7 +49,7 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
         tables=(incidents.INCIDENT_TABLE, newest_alerts.ALERT_TABLE),
         window=window,
         time_column=incidents.INCIDENT_TIME,
-        rows_total=now.incidents.open,
+        rows_total=None if now.incident_answer.partial else now.incidents.open,
         answers=answers,
         statistics=statistics,
         stopwatch=stopwatch,

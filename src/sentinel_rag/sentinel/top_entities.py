@@ -38,6 +38,8 @@ class EntityReading:
 
     def __init__(self, answer: LogsTable, time_column: str, notes: tuple[str, ...] = ()) -> None:
         self.answer = answer
+        if len(answer.rows) >= MOST_ALERTS_READ:
+            self.answer = answer.cut(f"Only the newest {MOST_ALERTS_READ} alerts were considered; narrow the window.")
         self.time_column = time_column
         self._notes = notes
         self.records = {str(record["SystemAlertId"]).lower(): record for record in answer.records()}
@@ -49,8 +51,6 @@ class EntityReading:
     @property
     def notes(self) -> tuple[str, ...]:
         notes = list(self._notes)
-        if len(self.records) >= MOST_ALERTS_READ:
-            notes.append(f"Only the newest {MOST_ALERTS_READ} alerts were considered; narrow the window for the rest.")
         if self.unreadable:
             plural = "s" if self.unreadable != 1 else ""
             notes.append(f"The entities of {self.unreadable} alert{plural} do not parse as JSON and are not counted.")
@@ -119,7 +119,7 @@ async def get_top_entities(view: WorkspaceView, arguments: Mapping[str, Any]) ->
         tables=(newest_alerts.ALERT_TABLE, INCIDENT_TABLE),
         window=chosen.window,
         time_column=reading.time_column,
-        rows_total=len(ranked),
+        rows_total=None if reading.answer.partial else len(ranked),
         answers=(reading.answer,),
         statistics=statistics,
         stopwatch=stopwatch,
