@@ -255,7 +255,7 @@ PRODUCTS: tuple[tuple[str, str, str], ...] = (
         "Azure Advanced Threat Protection",
     ),
     (
-        r"(?:microsoft\s+)?defender\s+for\s+office(?:\s*365)?|\bmdo\b",
+        r"(?:microsoft\s+)?defender\s+for\s+office(?:\s*365)?|office(?:\s*365)?\s+defender|\bmdo\b",
         "Defender for Office",
         "Office 365 Advanced Threat Protection",
     ),
