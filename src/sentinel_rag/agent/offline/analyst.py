@@ -176,7 +176,7 @@ class OfflineAnalyst:
         if composed.entity is not None:
             conversation.entity = composed.entity
         call = plan.calls[0]
-        conversation.last = AskedCall(call.tool, dict(call.arguments), plan.view.value)
+        conversation.last = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
         if plan.view in (View.INCIDENT, View.ATTRIBUTE) and "incident" in call.arguments and not composed.incident:
             conversation.incident = None
 
