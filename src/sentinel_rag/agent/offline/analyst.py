@@ -16,6 +16,7 @@ from sentinel_rag.agent.conversation import AskedCall, Conversation, Conversatio
 from sentinel_rag.agent.footnote import footnote
 from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_lines, checked_table
 from sentinel_rag.agent.offline import directory, follow_up, second_look
+from sentinel_rag.agent.offline.arguments import unused_words
 from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered
 from sentinel_rag.agent.offline.moments import Now
 from sentinel_rag.agent.offline.plan import Ask, NeedTemplates, Plan, PlannedCall, Reply, View
@@ -28,6 +29,8 @@ from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Clock, ProgressListener, ToolGateway
 from sentinel_rag.contracts.tool_calls import ToolCall
+
+_LISTS = frozenset({View.INCIDENTS, View.INCIDENT_COUNT, View.ALERTS, View.ALERT_COUNT})
 
 
 @dataclass(slots=True)
@@ -115,6 +118,8 @@ class OfflineAnalyst:
                 plan, runs = replace(plan, calls=(other,), opening=(*plan.opening, second_look.OTHER_TABLE)), further
         writer = AnswerWriter(self._zone)
         composed = compose(writer, plan, runs)
+        if plan.view in _LISTS and (unused := unused_words(plan.reading)):
+            writer.say("I did not understand and left out: {}.", Echo(", ".join(unused)))
         if composed.outcome is Outcome.NO_DATA:
             proposed = await self._near_names(turn, writer, plan, runs)
             composed = proposed or composed
@@ -171,7 +176,7 @@ class OfflineAnalyst:
         if composed.entity is not None:
             conversation.entity = composed.entity
         call = plan.calls[0]
-        conversation.last = AskedCall(call.tool, dict(call.arguments), plan.view.value)
+        conversation.last = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
         if plan.view in (View.INCIDENT, View.ATTRIBUTE) and "incident" in call.arguments and not composed.incident:
             conversation.incident = None
 

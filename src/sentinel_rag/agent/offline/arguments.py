@@ -23,6 +23,16 @@ _TITLE_STOP = frozenset(
     )
 )
 
+_NOUN = r"(?:incidents?|incs?|cases?|tickets?|alerts?|detections?|alarms?|activity|events?)"
+_INTRODUCES = frozenset(
+    word_list(
+        """
+    about involving involve involves regarding concerning like named called titled mention mentioning mentions
+    containing contain contains matching match related to on with
+    """
+    )
+)
+
 
 def window_arguments(reading: Reading) -> dict[str, JsonValue]:
     return dict(reading.window.arguments()) if reading.window is not None else {}
@@ -98,7 +108,35 @@ def title_words(reading: Reading) -> str:
     quoted = [name.value for name in reading.names if name.quoted]
     if quoted:
         return quoted[0]
-    return " ".join(word for word in reading.unknown_words if word not in _TITLE_STOP)
+    return " ".join(placed_words(reading))
+
+
+def placed_words(reading: Reading) -> tuple[str, ...]:
+    """Words that the grammar does not know, where they stand for a title: right before the noun ("password spray
+    incidents") or behind "about", "involving", "named" and the like."""
+    unknown = set(reading.unknown_words) - _TITLE_STOP
+    tokens = re.findall(r"[A-Za-zÀ-ɏ][\w'’+-]*", reading.rest.lower())
+    placed: list[str] = []
+    for place, token in enumerate(tokens):
+        if token not in unknown:
+            continue
+        behind = tokens[place + 1 :]
+        before = tokens[:place]
+        runs_to_noun = next((word for word in behind if word not in unknown), "")
+        follows = next(
+            (word for word in reversed(before) if word not in unknown and word not in ("the", "a", "an")), ""
+        )
+        if re.fullmatch(_NOUN, runs_to_noun) or follows in _INTRODUCES:
+            placed.append(token)
+    return tuple(placed)
+
+
+def unused_words(reading: Reading) -> tuple[str, ...]:
+    """Words that were neither understood nor used, so that an answer can say so."""
+    if any(name.quoted for name in reading.names):
+        return ()
+    used = {*placed_words(reading), *_TITLE_STOP}
+    return tuple(word for word in reading.unknown_words if word not in used and len(word) > 2)
 
 
 def order_and_limit(reading: Reading, noun: str) -> tuple[str | None, int | None]:
@@ -106,6 +144,14 @@ def order_and_limit(reading: Reading, noun: str) -> tuple[str | None, int | None
     order, limit = reading.order, reading.limit
     single = reading.has(rf"(?:\w+\s+){{0,2}}{noun}") and not reading.has(rf"{noun}s")
     if order in ("newest", "oldest", "severity") and limit is None and single and not reading.has("first|top"):
+        limit = 1
+    if (
+        order in ("newest", "oldest")
+        and limit is None
+        and reading.has(
+            r"(?:latest|newest|most\s+recent|oldest|earliest)\s+(?:thing|event|activity|entry|one|hit|detection)"
+        )
+    ):
         limit = 1
     if order is None and single and limit is None:
         if reading.has(rf"(?:the\s+)?(?:very\s+)?last\s+(?:\w+\s+){{0,2}}{noun}"):

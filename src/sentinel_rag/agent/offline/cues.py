@@ -31,6 +31,8 @@ TOP = (
     r"the\s+most|noisiest|riskiest|busiest|worst|rank(?:ed|ing)?|commonest|highest\s+number|biggest|loudest"
 )
 SUMMARY = (
+    r"under\s+attack|status\s+(?:update|report)|everything\s+(?:ok(?:ay)?|fine|quiet|under\s+control)|all\s+(?:quiet|"
+    r"good|clear)|what\s+did\s+(?:i|we)\s+miss|"
     r"summar(?:y|ise|ize)|overview|situation|report|hand-?over|brief(?:ing)?(?:\s+me)?|sitrep|recap|digest|highlights|"
     r"what(?:'s|\s+is|\s+was|\s+has|s)?\s+(?:happened|happening|going\s+on|been\s+happening|"
     r"been\s+going\s+on|up|new|the\s+situation)|"
@@ -41,6 +43,7 @@ SUMMARY = (
     r"threats?(?:\s+(?:overview|landscape|picture))?|posture|did\s+i\s+miss"
 )
 COMPARE = (
+    r"(?:more|less|fewer)\s+(?:alerts|incidents)\b.*\bthan|"
     r"compar(?:e|ed|ing|ison)|versus|vs\.?|difference|differ|against\s+(?:the\s+)?(?:week|month|day)|week\s+over\s+week"
 )
 TABLES = (
@@ -53,6 +56,7 @@ TEMPLATES = (
     r"what)\s+(?:kql\s+)?(?:quer(?:y|ies)|hunts)|hunts|kql"
 )
 LOGS = (
+    r"(?:programs?|executables?|commands?|binaries)\s+(?:\w+\s+)?(?:ran|run|started|executed|launched)|"
     r"sign[\s-]?ins?|log[\s-]?(?:ins?|ons?)|logged\s+(?:in|on)|signed\s+in|authenticat\w+|"
     r"processes\s+(?:that\s+)?(?:ran|started|executed|launched|created|on)|"
     r"process\s+(?:creation|tree|events)|"
@@ -69,9 +73,16 @@ LOGS = (
     r"password\s+(?:changes?|resets?)|group\s+(?:changes?|members?\w*)|beacon\w*|rare\s+\w+|"
     r"query|hunt"
 )
+ENTITIES = r"entit(?:y|ies)|iocs?|indicators?|artefacts?|artifacts?|observables?"
+EXTENT = (
+    r"from\s+when\s+(?:to|until|till)\s+when|how\s+far\s+back|since\s+when\s+do\s+(?:you|"
+    r"we)\s+have|what\s+(?:time\s+)?(?:period|range)\s+(?:do|does|is)"
+)
 GROUPED = (
     r"(?:by|per|for\s+each)\s+(?:owner|analyst|product|name|title|classification|provider)|reopen\w*|mean\s+time|"
-    r"how\s+long|average|who\s+(?:owns|has|handles)\s+the\s+most|(?:which|what)\s+products?|grouped|breakdown|distribution|(?:most\s+common|commonest|most\s+frequent)\s+alerts?|heartbeats?|ingest\w*"
+    r"how\s+long|average|who\s+(?:owns|has|handles)\s+the\s+most|(?:which|what)\s+products?|"
+    r"grouped|breakdown|distribution|(?:most\s+common|commonest|most\s+frequent)\s+alerts?|"
+    r"heartbeats?|ingest\w*"
 )
 BELONGS = r"belongs?|part\s+of|which\s+incident|what\s+incident|whose\s+incident"
 NEXT = r"(?:show\s+)?(?:me\s+)?(?:more|the\s+rest|next(?:\s+(?:page|ones?))?|continue|go\s+on|keep\s+going)"
@@ -150,7 +161,7 @@ def interval_of(reading: Reading) -> str | None:
     """The bucket width that was said."""
     for interval, cue in (
         ("1h", r"(?:per|by|each|every|an|a|which|what)\s+hour|hourly"),
-        ("1d", r"(?:per|by|each|every|a|which|what)\s+day|daily|(?:busiest|quietest)\s+day|day\s+was"),
+        ("1d", r"(?:per|by|each|every|a|which|what)\s+day|daily|(?:busiest|quietest|peak|worst|best)\s+day|day\s+was"),
         ("7d", r"(?:per|by|each|every|a|which|what)\s+week|weekly"),
     ):
         if reading.has(cue):

@@ -124,7 +124,7 @@ _STATUS = tuple(
             r"unhandled|un-?finished)\b",
             "open",
         ),
-        (r"\bin[\s-]+progress\b", "in progress"),
+        (r"\bin[\s-]+progress\b|\b(?:being|currently)\s+(?:worked(?:\s+on)?|investigated|handled)\b", "in progress"),
         (r"\bopen\b", "open"),
         (r"\bactive\b", "active"),
         (r"\b(?:closed|finished|done)\b", "closed"),
@@ -255,7 +255,7 @@ PRODUCTS: tuple[tuple[str, str, str], ...] = (
         "Azure Advanced Threat Protection",
     ),
     (
-        r"(?:microsoft\s+)?defender\s+for\s+office(?:\s*365)?|\bmdo\b",
+        r"(?:microsoft\s+)?defender\s+for\s+office(?:\s*365)?|office(?:\s*365)?\s+defender|\bmdo\b",
         "Defender for Office",
         "Office 365 Advanced Threat Protection",
     ),
@@ -299,11 +299,14 @@ def older_product_name(product: str) -> str:
 
 
 _OWNER = re.compile(
-    r"\b(?:owned|assigned|belong(?:s|ing)|given)\s+(?:by|to)\s+(?!me\b|us\b|incident|which|whom?\b|what\b)"
+    r"\b(?:owned|assigned|belong(?:s|ing)|given|handled|worked\s+on|investigated|managed|taken)\s+(?:by|to)\s+(?!me\b|us\b|incident|which|whom?\b|what\b)"
     r"((?:[\w.@+-]+)(?:\s+(?:(?:van|von|de|der|da|di|-)\s+)*[A-Z][\w.-]*){0,3})"
     r"|\bowner\s+(?:is\s+|=\s*|:\s*)((?:[\w.@+-]+)(?:\s+[A-Z][\w.-]*){0,3})",
 )
 _OWNER_NAME = re.compile(r"\b(?:owner|assignee|analyst)\s+([A-Za-z][\w.@+-]*(?:\s+[A-Z][\w.-]*){0,3})")
+_POSSESSIVE = re.compile(
+    r"\b([A-Z][\w.-]+(?:\s+[A-Z][\w.-]+)?)('s?|\u2019s?)\s+(?=(?:\w+\s+){0,2}(?:incidents?|cases?|tickets?|queue)\b)"
+)
 _MINE = re.compile(
     r"\b(?:my|mine)\s+(?:own\s+)?(?:open\s+|active\s+|new\s+)?(?:incidents?|cases?|queue)\b|\bassigned\s+to\s+me\b",
     re.I,
@@ -332,6 +335,8 @@ def read_owner(text: str) -> tuple[OwnerSlot, str]:
         return OwnerSlot(name), _blank(text, match.start(), match.end())
     if (match := _OWNER_NAME.search(text)) and not is_known(match[1].split()[0]):
         return OwnerSlot(match[1].rstrip(".")), _blank(text, match.start(), match.end())
+    if match := _POSSESSIVE.search(text):
+        return OwnerSlot(match[1]), _blank(text, match.start(), match.end(1) + len(match[2]))
     return OwnerSlot(), text
 
 

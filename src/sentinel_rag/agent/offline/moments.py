@@ -84,6 +84,7 @@ _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 _NTH = rf"({_DAY})(?:st|nd|rd|th)?"
 _YEAR = r"((?:19|20)\d\d)"
 _ZONE = rf"\s*({'|'.join(sorted(ZONES, key=len, reverse=True))}|[+-]\d\d:?\d\d)\b"
+_DAY_WORD = r"o'?\s*clock|yesterday|today|this\s+morning|on\b|utc|last\s+(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _DASH = r"(?:-|–|—|to|and|until|till|through)"
 NUMBER = r"(?:\d{1,4}|" + "|".join(sorted(NUMBER_WORDS, key=len, reverse=True)) + ")"
 
@@ -342,6 +343,31 @@ def _ago(match: re.Match[str], now: Now) -> Moment:
     return Day(spans.days(when, when, now.zone))
 
 
+def _day_of_month(match: re.Match[str], now: Now) -> Moment | None:
+    """ "The 19th": the latest one that has begun."""
+    for back in range(3):
+        first = now.today.replace(day=1)
+        month, year = (first.month - back - 1) % 12 + 1, first.year + (first.month - back - 1) // 12
+        try:
+            when = date(year, month, int(match[1]))
+        except ValueError:
+            continue
+        if when <= now.today:
+            return Day(spans.days(when, when, now.zone))
+    return None
+
+
+def _week_of_month(match: re.Match[str], now: Now) -> Moment:
+    number = MONTHS[match[2].lower()]
+    year = int(match[3]) if match[3] else now.today.year - (number > now.today.month)
+    whole = spans.month(year, number, now.zone)
+    if match[1].lower() == "last":
+        last = (whole.end.astimezone(now.zone) - timedelta(days=1)).date()
+        return Day(spans.days(last - timedelta(days=6), last, now.zone))
+    begin = date(year, number, 1) + timedelta(weeks=("first", "second", "third", "fourth").index(match[1].lower()))
+    return Day(spans.days(begin, begin + timedelta(days=6), now.zone))
+
+
 def _now(match: re.Match[str], now: Now) -> Moment:
     return Instant(Span(now.moment, now.moment))
 
@@ -357,8 +383,8 @@ def _clock(match: re.Match[str], now: Now) -> Moment | None:
 
 
 def _clock_twelve(match: re.Match[str], now: Now) -> Moment | None:
-    hour = _hour(int(match[1]), match[2])
-    return None if hour is None else Clock(time(hour), timedelta(minutes=1), zone_of(match[3]))
+    hour = _hour(int(match[1]), match[2] or None)
+    return None if hour is None or hour > 23 else Clock(time(hour), timedelta(minutes=1), zone_of(match[3]))
 
 
 def _hour(hour: int, half: str | None) -> int | None:
@@ -399,5 +425,15 @@ _PATTERNS: list[tuple[re.Pattern[str], _Build]] = [
         (r"now\b", _now),
         (rf"(\d\d?):(\d\d)(?::(\d\d))?\s*(am|pm|a\.m\.|p\.m\.)?(?:{_ZONE})?(?![\w:])", _clock),
         (rf"(\d\d?)\s*(am|pm|a\.m\.|p\.m\.)(?:{_ZONE})?(?!\w)", _clock_twelve),
+        (rf"(?:(?<=from )|(?<=between ))(\d\d?)()()(?=\s*(?:-|to|and|until)\s*\d\d?\s+(?:{_DAY_WORD}))", _clock_twelve),
+        (rf"(?:(?<=to )|(?<=and )|(?<=until )|(?<=-))(\d\d?)()()(?=\s+(?:{_DAY_WORD}))", _clock_twelve),
+        (
+            r"(?:the\s+)?(\d\d?)(?:st|nd|rd|th)\b(?!\s+(?:of\s+)?(?:alert|incident|one|entry|row|line|host|account))",
+            _day_of_month,
+        ),
+        (
+            rf"(?:the\s+)?(first|second|third|fourth|last)\s+week\s+(?:of|in)\s+({_MONTH})\b(?:\s+{_YEAR})?",
+            _week_of_month,
+        ),
     )
 ]

@@ -35,12 +35,16 @@ _POLITE = (
 )
 _VERBS = (
     "close|reopen|re-open|assign|reassign|unassign|isolate|unisolate|contain|quarantine|block|unblock|ban|disable|enable|"
-    "delete|remove|erase|purge|drop|truncate|resolve|dismiss|suppress|escalate|kill|terminate|stop|restart|reboot|revoke|"
+    "delete|remove|erase|purge|drop|truncate|resolve|dismiss|suppress|escalate|kick|lock|unlock|wipe|throw|shut|cut|kill|terminate|stop|restart|reboot|revoke|"
     "reset|patch|mark|tag|label|classify|set|change|update|modify|edit|rename|merge|lower|downgrade|upgrade|acknowledge|"
     "comment|insert|upload|deploy|trigger|execute|notify|email|e-mail|send|approve|whitelist|allowlist|blacklist|blocklist"
 )
 _IMPERATIVE = re.compile(
     rf"^\W*{_POLITE}(?:{_VERBS})\b(?!\s*(?:incidents?|alerts?|ones?)\s*(?:\?|$|since|in|from|last|past))", re.I
+)
+_PUT = re.compile(
+    rf"^\W*{_POLITE}(?:put|make|turn|move)\s+(?:it|this|that|(?:incident|inc|case|alert)?\s*#?\d+|the\s+(?:incident|alert|case))\b",
+    re.IGNORECASE,
 )
 _ADD = re.compile(
     rf"^\W*{_POLITE}(?:add|write|leave|post|put|create|make|open|raise)\s+(?:an?\s+|the\s+|"
@@ -63,7 +67,7 @@ _GREETING = re.compile(
 _THANKS = re.compile(
     r"^\W*(?:(?:many\s+)?thanks?|thx|thank\s*(?:you|u)|ty|cheers|great|perfect|nice|awesome|"
     r"cool|good\s+job|well\s+done|ok(?:ay)?|"
-    r"got\s+it|merci|danke|gracias|bye|goodbye|see\s+you)(?:\s+(?:a\s+lot|very\s+much|"
+    r"got\s+it|merci|danke|sorry|oops|my\s+bad|apologies|hmm+|wow|lol|gracias|bye|goodbye|see\s+you)(?:\s+(?:a\s+lot|very\s+much|"
     r"so\s+much|you|u|again|for\s+\w+(?:\s+\w+)?|"
     r"that(?:'s)?\s+(?:all|great|helpful)|mate|buddy|much|thanks?))*\W*$",
     re.IGNORECASE,
@@ -72,7 +76,7 @@ _HELP = re.compile(
     r"^\W*(?:(?:please\s+)?help(?:\s+me)?|\?+|usage|commands?|what\s+(?:else\s+)?can\s+(?:you|u|i)\s+(?:do|ask)\b.*|"
     r"what\s+(?:do|are)\s+you(?:\s+(?:do|able\s+to\s+do))?|who\s+are\s+you|"
     r"how\s+do(?:es)?\s+(?:this|you|i\s+use\s+(?:this|you))(?:\s+work)?|"
-    r"what\s+(?:kind|sort|type)s?\s+of\s+questions\b.*|what\s+(?:questions|"
+    r"what\s+(?:kinds?|sorts?|types?)\s+of\s+(?:questions|things|stuff)\b.*|what\s+(?:questions|"
     r"things)\s+can\s+i\s+ask\b.*|how\s+can\s+you\s+help.*|"
     r"(?:tell|show)\s+me\s+what\s+you\s+can\s+do|your\s+(?:capabilities|features))\W*$",
     re.IGNORECASE,
@@ -82,14 +86,14 @@ _ASKS_JOKE = re.compile(r"\b(?:tell|know|make|say|crack|got|want|need)\b.*\bjoke
 _ELSEWHERE = re.compile(
     r"\b(?:weather|forecast|temperature|football|soccer|world\s+cup|cricket|recipe|cook|"
     r"restaurant|movie|song|poem|lyrics|"
-    r"stock\s+price|bitcoin\s+price|translate|horoscope|capital\s+of|president|birthday|lottery|holiday|vacation|"
+    r"stock\s+price|bitcoin\s+price|translate|horoscope|capital\s+of|president|birthday|lottery|lunch|dinner|breakfast|"
     r"(?:write|generate|create|give)\s+(?:me\s+)?(?:an?\s+|some\s+)?(?:\w+\s+)?(?:script|code|"
     r"program|function|essay|story|poem|"
     r"malware|exploit|payload|phishing\s+(?:mail|email))|"
     r"system\s+prompt|api[\s-]*key|your\s+(?:instructions|prompt|password|secrets?)|(?:ignore|"
     r"disregard|forget)\s+(?:all\s+|any\s+|the\s+|your\s+)*"
     r"(?:previous|prior|above|earlier|former)?\s*(?:instructions|rules|prompts?)|"
-    r"meaning\s+of\s+life|are\s+you\s+(?:human|alive|real)|"
+    r"meaning\s+of\s+life|are\s+you\s+(?:an?\s+)?(?:human|alive|real|robot|bot|ai|chatgpt|gpt\S*|copilot|claude|gemini)|"
     r"do\s+you\s+(?:love|like|feel|dream)|how\s+are\s+you|how\s+old\s+are\s+you|marry\s+me|"
     r"what(?:'s|\s+is)\s+(?:the\s+)?(?:date|time)(?:\s+(?:now|is\s+it))?\s*\??$)\b",
     re.IGNORECASE,
@@ -139,7 +143,7 @@ def wants_action(text: str) -> bool:
     """True if the person asks to change, send or run something rather than to read."""
     if _ADJECTIVES.match(text):
         return False
-    return bool(_IMPERATIVE.match(text) or _ADD.match(text) or _AND_THEN.search(text))
+    return bool(_IMPERATIVE.match(text) or _PUT.match(text) or _ADD.match(text) or _AND_THEN.search(text))
 
 
 def wants_sample(text: str) -> bool:

@@ -7,6 +7,7 @@ it sees the person's words, the conversation's references and the templates' own
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -15,12 +16,14 @@ from sentinel_rag.agent.offline import cues, filters, follow_up, names, outside,
 from sentinel_rag.agent.offline.arguments import alert_filters, entity_argument, incident_filters, window_arguments
 from sentinel_rag.agent.offline.attributes import attribute_of, attributes_asked, is_search
 from sentinel_rag.agent.offline.moments import Now
+from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.plan import Ask, Decision, NeedTemplates, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading, read_question
 from sentinel_rag.agent.offline.subjects import Subject
 from sentinel_rag.agent.offline.template_match import Template
 from sentinel_rag.contracts.json_values import JsonValue
 
+_RUNS = re.compile(r"\W*(?:please\s+|pls\s+|can\s+you\s+)?(?:run|execute|start|use)\b", re.IGNORECASE)
 SURE = 0.45
 """Score from which a template is preferred to looking through alerts, where the words fit both."""
 
@@ -71,6 +74,8 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
 
 def _foreign(reading: Reading) -> bool:
     """True if most of a question is words that the grammar does not know: its sense would be guessed."""
+    if reading.has(rf"{cues.SUMMARY}|{cues.TREND}|{cues.TOP}|{cues.TABLES}"):
+        return False
     unknown = len(reading.unknown_words)
     return unknown >= 3 and unknown >= 0.6 * len(reading.words) and not any(name.quoted for name in reading.names)
 
@@ -101,9 +106,9 @@ def _plan(
     if subject.kind == "around":
         return _around(reading, subject)
     if not subject.kind and not reading.names:
-        if reading.has(cues.TEMPLATES) and not alert_noun and not reading.has(r"run|execute|use|start"):
+        if reading.has(cues.TEMPLATES) and not alert_noun and not _RUNS.match(reading.text):
             return Plan(view=View.TEMPLATES, calls=(PlannedCall("list_kql_templates"),), reading=reading)
-        if reading.has(cues.TABLES) and not alert_noun and not incident_noun:
+        if reading.has(cues.EXTENT) or (reading.has(cues.TABLES) and not alert_noun and not incident_noun):
             return Plan(view=View.TABLES, calls=(PlannedCall("list_tables"),), reading=reading)
     if reading.has(cues.COMPARE) and len(subject.incidents) < 2:
         return _summary(reading)
@@ -177,7 +182,7 @@ def _about_incident(reading: Reading, subject: Subject) -> Decision:
         return Plan(view=View.ALERTS, calls=calls, reading=reading)
     if attribute is not None and not asked:
         return _details(reading, subject, View.INCIDENT, tuple(f"entities:{kind}" for kind in attribute.kinds))
-    if not asked and reading.has(r"entit(?:y|ies)|iocs?|indicators?|involved|affected"):
+    if not asked and reading.has(rf"{cues.ENTITIES}|involved|affected"):
         return _details(reading, subject, View.INCIDENT, ("entities:",))
     if subject.reference_asked:
         asked = ("ids",)
@@ -363,11 +368,15 @@ def _kql_call(name: str, filled: template_match.Filled, reading: Reading) -> Pla
 
 
 def _last_resort(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None) -> Decision:
+    if reading.numbers and reading.has(cues.ENTITIES):
+        return _details(reading, Subject("incident", reading.numbers[:1]), View.INCIDENT, ("entities:",))
     if reading.numbers and cues.aspects_of(reading):
         return _details(reading, Subject("incident", reading.numbers[:1]), View.INCIDENT, cues.aspects_of(reading))
     attribute = attribute_of(reading)
     if attribute is not None and len(reading.words) >= 4:
         return _search(reading)
+    if len(reading.words) == 1 and reading.unknown_words and len(reading.words[0]) >= 4:
+        return _alerts(replace(reading, names=(NameSlot(reading.words[0], shaped=False),), words=()))
     late = names.read_name_after_preposition(reading.rest)
     if late.names:
         return _alerts(replace(reading, names=late.names, rest=late.rest, words=()))

@@ -85,6 +85,14 @@ def _listed(reading: Reading, conversation: Conversation) -> Subject | Ask | Non
 def _implied(reading: Reading, conversation: Conversation) -> Subject | Ask:
     """ "that incident", "it", or a question for a field with no subject while an incident is in focus."""
     that = reading.that
+    last = conversation.last
+    bare_alerts = re.fullmatch(
+        r"\W*(?:please\s+)?(?:and\s+)?(?:(?:show|list|give|display)\s+(?:me\s+)?)?the\s+alerts\W*", reading.text, re.I
+    )
+    if bare_alerts and conversation.incident is not None and last is not None and last.view == "incident":
+        return Subject("incident", (conversation.incident,))
+    if re.fullmatch(r"\W*the\s+(?:incident|case)\W*", reading.text, re.IGNORECASE):
+        that = "incident"
     if that in ("incident", "case"):
         if conversation.incident is None:
             return Ask("Which incident do you mean? Give its number, or ask for a list first.", _LISTS[:1])

@@ -145,7 +145,23 @@ def _masked_example(example: str) -> str:
 
 def _tokens(text: str) -> list[str]:
     words = re.findall(r"[a-z][a-z0-9]+", re.sub(r"(sign|log)[\s-]?(ins?|ons?)\b", r"\1in", text.lower()))
-    return [_stem(word) for word in words if word not in _STOP]
+    return [_SYNONYMS.get(_stem(word), _stem(word)) for word in words if word not in _STOP]
+
+
+_SYNONYMS = {
+    "program": "process",
+    "executabl": "process",
+    "binary": "process",
+    "launch": "ran",
+    "start": "ran",
+    "execut": "ran",
+    "machine": "host",
+    "computer": "host",
+    "device": "host",
+    "server": "host",
+    "user": "account",
+    "mail": "email",
+}
 
 
 def _stem(word: str) -> str:

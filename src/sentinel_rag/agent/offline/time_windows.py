@@ -74,6 +74,11 @@ _RELATIVE = re.compile(
     rf"(?:({NUMBER})[\s_-]*)?{_UNIT}\b",
     re.IGNORECASE,
 )
+_OLDER = re.compile(
+    rf"\b(?:(?:since|for)\s+(?:more\s+than|over|longer\s+than|at\s+least)|older\s+than|longer\s+than|more\s+than(?=.*\bago\b))\s+"
+    rf"({NUMBER})\s*{_UNIT}\b(?:\s+ago\b)?",
+    re.IGNORECASE,
+)
 _WITHIN = re.compile(
     rf"\b(?:within|in|for|over)\s+(?:the\s+)?(\d{{1,4}})\s*{_UNIT}\b(?!\s+(?:of|around|ago|back))", re.I
 )
@@ -90,6 +95,11 @@ _AROUND_AFTER = re.compile(
     r"(?:around|either\s+side\s+of|before\s+and\s+after)\b",
     re.IGNORECASE,
 )
+_AROUND_IT = re.compile(
+    r"\b(?:around|at\s+the\s+time\s+of|close\s+to)\s+(?=(?:alert\s+|incident\s+)?\[|(?:that|this|the\s+(?:first|second|third|last|same))\s+"
+    r"(?:alert|incident|one|time)\b|it\b|then\b)",
+    re.IGNORECASE,
+)
 _NEAR = re.compile(r"\b(?:around|about|near|close\s+to|at\s+the\s+time\s+of)\s*$", re.IGNORECASE)
 _RANGE = re.compile(r"\s*(?:-|–|—|\bto\b|\band\b|\buntil\b|\btill\b|\bthrough\b|\bthru\b)\s*", re.IGNORECASE)
 _ATTACH = re.compile(r"\s*,?\s*(?:\b(?:at|on|of|the|between|from)\b\s*)*", re.IGNORECASE)
@@ -100,7 +110,7 @@ _AFTER = re.compile(r"\b(?:after|later\s+than|newer\s+than|following)\s+(?:the\s
 _BEFORE = re.compile(r"\b(?:before|prior\s+to|earlier\s+than|older\s+than)\s+(?:the\s+)?$", re.IGNORECASE)
 _UNTIL = re.compile(r"\b(?:until|till|up\s+to|through)\s+(?:the\s+)?$", re.IGNORECASE)
 _PREPOSITION = re.compile(
-    r"\b(?:on|in|at|during|for|over|from|of|between|the|day|dated|throughout|within)\s+$", re.IGNORECASE
+    r"\b(?:on|in|at|during|for|over|from|of|between|the|dated|throughout|within)\s+$", re.IGNORECASE
 )
 
 
@@ -130,7 +140,8 @@ def read_time(text: str, now: Now) -> TimeReading:
 def _read_around(text: str) -> tuple[timedelta | None, str]:
     match = _AROUND.search(text) or _AROUND_AFTER.search(text)
     if match is None:
-        return None, text
+        bare = _AROUND_IT.search(text)
+        return (None, text) if bare is None else (DEFAULT_AROUND, _blank(text, bare.start(), bare.end()))
     unit = match[2].lower()
     width = timedelta(
         **{"hours" if unit[0] == "h" else "seconds" if unit[0] == "s" else "minutes": number_of(match[1])}
@@ -143,6 +154,11 @@ def _read_around(text: str) -> tuple[timedelta | None, str]:
 
 
 def _read_relative(text: str, now: Now, moments: list[Found]) -> TimeReading | None:
+    older = _OLDER.search(text)
+    if older is not None:
+        hours = number_of(older[1]) * _unit_hours(older[2].lower())
+        end = now.moment - timedelta(minutes=round(hours * 60))
+        return TimeReading(_blank(text, older.start(), older.end()), WindowSlot(None, end))
     iso = _ISO_DURATION.search(text)
     if iso is not None and len(iso[1]) > 2:
         hours = _iso_hours(iso[1])
@@ -204,7 +220,7 @@ def _read_absolute(text: str, moments: list[Found], now: Now, around: timedelta 
         width = around or DEFAULT_AROUND
         window = WindowSlot(left.start - width, left.start + width)
         begin = _strip(head, _NEAR)
-    elif match := _SINCE.search(head) or (None if left.whole_days else _FROM.search(head)):
+    elif match := _SINCE.search(head) or (_FROM.search(head) if shape in ("T", "I", "DAT", "TAD") else None):
         window, begin = WindowSlot(left.start, None), match.start()
     elif match := _AFTER.search(head):
         window, begin = WindowSlot(left.end if left.whole_days else left.start, None), match.start()

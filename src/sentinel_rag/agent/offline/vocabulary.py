@@ -109,14 +109,44 @@ def is_known(word: str) -> bool:
 
 
 _ENDINGS = (
-    ("ies", "y"), ("ied", "y"), ("s", ""), ("es", ""), ("ed", ""), ("ed", "e"), ("ing", ""), ("ing", "e"), ("ly", ""),
-    ("er", ""), ("er", "e"),
-)  # fmt: skip
+    ("ies", "y"),
+    ("ied", "y"),
+    ("s", ""),
+    ("es", ""),
+    ("ed", ""),
+    ("ed", "e"),
+    ("ing", ""),
+    ("ing", "e"),
+    ("ly", ""),
+    ("er", ""),
+    ("er", "e"),
+)
 
 
 def mend(text: str) -> str:
     """`text` with misspelt words of the grammar put right; everything that looks like a name stays as it is."""
+    text = _SHORT.sub(lambda match: _SLIPS[match[0].lower()], text)
     return _TOKEN.sub(_mend_word, text)
+
+
+_SLIPS = {
+    "wich": "which",
+    "whta": "what",
+    "wat": "what",
+    "teh": "the",
+    "hwo": "how",
+    "shwo": "show",
+    "lsit": "list",
+    "opne": "open",
+    "aler": "alert",
+    "alrt": "alert",
+    "alrts": "alerts",
+    "hgih": "high",
+    "hihg": "high",
+    "hots": "hosts",
+}
+"""Slips in words that are too short to be mended by distance."""
+_SHORT = re.compile(rf"(?<![\w@.\\/:'-])(?:{'|'.join(_SLIPS)})(?![\w@\\/:'-]|\.\w)", re.IGNORECASE)
 
 
 def _mend_word(match: re.Match[str]) -> str:

@@ -70,8 +70,7 @@ def compose_count(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     scope.say_window(writer, run)
     scope.say_partial(writer, run)
     incident = run.call.arguments.get("incident")
-    items = tuple(alert_item(row) for row in run.rows)
-    return Composed(items=items, incident=None if incident is None else str(incident), shown=len(run.rows))
+    return Composed(incident=None if incident is None else str(incident))
 
 
 def alert_table(

@@ -105,8 +105,7 @@ def compose_count(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     _say_severities(writer, run)
     scope.say_window(writer, run)
     scope.say_partial(writer, run)
-    items = incident_items(run, list(range(len(run.rows))))
-    return Composed(items=items, shown=len(run.rows))
+    return Composed()
 
 
 def count_facts(writer: AnswerWriter, run: ToolRun, pointer: str) -> list[Fact]:
