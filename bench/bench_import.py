@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-import duckdb  # noqa: TID253 - the baseline
+import duckdb
 
 from bench.harness import paired, write
 from sentinel_rag.workspace.workspace import Workspace

@@ -1,4 +1,312 @@
 """Settings: the only reader of the environment and of `.env`.
 
-Filled in by the house; see `Settings`.
+`load_settings` validates everything at once and raises one ConfigurationError that lists every problem. Values from the
+process environment win over `.env` of the working directory. Secrets are held as `Secret`, which never prints.
 """
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from sentinel_rag.contracts.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from dotenv.parser import Original
+
+T = TypeVar("T")
+
+_GUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+
+
+class Secret(str):
+    """A string that shows as asterisks wherever it is printed or logged by accident; `reveal` gives the value."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'********'"
+
+    def __str__(self) -> str:
+        return "********"
+
+    def __format__(self, spec: str) -> str:
+        return format("********", spec)
+
+    def reveal(self) -> str:
+        return "".join(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that can be set. `docs/settings.md` lists the variables; a test keeps the two equal."""
+
+    home: Path
+    policy_file: Path
+    workspace: str | None = None
+    azure_workspaces: Mapping[str, str]
+    logs_endpoint: str = "https://api.loganalytics.io"
+    gateway_url: str | None = None
+    gateway_key: Secret | None = None
+    model: str = "offline"
+    timezone: str = "UTC"
+    audit_durability: str = "process"
+    question_timeout_s: float = 120.0
+    log_level: str = "INFO"
+
+    @property
+    def uses_azure(self) -> bool:
+        """True if a workspace of Azure is named; else the embedded workspace is served."""
+        return bool(self.azure_workspaces)
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))
+        return f"Settings({parts})"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One environment variable, as `docs/settings.md`, `.env.example` and `sentinel doctor` name it."""
+
+    name: str
+    meaning: str
+    default: str
+
+
+VARIABLES: tuple[Variable, ...] = (
+    Variable("SENTINEL_HOME", "Folder for workspaces, audit, keys and logs.", "the platform's user data folder"),
+    Variable("SENTINEL_CONFIG", "Policy file of the Interceptor.", "config/sentinel_config.yaml of the installation"),
+    Variable("SENTINEL_WORKSPACE", "Embedded workspace to use.", "default, or sample while default does not exist"),
+    Variable(
+        "SENTINEL_WORKSPACE_ID",
+        "Log Analytics workspace id (a GUID), or several as prod=GUID,dev=GUID. Turns Azure on.",
+        "none: the embedded workspace",
+    ),
+    Variable("SENTINEL_LOGS_ENDPOINT", "Log Analytics endpoint, for other clouds.", "https://api.loganalytics.io"),
+    Variable("SENTINEL_URL", "An Interceptor that runs elsewhere. Needs SENTINEL_API_KEY.", "none: one is started"),
+    Variable("SENTINEL_API_KEY", "The agent's key at the Interceptor.", "one is made for each start"),
+    Variable("SENTINEL_MODEL", "What plans tool calls: offline (no model).", "offline"),
+    Variable("SENTINEL_TIMEZONE", "Time zone (IANA name) in which words like yesterday are read.", "UTC"),
+    Variable("SENTINEL_AUDIT_DURABILITY", "process or power: what an acknowledged record survives.", "process"),
+    Variable("SENTINEL_QUESTION_TIMEOUT_S", "Seconds that one question may take.", "120"),
+    Variable("SENTINEL_LOG_LEVEL", "DEBUG, INFO, WARNING or ERROR.", "INFO"),
+)
+
+MODELS = ("offline",)
+DURABILITIES = ("process", "power")
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+
+class _Reader:
+    """Collects problems while values are read, so that a person fixes them in one go."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self.values = values
+        self.problems: list[str] = []
+
+    def read(self, name: str, convert: Callable[[str], T], default: T) -> T:
+        text = self.values.get(name, "").strip()
+        if not text:
+            return default
+        try:
+            return convert(text)
+        except ValueError as error:
+            self.problems.append(f"{name}: {error}")
+            return default
+
+
+def _one_of(allowed: tuple[str, ...]) -> Callable[[str], str]:
+    def convert(text: str) -> str:
+        for value in allowed:
+            if value.casefold() == text.casefold():
+                return value
+        raise ValueError(f"{text!r} is not one of {', '.join(allowed)}")
+
+    return convert
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number of seconds") from None
+    if not 1 <= value <= 3600:
+        raise ValueError(f"{text} is outside 1 to 3600 seconds")
+    return value
+
+
+def _timezone(text: str) -> str:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(f"{text!r} is no IANA time zone such as UTC or Europe/Berlin") from None
+    return text
+
+
+def _workspace_name(text: str) -> str:
+    if not _NAME.fullmatch(text):
+        raise ValueError(f"{text!r} is not a workspace name: use a-z, 0-9, - and _, at most 40")
+    return text
+
+
+def _azure_workspaces(text: str) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        name, equals, guid = part.strip().rpartition("=")
+        if not _GUID.fullmatch(guid):
+            raise ValueError(f"{guid!r} is not a workspace id (a GUID, as the portal's Overview page shows)")
+        if equals and not _NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is not a workspace name: use a-z, 0-9, - and _")
+        name = name or "azure"
+        if name in found:
+            raise ValueError(f"two workspaces are named {name!r}: write name=GUID for each")
+        found[name] = guid.lower()
+    return found
+
+
+def _http_url(text: str) -> str:
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{text!r} is not an http or https URL")
+    loopback = parts.hostname in ("127.0.0.1", "localhost", "::1")
+    if parts.scheme == "http" and not loopback:
+        raise ValueError("plain http is for this machine only: use https, or keys and answers travel unprotected")
+    return text.rstrip("/")
+
+
+def default_home(environment: Mapping[str, str]) -> Path:
+    """`SENTINEL_HOME`, or the platform's folder for user data."""
+    text = environment.get("SENTINEL_HOME", "").strip()
+    if text:
+        return Path(text).expanduser().absolute()
+    from platformdirs import user_data_path
+
+    return user_data_path("sentinel-rag", appauthor=False)
+
+
+def installed_policy_file() -> Path:
+    """`config/sentinel_config.yaml` of the checkout, or the copy that a wheel carries."""
+    here = Path(__file__).resolve().parent
+    checkout = here.parent.parent / "config" / "sentinel_config.yaml"
+    return checkout if checkout.is_file() else here / "default_config" / "sentinel_config.yaml"
+
+
+def read_env_file(path: Path) -> dict[str, str]:
+    """The assignments of a `.env` file; empty if there is none. Raises ConfigurationError with line numbers."""
+    from dotenv.parser import parse_stream
+
+    try:
+        with path.open(encoding="utf-8") as stream:
+            bindings = list(parse_stream(stream))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(
+            f"The settings file {path} cannot be read: {error}", next_step="Make it a readable UTF-8 text file."
+        ) from None
+    wrong = tuple(
+        f"{path}:{_first_line(binding.original)}: not of the form NAME=value"
+        for binding in bindings
+        if binding.error or (binding.key is not None and binding.value is None)
+    )
+    if wrong:
+        raise ConfigurationError(
+            f"The settings file {path} has {len(wrong)} line(s) that cannot be read.",
+            problems=wrong,
+            next_step="Correct the lines above; .env.example shows the form.",
+        )
+    return {b.key: b.value for b in bindings if b.key is not None and b.value is not None}
+
+
+def _first_line(original: Original) -> int:
+    """The line of the text itself: the parser counts the blank lines before it in."""
+    return original.line + len(original.string) - len(original.string.lstrip("\n"))
+
+
+def load_settings(environment: Mapping[str, str] | None = None, env_file: Path | None = None) -> Settings:
+    """Settings from `.env` of the working directory and the environment, which wins.
+
+    Raises ConfigurationError that lists every problem at once; secrets are never part of a message.
+    """
+    if environment is None:
+        import os
+
+        environment = os.environ  # noqa: TID251  # this module is the one reader
+    env_file = env_file if env_file is not None else Path(".env")
+    from_file = read_env_file(env_file)
+    values = {**from_file, **environment}
+    reader = _Reader(values)
+    gateway_url = reader.read("SENTINEL_URL", _http_url, None)
+    gateway_key = values.get("SENTINEL_API_KEY", "").strip()
+    if gateway_url and not gateway_key:
+        reader.problems.append("SENTINEL_API_KEY: is missing; an Interceptor that runs elsewhere needs the agent's key")
+    if gateway_key and len(gateway_key) < 16:
+        reader.problems.append("SENTINEL_API_KEY: is shorter than 16 characters, so it could be guessed")
+    known = {variable.name for variable in VARIABLES}
+    # Only our own file is checked for misspelt names: the environment may hold SENTINEL_ names of other products.
+    for name in sorted(from_file):
+        if name.startswith("SENTINEL_") and name not in known:
+            reader.problems.append(f"{name}: there is no such setting{_nearest(name, known)} (in {env_file})")
+    settings = Settings(
+        home=default_home(values),
+        policy_file=reader.read("SENTINEL_CONFIG", lambda t: Path(t).expanduser().absolute(), installed_policy_file()),
+        workspace=reader.read("SENTINEL_WORKSPACE", _workspace_name, None),
+        azure_workspaces=reader.read("SENTINEL_WORKSPACE_ID", _azure_workspaces, {}),
+        logs_endpoint=reader.read("SENTINEL_LOGS_ENDPOINT", _http_url, "https://api.loganalytics.io"),
+        gateway_url=gateway_url,
+        gateway_key=Secret(gateway_key) if gateway_key else None,
+        model=reader.read("SENTINEL_MODEL", _one_of(MODELS), "offline"),
+        timezone=reader.read("SENTINEL_TIMEZONE", _timezone, "UTC"),
+        audit_durability=reader.read("SENTINEL_AUDIT_DURABILITY", _one_of(DURABILITIES), "process"),
+        question_timeout_s=reader.read("SENTINEL_QUESTION_TIMEOUT_S", _seconds, 120.0),
+        log_level=reader.read("SENTINEL_LOG_LEVEL", _one_of(LOG_LEVELS), "INFO"),
+    )
+    if reader.problems:
+        raise ConfigurationError(
+            f"{len(reader.problems)} setting(s) are wrong.",
+            problems=tuple(reader.problems),
+            next_step="Correct them in the environment or in .env; docs/settings.md explains each.",
+        )
+    return settings
+
+
+def _nearest(name: str, known: set[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, 1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+PASSED_ON = ("LANG", "LC_ALL", "LC_CTYPE", "SYSTEMROOT", "TZDIR")
+AZURE_SIGN_IN = ("AZURE_", "IDENTITY_", "MSI_", "IMDS_", "HOME", "USERPROFILE", "PATH", "APPDATA", "LOCALAPPDATA")
+PROXY = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy", "SSL_CERT_FILE")
+
+
+def bare_environment() -> dict[str, str]:
+    """What every zone may see of this process's environment: the locale and nothing that names data or keys."""
+    import os
+
+    return {name: value for name, value in os.environ.items() if name in PASSED_ON}  # noqa: TID251  # one reader
+
+
+def azure_environment() -> dict[str, str]:
+    """`bare_environment` and what azure-identity's sign-in methods read; for the executor on Azure only."""
+    import os
+
+    passed = {n: v for n, v in os.environ.items() if n.startswith(AZURE_SIGN_IN) or n in PROXY}  # noqa: TID251  # one reader
+    return {**bare_environment(), **passed}
+
+
+def agent_gateway() -> tuple[str, Secret]:
+    """Where the agent's process finds its gateway, and its key there: all that its environment holds."""
+    import os
+
+    return os.environ["SENTINEL_URL"], Secret(os.environ["SENTINEL_API_KEY"])  # noqa: TID251  # one reader

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import duckdb  # noqa: TID253 - the attacker's SQL goes to it directly
+import duckdb
 import pytest
 
 from sentinel_rag.workspace.kql.errors import KqlError

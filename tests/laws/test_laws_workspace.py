@@ -142,7 +142,7 @@ def test_a_duration_is_the_sum_of_its_parts(days: int, hours: int, minutes: int,
     assert abs((NOW - window.start) - expected) < timedelta(milliseconds=1)
 
 
-moments = st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC))  # noqa: DTZ001
+moments = st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC))
 
 
 @pytest.mark.requirement("DATA-4")
@@ -228,7 +228,7 @@ def test_a_value_bound_in_sql_leaves_as_its_cell(workspace: Workspace, scalar: t
 
 @pytest.mark.requirement("DATA-4")
 @settings(max_examples=100, deadline=None)
-@given(st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)))  # noqa: DTZ001
+@given(st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)))
 def test_a_time_leaves_with_z_and_comes_back(moment: datetime) -> None:
     import duckdb
 

@@ -25,7 +25,7 @@ def shared_data() -> Path:
     """Real rows; a machine without them skips, the build fails."""
     folder = REPOSITORY / ".." / "shared" / "data"
     if not folder.is_dir():
-        if os.environ.get("CI") == "true":  # noqa: TID251 - a test may ask where it runs
+        if os.environ.get("CI") == "true":
             pytest.fail(f"the public rows are missing: {folder}")
         pytest.skip(f"no public rows at {folder}")
     return folder.resolve()

@@ -220,7 +220,7 @@ def test_other_sizes(workspace: Workspace, days: int, events: int) -> None:
     assert rows(workspace, f"SecurityIncident | where TimeGenerated > datetime({END.isoformat()}) | count") == [(0,)]
 
 
-@pytest.mark.parametrize("options", [{"days": 0}, {"days": 401}, {"events": -1}, {"end": datetime(2025, 1, 1)}])  # noqa: DTZ001
+@pytest.mark.parametrize("options", [{"days": 0}, {"days": 401}, {"events": -1}, {"end": datetime(2025, 1, 1)}])
 def test_impossible_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(UsageError) as refusal:
         EstateOptions(**options)

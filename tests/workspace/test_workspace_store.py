@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import duckdb  # noqa: TID253 - prepares damaged and older files
+import duckdb
 import pytest
 
 from sentinel_rag.contracts.errors import UnavailableError, UsageError

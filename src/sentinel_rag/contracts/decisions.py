@@ -23,12 +23,14 @@ class Reason(StrEnum):
     SINK_LABEL = "sink_label"
     UNKNOWN_TOOL = "unknown_tool"
     MISSING_SCOPE = "missing_scope"
-    # 401, 404, 409, 413, 415, 422, 429, 503
+    # 401, 404, 405, 409, 413, 415, 421, 422, 429, 503
     UNAUTHENTICATED = "unauthenticated"
     NOT_FOUND = "not_found"
     CONFLICT = "conflict"
     TOO_LARGE = "too_large"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    MISDIRECTED = "misdirected"
     MALFORMED_BODY = "malformed_body"
     INVALID_ARGUMENT = "invalid_argument"
     RATE_LIMITED = "rate_limited"

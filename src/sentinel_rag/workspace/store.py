@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.workspace.kql_types import kql_type, quote_name, quote_text
 from sentinel_rag.workspace.migrations import MIGRATIONS
 
@@ -35,6 +37,14 @@ class TableInfo:
     rows: int
     oldest: datetime | None
     newest: datetime | None
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "table": self.name,
+            "rows": self.rows,
+            "oldest": None if self.oldest is None else format_time(self.oldest),
+            "newest": None if self.newest is None else format_time(self.newest),
+        }
 
 
 class Store:

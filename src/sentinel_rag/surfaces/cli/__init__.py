@@ -1,1 +1,40 @@
-"""The terminal."""
+"""The terminal: `sentinel demo | ask | chat | up | status | doctor | workspace | tools | audit`.
+
+Only argparse is imported to answer `--help`; each command imports what it needs when it runs. A command returns an exit
+code and raises SentinelError for what a person can mend; `main` turns that into one sentence and the next step.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line; the value is the exit code (see `sentinel --help`)."""
+    from sentinel_rag.surfaces.cli._parser import build_parser
+
+    options = build_parser().parse_args(arguments)
+    from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UsageError
+    from sentinel_rag.surfaces.cli._errors import report
+
+    try:
+        code: int = options.run(options)
+    except SentinelError as error:
+        report(error, as_json=getattr(options, "json", False))
+        code = 2 if isinstance(error, UsageError | ConfigurationError) else 1
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        code = 130
+    except BrokenPipeError:
+        # The reader of our output left (`sentinel ... | head`): nothing more to say, and nothing to flush at exit.
+        import os
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        code = 0
+    except Exception as error:  # the last net: a person gets a sentence, a developer the file
+        from sentinel_rag.surfaces.cli._errors import report_fault
+
+        report_fault(error)
+        code = 1
+    return code

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.query_results import format_time
 
 DEFAULT_DAYS = 21
 DEFAULT_EVENTS = 12_000
@@ -35,6 +37,15 @@ class EstateOptions:
             )
         if self.end is not None and self.end.tzinfo is None:
             raise UsageError("The end of a sample estate needs a time zone.", next_step="Write it with Z.")
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """The body of `POST /admin/generate`."""
+        return {
+            "days": self.days,
+            "events": self.events,
+            "seed": self.seed,
+            "end": None if self.end is None else format_time(self.end),
+        }
 
     def end_time(self) -> datetime:
         """The moment at which the history ends, UTC, without zone mark (as rows are stored)."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column
 from sentinel_rag.workspace.cells import Cell, encoding_sql, finisher
 from sentinel_rag.workspace.kql.errors import KqlError, KqlTimeoutError, unresolved
@@ -48,6 +49,14 @@ class KqlAnswer:
     tables: tuple[str, ...]
     duration_s: float
     partial: str = ""
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "columns": [{"name": column.name, "type": column.type} for column in self.columns],
+            "rows": [list(row) for row in self.rows],
+            "partial": self.partial,
+            "duration_s": self.duration_s,
+        }
 
 
 def run(

@@ -18,7 +18,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
-from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.workspace.estate.options import DEFAULT_DAYS, DEFAULT_EVENTS, EstateOptions
 from sentinel_rag.workspace.serving.identity import bearer_token, same_secret
 from sentinel_rag.workspace.serving.loopback_guard import BodyTooLargeError, read_body
@@ -81,17 +80,7 @@ class Admin:
     async def _tables(self, body: bytes) -> Any:
         del body
         tables = await to_thread.run_sync(self._workspace.tables, limiter=self._limiter)
-        return {
-            "tables": [
-                {
-                    "name": table.name,
-                    "rows": table.rows,
-                    "oldest": None if table.oldest is None else format_time(table.oldest),
-                    "newest": None if table.newest is None else format_time(table.newest),
-                }
-                for table in tables
-            ]
-        }
+        return {"tables": [table.to_dict() for table in tables]}
 
     async def _import(self, body: bytes) -> Any:
         wanted = _decoded(body, ImportBody)
@@ -118,12 +107,7 @@ class Admin:
 
         def run() -> Any:
             answer = self._workspace.query(wanted.kql, timespan=wanted.timespan, max_rows=wanted.max_rows)
-            return {
-                "columns": [{"name": column.name, "type": column.type} for column in answer.columns],
-                "rows": answer.rows,
-                "partial": answer.partial,
-                "duration_s": answer.duration_s,
-            }
+            return answer.to_dict()
 
         return await to_thread.run_sync(run, limiter=self._limiter)
 

@@ -1,0 +1,139 @@
+"""How often the offline analyst plans the right call, on questions it was not tuned on.
+
+Each question of `questions/heldout.yaml` is asked of a small scripted estate at a fixed time; what counts is the calls
+that reached the gateway and the outcome. `questions/development.yaml` was used while building and is told beside it.
+No network, no model, no clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bench.harness import write
+from sentinel_rag.agent.offline import OfflineAnalyst
+from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.tool_calls import ToolCall
+from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, SEVERITIES
+from sentinel_rag.testing.small_estate import NOW, small_estate
+
+QUESTIONS = Path(__file__).parent / "questions"
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    tool.name: {
+        name: schema["default"]
+        for name, schema in tool.parameter_schemas().items()
+        if isinstance(schema, dict) and "default" in schema
+    }
+    for tool in SENTINEL_TOOLS
+}
+_FIXED = {"guard": "I can only read", "help": "I read Microsoft Sentinel", "sample_data": "context poisoning"}
+
+
+def normal(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Arguments without defaults; names without case; the top severity as a threshold is that severity."""
+    kept = {name: value for name, value in arguments.items() if _DEFAULTS[tool].get(name) != value}
+    if kept.get("min_severity") == SEVERITIES[-1]:
+        kept["severity"] = kept.pop("min_severity")
+    if tool == "run_kql_query" and not kept.get("parameters"):
+        kept.pop("parameters", None)
+    return {name: value.lower() if isinstance(value, str) else value for name, value in kept.items()}
+
+
+def expected_calls(item: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    options = item.get("any_of") or ([item] if "tool" in item else [])
+    return [(option["tool"], normal(option["tool"], option.get("args", {}))) for option in options]
+
+
+def auxiliary(call: ToolCall) -> bool:
+    """Calls that answer nothing by themselves: the directory of names and the list of templates."""
+    return (
+        call.tool_name == "get_top_entities" and call.arguments == {"kind": call.arguments["kind"], "limit": 100}
+    ) or (call.tool_name == "list_kql_templates")
+
+
+async def ask(item: dict[str, Any]) -> tuple[Answer, list[ToolCall]]:
+    gateway = small_estate()
+    analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
+    for before in item.get("after", ()):
+        await analyst.answer(before, session_id="s")
+    gateway.calls.clear()
+    return await analyst.answer(item["q"], session_id="s"), list(gateway.calls)
+
+
+def judge(item: dict[str, Any], answer: Answer, calls: list[ToolCall]) -> tuple[bool, bool]:
+    """(right tool or outcome, also every argument exact)."""
+    expected = expected_calls(item)
+    wants = item.get("outcome")
+    wants_templates = any(tool == "list_kql_templates" for tool, _ in expected)
+    made = [call for call in calls if wants_templates or not auxiliary(call)]
+    if wants == "clarification" and answer.outcome is not Outcome.CLARIFICATION:
+        return False, False
+    if wants == "out_of_scope" and (answer.outcome is not Outcome.OUT_OF_SCOPE or _FIXED["guard"] in answer.text):
+        return False, False
+    if wants in _FIXED and _FIXED[wants] not in answer.text:
+        return False, False
+    if wants == "guard" and answer.outcome is not Outcome.OUT_OF_SCOPE:
+        return False, False
+    if wants in ("guard", "out_of_scope", "help", "small_talk"):
+        return not made, not made
+    if not expected:
+        return True, True
+    if wants is None and answer.outcome is Outcome.CLARIFICATION:
+        return False, False
+    if not made:
+        return False, False
+    tool, arguments = made[0].tool_name, normal(made[0].tool_name, dict(made[0].arguments))
+    return any(tool == name for name, _ in expected), (tool, arguments) in expected
+
+
+def measure(path: Path, *, verbose: bool) -> dict[str, Any]:
+    document = yaml.safe_load(path.read_text())
+    items = document["questions"]
+    tools = exact = asked_back = rightly = wanted = 0
+    wrong: Counter[str] = Counter()
+    for item in items:
+        answer, calls = asyncio.run(ask(item))
+        tool_right, all_right = judge(item, answer, calls)
+        tools += tool_right
+        exact += all_right
+        wanted += item.get("outcome") == "clarification"
+        if answer.outcome is Outcome.CLARIFICATION:
+            asked_back += 1
+            rightly += item.get("outcome") == "clarification"
+        if not all_right:
+            wrong[item.get("tool") or item.get("outcome") or item["any_of"][0]["tool"]] += 1
+            if verbose:
+                made = [(call.tool_name, dict(call.arguments)) for call in calls]
+                want = expected_calls(item) or item.get("outcome")
+                print(
+                    f"{'ARGS' if tool_right else 'TOOL'} {item['q']!r}\n     want {want}\n"
+                    f"     got  {made} {answer.outcome.value}: {answer.text[:110]!r}"
+                )
+    return {
+        "questions": len(items),
+        "tool_or_outcome_right": round(tools / len(items), 3),
+        "all_arguments_exact": round(exact / len(items), 3),
+        "asked_back": asked_back,
+        "clarification_precision": round(rightly / asked_back, 3) if asked_back else None,
+        "clarification_recall": round(rightly / wanted, 3) if wanted else None,
+        "wrong_by_expectation": dict(wrong.most_common()),
+        "first_measured": document.get("first_measured"),
+    }
+
+
+def main() -> None:
+    verbose = "--verbose" in sys.argv
+    measured = {}
+    for name in ("heldout", "heldout_late", "heldout_final", "development"):
+        # The held-apart questions are never listed, so that nobody tunes on them by accident.
+        measured[name] = measure(QUESTIONS / f"{name}.yaml", verbose=verbose and name == "development")
+    write("offline_accuracy", measured, claim="The offline analyst plans the right call on questions held apart.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""What a conversation remembers: the numbered list on the screen, the thing in focus, the last query, an offer.
+
+Only references are kept, no facts: a question about a state always queries again. Memory is bounded in both directions,
+so that neither a long session nor many sessions grow without end.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sentinel_rag.contracts.json_values import JsonValue
+
+MAX_SESSIONS = 500
+MAX_LISTED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ListItem:
+    """One numbered line. `value` is the incident's number, the alert's id, the entity's name or a whole question."""
+
+    kind: str
+    value: str
+    entity_kind: str = ""
+    time: str = ""
+    incident: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCall:
+    """A query as it was asked, so that "only the high ones" can refine it. `view` and `aspects`
+    are how its answer was shown."""
+
+    tool: str
+    arguments: Mapping[str, JsonValue]
+    view: str
+    aspects: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Something the last answer proposed; "yes" takes the first one, [n] takes the nth."""
+
+    question: str
+    call: AskedCall
+
+
+@dataclass(slots=True)
+class Conversation:
+    """The references of one session."""
+
+    listed: tuple[ListItem, ...] = ()
+    incident: str | None = None
+    alert: ListItem | None = None
+    entity: ListItem | None = None
+    last: AskedCall | None = None
+    offers: tuple[Offer, ...] = ()
+    shown: int = 0
+    turns: int = 0
+    calls: int = 0
+    pending: str = ""
+    """A question that waits for one missing value, so that the value alone completes it."""
+    names: dict[str, tuple[str, ...]] | None = field(default=None)
+    """Directory of hosts and accounts, by kind, once it was needed."""
+
+    def show_list(self, items: tuple[ListItem, ...], *, first: int = 0) -> None:
+        """Remember a numbered list; `first` rows stood above it already and keep their numbers."""
+        self.listed = (self.listed[:first] + items)[:MAX_LISTED]
+
+    def item(self, number: int) -> ListItem | None:
+        """The `number`th line of the list on the screen, counted from 1; -1 is the last one."""
+        if number == -1:
+            return self.listed[-1] if self.listed else None
+        return self.listed[number - 1] if 1 <= number <= len(self.listed) else None
+
+    def next_call_id(self) -> str:
+        """`c1`, `c2`, ...: unique in the session."""
+        self.calls += 1
+        return f"c{self.calls}"
+
+
+class Conversations:
+    """Every open session; the one that was silent longest goes first when there are too many."""
+
+    def __init__(self, limit: int = MAX_SESSIONS) -> None:
+        self._limit = limit
+        self._open: OrderedDict[str, Conversation] = OrderedDict()
+
+    def of(self, session_id: str) -> Conversation:
+        conversation = self._open.setdefault(session_id, Conversation())
+        self._open.move_to_end(session_id)
+        while len(self._open) > self._limit:
+            self._open.popitem(last=False)
+        return conversation
+
+    def forget(self, session_id: str) -> None:
+        """Drop the references; call ids go on counting, so that old footnotes stay unique."""
+        before = self._open.pop(session_id, None)
+        if before is not None:
+            self._open[session_id] = Conversation(calls=before.calls, turns=before.turns)

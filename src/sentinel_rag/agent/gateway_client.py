@@ -1,0 +1,215 @@
+"""The agent's only wire: tool calls over HTTP to the Interceptor.
+
+Implements `contracts.ports.ToolGateway` on `POST /v1/proxy-execute`. Whatever goes wrong on the way comes back as a
+`Failed` that names the next step; nothing is raised and nothing is retried here (see `agent.retry`). It holds the
+gateway's address and key and no other credential.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
+from sentinel_rag.contracts.tool_calls import Denied, Failed, Succeeded, ToolCall, ToolOutcome
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+
+PATH = "/v1/proxy-execute"
+MAX_RESPONSE_BYTES = 64 * 1024 * 1024
+
+_CODES: dict[int, tuple[QueryErrorCode, str]] = {
+    400: (QueryErrorCode.INVALID_ARGUMENT, "Ask in other words; if it stays, the agent and the gateway do not match."),
+    401: (QueryErrorCode.ACCESS_DENIED, "Check SENTINEL_API_KEY: the gateway does not accept this key."),
+    404: (QueryErrorCode.ACCESS_DENIED, "Start a new session; if it stays, check SENTINEL_URL."),
+    409: (QueryErrorCode.ACCESS_DENIED, "Start a new session: this one belongs to another key or is in use."),
+    413: (QueryErrorCode.INVALID_ARGUMENT, "Ask with shorter values."),
+    415: (QueryErrorCode.PROTOCOL, "The agent and the gateway do not match: install one version of both."),
+    422: (QueryErrorCode.INVALID_ARGUMENT, "Ask with another value for the argument that is named."),
+    429: (QueryErrorCode.THROTTLED, "Wait a moment and ask again."),
+    500: (QueryErrorCode.INTERNAL, "Look up the audit id in the gateway's log."),
+    502: (QueryErrorCode.UNAVAILABLE, "Run `sentinel doctor`: the tool server did not answer the gateway."),
+    503: (
+        QueryErrorCode.UNAVAILABLE,
+        "Wait a moment and ask again; `sentinel status` tells whether the gateway is up.",
+    ),
+    504: (QueryErrorCode.TIMEOUT, "Ask for a shorter time window or add a filter."),
+}
+
+
+class HttpToolGateway:
+    """`ToolGateway` over a kept-alive connection. `timeout_s` bounds one call from connecting to the last byte."""
+
+    def __init__(self, url: str, api_key: str, timeout_s: float = 60.0) -> None:
+        self._url = url.rstrip("/") + PATH
+        self._base_url = url.rstrip("/")
+        self._api_key = api_key
+        self._timeout_s = timeout_s
+        self._session: ClientSession | None = None
+
+    async def execute(self, call: ToolCall) -> ToolOutcome:
+        """Judge and run one call; never raises for a refusal, a failing tool or a gateway that is away."""
+        import aiohttp
+
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=self._timeout_s),
+                headers={"X-API-Key": self._api_key},
+                trust_env=False,
+            )
+        body = {"session_id": call.session_id, "tool_name": call.tool_name, "args": dict(call.arguments)}
+        try:
+            data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+        except (ValueError, UnicodeEncodeError):
+            return _failed(
+                call,
+                QueryErrorCode.INVALID_ARGUMENT,
+                "The question holds a character that cannot be sent.",
+                "Type the value again instead of pasting it.",
+            )
+        try:
+            async with self._session.post(
+                self._url, data=data, headers={"Content-Type": "application/json"}, allow_redirects=False
+            ) as response:
+                raw = await _read_bounded(response)
+                return read_response(call, response.status, raw, retry_after=response.headers.get("Retry-After", ""))
+        except TimeoutError:
+            return _failed(
+                call,
+                QueryErrorCode.TIMEOUT,
+                f"The gateway did not answer within {self._timeout_s:g} seconds.",
+                "Ask for a shorter time window, or raise the time-out.",
+            )
+        except aiohttp.InvalidURL:
+            return _failed(
+                call,
+                QueryErrorCode.UNAVAILABLE,
+                f"{self._base_url!r} is not the address of a gateway.",
+                "Set SENTINEL_URL to an address such as http://127.0.0.1:8080.",
+            )
+        except (aiohttp.ClientConnectionError, OSError):
+            return _failed(
+                call,
+                QueryErrorCode.UNAVAILABLE,
+                f"The gateway at {self._base_url} cannot be reached.",
+                "Start it with `sentinel up`, or check SENTINEL_URL.",
+            )
+        except (aiohttp.ClientError, _TooLargeError) as error:
+            return _failed(
+                call,
+                QueryErrorCode.PROTOCOL,
+                f"The gateway's answer could not be read ({type(error).__name__.strip('_')}).",
+                "Ask again; if it stays, check that SENTINEL_URL is the gateway.",
+            )
+
+    async def aclose(self) -> None:
+        """Close the connections. The gateway may be used again afterwards."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class _TooLargeError(Exception):
+    """The body is larger than any result can be."""
+
+
+async def _read_bounded(response: ClientResponse) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    async for part in response.content.iter_any():
+        size += len(part)
+        if size > MAX_RESPONSE_BYTES:
+            raise _TooLargeError
+        parts.append(part)
+    return b"".join(parts)
+
+
+def read_response(call: ToolCall, status: int, raw: bytes, *, retry_after: str = "") -> ToolOutcome:
+    """One HTTP response as a `ToolOutcome`; a body that is not the gateway's becomes a `Failed`."""
+    try:
+        body = json.loads(raw)
+        if not isinstance(body, dict):
+            raise ValueError("not an object")
+    except (ValueError, RecursionError):
+        code, step = _CODES.get(status, (QueryErrorCode.PROTOCOL, ""))
+        if status == 200:
+            code, step = QueryErrorCode.PROTOCOL, ""
+        return _failed(
+            call,
+            code,
+            f"The gateway answered with status {status} and no JSON.",
+            step or "Check that SENTINEL_URL is the gateway and not a proxy or another service.",
+        )
+    audit_id = str(body.get("audit_id") or "")
+    if status == 200:
+        return _read_success(call, body, audit_id)
+    detail = str(body.get("detail") or f"The gateway answered with status {status}.")
+    if status == 403:
+        rule_id = body.get("rule_id")
+        return Denied(call, _reason(body), detail, None if rule_id is None else str(rule_id), audit_id)
+    error = _error_in(body.get("error"))
+    if error is None:
+        code, step = _CODES.get(status, (QueryErrorCode.PROTOCOL, "Ask again; if it stays, run `sentinel doctor`."))
+        error = QueryError(code=code, message=detail, next_step=step, retry_after_s=_seconds(retry_after))
+    return Failed(call, error, audit_id)
+
+
+def _read_success(call: ToolCall, body: Mapping[str, Any], audit_id: str) -> ToolOutcome:
+    result = body.get("result")
+    if isinstance(result, dict) and result.get("kind") == "error":
+        error = _error_in(result)
+        if error is not None:
+            return Failed(call, error, audit_id)
+    try:
+        if not isinstance(result, dict) or not all(isinstance(row, dict) for row in result["rows"]):
+            raise TypeError("no rows")
+        read = QueryResult.from_dict(result)
+        if not isinstance(read.summary, dict):
+            raise TypeError("no summary")
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return Failed(
+            call,
+            QueryError(
+                code=QueryErrorCode.PROTOCOL,
+                message=f"The result of {call.tool_name} does not have the agreed shape.",
+                next_step="The agent and the tool server do not match: install one version of both.",
+            ),
+            audit_id,
+        )
+    return Succeeded(call, read, audit_id)
+
+
+def _error_in(data: object) -> QueryError | None:
+    if not isinstance(data, dict):
+        return None
+    try:
+        return QueryError.from_dict(data)
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _reason(body: Mapping[str, Any]) -> Reason:
+    try:
+        return Reason(str(body.get("reason")))
+    except ValueError:
+        return Reason.RULE_DENIES
+
+
+def _seconds(retry_after: str) -> float | None:
+    return float(retry_after) if retry_after.isascii() and retry_after.isdigit() else None
+
+
+def _failed(call: ToolCall, code: QueryErrorCode, message: str, next_step: str) -> Failed:
+    return Failed(call, QueryError(code=code, message=message, next_step=next_step))

@@ -1,0 +1,208 @@
+"""The analyst without a model: read the question, decide, call, write, check.
+
+Implements `contracts.ports.Analyst`. Deterministic: the same question in the same conversation plans the same calls,
+whatever the rows say. It holds a gateway and references, no facts and no credential.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
+from sentinel_rag.agent.conversation import AskedCall, Conversation, Conversations, ListItem, Offer
+from sentinel_rag.agent.footnote import footnote
+from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_lines, checked_table
+from sentinel_rag.agent.offline import directory, follow_up, second_look
+from sentinel_rag.agent.offline.arguments import unused_words
+from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered
+from sentinel_rag.agent.offline.moments import Now
+from sentinel_rag.agent.offline.plan import Ask, NeedTemplates, Plan, PlannedCall, Reply, View
+from sentinel_rag.agent.offline.planner import decide
+from sentinel_rag.agent.offline.reading import read_question
+from sentinel_rag.agent.retry import RetryOnce
+from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.tool_runs import ToolRun, run_calls
+from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Clock, ProgressListener, ToolGateway
+from sentinel_rag.contracts.tool_calls import ToolCall
+
+_LISTS = frozenset({View.INCIDENTS, View.INCIDENT_COUNT, View.ALERTS, View.ALERT_COUNT})
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What one question gathers on its way to an answer."""
+
+    question: str
+    session_id: str
+    conversation: Conversation
+    progress: ProgressListener | None
+    started: float
+    now: Now
+    runs: list[ToolRun] = field(default_factory=list)
+
+
+class OfflineAnalyst:
+    """`Analyst` over a `ToolGateway`. `timezone` is an IANA name; "today" and "yesterday" follow it.
+
+    Raises UsageError for a time zone that is not known.
+    """
+
+    def __init__(self, gateway: ToolGateway, *, clock: Clock, timezone: str = "UTC") -> None:
+        try:
+            self._zone = ZoneInfo(timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise UsageError(
+                f"{timezone!r} is not a time zone.", next_step="Give an IANA name such as Europe/Berlin or UTC."
+            ) from error
+        self._gateway = RetryOnce(gateway)
+        self._clock = clock
+        self._conversations = Conversations()
+
+    async def answer(self, question: str, *, session_id: str, progress: ProgressListener | None = None) -> Answer:
+        """One turn; never raises for a tool."""
+        turn = _Turn(
+            question,
+            session_id,
+            self._conversations.of(session_id),
+            progress,
+            time.monotonic(),
+            Now(self._clock(), self._zone),
+        )
+        turn.conversation.turns += 1
+        if not plain(question):
+            return self._plain_answer(turn, Outcome.CLARIFICATION, "Ask me something about Sentinel.", ())
+        reading = read_question(follow_up.completed(question, turn.conversation), turn.now)
+        turn.conversation.pending = ""
+        decision = decide(reading, turn.conversation, None, turn.now)
+        if isinstance(decision, NeedTemplates):
+            fetched = await self._run(turn, (PlannedCall("list_kql_templates"),))
+            decision = decide(reading, turn.conversation, list(fetched[0].rows), turn.now)
+            assert not isinstance(decision, NeedTemplates)
+        match decision:
+            case Reply(outcome=outcome, text=text, suggestions=suggestions):
+                return self._plain_answer(turn, outcome, text, suggestions)
+            case Ask(sentence=sentence, options=options, pending=pending):
+                if options:
+                    turn.conversation.show_list(tuple(ListItem("question", option) for option in options))
+                turn.conversation.offers = ()
+                turn.conversation.pending = pending
+                return self._plain_answer(turn, Outcome.CLARIFICATION, sentence, options, numbered=True)
+            case Plan():
+                return await self._execute(turn, decision)
+
+    def forget(self, session_id: str) -> None:
+        """Drop what the conversation refers to."""
+        self._conversations.forget(session_id)
+
+    async def _execute(self, turn: _Turn, plan: Plan) -> Answer:
+        runs = await self._run(turn, plan.calls)
+        again = second_look.other_calls(plan, runs)
+        if again is not None:
+            more = await self._run(turn, again.calls)
+            if any(run.rows for run in more):
+                plan, runs = again, more
+        if plan.view is View.INCIDENT and plan.calls[0].tool == "query_incidents" and len(runs[0].rows) == 1:
+            detail = PlannedCall("get_incident_detail", {"incident": str(runs[0].rows[0].get("number"))})
+            plan = replace(plan, calls=(detail,))
+            runs = await self._run(turn, plan.calls)
+        for other in plan.others:
+            if runs[0].rows or runs[0].at("/coverage/table_rows") != 0:
+                break
+            further = await self._run(turn, (other,))
+            if further[0].rows:
+                plan, runs = replace(plan, calls=(other,), opening=(*plan.opening, second_look.OTHER_TABLE)), further
+        writer = AnswerWriter(self._zone)
+        composed = compose(writer, plan, runs)
+        if plan.view in _LISTS and (unused := unused_words(plan.reading)):
+            writer.say("I did not understand and left out: {}.", Echo(", ".join(unused)))
+        if composed.outcome is Outcome.NO_DATA:
+            proposed = await self._near_names(turn, writer, plan, runs)
+            composed = proposed or composed
+        self._remember(turn.conversation, plan, composed)
+        return self._checked(turn, writer, composed)
+
+    async def _run(self, turn: _Turn, planned: Sequence[PlannedCall]) -> list[ToolRun]:
+        calls = [
+            ToolCall(turn.conversation.next_call_id(), turn.session_id, call.tool, dict(call.arguments))
+            for call in planned
+        ]
+        runs = await run_calls(self._gateway, calls, progress=turn.progress, started=turn.started)
+        turn.runs += runs
+        return runs
+
+    async def _near_names(
+        self, turn: _Turn, writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]
+    ) -> Composed | None:
+        """Names of the workspace that are like the one that found nothing, asked back as a numbered list."""
+        arguments = plan.calls[0].arguments
+        value = arguments.get("entity")
+        if not isinstance(value, str) or any(run.result is None for run in runs):
+            return None
+        if turn.conversation.names is None:
+            fetched = await self._run(turn, directory.CALLS)
+            turn.conversation.names = directory.names_of(fetched)
+        near = directory.near_names(value, turn.conversation.names)
+        if not near:
+            return None
+        tool, view = plan.calls[0].tool, plan.view.value
+        offers = tuple(
+            Offer(
+                f"Show the alerts that name {kind} {plain(name)}",
+                AskedCall(tool, {**arguments, "entity": name, "entity_kind": kind}, view),
+            )
+            for kind, name in near
+        )
+        writer.lines.clear()
+        writer.say("Nothing names {}. There are names like it; which one do you mean? Answer with [n].", Echo(value))
+        say_numbered(writer, offers)
+        return Composed(outcome=Outcome.CLARIFICATION, offers=offers)
+
+    @staticmethod
+    def _remember(conversation: Conversation, plan: Plan, composed: Composed) -> None:
+        conversation.offers = composed.offers
+        if composed.items or composed.outcome is Outcome.ANSWERED:
+            if composed.items:
+                conversation.show_list(composed.items, first=composed.first)
+            conversation.shown = composed.shown
+        if composed.incident is not None:
+            conversation.incident = composed.incident
+        if composed.alert is not None:
+            conversation.alert = composed.alert
+        if composed.entity is not None:
+            conversation.entity = composed.entity
+        call = plan.calls[0]
+        conversation.last = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
+        if plan.view in (View.INCIDENT, View.ATTRIBUTE) and "incident" in call.arguments and not composed.incident:
+            conversation.incident = None
+
+    def _checked(self, turn: _Turn, writer: AnswerWriter, composed: Composed) -> Answer:
+        known = KnownAtoms(turn.runs, turn.question, self._zone)
+        lines = checked_lines(writer.lines, known)
+        tables = tuple(checked_table(table, known) for table in writer.tables)
+        evidence = [piece for line in lines for piece in line.evidence] + writer.table_evidence
+        broken = broken_evidence(evidence, turn.runs)
+        answer = self._answer(turn, composed.outcome, "\n".join(line.text for line in lines), composed.suggestions)
+        return replace(answer, tables=tables, evidence=tuple(piece for piece in evidence if piece not in broken))
+
+    def _plain_answer(
+        self, turn: _Turn, outcome: Outcome, text: str, suggestions: Sequence[str], *, numbered: bool = False
+    ) -> Answer:
+        if numbered and suggestions:
+            text += "\n" + "\n".join(f"[{place}] {plain(option)}" for place, option in enumerate(suggestions, start=1))
+        return self._answer(turn, outcome, text, () if numbered else suggestions)
+
+    def _answer(self, turn: _Turn, outcome: Outcome, text: str, suggestions: Sequence[str]) -> Answer:
+        return Answer(
+            outcome=outcome,
+            text=text,
+            session_id=turn.session_id,
+            footnote=footnote(turn.runs, now=turn.now.moment, zone=self._zone),
+            suggestions=tuple(suggestions),
+            tools=tuple(run.trace() for run in turn.runs),
+            duration_ms=round((time.monotonic() - turn.started) * 1e3, 3),
+        )

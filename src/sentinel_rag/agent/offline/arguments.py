@@ -1,0 +1,163 @@
+"""Slots as arguments of tools. A slot that was not filled gives no argument: omit, never invent."""
+
+from __future__ import annotations
+
+import re
+
+from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.offline.word_lists import word_list
+from sentinel_rag.contracts.json_values import JsonValue
+
+_INCIDENT_STATUS = {
+    "open": "Open", "new": "New", "active": "Active", "in progress": "Active", "closed": "Closed", "resolved": "Closed",
+    "dismissed": "Closed",
+}  # fmt: skip
+_ALERT_STATUS = {
+    "new": "New", "in progress": "InProgress", "closed": "Resolved", "resolved": "Resolved", "dismissed": "Dismissed",
+}  # fmt: skip
+_TITLE_STOP = frozenset(
+    word_list(
+        """
+    and with about title titled involving involve like similar called named regarding concerning
+    """
+    )
+)
+
+_NOUN = r"(?:incidents?|incs?|cases?|tickets?|alerts?|detections?|alarms?|activity|events?)"
+_INTRODUCES = frozenset(
+    word_list(
+        """
+    about involving involve involves regarding concerning like named called titled mention mentioning mentions
+    containing contain contains matching match related to on with
+    """
+    )
+)
+
+
+def window_arguments(reading: Reading) -> dict[str, JsonValue]:
+    return dict(reading.window.arguments()) if reading.window is not None else {}
+
+
+def incident_filters(reading: Reading) -> dict[str, JsonValue]:
+    """Arguments of query_incidents."""
+    arguments: dict[str, JsonValue] = {**window_arguments(reading), **reading.severity.arguments()}
+    if reading.status is not None:
+        arguments["status"] = _INCIDENT_STATUS[reading.status]
+    title = title_words(reading)
+    if reading.tactic is not None and not re.fullmatch(r"T\d{4}(\.\d{3})?", reading.tactic):
+        # Incidents have no tactic to filter by; their titles often say it in words.
+        title = f"{title} {re.sub(r'(?<=[a-z])(?=[A-Z])', ' ', reading.tactic).lower()}".strip()
+    if title:
+        arguments["title_contains"] = title
+    if reading.owner.name is not None:
+        arguments["owner"] = reading.owner.name
+    order, limit = order_and_limit(reading, "incident")
+    if order is not None:
+        arguments["order"] = order
+    if limit is not None:
+        arguments["limit"] = limit
+    return arguments
+
+
+def alert_filters(reading: Reading) -> dict[str, JsonValue]:
+    """Arguments of query_alerts, without `incident`."""
+    arguments: dict[str, JsonValue] = {**window_arguments(reading), **reading.severity.arguments()}
+    if reading.status in _ALERT_STATUS:
+        arguments["status"] = _ALERT_STATUS[reading.status]
+    named = alert_name(reading)
+    if named:
+        arguments["name_contains"] = named
+    else:
+        arguments |= entity_argument(reading)
+        words = title_words(reading) if not reading.names and reading.tactic is None else ""
+        if words:
+            arguments["name_contains"] = words
+    if reading.product is not None:
+        arguments["product"] = reading.product
+    if reading.tactic is not None:
+        arguments["tactic"] = reading.tactic
+    order, limit = order_and_limit(reading, "alert")
+    if order in ("newest", "oldest", "severity"):
+        arguments["order"] = order
+    if limit is not None:
+        arguments["limit"] = limit
+    return arguments
+
+
+def entity_argument(reading: Reading) -> dict[str, JsonValue]:
+    """`entity` and, if the person said it, `entity_kind`."""
+    if not reading.names:
+        return {}
+    name = reading.names[0]
+    return {"entity": name.value} if name.kind is None else {"entity": name.value, "entity_kind": name.kind}
+
+
+def alert_name(reading: Reading) -> str:
+    """Quoted words, or those behind "named" or "called", when they are meant as the alert's name."""
+    cue = r"(?:named|called|titled|with\s+(?:the\s+)?(?:name|title)|(?:alert|its)\s+name)"
+    quoted = [name.value for name in reading.names if name.quoted and name.kind is None]
+    if quoted and (" " in quoted[0] or reading.has(cue)):
+        return quoted[0]
+    if reading.has(rf"(?:alerts?|detections?)\s+{cue}"):
+        return " ".join(reading.unknown_words) or " ".join(name.value for name in reading.names if not name.shaped)
+    return ""
+
+
+def title_words(reading: Reading) -> str:
+    """Words of a title: quoted ones, else those that the grammar does not know ("incidents about ransomware")."""
+    quoted = [name.value for name in reading.names if name.quoted]
+    if quoted:
+        return quoted[0]
+    return " ".join(placed_words(reading))
+
+
+def placed_words(reading: Reading) -> tuple[str, ...]:
+    """Words that the grammar does not know, where they stand for a title: right before the noun ("password spray
+    incidents") or behind "about", "involving", "named" and the like."""
+    unknown = set(reading.unknown_words) - _TITLE_STOP
+    tokens = re.findall(r"[A-Za-zÀ-ɏ][\w'’+-]*", reading.rest.lower())
+    placed: list[str] = []
+    for place, token in enumerate(tokens):
+        if token not in unknown:
+            continue
+        behind = tokens[place + 1 :]
+        before = tokens[:place]
+        runs_to_noun = next((word for word in behind if word not in unknown), "")
+        follows = next(
+            (word for word in reversed(before) if word not in unknown and word not in ("the", "a", "an")), ""
+        )
+        if re.fullmatch(_NOUN, runs_to_noun) or follows in _INTRODUCES:
+            placed.append(token)
+    return tuple(placed)
+
+
+def unused_words(reading: Reading) -> tuple[str, ...]:
+    """Words that were neither understood nor used, so that an answer can say so."""
+    if any(name.quoted for name in reading.names):
+        return ()
+    used = {*placed_words(reading), *_TITLE_STOP}
+    return tuple(word for word in reading.unknown_words if word not in used and len(word) > 2)
+
+
+def order_and_limit(reading: Reading, noun: str) -> tuple[str | None, int | None]:
+    """ "The newest incident" is one row; "the last 5 alerts" are five, newest first."""
+    order, limit = reading.order, reading.limit
+    single = reading.has(rf"(?:\w+\s+){{0,2}}{noun}") and not reading.has(rf"{noun}s")
+    if order in ("newest", "oldest", "severity") and limit is None and single and not reading.has("first|top"):
+        limit = 1
+    if (
+        order in ("newest", "oldest")
+        and limit is None
+        and reading.has(
+            r"(?:latest|newest|most\s+recent|oldest|earliest)\s+(?:thing|event|activity|entry|one|hit|detection)"
+        )
+    ):
+        limit = 1
+    if order is None and single and limit is None:
+        if reading.has(rf"(?:the\s+)?(?:very\s+)?last\s+(?:\w+\s+){{0,2}}{noun}"):
+            return "newest", 1
+        if reading.has(rf"(?:the\s+)?(?:very\s+)?first\s+(?:\w+\s+){{0,2}}{noun}"):
+            return "oldest", 1
+    if order is None and reading.has(r"last\s+\d+"):
+        order = "newest"
+    return order, limit

@@ -1,0 +1,237 @@
+"""Single properties of the things inside alerts that a question may ask for: "the SHA256 of file X", "which URL".
+
+Each attribute says by which words it is recognised, on which kinds of entity it lies and under which property names
+(compared without case and punctuation). Where a property is missing the entity's own name stands for it if `named`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.contracts.json_values import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """`label` is how an answer calls it; `deep` ones lie on alerts only, not in the entity list of an incident."""
+
+    label: str
+    cue: str
+    kinds: tuple[str, ...]
+    keys: tuple[str, ...] = ()
+    named: bool = False
+    deep: bool = True
+
+
+ATTRIBUTES: tuple[Attribute, ...] = (
+    Attribute("SHA-256", r"sha[\s-]?256", ("file", "filehash"), ("sha256", "filehashsha256", "hashes")),
+    Attribute("SHA-1", r"sha[\s-]?1", ("file", "filehash"), ("sha1", "filehashsha1", "hashes")),
+    Attribute("MD5", r"md[\s-]?5", ("file", "filehash"), ("md5", "filehashmd5", "hashes")),
+    Attribute(
+        "hash",
+        r"(?:file\s+)?hash(?:es)?",
+        ("filehash", "file"),
+        ("sha256", "sha1", "md5", "hashes", "value"),
+        named=True,
+    ),
+    Attribute("SID", r"sids?|security\s+identifiers?", ("account",), ("sid",)),
+    Attribute("process id", r"process\s*ids?|pids?", ("process",), ("processid", "pid")),
+    Attribute("command line", r"command[\s-]*lines?|commands?|cmd\s*line", ("process",), ("commandline",), named=True),
+    Attribute("UPN", r"upns?|user\s+principal\s+names?", ("account",), ("upn", "userprincipalname"), named=True),
+    Attribute(
+        "email address",
+        r"(?:primary\s+)?e?-?mail\s+address(?:es)?|e-?mail\s+of",
+        ("mailbox", "account"),
+        ("mailboxprimaryaddress", "upn", "userprincipalname"),
+        named=True,
+    ),
+    Attribute(
+        "sender", r"senders?|who\s+sent|sent\s+(?:by|from)", ("mailmessage",), ("sender", "p1sender", "p2sender")
+    ),
+    Attribute(
+        "recipient",
+        r"recipients?|received\s+by|who\s+received|sent\s+to",
+        ("mailmessage", "mailbox"),
+        ("recipient", "mailboxprimaryaddress", "upn"),
+    ),
+    Attribute("subject", r"subjects?(?:\s+lines?)?", ("mailmessage",), ("subject",)),
+    Attribute(
+        "resource id",
+        r"(?:azure\s+)?resource\s*ids?|azure\s+resources?",
+        ("azure-resource",),
+        ("resourceid",),
+        named=True,
+    ),
+    Attribute(
+        "application",
+        r"(?:oauth\s+|cloud\s+)?app(?:lication)?s?(?:\s+names?)?(?!\s+window)",
+        ("cloud-application", "oauth-application"),
+        named=True,
+        deep=False,
+    ),
+    Attribute(
+        "malware", r"malware(?:\s+(?:name|family))?|threat\s+(?:name|family)", ("malware",), named=True, deep=False
+    ),
+    Attribute("registry key", r"registry\s+(?:keys?|values?)", ("registry-key", "registry-value"), named=True),
+    Attribute("mailbox", r"mail\s*box(?:es)?", ("mailbox",), named=True, deep=False),
+    Attribute("URL", r"urls?|links?|web\s*sites?|web\s*page|domains?", ("url", "dns"), named=True, deep=False),
+    Attribute("IP address", r"ips?|ip\s*addresse?s?|addresse?s?", ("ip",), named=True, deep=False),
+    Attribute(
+        "file",
+        r"files?(?:\s*(?:names?|paths?))?|filenames?|(?:malicious\s+)?(?:tool|executable|script|"
+        r"binary|payload)s?",
+        ("file",),
+        named=True,
+        deep=False,
+    ),
+    Attribute(
+        "process", r"process(?:es)?(?:\s+names?)?", ("process",), ("imagefile", "filename"), named=True, deep=False
+    ),
+    Attribute(
+        "host",
+        r"hosts?(?:\s*names?)?|hostnames?|machines?|devices?|servers?|computers?|endpoints?|"
+        r"workstations?",
+        ("host",),
+        named=True,
+        deep=False,
+    ),
+    Attribute(
+        "account",
+        r"accounts?(?:\s+names?)?|individuals?|persons?|employees?|users?(?:\s*names?)?|usernames?|identit(?:y|ies)|"
+        r"who\s+(?:clicked|ran|executed|logged|signed|performed|used|opened|accessed|did)",
+        ("account",),
+        named=True,
+        deep=False,
+    ),
+)
+"""Most specific first: a question for "the SHA256 of the file" asks for the hash."""
+
+
+def attribute_of(reading: Reading) -> Attribute | None:
+    """The property that the question asks for, or None."""
+    asked = attributes_asked(reading)
+    return asked[0] if asked else None
+
+
+def attributes_asked(reading: Reading) -> list[Attribute]:
+    """Properties in the order in which the question's words ask for them; the first is the one meant.
+
+    They are looked for behind the last "what", "which", "identify", ... A word right before a value ("of file X") names
+    that value and asks for nothing; "file hash" and "process id" begin with a word that alone asks for less.
+    """
+    text = _NAMED.sub("", reading.core) if reading.names else reading.core
+    for wanted in reversed([match.start() for match in _WANTED.finditer(text)] or [0]):
+        found = _attributes_in(text[wanted:])
+        if found:
+            return found
+    return _attributes_in(text)
+
+
+def _attributes_in(text: str) -> list[Attribute]:
+    found: list[tuple[int, int, Attribute]] = []
+    for order, attribute in enumerate(ATTRIBUTES):
+        match = _word(attribute).search(text)
+        if match is not None:
+            found.append((match.start(), order, attribute))
+    ranked = sorted(found, key=lambda item: item[:2])
+    if ranked:
+        first = ranked[0][0]
+        # A more specific property that begins with or right behind the first word takes its place.
+        ranked.sort(key=lambda item: (item[0] > first + 9, item[1] if item[0] <= first + 9 else item[0]))
+    return [attribute for _, _, attribute in ranked]
+
+
+def is_search(reading: Reading) -> bool:
+    """True if the question describes an alert in words and asks for one property of what it names.
+
+    "What is the SID of the account that added an uncommon file to a Run key?" lists nothing and counts nothing.
+    """
+    if len(reading.words) < 7 or attribute_of(reading) is None or reading.has(_RANKED):
+        return False
+    core = reading.core
+    wanted = [match.start() for match in _WANTED.finditer(core) if _attributes_in(core[match.start() :])]
+    if not wanted:
+        return False
+    behind = reading.core[wanted[-1] :]
+    first = min(
+        (match.start() for each in ATTRIBUTES if (match := _word(each).search(behind)) is not None), default=None
+    )
+    noun = re.search(r"\b(?:incidents?|alerts|tables?|templates?|quer(?:y|ies))\b", behind, re.IGNORECASE)
+    if first is None or (noun is not None and noun.start() < first):
+        return False
+    return not re.search(
+        r"\b(?:top|most|rank\w*|busiest|how\s+many|number\s+of|per\s+day|trend|over\s+time|all)\b",
+        behind[: first + 20],
+        re.I,
+    )
+
+
+_RANKED = r"the\s+most(?!\s+(?:recent|likely))|most\s+(?:alerts|often|frequently|common(?:ly)?)|top\s+\d+|rank\w*"
+_WANTED = re.compile(
+    # "from which" and "the user who" begin a relative clause and ask for nothing.
+    r"(?:^|[.?!:;,]\s*|\b(?:me|us|out|determine|identify|know|and)\s+)(?:which|who(?:se|m)?)\b|"
+    r"\b(?:what|identify|provide|determine|find(?:\s+out)?|get|specify|tell\s+(?:me|us)|give\s+(?:me|us)|reveal|confirm)\b",
+    re.IGNORECASE,
+)
+
+
+def _word(attribute: Attribute) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{attribute.cue})\b", re.IGNORECASE)
+
+
+_NAMED = re.compile(
+    r"\b(?:of|for|by|from|did|does|has|have|was|is)\s+(?:the\s+)?(?:host|user|account|file|"
+    r"machine|device|process|ip)\s{2,}",
+    re.I,
+)
+
+
+def values_of(attribute: Attribute, entity: Mapping[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:
+    """(JSON pointer inside the entity, value) of the attribute; nothing if the entity is of another kind."""
+    if entity.get("kind") not in attribute.kinds:
+        return
+    found = False
+    for key, value in entity.items():
+        if plain_key(key) in attribute.keys and value not in (None, "", [], {}):
+            for pointer, leaf in _leaves(f"/{escape(key)}", value):
+                if _fits(attribute, pointer, leaf):
+                    found = True
+                    yield pointer, leaf
+    if not found and entity.get("kind") == "filehash" and attribute.label in _HASH_LENGTHS:
+        name = entity.get("name")
+        if isinstance(name, str) and _fits(attribute, "", name):
+            yield "/name", name
+    elif not found and attribute.named and entity.get("name"):
+        yield "/name", entity["name"]
+
+
+_HASH_LENGTHS = {"SHA-256": 64, "SHA-1": 40, "MD5": 32}
+
+
+def _fits(attribute: Attribute, pointer: str, leaf: JsonValue) -> bool:
+    length = _HASH_LENGTHS.get(attribute.label)
+    return length is None or (isinstance(leaf, str) and re.fullmatch(rf"[0-9a-fA-F]{{{length}}}", leaf) is not None)
+
+
+def _leaves(pointer: str, value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _leaves(f"{pointer}/{escape(key)}", part)
+    elif isinstance(value, list | tuple):
+        for index, part in enumerate(value):
+            yield from _leaves(f"{pointer}/{index}", part)
+    elif value not in (None, ""):
+        yield pointer, value
+
+
+def plain_key(key: str) -> str:
+    """A property name without case and punctuation."""
+    return "".join(character for character in key.lower() if character.isalnum())
+
+
+def escape(key: str) -> str:
+    """A key as a token of a JSON pointer (RFC 6901)."""
+    return key.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,227 @@
+"""One property out of many alerts: "the SHA256 of file X in incident 55", "which URL did host Z visit".
+
+Alerts are ranked by how well their name, description and entities fit the words of the question; values are taken from
+the best ones and each is shown with the alert that it stands in.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sentinel_rag.agent.answer_writer import AnswerWriter, Fact, Line
+from sentinel_rag.agent.conversation import ListItem
+from sentinel_rag.agent.offline.attributes import ATTRIBUTES, Attribute, values_of
+from sentinel_rag.agent.offline.compositions import scope
+from sentinel_rag.agent.offline.compositions.composed import Composed
+from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.offline.word_lists import word_list
+from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.contracts.json_values import JsonValue
+
+MAX_VALUES = 10
+NEAR_BEST = 0.75
+"""Alerts that fit at least this share of the best one's score are answers too."""
+
+_STOP = frozenset(
+    word_list(
+        """
+    what which who when where how is are was were the a an of in on for to from by with and or that this it its can
+    you could please identify provide tell me give find related incident incidents alert alerts during investigation
+    was observed detected involved associated used using security recent another same as there their they find known
+    name
+    """
+    )
+)
+
+
+def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed:
+    candidates = _candidates(runs)
+    if not candidates:
+        return scope.compose_empty(writer, plan, runs[0], "alerts")
+    ranked = _ranked(plan, candidates)
+    incident = runs[0].call.arguments.get("incident")
+    focus = None if incident is None else str(incident)
+    listed: list[ListItem] = []
+    for label in plan.aspects:
+        attribute = next(known for known in ATTRIBUTES if known.label == label)
+        before = len(writer.lines)
+        listed = _say_best(writer, plan, ranked, attribute)
+        if listed:
+            if label != plan.aspects[0]:
+                missing = Line(f"The results hold no {plan.aspects[0]} for that. What they do hold:", fixed=True)
+                writer.lines.insert(before, missing)
+            break
+    if not listed:
+        return _say_missing(writer, plan, ranked, focus)
+    _say_looked_at(writer, runs)
+    return Composed(incident=focus, items=tuple(listed), alert=listed[0] if len(listed) == 1 else None)
+
+
+def _say_best(
+    writer: AnswerWriter, plan: Plan, ranked: Sequence[tuple[float, ToolRun, int]], attribute: Attribute
+) -> list[ListItem]:
+    """Values of one attribute in the alerts that fit best; the alerts they stand in."""
+    best = ranked[0][0]
+    shown = 0
+    seen: set[str] = set()
+    listed: list[ListItem] = []
+    for score, run, place in ranked:
+        if shown >= MAX_VALUES or (best > 0 and score < NEAR_BEST * best and shown):
+            break
+        if best > 0 and score <= 0:
+            break
+        count = say_values(writer, run, f"/rows/{place}", attribute, plan.reading.names, seen=seen)
+        if count:
+            if not shown and run.at(f"/rows/{place}/description"):
+                writer.say("That alert is described so: {}", writer.words(run, f"/rows/{place}/description", limit=400))
+            shown += count
+            listed.append(alert_item(run.rows[place]))
+    return listed
+
+
+def _say_missing(
+    writer: AnswerWriter, plan: Plan, ranked: Sequence[tuple[float, ToolRun, int]], focus: str | None
+) -> Composed:
+    """The property stands nowhere: says so, and shows what the alert that fits best does name."""
+    _, run, place = ranked[0]
+    at = f"/rows/{place}"
+    writer.say(
+        "The results hold no {} for that. The alert that fits best is {} at {}, incident {}.",
+        Fact(plan.aspects[0]),
+        writer.name(run, f"{at}/name"),
+        writer.time(run, f"{at}/time"),
+        writer.number(run, f"{at}/incident_number"),
+    )
+    entities = run.at(f"{at}/entities")
+    count = len(entities) if isinstance(entities, list | tuple) else 0
+    if count:
+        writer.table(
+            "What it names",
+            ("Kind", "Name"),
+            [
+                [
+                    writer.cell(run, f"{at}/entities/{each}/kind"),
+                    writer.cell(run, f"{at}/entities/{each}/name", limit=300),
+                ]
+                for each in range(count)
+            ],
+        )
+    _say_looked_at(writer, [run])
+    return Composed(outcome=Outcome.NO_DATA, incident=focus, alert=alert_item(run.rows[place]))
+
+
+def _say_looked_at(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
+    for run in runs:
+        writer.say(
+            "I looked at {} of {} alerts.", writer.number(run, "/coverage/rows_returned"), scope.total_of(writer, run)
+        )
+        scope.say_partial(writer, run)
+
+
+def alert_item(row: Mapping[str, JsonValue]) -> ListItem:
+    """A row of query_alerts as something that can be referred to."""
+    return ListItem(
+        "alert",
+        str(row.get("alert_id") or ""),
+        time=str(row.get("time") or ""),
+        incident=str(row.get("incident_number") or ""),
+    )
+
+
+def say_values(
+    writer: AnswerWriter,
+    run: ToolRun,
+    at: str,
+    attribute: Attribute,
+    names: Sequence[Any],
+    *,
+    seen: set[str] | None = None,
+) -> int:
+    """Write the values of `attribute` in the alert at `at`, each once; how many were written.
+
+    Where the question names a thing of the attribute's own kind ("the SHA256 of file X"), only that thing's count.
+    """
+    entities = run.at(f"{at}/entities")
+    if not isinstance(entities, list | tuple):
+        return 0
+    seen = set() if seen is None else seen
+    wanted = [name.value.lower() for name in names]
+    places = [place for place, entity in enumerate(entities) if isinstance(entity, Mapping)]
+    named = [place for place in places if wanted and _mentions(entities[place], wanted, attribute)]
+    facts: list[Fact] = []
+    for place in named or places:
+        for pointer, value in values_of(attribute, entities[place]):
+            shown = str(value)
+            if plain(shown).lower() in seen or (wanted and not named and shown.lower() in wanted):
+                continue
+            seen.add(plain(shown).lower())
+            facts.append(writer.exact(run, f"{at}/entities/{place}{pointer}"))
+    if facts:
+        writer.say(
+            "{}: {} (alert {} at {}, incident {}).",
+            Fact(attribute.label),
+            facts[:MAX_VALUES],
+            writer.name(run, f"{at}/name"),
+            writer.time(run, f"{at}/time"),
+            writer.number(run, f"{at}/incident_number"),
+        )
+    return len(facts)
+
+
+def _mentions(entity: Mapping[str, JsonValue], wanted: Sequence[str], attribute: Attribute) -> bool:
+    if entity.get("kind") not in attribute.kinds:
+        return False
+    text = " ".join(str(value) for value in entity.values()).lower()
+    return any(value in text for value in wanted)
+
+
+def _candidates(runs: Sequence[ToolRun]) -> list[tuple[ToolRun, int]]:
+    """Every alert once, though two calls may have returned it."""
+    seen: set[str] = set()
+    found = []
+    for run in runs:
+        for place, row in enumerate(run.rows):
+            alert_id = str(row.get("alert_id"))
+            if alert_id not in seen:
+                seen.add(alert_id)
+                found.append((run, place))
+    return found
+
+
+def _ranked(plan: Plan, candidates: list[tuple[ToolRun, int]]) -> list[tuple[float, ToolRun, int]]:
+    documents = [_words(_text(run.rows[place])) for run, place in candidates]
+    frequency = Counter(word for document in documents for word in set(document))
+    question = set(_words(plan.reading.core)) - _STOP
+    names = [name.value.lower() for name in plan.reading.names]
+    ranked = []
+    for (run, place), document in zip(candidates, documents, strict=True):
+        row = run.rows[place]
+        title = set(_words(str(row.get("name"))))
+        present = set(document)
+        score = sum(
+            math.log(1 + len(documents) / frequency[word]) * (2.0 if word in title else 1.0)
+            for word in question
+            if word in present
+        )
+        score /= 1 + 0.1 * math.log(1 + len(document))
+        text = str(row.get("entities")).lower() + str(row.get("compromised_entity")).lower()
+        if names:
+            hits = sum(name in text or name.replace("\\", "\\\\") in text for name in names)
+            score = score + 20.0 * hits if hits else score * 0.2
+        ranked.append((score, run, place))
+    return sorted(ranked, key=lambda item: -item[0])
+
+
+def _text(row: Mapping[str, JsonValue]) -> str:
+    return " ".join(str(row.get(name) or "") for name in ("name", "description", "tactics", "techniques", "product"))
+
+
+def _words(text: str) -> list[str]:
+    words = re.findall(r"[a-z][a-z0-9]+", text.lower())
+    return [re.sub(r"(?:ings?|ed|es|s)$", "", word) if len(word) > 5 else word for word in words if word not in _STOP]

@@ -1,0 +1,95 @@
+"""What there is to ask: tables and KQL templates; and the rows of a template that was run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
+from sentinel_rag.agent.offline.attributes import escape
+from sentinel_rag.agent.offline.compositions import scope
+from sentinel_rag.agent.offline.compositions.composed import Composed
+from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.evidence import Outcome
+
+MAX_COLUMNS = 8
+
+
+def compose_tables(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    if not run.rows:
+        writer.fixed("No table holds rows yet. Import an export or generate the sample estate first.")
+        return Composed(outcome=Outcome.NO_DATA)
+    writer.say("{} tables hold rows.", scope.total_of(writer, run))
+    scope.say_partial(writer, run)
+    rows = [
+        [
+            writer.cell(run, f"/rows/{place}/table"),
+            writer.cell(run, f"/rows/{place}/rows"),
+            writer.time_cell(run, f"/rows/{place}/oldest"),
+            writer.time_cell(run, f"/rows/{place}/newest"),
+        ]
+        for place in range(len(run.rows))
+    ]
+    writer.table("", ("Table", "Rows", "Oldest row", "Newest row"), rows)
+    return Composed(suggestions=("List the KQL templates", "List the incidents still open, newest first"))
+
+
+def compose_templates(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    if not run.rows:
+        writer.fixed("There are no KQL templates.")
+        return Composed(outcome=Outcome.NO_DATA)
+    writer.say("{} KQL templates can be run. Ask in words, or name one.", scope.total_of(writer, run))
+    rows = []
+    for place, row in enumerate(run.rows):
+        parameters = row.get("parameters")
+        names = [
+            writer.cell(run, f"/rows/{place}/parameters/{index}/name")
+            for index in range(len(parameters) if isinstance(parameters, list | tuple) else 0)
+        ]
+        joined = Fact(", ".join(fact.text for fact in names) or "-", names[0].evidence if names else None)
+        rows.append(
+            [writer.cell(run, f"/rows/{place}/name"), joined, writer.cell(run, f"/rows/{place}/description", limit=160)]
+        )
+    writer.table("", ("Template", "Parameters", "What it shows"), rows)
+    questions = [row.get("questions") for row in run.rows]
+    first = [str(each[0]) for each in questions if isinstance(each, list | tuple) and each][:3]
+    return Composed(suggestions=tuple(first), shown=len(run.rows))
+
+
+def compose_kql(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    if scope.is_empty(run):
+        writer.say("The query {} was run.", writer.exact(run, "/summary/template"))
+        return scope.compose_empty(writer, plan, run, "rows")
+    assert run.result is not None
+    total = scope.total_of(writer, run)
+    writer.say(
+        "The query {} ({}) found {} rows.",
+        writer.exact(run, "/summary/template"),
+        writer.words(run, "/summary/description"),
+        total,
+    )
+    if len(run.rows) < int(total.text):
+        writer.say("Rows shown: {} of {}.", writer.number(run, "/coverage/rows_returned"), total)
+    scope.say_window(writer, run)
+    scope.say_partial(writer, run)
+    names = [column.name for column in run.result.columns] or list(run.rows[0])
+    filled = [name for name in names if any(row.get(name) not in (None, "") for row in run.rows)]
+    shown = filled[:MAX_COLUMNS]
+    if len(shown) < len(filled):
+        writer.fixed("Only the first columns that hold values are shown.")
+    types = {column.name: column.type for column in run.result.columns}
+    rows = []
+    for place, row in enumerate(run.rows):
+        cells = []
+        for name in shown:
+            pointer = f"/rows/{place}/{escape(name)}"
+            is_time = types.get(name) == "datetime"
+            value = row.get(name)
+            cells.append(
+                writer.time_cell(run, pointer)
+                if is_time and not isinstance(value, Mapping)
+                else writer.cell(run, pointer)
+            )
+        rows.append(cells)
+    writer.table("", shown, rows)
+    return Composed(shown=len(run.rows))

@@ -1,0 +1,70 @@
+"""Which composer shows which view, and what is said when some or all calls of a plan did not succeed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from sentinel_rag.agent.answer_writer import AnswerWriter
+from sentinel_rag.agent.offline.compositions import (
+    alert_attributes,
+    alerts,
+    catalogues,
+    incident_detail,
+    incidents,
+    rankings,
+    situation,
+    unsuccessful,
+)
+from sentinel_rag.agent.offline.compositions.composed import Composed
+from sentinel_rag.agent.offline.plan import Plan, View
+from sentinel_rag.agent.tool_runs import ToolRun
+
+_COMPOSERS: dict[View, Callable[[AnswerWriter, Plan, ToolRun], Composed]] = {
+    View.INCIDENTS: incidents.compose_list,
+    View.INCIDENT_COUNT: incidents.compose_count,
+    View.INCIDENT: incident_detail.compose,
+    View.ANALYSIS: incident_detail.compose_analysis,
+    View.ALERTS: alerts.compose_list,
+    View.ALERT_COUNT: alerts.compose_count,
+    View.ALERT: alerts.compose_one,
+    View.TREND: rankings.compose_trend,
+    View.TOP: rankings.compose_top,
+    View.SUMMARY: situation.compose,
+    View.KQL: catalogues.compose_kql,
+    View.TEMPLATES: catalogues.compose_templates,
+    View.TABLES: catalogues.compose_tables,
+}
+
+
+def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed:
+    """The answer to a plan. Facts of the calls that worked come first, then what did not."""
+    for sentence in plan.opening:
+        writer.fixed(sentence)
+    worked = [run for run in runs if run.result is not None]
+    composed = Composed()
+    if plan.view is View.ATTRIBUTE and worked:
+        composed = alert_attributes.compose(writer, plan, worked)
+    else:
+        for place, run in enumerate(worked):
+            part = _COMPOSERS[plan.view](writer, plan, run)
+            composed = part if place == 0 else _joined(composed, part)
+    failed = [run for run in runs if run.result is None]
+    if failed:
+        outcome = unsuccessful.say_failures(writer, failed, some_worked=bool(worked))
+        composed = replace(composed, outcome=composed.outcome if worked else outcome)
+    return composed
+
+
+def _joined(first: Composed, second: Composed) -> Composed:
+    """Two answers of one turn: lists follow each other, an answer beats an empty one."""
+    better = first.outcome if first.outcome.value == "answered" else second.outcome
+    return replace(
+        first,
+        outcome=better,
+        items=first.items + second.items,
+        incident=second.incident or first.incident,
+        offers=first.offers or second.offers,
+        suggestions=first.suggestions or second.suggestions,
+        shown=first.shown + second.shown,
+    )

@@ -1,0 +1,144 @@
+"""Lists and counts of incidents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
+from sentinel_rag.agent.conversation import ListItem
+from sentinel_rag.agent.offline.compositions import scope
+from sentinel_rag.agent.offline.compositions.composed import Composed
+from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.tool_runs import ToolRun
+
+COLUMNS = ("", "Incident", "Severity", "Status", "Created", "Owner", "Alerts", "Title")
+_ORDERS = {
+    "newest": "newest first",
+    "oldest": "oldest first",
+    "severity": "highest severity first",
+    "updated": "last updated first",
+}
+
+
+def incident_table(writer: AnswerWriter, run: ToolRun, places: list[int], *, first: int, title: str = "") -> None:
+    """Rows of query_incidents or get_threat_summary as a numbered table."""
+    start = first + writer.listed + 1
+    writer.listed += len(places)
+    writer.table(title, COLUMNS, [_row(writer, run, place, shown) for shown, place in enumerate(places, start=start)])
+
+
+def incident_items(run: ToolRun, places: list[int]) -> tuple[ListItem, ...]:
+    rows = run.rows
+    return tuple(
+        ListItem("incident", str(rows[place].get("number")), time=str(rows[place].get("created_time") or ""))
+        for place in places
+    )
+
+
+def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    if scope.is_empty(run):
+        return scope.compose_empty(writer, plan, run, "incidents")
+    places = list(range(plan.first, len(run.rows)))
+    if plan.unowned:
+        places = [place for place in places if not run.rows[place].get("owner")]
+        writer.fixed("I looked for incidents without an owner among the rows that were returned.")
+        if not places:
+            writer.fixed("Each of them has an owner.")
+    if "most_alerts" in plan.aspects:
+        places.sort(key=lambda place: -int(str(run.rows[place].get("alert_count") or 0)))
+        _say_most_alerts(writer, run, places[0])
+    elif len(places) == 1:
+        _say_one(writer, run, places[0])
+    total = scope.total_of(writer, run)
+    template, parts = scope.filters_shown(run)
+    order = _ORDERS.get(str(run.call.arguments.get("order", "newest")), "")
+    filtered = f" ({template})" if template else ""
+    if total.text == "1":
+        writer.say(f"{{}} incident matches{filtered}.", total, *parts)
+    else:
+        writer.say(f"{{}} incidents match{filtered}, {order}.", total, *parts)
+    _say_severities(writer, run)
+    if len(run.rows) < int(total.text) and not plan.unowned:
+        writer.say("Rows shown: {} of {}.", writer.number(run, "/coverage/rows_returned"), total)
+    scope.say_window(writer, run)
+    scope.say_partial(writer, run)
+    incident_table(writer, run, places, first=plan.first)
+    items = incident_items(run, places)
+    only = items[0].value if len(items) == 1 else None
+    suggestions: tuple[str, ...] = ()
+    if len(items) > 1:
+        suggestions = (
+            f"What is incident {items[0].value} about?",
+            "Only the high ones",
+            "What happened in the last 24 hours?",
+        )
+    return Composed(items=items, first=plan.first, incident=only, suggestions=suggestions, shown=len(run.rows))
+
+
+def _say_most_alerts(writer: AnswerWriter, run: ToolRun, place: int) -> None:
+    writer.say(
+        "Incident {} has the most alerts of those returned, {}: {}.",
+        writer.number(run, f"/rows/{place}/number"),
+        writer.number(run, f"/rows/{place}/alert_count"),
+        writer.name(run, f"/rows/{place}/title"),
+    )
+
+
+def _say_one(writer: AnswerWriter, run: ToolRun, place: int) -> None:
+    writer.say(
+        "Incident {}: {}, severity {}, status {}, created {}.",
+        writer.number(run, f"/rows/{place}/number"),
+        writer.name(run, f"/rows/{place}/title"),
+        writer.number(run, f"/rows/{place}/severity"),
+        writer.number(run, f"/rows/{place}/status"),
+        writer.time(run, f"/rows/{place}/created_time"),
+    )
+
+
+def compose_count(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    if scope.is_empty(run):
+        return scope.compose_empty(writer, plan, run, "incidents")
+    total = scope.total_of(writer, run)
+    template, parts = scope.filters_shown(run)
+    filtered = f" ({template})" if template else ""
+    writer.say(f"{{}} incident{'' if total.text == '1' else 's'}{filtered}.", total, *parts)
+    _say_severities(writer, run)
+    scope.say_window(writer, run)
+    scope.say_partial(writer, run)
+    return Composed()
+
+
+def count_facts(writer: AnswerWriter, run: ToolRun, pointer: str) -> list[Fact]:
+    """ "High 3, Medium 1" from a mapping of names to counts; each count is a fact."""
+    counts = run.at(pointer)
+    if not isinstance(counts, Mapping):
+        return []
+    facts = []
+    for name, count in counts.items():
+        if count:
+            fact = writer.number(run, f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}")
+            facts.append(Fact(f"{name} {fact.text}", fact.evidence))
+    return facts
+
+
+def _say_severities(writer: AnswerWriter, run: ToolRun) -> None:
+    severities = count_facts(writer, run, "/summary/by_severity")
+    statuses = count_facts(writer, run, "/summary/by_status")
+    if severities and "severity" not in run.call.arguments:
+        writer.say("By severity: {}.", severities)
+    if statuses and run.call.arguments.get("status") in (None, "Open"):
+        writer.say("By status: {}.", statuses)
+
+
+def _row(writer: AnswerWriter, run: ToolRun, place: int, shown: int) -> list[Fact]:
+    row = f"/rows/{place}"
+    return [
+        Fact(f"[{shown}]"),
+        writer.cell(run, f"{row}/number"),
+        writer.cell(run, f"{row}/severity"),
+        writer.cell(run, f"{row}/status"),
+        writer.time_cell(run, f"{row}/created_time"),
+        writer.cell(run, f"{row}/owner", limit=40),
+        writer.cell(run, f"{row}/alert_count"),
+        writer.cell(run, f"{row}/title"),
+    ]

@@ -1,0 +1,117 @@
+"""Counts over time, and the entities that most alerts name."""
+
+from __future__ import annotations
+
+from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
+from sentinel_rag.agent.conversation import ListItem
+from sentinel_rag.agent.offline.compositions import scope
+from sentinel_rag.agent.offline.compositions.composed import Composed
+from sentinel_rag.agent.offline.compositions.incidents import count_facts
+from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.tool_runs import ToolRun
+
+MAX_BUCKETS = 60
+_INTERVALS = {"1h": "hour", "6h": "six hours", "1d": "day", "7d": "week"}
+PLURALS = {
+    "account": "accounts",
+    "host": "hosts",
+    "ip": "IP addresses",
+    "url": "URLs",
+    "file": "files",
+    "filehash": "hashes",
+    "process": "processes",
+    "mailbox": "mailboxes",
+    "dns": "domains",
+    "mailmessage": "mails",
+}
+
+
+def compose_trend(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    if not run.at("/summary/total"):
+        return scope.compose_empty(writer, plan, run, "alerts")
+    template, parts = scope.filters_shown(run)
+    filtered = f" ({template})" if template else ""
+    interval = str(run.at("/summary/interval") or "")
+    writer.say(
+        f"{{}} alerts{filtered}, counted by {_INTERVALS.get(interval, 'bucket')}.",
+        writer.number(run, "/summary/total"),
+        *parts,
+    )
+    if run.at("/summary/peak_time"):
+        writer.say(
+            "The peak is the bucket that starts {} with {} alerts.",
+            writer.time(run, "/summary/peak_time"),
+            writer.number(run, "/summary/peak_count"),
+        )
+    if plan.reading.has(r"quiet\w*|fewest|least|lowest|calmest") and run.rows:
+        place = min(range(len(run.rows)), key=lambda each: int(str(run.rows[each].get("count") or 0)))
+        writer.say(
+            "The quietest bucket starts {} with {} alerts.",
+            writer.time(run, f"/rows/{place}/time"),
+            writer.number(run, f"/rows/{place}/count"),
+        )
+    severities = count_facts(writer, run, "/summary/by_severity")
+    if severities:
+        writer.say("By severity: {}.", severities)
+    scope.say_window(writer, run)
+    scope.say_partial(writer, run)
+    count = len(run.rows)
+    places = [place for place in range(count) if count <= MAX_BUCKETS or run.rows[place].get("count")][-MAX_BUCKETS:]
+    if count > MAX_BUCKETS:
+        writer.fixed("Buckets without alerts, and the oldest ones, are left out of the table.")
+    rows = [
+        [
+            writer.time_cell(run, f"/rows/{place}/time"),
+            *(
+                writer.cell(run, f"/rows/{place}/{name}")
+                for name in ("count", "high", "medium", "low", "informational")
+            ),
+        ]
+        for place in places
+    ]
+    writer.table("", ("Start of bucket", "Alerts", "High", "Medium", "Low", "Informational"), rows)
+    return Composed(shown=len(rows))
+
+
+def compose_top(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    kind = str(run.call.arguments["kind"])
+    noun = PLURALS.get(kind, f"{kind} entities")
+    if not run.rows:
+        return scope.compose_empty(writer, plan, run, noun)
+    writer.say(
+        f"{{}} distinct {noun} occur in {{}} alerts; these occur in most distinct alerts.",
+        writer.number(run, "/summary/distinct_entities"),
+        writer.number(run, "/summary/alerts_considered"),
+    )
+    writer.say(
+        "First is {} with {} alerts.",
+        writer.exact(run, "/rows/0/name", limit=200),
+        writer.number(run, "/rows/0/alerts"),
+    )
+    if run.at("/summary/alerts_with_unreadable_entities"):
+        writer.say(
+            "In {} alerts the entities could not be read, so they count for nobody.",
+            writer.number(run, "/summary/alerts_with_unreadable_entities"),
+        )
+    scope.say_window(writer, run)
+    scope.say_partial(writer, run)
+    rows = []
+    for place in range(len(run.rows)):
+        at = f"/rows/{place}"
+        rows.append(
+            [
+                Fact(f"[{place + 1}]"),
+                writer.cell(run, f"{at}/name", limit=200),
+                writer.cell(run, f"{at}/alerts"),
+                writer.cell(run, f"{at}/high_alerts"),
+                writer.time_cell(run, f"{at}/first_seen"),
+                writer.time_cell(run, f"{at}/last_seen"),
+                writer.cell(run, f"{at}/incident_numbers"),
+            ]
+        )
+    columns = ("", kind.capitalize(), "Alerts", "High", "First seen", "Last seen", "Incidents")
+    writer.table("", columns, rows)
+    items = tuple(ListItem("entity", str(row.get("name")), entity_kind=kind) for row in run.rows)
+    suggestions = ("Alerts for the first one", "What happened in the last 24 hours?") if len(items) > 1 else ()
+    entity = items[0] if len(items) == 1 else None
+    return Composed(items=items, entity=entity, suggestions=suggestions, shown=len(items))

@@ -1,0 +1,166 @@
+"""Sentences about what a result covers: its window, how many rows of how many, partial data, and why it is empty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact, Line
+from sentinel_rag.agent.conversation import AskedCall, Offer
+from sentinel_rag.agent.offline.compositions.composed import Composed
+from sentinel_rag.agent.offline.plan import Plan, listed
+from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.contracts.query_results import format_time
+
+_WINDOW_NAMES = ("time_window", "start_time", "end_time")
+_FILTERS = {
+    "severity": "severity",
+    "min_severity": "severity from",
+    "status": "status",
+    "title_contains": "title with",
+    "name_contains": "name with",
+    "owner": "owner",
+    "entity": "naming",
+    "incident": "of incident",
+    "product": "product",
+    "tactic": "tactic",
+}
+
+
+_ENUMERATED = frozenset({"severity", "min_severity", "status", "tactic"})
+_REMOVABLE = (
+    ("min_severity", "severity"),
+    ("severity", "severity"),
+    ("status", "status"),
+    ("name_contains", "words of the name"),
+    ("title_contains", "words of the title"),
+    ("product", "product"),
+    ("tactic", "tactic"),
+)
+
+
+def say_window(writer: AnswerWriter, run: ToolRun) -> None:
+    """One line that tells which time the answer covers."""
+    start, end = "/coverage/window/start", "/coverage/window/end"
+    if run.at(start) and run.at(end):
+        writer.say("Window: from {} to before {}.", writer.time(run, start), writer.time(run, end))
+    elif run.at(start):
+        writer.say("Window: everything since {}.", writer.time(run, start))
+    elif run.at(end):
+        writer.say("Window: everything before {}.", writer.time(run, end))
+    elif run.at("/coverage/table_oldest") and run.at("/coverage/table_newest"):
+        writer.say(
+            "Window: all retained data, whose rows reach from {} to {}.",
+            writer.time(run, "/coverage/table_oldest"),
+            writer.time(run, "/coverage/table_newest"),
+        )
+    else:
+        writer.fixed("Window: all retained data.")
+
+
+def say_partial(writer: AnswerWriter, run: ToolRun) -> None:
+    """A warning where the service cut the result, and the notes that the tool's code wrote."""
+    if run.at("/coverage/partial"):
+        if run.at("/coverage/partial_reason"):
+            writer.say("Warning: the result is partial. {}", writer.words(run, "/coverage/partial_reason"))
+        else:
+            writer.fixed("Warning: the result is partial; counts may be too low.")
+    for place in range(len(run.result.notes) if run.result is not None else 0):
+        writer.note(run, place)
+
+
+def filters_shown(run: ToolRun) -> tuple[str, list[Echo]]:
+    """A template and its parts that repeat the filters of a call: "severity {}, status {}"."""
+    names = [name for name in _FILTERS if name in run.call.arguments]
+    parts = [Echo(str(run.call.arguments[name]), word=name in _ENUMERATED) for name in names]
+    return ", ".join(f"{_FILTERS[name]} {{}}" for name in names), parts
+
+
+def total_of(writer: AnswerWriter, run: ToolRun) -> Fact:
+    """How many rows match in all, or how many were returned where the service did not say."""
+    known = run.at("/coverage/rows_total") is not None
+    return writer.number(run, "/coverage/rows_total" if known else "/coverage/rows_returned")
+
+
+def is_empty(run: ToolRun) -> bool:
+    return not run.rows and not run.at("/coverage/rows_total")
+
+
+def compose_empty(writer: AnswerWriter, plan: Plan, run: ToolRun, noun: str) -> Composed:
+    """Nothing matched: says so, with filters and window, whether the table has rows at all, and what to try."""
+    template, parts = filters_shown(run)
+    writer.say(f"No {noun} match" + (f" ({template})." if template else "."), *parts)
+    say_window(writer, run)
+    say_partial(writer, run)
+    offers: list[Offer] = []
+    arguments = dict(run.call.arguments)
+    unbounded = {name: value for name, value in arguments.items() if name not in _WINDOW_NAMES}
+    if run.at("/coverage/table_rows") == 0:
+        writer.say(
+            "The table behind it ({}) holds no rows at all: nothing was collected or imported yet.",
+            _tables(writer, run),
+        )
+        return Composed(outcome=Outcome.NO_DATA, suggestions=("What data do you have?",))
+    if run.at("/coverage/table_newest"):
+        writer.say(
+            "The table ({}) does hold rows: {}, the oldest of {}, the newest of {}.",
+            _tables(writer, run),
+            writer.number(run, "/coverage/table_rows"),
+            writer.time(run, "/coverage/table_oldest"),
+            writer.time(run, "/coverage/table_newest"),
+        )
+        if len(unbounded) < len(arguments):
+            offers += _window_offers(run, arguments, unbounded, plan, noun)
+    for name, label in _REMOVABLE:
+        if name in arguments:
+            wider = {key: value for key, value in arguments.items() if key != name}
+            offers.append(_offer(run, wider, plan, f"The same without the filter on {label}"))
+    if offers:
+        writer.fixed("I can look further: answer yes for the first of these, or [n].")
+        say_numbered(writer, offers)
+    return Composed(outcome=Outcome.NO_DATA, offers=tuple(offers), suggestions=tuple(o.question for o in offers))
+
+
+def say_numbered(writer: AnswerWriter, offers: Sequence[Offer]) -> None:
+    """What could be asked instead, numbered."""
+    for place, offer in enumerate(offers, start=1):
+        writer.lines.append(Line(f"[{place}] {offer.question}", fixed=True))
+
+
+def _tables(writer: AnswerWriter, run: ToolRun) -> list[Fact]:
+    return writer.joined(run, "/coverage/tables", writer.number)
+
+
+def _window_offers(
+    run: ToolRun, arguments: dict[str, Any], unbounded: dict[str, Any], plan: Plan, noun: str
+) -> list[Offer]:
+    assert run.result is not None
+    coverage = run.result.coverage
+    oldest, newest = coverage.table_oldest, coverage.table_newest
+    assert newest is not None
+    offers: list[Offer] = []
+    if oldest is not None:
+        end = newest + timedelta(seconds=1)
+        text = f"Show {noun} between {_short_time(oldest)} and {_short_time(end)}, where the rows are"
+    else:
+        text = f"Show {noun} over all retained data"
+    offers.append(_offer(run, unbounded, plan, text))
+    window = coverage.window
+    if window.start is not None and window.end is not None and window.end - window.start <= timedelta(days=31):
+        end = newest + timedelta(seconds=1)
+        start = end - (window.end - window.start)
+        moved = {**unbounded, "start_time": format_time(start), "end_time": format_time(end)}
+        text = f"Show {noun} between {_short_time(start)} and {_short_time(end)}, as long a window up to the newest row"
+        offers.append(_offer(run, moved, plan, text))
+    return offers
+
+
+def _short_time(moment: datetime) -> str:
+    """An ISO time to the second, for a question that the grammar reads again."""
+    return format_time(moment.replace(microsecond=0))
+
+
+def _offer(run: ToolRun, arguments: dict[str, Any], plan: Plan, text: str) -> Offer:
+    return Offer(text, AskedCall(run.call.tool_name, arguments, listed(plan.view).value))

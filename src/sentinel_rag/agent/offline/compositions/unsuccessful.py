@@ -1,0 +1,38 @@
+"""Refusals and failures, told apart from empty results, each with the next step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sentinel_rag.agent.answer_writer import AnswerWriter
+from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.contracts.tool_calls import Denied, Failed
+
+
+def say_failures(writer: AnswerWriter, runs: Sequence[ToolRun], *, some_worked: bool) -> Outcome:
+    """One line for each; the outcome for a turn in which nothing worked."""
+    if some_worked:
+        writer.fixed("Not all of it could be answered:")
+    outcome = Outcome.TOOL_FAILED
+    for run in runs:
+        match run.outcome:
+            case Denied(detail=detail, rule_id=rule_id, audit_id=audit_id):
+                outcome = Outcome.DENIED
+                rule = "no rule allows this call" if rule_id is None else f"rule {plain(rule_id)}"
+                record = f"; its record is audit {plain(audit_id)}" if audit_id else ""
+                writer.fixed(
+                    f"{plain(detail).rstrip('.')}. The gateway refused {run.call.tool_name} ({rule}){record}. "
+                    f"Nothing was "
+                    "read. Ask whoever keeps the policy for access, or ask for something that needs another tool."
+                )
+            case Failed(error=error, audit_id=audit_id):
+                record = f" (audit {plain(audit_id)})" if audit_id else ""
+                step = plain(error.next_step) or "Ask again later; if it stays, run `sentinel doctor`."
+                allowed = f" Allowed: {', '.join(plain(value) for value in error.allowed)}." if error.allowed else ""
+                writer.fixed(
+                    f"{run.call.tool_name} failed, which is not the same as finding nothing: "
+                    f"{plain(error.message).rstrip('.')}{record}.{allowed} {step}"
+                )
+    return outcome

@@ -1,0 +1,169 @@
+"""The words by which an intent is recognised, as data.
+
+Each cue is a pattern over the question without its names and times. The planner combines cues with constraints (an id
+is present, a kind is named); no cue decides alone.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.offline.vocabulary import KIND_WORDS
+
+INCIDENT = r"incidents?|incs?|cases?|tickets?"
+ALERT = r"alerts?|detections?|alarms?|alerted"
+COUNT = (
+    r"how\s+(?:many|much)|number\s+of|count(?:\s+of)?|total(?:\s+(?:number|of|count))?|amount\s+of|quantity|"
+    r"nr\s+of|no\.\s+of|in\s+total"
+)
+TREND = (
+    r"(?:per|by|each|every|a)\s+(?:day|hour|week)|trends?|trending|over\s+time|time\s*series|"
+    r"hourly|daily|weekly|busiest|quietest|peaks?|"
+    r"graph|chart|plot|histogram|volume|(?:going|went|gone)\s+(?:up|down)|increas\w+|"
+    r"decreas\w+|ris(?:e|ing)|fall(?:ing)?|"
+    r"develop(?:ed|ing|ment)?|spik\w+|evolution|evolv\w+|most\s+alerts\s+(?:in\s+a|per)\s+day|"
+    r"which\s+(?:day|hour|week)|what\s+(?:day|hour)"
+)
+TOP = (
+    r"top|most\s+(?:alerts|attacked|targeted|affected|alerted|active|common|frequent(?:ly)?|"
+    r"often|seen|named|mentioned|incidents|hit)|"
+    r"the\s+most|noisiest|riskiest|busiest|worst|rank(?:ed|ing)?|commonest|highest\s+number|biggest|loudest"
+)
+SUMMARY = (
+    r"under\s+attack|status\s+(?:update|report)|everything\s+(?:ok(?:ay)?|fine|quiet|under\s+control)|all\s+(?:quiet|"
+    r"good|clear)|what\s+did\s+(?:i|we)\s+miss|"
+    r"summar(?:y|ise|ize)|overview|situation|report|hand-?over|brief(?:ing)?(?:\s+me)?|sitrep|recap|digest|highlights|"
+    r"what(?:'s|\s+is|\s+was|\s+has|s)?\s+(?:happened|happening|going\s+on|been\s+happening|"
+    r"been\s+going\s+on|up|new|the\s+situation)|"
+    r"what\s+happened|whats?\s+going\s+on|worr(?:y|ied|ying)|anything\s+(?:interesting|bad|"
+    r"unusual|wrong|important|serious|going\s+on|new|"
+    r"i\s+should|to\s+(?:know|worry))|state\s+of|catch\s+me\s+up|how\s+(?:are|is)\s+(?:we|"
+    r"things|it|everything|the\s+day)|"
+    r"threats?(?:\s+(?:overview|landscape|picture))?|posture|did\s+i\s+miss"
+)
+COMPARE = (
+    r"(?:more|less|fewer)\s+(?:alerts|incidents)\b.*\bthan|"
+    r"compar(?:e|ed|ing|ison)|versus|vs\.?|difference|differ|against\s+(?:the\s+)?(?:week|month|day)|week\s+over\s+week"
+)
+TABLES = (
+    r"tables?|what\s+(?:kind\s+of\s+)?(?:data|logs)|which\s+(?:data|logs)|data\s*(?:sources?|"
+    r"sets?)|how\s+(?:old|fresh|recent|current)\s+is\s+(?:the|this|our|your)\s+data|"
+    r"(?:data\s+)?freshness|retention|how\s+far\s+back|log\s+sources|is\s+there\s+(?:any\s+)?data"
+)
+TEMPLATES = (
+    r"(?:kql\s+)?templates?|(?:kql|hunting|saved|named|available)\s+quer(?:y|ies)|(?:which|"
+    r"what)\s+(?:kql\s+)?(?:quer(?:y|ies)|hunts)|hunts|kql"
+)
+LOGS = (
+    r"(?:programs?|executables?|commands?|binaries)\s+(?:\w+\s+)?(?:ran|run|started|executed|launched)|"
+    r"sign[\s-]?ins?|log[\s-]?(?:ins?|ons?)|logged\s+(?:in|on)|signed\s+in|authenticat\w+|"
+    r"processes\s+(?:that\s+)?(?:ran|started|executed|launched|created|on)|"
+    r"process\s+(?:creation|tree|events)|"
+    r"(?:ran|started|executed|launched)\s+on|network\s+connections?|connections?|"
+    r"dns\s+(?:quer\w+|lookups?)|office\s+activit\w+|mailbox\s+(?:rules?|activit\w+|access)|"
+    r"inbox\s+rules?|"
+    r"azure\s+(?:activit\w+|resources?|operations?|changes?)|audit\s*logs?|"
+    r"role\s+(?:assignments?|changes?|members?)|registry|scheduled\s+tasks?|"
+    r"services?\s+(?:installed|created)|"
+    r"emails?\s+(?:sent|received|delivered|from|to)|file\s+(?:events?|downloads?|created|"
+    r"copied)|downloads?|powershell\s+(?:commands?|executions?|activity)|syslog|firewall|"
+    r"heartbeat|vpn|"
+    r"commands?\s+(?:ran|run|executed)|usb|user\s+agents?|countries|locations?|mfa|"
+    r"password\s+(?:changes?|resets?)|group\s+(?:changes?|members?\w*)|beacon\w*|rare\s+\w+|"
+    r"query|hunt"
+)
+ENTITIES = r"entit(?:y|ies)|iocs?|indicators?|artefacts?|artifacts?|observables?"
+EXTENT = (
+    r"from\s+when\s+(?:to|until|till)\s+when|how\s+far\s+back|since\s+when\s+do\s+(?:you|"
+    r"we)\s+have|what\s+(?:time\s+)?(?:period|range)\s+(?:do|does|is)"
+)
+GROUPED = (
+    r"(?:by|per|for\s+each)\s+(?:owner|analyst|product|name|title|classification|provider)|reopen\w*|mean\s+time|"
+    r"how\s+long|average|who\s+(?:owns|has|handles)\s+the\s+most|(?:which|what)\s+products?|"
+    r"grouped|breakdown|distribution|(?:most\s+common|commonest|most\s+frequent)\s+alerts?|"
+    r"heartbeats?|ingest\w*"
+)
+BELONGS = r"belongs?|part\s+of|which\s+incident|what\s+incident|whose\s+incident"
+NEXT = r"(?:show\s+)?(?:me\s+)?(?:more|the\s+rest|next(?:\s+(?:page|ones?))?|continue|go\s+on|keep\s+going)"
+ANALYSIS = (
+    r"analy[sz]e|analysis|implications?|what\s+does\s+(?:it|this|that)\s+mean|assess(?:ment)?|"
+    r"interpret\w*|kill\s*chain|correlat\w+"
+)
+
+ASPECTS: tuple[tuple[str, str], ...] = (
+    (
+        "owner",
+        r"who(?:m|se)?\s+(?:own\w*|is\s+(?:working|responsible|assigned|handling|on|the\s+owner)|"
+        r"has|handles?|works?|took|got)|owners?|owned|assigned|assignee|working\s+on",
+    ),
+    ("severity", r"severit\w+|how\s+(?:bad|serious|critical|severe|dangerous)|sev|priority"),
+    ("status", r"status|state|closed|resolved|reopened|still\s+(?:open|active)|open|active"),
+    (
+        "created",
+        r"when\s+(?:was|did|is|were)\b.*\b(?:created|opened|raised|start\w*|beg[ai]n|happen\w*|"
+        r"occur\w*|detected|reported)|creat(?:ed|ion)(?:\s+(?:time|date))?|how\s+old|since\s+when|"
+        r"when\s+did\s+it",
+    ),
+    ("closed", r"when\b.*\bclosed|clos(?:ed|ing)\s+(?:time|date)|closed\s+and\s+when|closed\s+when"),
+    (
+        "updated",
+        r"(?:last\s+)?(?:updated?|changed?|modified|modification)(?:\s+(?:time|date))?|"
+        r"when\b.*\b(?:updated|changed)",
+    ),
+    ("tactics", r"tactics?|mitre|att&ck|attack\s+(?:phases?|stages?)|kill\s*chain"),
+    ("techniques", r"techniques?|mitre|att&ck|ttps?"),
+    (
+        "comments",
+        r"comments?|commented|(?:analysts?|people|they|anyone|somebody)\s+(?:wrote|write|note|"
+        r"noted|said|say|commented)|notes?|wrote",
+    ),
+    ("timeline", r"timeline|chronolog\w+|sequence|order\s+of\s+events|what\s+happened\s+when|step\s+by\s+step|story"),
+    (
+        "alert_count",
+        r"how\s+(?:many|much)\s+(?:\w+\s+){0,2}alerts?|number\s+of\s+alerts|alert\s+count|"
+        r"count\s+of\s+alerts",
+    ),
+    (
+        "ids",
+        r"defender\s+(?:id|number|incident)|provider\s+(?:incident\s+)?(?:id|number)|"
+        r"sentinel\s+(?:id|number|incident)|guid|incident\s+name|url|link|portal",
+    ),
+    ("classification", r"classif\w+|(?:true|false|benign)[\s-]+positives?|verdict|determination"),
+    ("products", r"products?|sources?|vendors?|tools?\s+(?:reported|detected)|providers?"),
+)
+"""Fields of an incident that a question may ask for, in the order in which an answer gives them."""
+
+
+def has(reading: Reading, cue: str) -> bool:
+    return reading.has(cue)
+
+
+def kinds_named(reading: Reading) -> tuple[str, ...]:
+    """Entity kinds whose word stands in the question without a value ("which hosts", "top accounts")."""
+    found: list[str] = []
+    for match in re.finditer(r"[a-z]+", reading.core.lower()):
+        kind = KIND_WORDS.get(match[0])
+        if kind is not None and kind not in found:
+            found.append(kind)
+    return tuple(found)
+
+
+def aspects_of(reading: Reading) -> tuple[str, ...]:
+    """The fields of an incident that the question asks for; empty for "tell me about it"."""
+    named = [aspect for aspect, cue in ASPECTS if reading.has(cue)]
+    if "closed" in named or "created" in named:
+        named = [aspect for aspect in named if aspect != "updated"]
+    return tuple(dict.fromkeys(named))
+
+
+def interval_of(reading: Reading) -> str | None:
+    """The bucket width that was said."""
+    for interval, cue in (
+        ("1h", r"(?:per|by|each|every|an|a|which|what)\s+hour|hourly"),
+        ("1d", r"(?:per|by|each|every|a|which|what)\s+day|daily|(?:busiest|quietest|peak|worst|best)\s+day|day\s+was"),
+        ("7d", r"(?:per|by|each|every|a|which|what)\s+week|weekly"),
+    ):
+        if reading.has(cue):
+            return interval
+    return None

@@ -1,0 +1,187 @@
+"""Questions that lean on the one before: "only the high ones", "same for last week", "show more", "yes".
+
+A refinement takes the last query and changes the slots that are said again; it queries anew, it never filters what was
+shown. It applies only to text that could not stand alone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from sentinel_rag.agent.conversation import AskedCall, Conversation
+from sentinel_rag.agent.offline import arguments as slots
+from sentinel_rag.agent.offline import cues
+from sentinel_rag.agent.offline.plan import Ask, Decision, Plan, PlannedCall, View, counted, listed
+from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.offline.word_lists import word_list
+from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, TOOLS_BY_NAME
+
+_YES = re.compile(
+    r"^\W*(?:yes|yep|yeah|yup|y|sure|ok(?:ay)?|please(?:\s+do)?|do\s+(?:it|that|so)|go\s+ahead|of\s+course|show\s+(?:me\s+)?(?:those|them|that|it)|"
+    r"show\s+(?:me\s+)?the\s+(?:others|rest)|yes,?\s+please|widen(?:\s+(?:it|the\s+window))?)\W*$",
+    re.IGNORECASE,
+)
+_NO = re.compile(r"^\W*(?:no|nope|nah|never\s*mind|no\s+thanks?)\W*$", re.IGNORECASE)
+_ITEM_ONLY = re.compile(r"^\W*\[?\s*(\d{1,2})\s*\]?\W*$")
+_LEAN = re.compile(
+    r"^\W*(?:and|only|just|but|what\s+about|how\s+about|same|now|also|then|instead|ok|again|with|without|except|for|in|on|since|from|between|of\s+(?:them|those|these))\b",
+    re.IGNORECASE,
+)
+_LIST_THEM = re.compile(
+    r"^\W*(?:please\s+)?(?:(?:can\s+you\s+)?(?:list|show|display|print|give|tell)\s+(?:me\s+)?(?:them|those|these)(?:\s+all)?|which(?:\s+ones?)?(?:\s+are\s+(?:they|those|these))?|"
+    r"what\s+are\s+(?:they|those)|details)\W*$",
+    re.IGNORECASE,
+)
+_MORE = re.compile(rf"^\W*(?:please\s+)?(?:{cues.NEXT})\W*$", re.IGNORECASE)
+_ALL = re.compile(
+    r"^\W*(?:please\s+)?(?:(?:show|list|give|display)\s+(?:me\s+)?)?(?:all(?:\s+of)?(?:\s+(?:them|those|it))?|everything|them\s+all|the\s+full\s+list)\W*$",
+    re.IGNORECASE,
+)
+
+
+def accepted_offer(reading: Reading, conversation: Conversation) -> Decision | None:
+    """ "yes", "[1]" or "show those" after an answer that offered something."""
+    text = reading.text
+    pick = _ITEM_ONLY.match(text)
+    if conversation.offers:
+        place = 0 if _YES.match(text) else int(pick[1]) - 1 if pick else -1
+        questions = [offer.question.lower() for offer in conversation.offers]
+        if text.lower() in questions:
+            place = questions.index(text.lower())
+        if 0 <= place < len(conversation.offers):
+            call = conversation.offers[place].call
+            return _again(call, reading, dict(call.arguments))
+    if _YES.match(text) and not (reading.that == "them" and conversation.last):
+        return Ask("Yes to what? I have no open offer. Ask the whole question, please.")
+    if _NO.match(text):
+        return Ask("All right. What would you like to know instead?")
+    return None
+
+
+def completed(question: str, conversation: Conversation) -> str:
+    """The question that `question` stands for: a picked one of the list, or a pending one with its missing value."""
+    text = question.strip()
+    pick = _ITEM_ONLY.match(text)
+    if pick is not None:
+        item = conversation.item(int(pick[1]))
+        if item is not None and item.kind == "question" and not conversation.offers:
+            return item.value
+    if conversation.pending and len(text.split()) <= 3 and not _YES.match(text) and not _NO.match(text):
+        value = text.strip(" .?!\"'")
+        return f'{conversation.pending} "{value}"' if value else question
+    return question
+
+
+def refine(reading: Reading, conversation: Conversation) -> Decision | None:
+    """The last query with the slots that are said again; None if the question stands alone."""
+    last = conversation.last
+    if last is None:
+        if _MORE.match(reading.text) or _LIST_THEM.match(reading.text):
+            return Ask(
+                "There is no list to go on with yet. What do you want to see?", ("List the incidents, newest first",)
+            )
+        return None
+    if _MORE.match(reading.text):
+        limit = min(MAX_LIMIT, conversation.shown + _limit_of(last))
+        if conversation.shown >= MAX_LIMIT:
+            return Ask("A list holds at most as many rows as are shown. Narrow it by time, severity or status, please.")
+        return _again(last, reading, {**last.arguments, "limit": limit}, first=conversation.shown, as_list=True)
+    if _ALL.match(reading.text):
+        return _again(last, reading, {**last.arguments, "limit": MAX_LIMIT}, as_list=True)
+    if _LIST_THEM.match(reading.text):
+        return _again(last, reading, dict(last.arguments), as_list=True)
+    other = _same_of_another(reading, last)
+    if other is not None:
+        return other
+    if not _leans(reading):
+        return None
+    return _changed(reading, last)
+
+
+def _same_of_another(reading: Reading, last: AskedCall) -> Plan | None:
+    """ "And 18?" asks the same of another incident, "and accounts?" the same ranking of another kind."""
+    if not _LEAN.match(reading.text) or len(reading.text.split()) > 5:
+        return None
+    references = reading.incidents or reading.numbers
+    if last.tool == "get_incident_detail" and len(references) == 1 and not cues.aspects_of(reading):
+        plan = _again(last, reading, {"incident": references[0]})
+        return replace(plan, aspects=last.aspects)
+    kinds = cues.kinds_named(reading)
+    if last.tool == "get_top_entities" and kinds and not reading.names:
+        return _again(last, reading, {**last.arguments, "kind": kinds[0]})
+    return None
+
+
+def _leans(reading: Reading) -> bool:
+    """True if the text says only what to change."""
+    if reading.has(rf"{cues.INCIDENT}|{cues.ALERT}|{cues.SUMMARY}|{cues.TREND}|{cues.TABLES}|{cues.TEMPLATES}"):
+        return False
+    if reading.incidents or reading.guids or reading.items or reading.unknown_words or reading.that == "it":
+        return False
+    if cues.kinds_named(reading) and not reading.names:
+        return False
+    says_slot = bool(
+        reading.window or reading.severity.arguments() or reading.status or reading.names or reading.limit
+        or reading.order or reading.tactic or reading.product
+    )  # fmt: skip
+    if not says_slot:
+        return False
+    left_over = [word for word in reading.words if len(word) > 2 and word not in _FILLERS]
+    return not left_over or (_LEAN.match(reading.text) is not None and len(left_over) <= 2)
+
+
+_FILLERS = frozenset(
+    word_list(
+        """
+    the and only just but what about how same now also then instead again with for please ones one those these them
+    show list give last from since between too well high low medium new open closed first sort sorted order host
+    user account file machine device address ip server computer more than per are were was there any many count
+    number severe
+    """
+    )
+)
+
+
+def _changed(reading: Reading, last: AskedCall) -> Decision | None:
+    known = TOOLS_BY_NAME[last.tool].parameter_schemas()
+    changes: dict[str, Any] = {}
+    if reading.window is not None:
+        changes |= slots.window_arguments(reading)
+    changes |= reading.severity.arguments()
+    fresh = slots.incident_filters(reading) if last.tool == "query_incidents" else slots.alert_filters(reading)
+    changes |= {
+        name: value for name, value in fresh.items() if name in ("status", "order", "limit", "tactic", "product")
+    }
+    if reading.names:
+        changes |= slots.entity_argument(reading)
+    if any(name not in known for name in changes):
+        return None
+    arguments = dict(last.arguments)
+    if reading.window is not None:
+        arguments = {k: v for k, v in arguments.items() if k not in ("time_window", "start_time", "end_time")}
+    if reading.severity.arguments():
+        arguments = {k: v for k, v in arguments.items() if k not in ("severity", "min_severity")}
+    if reading.names:
+        arguments = {k: v for k, v in arguments.items() if k not in ("entity", "entity_kind", "incident")}
+    return _again(last, reading, {**arguments, **changes})
+
+
+def _again(
+    last: AskedCall, reading: Reading, arguments: dict[str, Any], *, first: int = 0, as_list: bool = False
+) -> Plan:
+    view = View(last.view)
+    if reading.has(cues.COUNT):
+        view = counted(view)
+    return Plan(
+        view=listed(view) if as_list else view,
+        calls=(PlannedCall(last.tool, arguments),),
+        reading=reading,
+        first=first,
+    )
+
+
+def _limit_of(last: AskedCall) -> int:
+    limit = last.arguments.get("limit")
+    return limit if isinstance(limit, int) else DEFAULT_LIMIT

@@ -1,0 +1,95 @@
+"""What the planner decides: tool calls with the view in which their results are shown, a question back, or a reply.
+
+A closed union; the analyst matches all arms. `view` names a way of composing, see `compositions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.contracts.json_values import JsonValue
+
+
+class View(StrEnum):
+    """How results are shown."""
+
+    INCIDENTS = "incidents"
+    INCIDENT_COUNT = "incident_count"
+    INCIDENT = "incident"
+    ALERTS = "alerts"
+    ALERT_COUNT = "alert_count"
+    ALERT = "alert"
+    ATTRIBUTE = "attribute"
+    TREND = "trend"
+    TOP = "top"
+    SUMMARY = "summary"
+    KQL = "kql"
+    TEMPLATES = "templates"
+    TABLES = "tables"
+    ANALYSIS = "analysis"
+
+
+def listed(view: View) -> View:
+    """The view that shows the rows behind a count; every other view is its own."""
+    return {View.ALERT_COUNT: View.ALERTS, View.INCIDENT_COUNT: View.INCIDENTS}.get(view, view)
+
+
+def counted(view: View) -> View:
+    """The view that counts the rows of a list; every other view is its own."""
+    return {View.ALERTS: View.ALERT_COUNT, View.INCIDENTS: View.INCIDENT_COUNT}.get(view, view)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """One tool call to make. Calls of one plan do not depend on each other."""
+
+    tool: str
+    arguments: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Calls and their view. `aspects` are the fields asked for; `opening` are fixed sentences that come first;
+    `first` rows were on the screen already (a "next page"); `others` are calls to try one by one where the table of the
+    first holds nothing."""
+
+    view: View
+    calls: tuple[PlannedCall, ...]
+    reading: Reading
+    aspects: tuple[str, ...] = ()
+    opening: tuple[str, ...] = ()
+    first: int = 0
+    unowned: bool = False
+    alert_id: str = ""
+    others: tuple[PlannedCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question back. `options` are whole questions; the person may pick one by [n]. `pending` is the question that
+    a single value would complete."""
+
+    sentence: str
+    options: tuple[str, ...] = ()
+    pending: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Fixed text that needs no data."""
+
+    outcome: Outcome
+    text: str
+    suggestions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NeedTemplates:
+    """The planner cannot decide without the list of KQL templates."""
+
+
+Decision = Plan | Ask | Reply | NeedTemplates

@@ -1,0 +1,232 @@
+"""Which KQL template answers a question, and with which parameters.
+
+Templates describe themselves (`list_kql_templates`): the question is compared with their names, descriptions and
+example questions by tf-idf and cosine, values masked by their kind. Parameters are filled from typed slots only; one
+that is required and missing is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sentinel_rag.agent.offline.names import NameSlot
+from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.offline.word_lists import word_list
+from sentinel_rag.contracts.json_values import JsonValue
+
+THRESHOLD = 0.30
+MARGIN = 0.04
+
+Template = Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A template with its score from 0 to 1."""
+
+    name: str
+    score: float
+    template: Template
+
+
+def rank(reading: Reading, templates: Sequence[Template]) -> list[Match]:
+    """All templates, best first. A question that says a template's exact name scores 1."""
+    documents = [_tokens(_document(template)) for template in templates]
+    frequency = Counter(token for document in documents for token in set(document))
+    count = len(documents) or 1
+    weights = {token: math.log(1 + count / seen) for token, seen in frequency.items()}
+    masked = reading.core + " " + " ".join(_kind_of(name) for name in reading.names)
+    question = _vector(_tokens(masked), weights)
+    said = {word.lower().replace("-", "_") for word in re.findall(r"[\w-]+", reading.text)}
+    matches = []
+    for template, document in zip(templates, documents, strict=True):
+        name = str(template.get("name", ""))
+        best = _cosine(question, _vector(document, weights))
+        for example in _examples(template):
+            best = max(best, _cosine(question, _vector(_tokens(_masked_example(example)), weights)))
+        if name.lower() in said or name.lower().replace("_", " ") in reading.text.lower():
+            best = 1.0
+        matches.append(Match(name, best, template))
+    return sorted(matches, key=lambda match: (-match.score, match.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """Parameters found; `missing` are required ones that the question does not give."""
+
+    parameters: Mapping[str, JsonValue]
+    missing: tuple[Mapping[str, JsonValue], ...]
+
+
+def fill(template: Template, reading: Reading) -> Filled:
+    """Values for the template's parameters from the question's slots; each value is used once."""
+    specifications = _specifications(template)
+    free = list(reading.names)
+    parameters: dict[str, JsonValue] = {}
+    missing: list[Mapping[str, JsonValue]] = []
+    texts = [spec for spec in specifications if str(spec.get("type", "string")).lower() not in _NUMBERS]
+    for spec in specifications:
+        name = str(spec.get("name", ""))
+        value = _allowed_value(spec, reading)
+        if value is None and str(spec.get("type", "")).lower() in _NUMBERS:
+            value = _number(spec, reading)
+        elif value is None and not spec.get("allowed"):
+            value = _text(spec, free, only=len(texts) == 1)
+        if value is not None:
+            parameters[name] = [value] if _is_array(spec) else value
+        elif spec.get("required"):
+            missing.append(spec)
+    return Filled(parameters, tuple(missing))
+
+
+_NUMBERS = ("int", "long", "integer", "number", "real", "double")
+_STOP = frozenset(
+    word_list(
+        """
+    a an the of in on for to and or by with is are was were be do does did has have what which who how show me list
+    give all any from at this that it there their as per us our my please can you tell find get been between during
+    last past recent day days week weeks hour hours today yesterday kind
+    """
+    )
+)
+_KIND_PATTERNS = (
+    ("ip", r"\d{1,3}(?:\.\d{1,3}){3}|[0-9a-f]*:[0-9a-f:]+"),
+    ("url", r"https?://.*"),
+    ("hash", r"[0-9a-fA-F]{32}|[0-9a-fA-F]{40}|[0-9a-fA-F]{64}"),
+    ("account", r"[^@\s]+@[^@\s]+|[\w.-]+\\[\w.$-]+|S-1-[\d-]+"),
+    ("file", r"[A-Za-z]:\\.*|.*\.(?:exe|dll|ps1|bat|cmd|vbs|js|docx?|xlsx?|pdf|zip|msi|lnk)"),
+)
+_PARAMETER_KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (r"account|user|upn|identity|actor|caller|principal|owner|mailbox|initiat", ("account", "mailbox", "")),
+    (r"host|computer|device|machine|server|workstation", ("host", "domain", "")),
+    (r"\bip\b|ip_|_ip|address", ("ip",)),
+    (r"url|link", ("url", "domain")),
+    (r"domain|dns", ("domain", "url")),
+    (r"hash|sha|md5", ("hash", "filehash")),
+    (r"file|path", ("file", "")),
+    (r"process|image|command|term|text|search|keyword|pattern|contains|name|operation|event", ("file", "quoted", "")),
+)
+
+
+def _document(template: Template) -> str:
+    parts = [str(template.get("name", "")).replace("_", " "), str(template.get("description", ""))]
+    parts += [str(item.get("name", "")).replace("_", " ") for item in _specifications(template)]
+    return " ".join([*parts, *(_masked_example(example) for example in _examples(template))])
+
+
+def _examples(template: Template) -> list[str]:
+    return [str(question) for question in _items(template.get("questions"))]
+
+
+def _items(value: JsonValue) -> list[JsonValue]:
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _specifications(template: Template) -> list[Mapping[str, JsonValue]]:
+    return [item for item in _items(template.get("parameters")) if isinstance(item, Mapping)]
+
+
+def _is_array(spec: Mapping[str, JsonValue]) -> bool:
+    kind = str(spec.get("type", "")).lower()
+    return kind.startswith(("array", "list")) or kind.endswith("[]")
+
+
+def _masked_example(example: str) -> str:
+    for kind, pattern in _KIND_PATTERNS:
+        example = re.sub(
+            rf"(?<![\w.])(?:{pattern})(?![\w.])" if kind != "url" else r"https?://\S+", f" {kind} ", example
+        )
+    return example
+
+
+def _tokens(text: str) -> list[str]:
+    words = re.findall(r"[a-z][a-z0-9]+", re.sub(r"(sign|log)[\s-]?(ins?|ons?)\b", r"\1in", text.lower()))
+    return [_SYNONYMS.get(_stem(word), _stem(word)) for word in words if word not in _STOP]
+
+
+_SYNONYMS = {
+    "program": "process",
+    "executabl": "process",
+    "binary": "process",
+    "launch": "ran",
+    "start": "ran",
+    "execut": "ran",
+    "machine": "host",
+    "computer": "host",
+    "device": "host",
+    "server": "host",
+    "user": "account",
+    "mail": "email",
+}
+
+
+def _stem(word: str) -> str:
+    for ending in ("ations", "ation", "ings", "ing", "ions", "ion", "ies", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word
+
+
+def _vector(tokens: Sequence[str], weights: Mapping[str, float]) -> dict[str, float]:
+    unknown = 1.5
+    counts = Counter(tokens)
+    return {token: (1 + math.log(seen)) * weights.get(token, unknown) for token, seen in counts.items()}
+
+
+def _cosine(left: Mapping[str, float], right: Mapping[str, float]) -> float:
+    dot = sum(value * right.get(token, 0.0) for token, value in left.items())
+    size = math.sqrt(sum(value * value for value in left.values())) * math.sqrt(
+        sum(value * value for value in right.values())
+    )
+    return dot / size if size else 0.0
+
+
+def _kind_of(name: NameSlot) -> str:
+    if name.kind is not None:
+        return name.kind
+    for kind, pattern in _KIND_PATTERNS:
+        if re.fullmatch(pattern, name.value):
+            return kind
+    if name.quoted:
+        return "quoted"
+    return "domain" if re.fullmatch(r"(?:[\w-]+\.)+[A-Za-z]{2,}", name.value) and name.shaped else ""
+
+
+def _allowed_value(spec: Mapping[str, JsonValue], reading: Reading) -> JsonValue:
+    text = f" {reading.core.lower()} "
+    for value in _items(spec.get("allowed")):
+        if re.search(rf"(?<!\w){re.escape(str(value).lower())}(?!\w)", text):
+            return value
+    return None
+
+
+def _number(spec: Mapping[str, JsonValue], reading: Reading) -> JsonValue:
+    name = str(spec.get("name", "")).lower()
+    words = [word for word in re.split(r"[_\W]+", name) if len(word) > 2]
+    for word in (*words, "least", "threshold", "over", "above"):
+        if match := re.search(rf"\b{re.escape(word)}\w*\s+(?:of\s+|than\s+|=\s*)?(\d+)", reading.core, re.IGNORECASE):
+            return int(match[1])
+    return None
+
+
+def _text(spec: Mapping[str, JsonValue], free: list[NameSlot], *, only: bool) -> JsonValue:
+    described = f"{spec.get('name', '')} {spec.get('description', '')}".lower()
+    name = str(spec.get("name", "")).lower()
+    for source in (name, described):
+        for pattern, kinds in _PARAMETER_KINDS:
+            if not re.search(pattern, source):
+                continue
+            for kind in kinds:
+                for slot in free:
+                    if _kind_of(slot) == kind:
+                        free.remove(slot)
+                        return slot.value
+            if source is name:
+                break
+    if only and len(free) == 1:
+        return free.pop().value
+    return None

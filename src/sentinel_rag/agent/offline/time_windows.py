@@ -1,0 +1,332 @@
+"""The time window that a question asks for.
+
+Joins the moments that `moments` finds ("between A and B on C", "since", "before", "around") and reads relative windows
+("last 24 hours", "past fortnight", "PT1H"). A relative window that the tools know by name is asked for by name, every
+other one by its two ends. What cannot be read without guessing comes back as a question.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, tzinfo
+
+from sentinel_rag.agent.offline import spans
+from sentinel_rag.agent.offline.moments import (
+    NUMBER,
+    Clock,
+    DateProblem,
+    Day,
+    Found,
+    Instant,
+    Now,
+    day_without_year,
+    find_moments,
+    number_of,
+)
+from sentinel_rag.agent.offline.spans import Span
+from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
+
+DEFAULT_AROUND = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSlot:
+    """A window as asked. `relative` is the tools' own name for it; a side that is None is open."""
+
+    start: datetime | None = None
+    end: datetime | None = None
+    relative: str | None = None
+
+    def arguments(self) -> dict[str, str]:
+        """The window as arguments of a tool."""
+        if self.relative is not None:
+            return {"time_window": self.relative}
+        sides = {"start_time": self.start, "end_time": self.end}
+        return {name: format_time(side) for name, side in sides.items() if side is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class TimeQuestion:
+    """Why the time cannot be read, in one sentence, and texts that could stand in the place of `said`."""
+
+    sentence: str
+    said: str = ""
+    replacements: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TimeReading:
+    """What a sentence says about time. `around` is the half width asked for around a thing that has no time yet;
+    `rest` is the sentence with the time blanked out, of the same length."""
+
+    rest: str
+    window: WindowSlot | None = None
+    question: TimeQuestion | None = None
+    around: timedelta | None = None
+
+
+_UNITS = {"mi": 1 / 60, "m": 1 / 60, "h": 1, "d": 24, "w": 168, "f": 336, "mo": 720, "y": 8760}
+_UNIT = r"(minutes?|mins?|hours?|hrs?|h|days?|d|weeks?|wks?|w|fortnights?|months?|years?|m)"
+_RELATIVE = re.compile(
+    rf"\b(?:(?:with)?in|over|during|for|from|of)?\s*(?:the\s+)?\b(?:last|past|previous|recent|latest|trailing|prior)[\s_-]+"
+    rf"(?:({NUMBER})[\s_-]*)?{_UNIT}\b",
+    re.IGNORECASE,
+)
+_OLDER = re.compile(
+    rf"\b(?:(?:since|for)\s+(?:more\s+than|over|longer\s+than|at\s+least)|older\s+than|longer\s+than|more\s+than(?=.*\bago\b))\s+"
+    rf"({NUMBER})\s*{_UNIT}\b(?:\s+ago\b)?",
+    re.IGNORECASE,
+)
+_WITHIN = re.compile(
+    rf"\b(?:within|in|for|over)\s+(?:the\s+)?(\d{{1,4}})\s*{_UNIT}\b(?!\s+(?:of|around|ago|back))", re.I
+)
+_BARE = re.compile(r"(?<![\w.:-])(\d{1,3})\s*(h|hrs?|hours|d|days)\b(?!\s*(?:of|around|ago|back|old))", re.IGNORECASE)
+_ISO_DURATION = re.compile(r"\b(?:last\s+|past\s+)?(P(?:\d+W|(?:\d+D)?(?:T(?:\d+H)?(?:\d+M)?)?))(?!\w)", re.IGNORECASE)
+_WRONG_DURATION = re.compile(r"\b(P(\d+)H|PT(\d+)([DW]))\b", re.IGNORECASE)
+_AROUND = re.compile(
+    rf"(?:(?:\+\s*/?\s*-|±|-\s*/?\s*\+|plus\s*/?\s*(?:or\s+)?minus|within)\s*)({NUMBER})\s*"
+    r"(minutes?|mins?|m|hours?|hrs?|h|seconds?|secs?|s)\b(?:\s+(?:around|of|from|about|near|before\s+and\s+after))?",
+    re.IGNORECASE,
+)
+_AROUND_AFTER = re.compile(
+    rf"\b({NUMBER})\s*(minutes?|mins?|m|hours?|hrs?|h|seconds?|secs?|s)\s+"
+    r"(?:around|either\s+side\s+of|before\s+and\s+after)\b",
+    re.IGNORECASE,
+)
+_AROUND_IT = re.compile(
+    r"\b(?:around|at\s+the\s+time\s+of|close\s+to)\s+(?=(?:alert\s+|incident\s+)?\[|(?:that|this|the\s+(?:first|second|third|last|same))\s+"
+    r"(?:alert|incident|one|time)\b|it\b|then\b)",
+    re.IGNORECASE,
+)
+_NEAR = re.compile(r"\b(?:around|about|near|close\s+to|at\s+the\s+time\s+of)\s*$", re.IGNORECASE)
+_RANGE = re.compile(r"\s*(?:-|–|—|\bto\b|\band\b|\buntil\b|\btill\b|\bthrough\b|\bthru\b)\s*", re.IGNORECASE)
+_ATTACH = re.compile(r"\s*,?\s*(?:\b(?:at|on|of|the|between|from)\b\s*)*", re.IGNORECASE)
+_SINCE = re.compile(r"\b(?:since|starting(?:\s+(?:from|at|on))?|beginning|as\s+of)\s+(?:the\s+)?$", re.IGNORECASE)
+_FROM = re.compile(r"\bfrom\s+(?:the\s+)?$", re.IGNORECASE)
+"""From a time onward; "alerts from last week" are those of last week."""
+_AFTER = re.compile(r"\b(?:after|later\s+than|newer\s+than|following)\s+(?:the\s+)?$", re.IGNORECASE)
+_BEFORE = re.compile(r"\b(?:before|prior\s+to|earlier\s+than|older\s+than)\s+(?:the\s+)?$", re.IGNORECASE)
+_UNTIL = re.compile(r"\b(?:until|till|up\s+to|through)\s+(?:the\s+)?$", re.IGNORECASE)
+_PREPOSITION = re.compile(
+    r"\b(?:on|in|at|during|for|over|from|of|between|the|dated|throughout|within)\s+$", re.IGNORECASE
+)
+
+
+def read_time(text: str, now: Now) -> TimeReading:
+    """The window of `text`. Relative windows first: "last 24 hours" holds no calendar date."""
+    wrong = _WRONG_DURATION.search(text)
+    if wrong is not None:
+        right = f"PT{wrong[2]}H" if wrong[2] else f"P{wrong[3]}{wrong[4].upper()}"
+        sentence = (
+            f"{wrong[0]} is not a duration of ISO 8601: hours stand behind a T and days before it. Write {right}."
+        )
+        return TimeReading(text, question=TimeQuestion(sentence, wrong[0], (right,)))
+    around, rest = _read_around(text)
+    moments = find_moments(rest, now)
+    relative = None if around is not None else _read_relative(rest, now, moments)
+    if relative is not None:
+        return relative
+    problem = next((found for found in moments if isinstance(found.moment, DateProblem)), None)
+    if problem is not None:
+        assert isinstance(problem.moment, DateProblem)
+        return TimeReading(text, question=_ask_date(problem.moment))
+    if not moments:
+        return TimeReading(rest, around=around)
+    return _read_absolute(rest, moments, now, around)
+
+
+def _read_around(text: str) -> tuple[timedelta | None, str]:
+    match = _AROUND.search(text) or _AROUND_AFTER.search(text)
+    if match is None:
+        bare = _AROUND_IT.search(text)
+        return (None, text) if bare is None else (DEFAULT_AROUND, _blank(text, bare.start(), bare.end()))
+    unit = match[2].lower()
+    width = timedelta(
+        **{"hours" if unit[0] == "h" else "seconds" if unit[0] == "s" else "minutes": number_of(match[1])}
+    )
+    if match[0].lower().startswith("within") and not match[0].lower().endswith(
+        ("of", "around", "from", "about", "near")
+    ):
+        return None, text
+    return width, _blank(text, match.start(), match.end())
+
+
+def _read_relative(text: str, now: Now, moments: list[Found]) -> TimeReading | None:
+    older = _OLDER.search(text)
+    if older is not None:
+        hours = number_of(older[1]) * _unit_hours(older[2].lower())
+        end = now.moment - timedelta(minutes=round(hours * 60))
+        return TimeReading(_blank(text, older.start(), older.end()), WindowSlot(None, end))
+    iso = _ISO_DURATION.search(text)
+    if iso is not None and len(iso[1]) > 2:
+        hours = _iso_hours(iso[1])
+        if hours:
+            return TimeReading(_blank(text, iso.start(), iso.end()), _window_of(hours, now))
+    for pattern in (_RELATIVE, _WITHIN, _BARE):
+        for match in pattern.finditer(text):
+            if any(found.begin < match.end() and match.start() < found.end for found in moments):
+                continue
+            unit = match[2].lower()
+            if not match[1] and unit.startswith(("d", "mi", "m", "y")) and not unit.startswith(("mo", "mi", "da")):
+                continue
+            hours = (number_of(match[1]) if match[1] else 1) * _unit_hours(unit)
+            return TimeReading(_blank(text, match.start(), match.end()), _window_of(hours, now))
+    return None
+
+
+def _unit_hours(unit: str) -> float:
+    for prefix in ("mo", "mi", "m", "h", "d", "w", "f", "y"):
+        if unit.startswith(prefix):
+            return _UNITS[prefix]
+    raise AssertionError(unit)
+
+
+def _iso_hours(text: str) -> float:
+    units = {"W": 168.0, "D": 24.0, "H": 1.0, "M": 1 / 60}
+    return sum(int(count) * units[unit] for count, unit in re.findall(r"(\d+)([WDHM])", text.upper()))
+
+
+def _window_of(hours: float, now: Now) -> WindowSlot:
+    for name, known in TIME_WINDOWS.items():
+        if known == hours:
+            return WindowSlot(now.moment - timedelta(hours=hours), now.moment, name)
+    return WindowSlot(now.moment - timedelta(minutes=round(hours * 60)), now.moment)
+
+
+def _ask_date(problem: DateProblem) -> TimeQuestion:
+    if not problem.readings:
+        return TimeQuestion(f"{problem.text} is not a date of the calendar. Write it as year-month-day.", problem.text)
+    shown = tuple(when.isoformat() for when in problem.readings)
+    return TimeQuestion(
+        f"{problem.text} is one date in Europe and another in the United States. Which one do you mean?",
+        problem.text,
+        shown,
+    )
+
+
+def _read_absolute(text: str, moments: list[Found], now: Now, around: timedelta | None) -> TimeReading:
+    shape, first, last = _first_shape(text, moments)
+    parts = [found.moment for found in moments[first : last + 1]]
+    begin, end = moments[first].begin, moments[last].end
+    head = text[:begin]
+    left, right = _sides(shape, parts, now)
+    rest = text
+    if right is not None:
+        window = WindowSlot(left.start, right.end if right.whole_days else right.start)
+        begin = _strip(head, re.compile(r"\b(?:between|from|in|on)\s+(?:the\s+)?$", re.IGNORECASE))
+    elif around is not None or (_NEAR.search(head) and not left.whole_days):
+        width = around or DEFAULT_AROUND
+        window = WindowSlot(left.start - width, left.start + width)
+        begin = _strip(head, _NEAR)
+    elif match := _SINCE.search(head) or (_FROM.search(head) if shape in ("T", "I", "DAT", "TAD") else None):
+        window, begin = WindowSlot(left.start, None), match.start()
+    elif match := _AFTER.search(head):
+        window, begin = WindowSlot(left.end if left.whole_days else left.start, None), match.start()
+    elif match := _BEFORE.search(head):
+        window, begin = WindowSlot(None, left.start), match.start()
+    elif match := _UNTIL.search(head):
+        window, begin = WindowSlot(None, left.end if left.whole_days else left.start), match.start()
+    else:
+        if left.start == left.end:
+            return TimeReading(_blank(rest, begin, end))
+        window, begin = WindowSlot(left.start, left.end), _strip(head, _PREPOSITION)
+    for found in moments[first:]:
+        rest = _blank(rest, found.begin, found.end)
+    rest = _blank(rest, begin, end)
+    if window.start is not None and window.end is not None and window.start >= window.end:
+        said = text[begin:end].strip()
+        return TimeReading(text, question=TimeQuestion(f"The window “{said}” ends before it starts.", said))
+    return TimeReading(rest, window)
+
+
+_SHAPES = ("DATRDAT", "TADRTAD", "TRTAD", "DATRT", "IRI", "IRT", "IRD", "DRI", "DATRD", "DRD", "TRT", "DAT", "TAD")
+
+
+def _first_shape(text: str, moments: list[Found]) -> tuple[str, int, int]:
+    """The longest known pattern of moments and connectors, leftmost first: its name, first and last moment."""
+    symbols = ""
+    for position, found in enumerate(moments):
+        symbols += {Day: "D", Clock: "T", Instant: "I"}[type(found.moment)]
+        if position + 1 < len(moments):
+            between = text[found.end : moments[position + 1].begin]
+            symbols += "R" if _RANGE.fullmatch(between) else "A" if _ATTACH.fullmatch(between) else "x"
+    for begin in range(0, len(symbols), 2):
+        for shape in _SHAPES:
+            if symbols.startswith(shape, begin):
+                return shape, begin // 2, (begin + len(shape) - 1) // 2
+        if symbols[begin] != "T" or begin + 1 >= len(symbols):
+            return symbols[begin], begin // 2, begin // 2
+    raise AssertionError(symbols)
+
+
+def _sides(shape: str, parts: list[Day | Clock | Instant | DateProblem], now: Now) -> tuple[Span, Span | None]:
+    """Left and right end of a range, each as wide as written; the right one is None for a single moment."""
+    days = [part for part in parts if isinstance(part, Day)]
+    clocks = [part for part in parts if isinstance(part, Clock)]
+    instants = [part for part in parts if isinstance(part, Instant)]
+    if len(clocks) == 2 and clocks[0].zone is None:
+        clocks[0] = replace(clocks[0], zone=clocks[1].zone)
+    match shape:
+        case "TRTAD" | "DATRT":
+            return _on(days[0].span, clocks[0], now), _on(days[0].span, clocks[1], now)
+        case "DATRDAT" | "TADRTAD":
+            return _on(days[0].span, clocks[0], now), _on(days[1].span, clocks[1], now)
+        case "DATRD":
+            return _on(days[0].span, clocks[0], now), days[1].span
+        case "DRD":
+            left, right = _with_year_of(days[0], days[1], now).span, days[1].span
+            if days[0].weekday and left.start > right.start:
+                left = Span(left.start - timedelta(days=7), left.end - timedelta(days=7), left.whole_days)
+            return left, right
+        case "IRI":
+            return instants[0].span, instants[1].span
+        case "IRT":
+            return instants[0].span, _on(instants[0].span, clocks[0], now)
+        case "IRD":
+            return instants[0].span, days[0].span
+        case "DRI":
+            return days[0].span, instants[0].span
+        case "TRT":
+            today = spans.days(now.today, now.today, now.zone)
+            left, right = _on(today, clocks[0], now), _on(today, clocks[1], now)
+            if left.start > now.moment:
+                day = timedelta(days=1)
+                return Span(left.start - day, left.end - day), Span(right.start - day, right.end - day)
+            return left, right
+        case "DAT" | "TAD":
+            return _on(days[0].span, clocks[0], now), None
+        case "D":
+            return days[0].span, None
+        case "I":
+            return instants[0].span, None
+        case _:
+            span = _on(spans.days(now.today, now.today, now.zone), clocks[0], now)
+            day = timedelta(days=1)
+            return (span if span.start <= now.moment else Span(span.start - day, span.end - day)), None
+
+
+def _on(day: Span, clock: Clock, now: Now) -> Span:
+    zone: tzinfo = clock.zone or now.zone
+    return spans.at(day.start.astimezone(now.zone).date(), clock.clock, zone, clock.width)
+
+
+def _with_year_of(left: Day, right: Day, now: Now) -> Day:
+    """The left day in the right day's year, where the left one named none ("1 July to 5 July 2023")."""
+    if left.yearless is None or right.yearless is not None:
+        return left
+    year = right.span.start.astimezone(now.zone).year
+    return day_without_year(*left.yearless, now, year=year) or left
+
+
+def _strip(head: str, pattern: re.Pattern[str]) -> int:
+    """Where the words that belong to the time begin, so that "on" and "during" go with it."""
+    begin = len(head)
+    while (match := pattern.search(head[:begin])) is not None:
+        begin = match.start()
+    return begin
+
+
+def _blank(text: str, begin: int, end: int) -> str:
+    return text[:begin] + " " * (end - begin) + text[end:]

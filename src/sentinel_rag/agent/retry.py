@@ -1,0 +1,30 @@
+"""One silent second try, as a gateway around a gateway.
+
+Only errors that say `retry_possible` are tried again, once, and only when the wait that they ask for is short. A
+refusal or an argument error is final.
+"""
+
+from __future__ import annotations
+
+import anyio
+
+from sentinel_rag.contracts.ports import ToolGateway
+from sentinel_rag.contracts.tool_calls import Failed, ToolCall, ToolOutcome
+
+
+class RetryOnce:
+    """Wraps a `ToolGateway`. `max_wait_s`: a longer Retry-After is not waited for, the person decides."""
+
+    def __init__(self, gateway: ToolGateway, *, max_wait_s: float = 3.0) -> None:
+        self._gateway = gateway
+        self._max_wait_s = max_wait_s
+
+    async def execute(self, call: ToolCall) -> ToolOutcome:
+        outcome = await self._gateway.execute(call)
+        if not isinstance(outcome, Failed) or not outcome.error.retry_possible:
+            return outcome
+        wait = outcome.error.retry_after_s or 0.0
+        if wait > self._max_wait_s:
+            return outcome
+        await anyio.sleep(wait)
+        return await self._gateway.execute(call)

@@ -1,0 +1,115 @@
+"""Running the calls of one turn: together, with status lines, and with what came back kept for the answer.
+
+`ToolRun` is a call with its outcome and reads places of the result by JSON pointer (RFC 6901), which is what evidence
+refers to. Used by every analyst; knows nothing of how calls were chosen.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import anyio
+
+from sentinel_rag.contracts.evidence import Progress, ToolTrace
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.ports import ProgressListener, ToolGateway
+from sentinel_rag.contracts.query_results import QueryResult
+from sentinel_rag.contracts.tool_calls import Denied, Failed, Succeeded, ToolCall, ToolOutcome
+
+_STATUS = {
+    "query_incidents": "Querying incidents...",
+    "get_incident_detail": "Reading the incident...",
+    "query_alerts": "Querying alerts...",
+    "get_alert_trend": "Counting alerts over time...",
+    "get_top_entities": "Ranking entities...",
+    "get_threat_summary": "Building the situation report...",
+    "run_kql_query": "Running a KQL query...",
+    "list_kql_templates": "Looking up KQL templates...",
+    "list_tables": "Looking at the tables...",
+}
+
+
+@dataclass(frozen=True)
+class ToolRun:
+    """One call and its outcome. `duration_ms` is the time from here and back, the gateway included."""
+
+    call: ToolCall
+    outcome: ToolOutcome
+    duration_ms: float = 0.0
+
+    @property
+    def result(self) -> QueryResult | None:
+        """The result, if there is one."""
+        return self.outcome.result if isinstance(self.outcome, Succeeded) else None
+
+    @property
+    def rows(self) -> Sequence[Mapping[str, JsonValue]]:
+        """The rows; none if the call did not succeed."""
+        return () if self.result is None else self.result.rows
+
+    @cached_property
+    def document(self) -> JsonValue:
+        """The result in wire form: what pointers point into."""
+        return None if self.result is None else self.result.to_dict()
+
+    def at(self, pointer: str) -> JsonValue:
+        """The value at `pointer`; None where the result has no such place."""
+        return resolve(self.document, pointer)
+
+    def trace(self) -> ToolTrace:
+        """The run as the footnote and `--json` show it."""
+        coverage = None if self.result is None else self.result.coverage.to_dict()
+        match self.outcome:
+            case Succeeded():
+                status, detail = "ok", ""
+            case Denied(detail=detail):
+                status = "denied"
+            case Failed(error=error):
+                status, detail = "failed", error.message
+        return ToolTrace(
+            call_id=self.call.call_id,
+            name=self.call.tool_name,
+            arguments=self.call.arguments,
+            status=status,
+            detail=detail,
+            audit_id=self.outcome.audit_id,
+            duration_ms=round(self.duration_ms, 3),
+            coverage=coverage,
+        )
+
+
+def resolve(document: JsonValue, pointer: str) -> JsonValue:
+    """The value at a JSON pointer; None where there is none."""
+    value = document
+    for token in pointer.split("/")[1:]:
+        token = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, Mapping):
+            value = value.get(token)
+        elif isinstance(value, list | tuple) and token.isdigit() and int(token) < len(value):
+            value = value[int(token)]
+        else:
+            return None
+    return value
+
+
+async def run_calls(
+    gateway: ToolGateway, calls: Sequence[ToolCall], *, progress: ProgressListener | None, started: float
+) -> list[ToolRun]:
+    """Run independent calls together; results in the order of the calls. One that fails cancels no other."""
+    runs: list[ToolRun | None] = [None] * len(calls)
+
+    async def one(place: int, call: ToolCall) -> None:
+        begin = time.monotonic()
+        outcome = await gateway.execute(call)
+        runs[place] = ToolRun(call, outcome, (time.monotonic() - begin) * 1e3)
+
+    if progress is not None:
+        for text in dict.fromkeys(_STATUS.get(call.tool_name, "Working...") for call in calls):
+            progress(Progress(text, round(time.monotonic() - started, 3)))
+    async with anyio.create_task_group() as group:
+        for place, call in enumerate(calls):
+            group.start_soon(one, place, call)
+    return [run for run in runs if run is not None]

@@ -1,0 +1,20 @@
+"""A zone's process: `python -m sentinel_rag.assembly ZONE DESCRIPTOR`; started by the supervisor, never by hand."""
+
+import sys
+
+from sentinel_rag.assembly.serving import begin_zone, fail_to_start, serve
+from sentinel_rag.assembly.zones import BUILDERS
+from sentinel_rag.contracts.errors import SentinelError
+
+
+def main() -> None:
+    zone, descriptor = sys.argv[1], int(sys.argv[2])
+    configuration = begin_zone(zone)
+    try:
+        app = BUILDERS[zone](configuration)
+    except SentinelError as error:
+        fail_to_start(error)
+    serve(app, descriptor)
+
+
+main()

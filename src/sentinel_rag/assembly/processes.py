@@ -1,0 +1,163 @@
+"""The supervisor: starts the planned zones as separate processes, publishes where they listen, stops them together.
+
+Who gets which secret is decided in `assembly.plan`; what a zone does once started, in `assembly.zones`.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from sentinel_rag.assembly.plan import Ports, ZonePlan, plan_zones
+from sentinel_rag.assembly.run_state import RunFolder, RunState, ZoneEntry
+from sentinel_rag.assembly.serving import startup_error
+from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.settings import Settings
+
+START_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 8.0
+LOG_LIMIT_BYTES = 5_000_000
+
+
+class RunningZones:
+    """Zones that were started; `state` is what surfaces need. Use `running_zones` to get one."""
+
+    def __init__(self, processes: Mapping[str, subprocess.Popen[bytes]], logs: Path, state: RunState) -> None:
+        self._processes = processes
+        self._logs = logs
+        self.state = state
+
+    def check(self) -> None:
+        """Raise UnavailableError if a zone has died, or the error that it refused to start with."""
+        for name, process in self._processes.items():
+            code = process.poll()
+            if code is None:
+                continue
+            log = self._logs / f"{name}.log"
+            last_line = _last_line(log)
+            known = startup_error(last_line)
+            if known is not None:
+                raise known
+            raise UnavailableError(
+                f"The {name} process ended unexpectedly (exit code {code}).",
+                next_step=f"See {log}, then start again; nothing that was acknowledged is lost.",
+            )
+
+    def wait(self) -> None:
+        """Block until a zone dies, which raises UnavailableError."""
+        while True:
+            self.check()
+            time.sleep(0.2)
+
+
+@contextmanager
+def running_zones(
+    settings: Settings, *, workspace: str, private: bool, ports: Ports | None = None
+) -> Iterator[RunningZones]:
+    """Start every zone, wait until all serve, publish their addresses; stop them on leaving, however that happens.
+
+    Raises UnavailableError if this home's zones run already, a port is taken or a zone does not come up.
+    """
+    folder = RunFolder(settings.home)
+    logs = settings.home / "logs"
+    with folder.hold(), ExitStack() as stack:
+        logs.mkdir(mode=0o700, exist_ok=True)
+        plan = plan_zones(settings, workspace, ports or Ports(), stack)
+        processes: dict[str, subprocess.Popen[bytes]] = {}
+        stack.callback(_stop, processes)
+        for zone in plan.zones:
+            processes[zone.name] = _start(zone, logs, folder.path)
+            zone.listener.socket.close()  # only the child listens: when it dies, callers hear of it
+        state = RunState(
+            supervisor_pid=os.getpid(),
+            private=private,
+            workspace=workspace,
+            zones=tuple(ZoneEntry(zone.name, zone.listener.url, processes[zone.name].pid) for zone in plan.zones),
+            agent_token=plan.agent_token,
+            workspace_token=plan.workspace_token,
+            audit_key=plan.audit_key,
+            agent_key=plan.agent_key,
+        )
+        zones = RunningZones(processes, logs, state)
+        for entry in state.zones:
+            _wait_until_healthy(entry, zones)
+        folder.write(state)
+        yield zones
+
+
+def _start(zone: ZonePlan, logs: Path, folder: Path) -> subprocess.Popen[bytes]:
+    log_file = logs / f"{zone.name}.log"
+    if log_file.exists() and log_file.stat().st_size > LOG_LIMIT_BYTES:
+        log_file.replace(log_file.with_suffix(".log.1"))
+    empty = folder / "empty"
+    empty.mkdir(exist_ok=True)
+    descriptor = zone.listener.socket.fileno()
+    with log_file.open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-m", *zone.arguments, str(descriptor)],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            env=dict(zone.environment),
+            cwd=empty,
+            pass_fds=(descriptor,),
+            start_new_session=True,  # Ctrl-C in the terminal reaches the supervisor alone, which ends all in order
+        )
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):  # it died at once: the health check tells why
+        process.stdin.write(json.dumps(zone.configuration).encode() + b"\n")
+        process.stdin.flush()
+    return process
+
+
+def _wait_until_healthy(entry: ZoneEntry, zones: RunningZones) -> None:
+    host, port = entry.url.removeprefix("http://").split(":")
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        connection = http.client.HTTPConnection(host, int(port), timeout=START_TIMEOUT_S)
+        try:
+            connection.request("GET", "/healthz")
+            if connection.getresponse().status == 200:
+                return
+        except (OSError, http.client.HTTPException):
+            pass
+        finally:
+            connection.close()
+        time.sleep(0.05)  # a dying process closes its socket a moment before it can be waited for
+        zones.check()
+    raise UnavailableError(
+        f"The {entry.name} did not come up within {START_TIMEOUT_S:.0f} seconds.",
+        next_step="See its log in the logs folder that sentinel status names.",
+    )
+
+
+def _stop(processes: Mapping[str, subprocess.Popen[bytes]]) -> None:
+    """End every zone: politely, then for certain."""
+    for process in processes.values():
+        if process.poll() is None:
+            process.terminate()
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    for process in processes.values():
+        try:
+            process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        assert process.stdin is not None
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+
+
+def _last_line(log_file: Path) -> str:
+    try:
+        lines = log_file.read_text(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return lines[-1] if lines else ""

@@ -1,0 +1,77 @@
+"""How a zone's process serves: on a socket that the supervisor opened, for as long as the supervisor lives.
+
+The configuration, secrets included, arrives as one JSON line on standard input, so that neither arguments nor
+environment hold it. Standard input then stays open as the life line: its end means that the supervisor is gone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from sentinel_rag.contracts.errors import Actor, ConfigurationError, SentinelError, UnavailableError, UsageError
+from sentinel_rag.telemetry import configure_logging
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+
+def begin_zone(zone: str) -> dict[str, Any]:
+    """Read the supervisor's configuration line and set up logging.
+
+    Raises SystemExit with a sentence if a person started this by hand.
+    """
+    line = sys.stdin.readline()
+    try:
+        configuration: dict[str, Any] = json.loads(line)
+    except json.JSONDecodeError:
+        sys.exit("This module is started by the supervisor; run: sentinel up")
+    configure_logging(zone, configuration["log_level"])
+    return configuration
+
+
+def fail_to_start(error: SentinelError) -> NoReturn:
+    """End this process with the reason as its last log line, in the form that `startup_error` reads back."""
+    problems = error.problems if isinstance(error, ConfigurationError) else ()
+    print(json.dumps({"startup_error": {**error.to_dict(), "problems": problems}}), file=sys.stderr, flush=True)
+    sys.exit(1)
+
+
+def startup_error(last_line: str) -> SentinelError | None:
+    """The error that a zone ended with, from the last line of its log; None if it did not say."""
+    try:
+        data = json.loads(last_line)["startup_error"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    if data["code"] == ConfigurationError.code:
+        return ConfigurationError(data["message"], problems=tuple(data["problems"]), next_step=data["next_step"])
+    kind = UsageError if data["actor"] == Actor.USER else UnavailableError
+    return kind(data["message"], next_step=data["next_step"], code=data["code"])
+
+
+def _end_with_supervisor() -> None:
+    while os.read(0, 4096):
+        pass
+    os._exit(0)  # the supervisor was killed: nobody is left to wait for a clean end
+
+
+def serve(app: ASGIApp, descriptor: int) -> None:
+    """Serve until SIGTERM, Ctrl-C or the end of the supervisor. Blocks."""
+    import uvicorn
+
+    threading.Thread(target=_end_with_supervisor, daemon=True, name="life-line").start()
+    listener = socket.socket(fileno=descriptor)
+    config = uvicorn.Config(
+        app,
+        log_config=None,  # the zone's own JSON lines take uvicorn's messages too
+        access_log=False,
+        lifespan="on",
+        server_header=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=5,
+    )
+    uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,196 @@
+"""The HTTP face of the Interceptor: routes, and the way from a request to the gate and back.
+
+It decides nothing. Each route admits a key with one scope, reads what it needs, and turns a value into a response.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sentinel_rag.audit import Journal
+from sentinel_rag.audit.reader import MAX_PAGE
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError
+from sentinel_rag.interceptor.admission import Doorkeeper, Refusal, read_json_body
+from sentinel_rag.interceptor.catalogue import survey
+from sentinel_rag.interceptor.gate import Gate
+from sentinel_rag.interceptor.host_guard import HostGuard
+from sentinel_rag.interceptor.limits import Limits
+from sentinel_rag.interceptor.policy import Policy
+from sentinel_rag.interceptor.record_budget import RecordBudget
+from sentinel_rag.interceptor.request_body import MalformedBody, parse_execute
+from sentinel_rag.interceptor.responses import json_response, outcome_response, problem
+from sentinel_rag.interceptor.store import KeyRing, Scope, SessionStore, new_audit_id
+from sentinel_rag.interceptor.upstream import Upstream
+
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+DEFAULT_PAGE = 100
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def create_app(
+    *,
+    policy: Policy,
+    keys: KeyRing,
+    sessions: SessionStore,
+    journal: Journal,
+    upstreams: Mapping[str, Upstream],
+    limits: Limits | None = None,
+    allowed_hosts: Collection[str] = LOOPBACK_HOSTS,
+) -> Starlette:
+    """The Interceptor as an ASGI application. It closes the upstreams when it stops; the state is its owner's."""
+    limits = limits or Limits()
+    gate = Gate(
+        policy=policy, sessions=sessions, journal=journal, upstreams=upstreams, limits=limits, new_id=new_audit_id
+    )
+    doorkeeper = Doorkeeper(keys, journal, new_audit_id, RecordBudget(time.monotonic))
+    routes = _Routes(gate, doorkeeper, sessions, journal, upstreams, limits)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            for upstream in upstreams.values():
+                await upstream.aclose()
+
+    app = Starlette(
+        routes=[
+            Route("/v1/proxy-execute", routes.execute, methods=["POST"]),
+            Route("/v1/tools", routes.tools, methods=["GET"]),
+            Route("/v1/sessions", routes.open_session, methods=["POST"]),
+            Route("/v1/sessions/{session_id}", routes.close_session, methods=["DELETE"]),
+            Route("/v1/audit", routes.audit_page, methods=["GET"]),
+            Route("/v1/audit/{audit_id}", routes.audit_record, methods=["GET"]),
+            Route("/healthz", routes.health, methods=["GET"]),
+            Route("/readyz", routes.ready, methods=["GET"]),
+        ],
+        middleware=[Middleware(HostGuard, allowed_hosts=allowed_hosts)],
+        exception_handlers={
+            404: _no_route,
+            405: _no_method,
+            Refusal: _refused,
+            SentinelError: _not_possible,
+            Exception: _broken,
+        },
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+class _Routes:
+    """The routes as methods, so that each sees the parts it needs."""
+
+    def __init__(
+        self,
+        gate: Gate,
+        doorkeeper: Doorkeeper,
+        sessions: SessionStore,
+        journal: Journal,
+        upstreams: Mapping[str, Upstream],
+        limits: Limits,
+    ) -> None:
+        self._gate = gate
+        self._doorkeeper = doorkeeper
+        self._sessions = sessions
+        self._journal = journal
+        self._upstreams = upstreams
+        self._limits = limits
+
+    async def execute(self, request: Request) -> Response:
+        principal = await self._doorkeeper.admit(request, Scope.EXECUTE)
+        body = await read_json_body(request, self._limits)
+        try:
+            wish = parse_execute(body)
+        except MalformedBody as fault:
+            return outcome_response(await self._gate.refuse_body(principal, str(fault)))
+        return outcome_response(await self._gate.execute(principal, wish))
+
+    async def tools(self, request: Request) -> Response:
+        await self._doorkeeper.admit(request, Scope.EXECUTE)
+        catalogue = await survey(self._gate.policy, self._upstreams)
+        return json_response({"tools": catalogue.offered, "policy": self._gate.policy.sha256})
+
+    async def open_session(self, request: Request) -> Response:
+        principal = await self._doorkeeper.admit(request, Scope.EXECUTE)
+        session = await self._sessions.open(principal.key_id)
+        return json_response({"session_id": session.session_id}, 201)
+
+    async def close_session(self, request: Request) -> Response:
+        principal = await self._doorkeeper.admit(request, Scope.EXECUTE)
+        if not await self._sessions.close(request.path_params["session_id"], principal.key_id):
+            return problem(Reason.NOT_FOUND, "There is no such session.")
+        return Response(status_code=204)
+
+    async def audit_page(self, request: Request) -> Response:
+        await self._doorkeeper.admit(request, Scope.AUDIT)
+        after = _whole_number(request, "after", 0, 2**62)
+        limit = _whole_number(request, "limit", DEFAULT_PAGE, MAX_PAGE)
+        entries = await self._journal.read(after, limit)
+        last = entries[-1].seq if entries else after
+        return json_response({"records": [entry.to_dict() for entry in entries], "next_after": last})
+
+    async def audit_record(self, request: Request) -> Response:
+        await self._doorkeeper.admit(request, Scope.AUDIT)
+        entries = await self._journal.find(request.path_params["audit_id"])
+        if not entries:
+            return problem(Reason.NOT_FOUND, "There is no record with this id.")
+        return json_response({"records": [entry.to_dict() for entry in entries]})
+
+    async def health(self, _: Request) -> Response:
+        return json_response({"status": "ok"})
+
+    async def ready(self, _: Request) -> Response:
+        """Ready means: a call would be recorded, and every tool of the policy is served."""
+        try:
+            await self._journal.head()
+            journal = "ok"
+        except UnavailableError:
+            journal = "not writable"
+        catalogue = await survey(self._gate.policy, self._upstreams)
+        tools = "ok" if not catalogue.withheld else f"{len(catalogue.withheld)} not available"
+        upstreams = "ok" if not catalogue.unreachable else f"{len(catalogue.unreachable)} not reachable"
+        ready = journal == tools == upstreams == "ok"
+        checks = {"policy": "ok", "journal": journal, "upstreams": upstreams, "tools": tools}
+        return json_response({"status": "ready" if ready else "not_ready", "checks": checks}, 200 if ready else 503)
+
+
+def _whole_number(request: Request, name: str, default: int, largest: int) -> int:
+    text = request.query_params.get(name, str(default))
+    if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= largest):
+        raise Refusal(problem(Reason.INVALID_ARGUMENT, f"{name} must be a whole number from 0 to {largest}."))
+    return int(text)
+
+
+async def _refused(_: Request, refusal: Exception) -> Response:
+    assert isinstance(refusal, Refusal)
+    return refusal.response
+
+
+async def _not_possible(_: Request, error: Exception) -> Response:
+    # The sentence of such an error may name files; callers learn only that nothing is pretended.
+    return problem(Reason.INTERNAL, "The Interceptor could not record this call, so there is no result.")
+
+
+async def _no_route(_: Request, __: Exception) -> Response:
+    return problem(Reason.NOT_FOUND, "There is no such route.")
+
+
+async def _no_method(_: Request, error: Exception) -> Response:
+    response = problem(Reason.METHOD_NOT_ALLOWED, "This route does not take that method.")
+    response.headers["Allow"] = (getattr(error, "headers", None) or {}).get("Allow", "")
+    return response
+
+
+async def _broken(_: Request, __: Exception) -> Response:
+    return problem(Reason.INTERNAL, "The Interceptor failed; the call may have no result.")

@@ -1,0 +1,89 @@
+"""The arguments of a call in the one form that is judged, recorded and sent.
+
+Nothing is converted: a number in quotes stays a text, and a text where the policy wants a number is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sentinel_rag.contracts.json_values import JsonObject, JsonValue, canonical_json
+from sentinel_rag.interceptor.argument_formats import FORMATS, NotCanonical
+from sentinel_rag.interceptor.policy.conditions import Kind, ValueType, closest
+from sentinel_rag.interceptor.policy.model import ToolPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalArguments:
+    """`encoded` is the canonical JSON of `value` and exactly what an upstream is sent; `sha256` is its hash in hex."""
+
+    value: JsonObject
+    encoded: bytes
+    sha256: str
+
+    @classmethod
+    def of(cls, value: JsonObject) -> CanonicalArguments:
+        """Raises ValueError for what JSON cannot hold."""
+        encoded = canonical_json(value)
+        return cls(value, encoded, hashlib.sha256(encoded).hexdigest())
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentFault:
+    """Why the arguments do not fit the tool. Names the parameter and what is allowed, and never repeats a value."""
+
+    field: str
+    message: str
+    allowed: tuple[str, ...] = ()
+
+
+def fit(tool: ToolPolicy, arguments: Mapping[str, Any]) -> CanonicalArguments | ArgumentFault:
+    """The arguments in canonical form, if each is a parameter of the tool and of its type, and none is missing."""
+    result: dict[str, JsonValue] = {}
+    for name, value in arguments.items():
+        parameter = tool.parameters.get(name)
+        if parameter is None:
+            known = tuple(tool.parameters)
+            return ArgumentFault("", f"An argument is not a parameter of {tool.name}{closest(name, known)}", known)
+        if value is None:
+            return ArgumentFault(name, f"{name} is null: leave it out instead.")
+        if not _has_type(value, parameter.type):
+            return ArgumentFault(name, f"{name} must be {parameter.type}.", (str(parameter.type),))
+        if parameter.format is not None:
+            try:
+                value = FORMATS[parameter.format](value)
+            except NotCanonical as fault:
+                return ArgumentFault(name, f"{name} is not a usable {parameter.format}: {fault}.")
+        result[name] = value
+    for parameter in tool.parameters.values():
+        if parameter.required and parameter.name not in result:
+            return ArgumentFault(parameter.name, f"{parameter.name} is required.")
+    return CanonicalArguments.of(result)
+
+
+def _has_type(value: Any, wanted: ValueType) -> bool:
+    if wanted.kind is Kind.ARRAY:
+        items = wanted.items
+        return isinstance(value, list) and (items is None or all(_has_kind(item, items) for item in value))
+    return _has_kind(value, wanted.kind)
+
+
+def _has_kind(value: Any, kind: Kind) -> bool:
+    match kind:
+        case Kind.STRING:
+            return isinstance(value, str)
+        case Kind.INTEGER:
+            return isinstance(value, int) and not isinstance(value, bool)
+        case Kind.NUMBER:
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case Kind.BOOLEAN:
+            return isinstance(value, bool)
+        case Kind.ARRAY:
+            return isinstance(value, list)
+        case Kind.OBJECT:
+            return isinstance(value, dict)
+        case Kind.NULL:
+            return value is None

@@ -1,0 +1,10 @@
+"""The policy: which tools there are, which calls may run, and how secret their results are.
+
+`load_policy` reads the operator's YAML, all or nothing; `decide` applies it to one call and is a pure function.
+"""
+
+from sentinel_rag.interceptor.policy.deciding import decide
+from sentinel_rag.interceptor.policy.loading import load_policy, parse_policy
+from sentinel_rag.interceptor.policy.model import Effect, Parameter, Policy, Rule, ToolPolicy
+
+__all__ = ["Effect", "Parameter", "Policy", "Rule", "ToolPolicy", "decide", "load_policy", "parse_policy"]

@@ -1,0 +1,200 @@
+"""From `sentinel_config.yaml` to a Policy, all or nothing.
+
+The file has the form of the source template (`tools[]` with `name`, `description`, `parameters[]`, `taint_rules[]`) and
+a few optional keys. Every fault is reported at once as `file:line: sentence`; a key, type or name that is not known
+refuses the file, because a rule that never fires is worse than no rule.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from sentinel_rag.contracts.errors import ConfigurationError
+from sentinel_rag.contracts.labels import Sensitivity
+from sentinel_rag.interceptor.argument_formats import FORMATS
+from sentinel_rag.interceptor.policy.conditions import (
+    RESERVED,
+    ConditionError,
+    Expression,
+    Kind,
+    ValueType,
+    check,
+    compile_rules,
+    evaluate,
+    reads,
+)
+from sentinel_rag.interceptor.policy.model import DEFAULT_SERVER, Effect, Parameter, Policy, Rule, ToolPolicy
+from sentinel_rag.interceptor.policy.section import Section
+from sentinel_rag.interceptor.policy.yaml_tree import Problem, UnreadableYaml, read_yaml
+
+MAX_RULES = 2_000
+"""Rules of one tool."""
+
+MAX_TIMEOUT_S = 600.0
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_KINDS = {kind.value: kind for kind in Kind if kind is not Kind.NULL}
+
+TOOL_KEYS = ("name", "description", "parameters", "taint_rules", "server", "effect", "aliases", "timeout_s")
+PARAMETER_KEYS = ("name", "type", "required", "description", "items", "format")
+RULE_KEYS = ("rule_id", "condition", "taint_level", "requires_approval", "deny")
+
+
+def load_policy(path: Path) -> Policy:
+    """The policy of a file. Raises ConfigurationError with every problem found."""
+    try:
+        text = path.read_bytes().decode()
+    except OSError as error:
+        raise ConfigurationError(
+            f"The policy file {path} cannot be read: {error.strerror}.",
+            problems=(f"{path}:1: {error.strerror}",),
+            next_step="Check the path and its permissions.",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"The policy file {path} is not UTF-8.",
+            problems=(f"{path}:1: byte {error.start} is not UTF-8",),
+            next_step="Save the file as UTF-8.",
+        ) from error
+    return parse_policy(text, source=str(path))
+
+
+def parse_policy(text: str, *, source: str = "policy") -> Policy:
+    """The policy of a text; `source` names it in problems. Raises ConfigurationError with every problem found."""
+    try:
+        root, problems = read_yaml(text)
+    except UnreadableYaml as error:
+        raise _refused(source, [error.problem]) from None
+    tools = _tools(Section(root, "the file", ("tools",), problems), problems)
+    if problems:
+        raise _refused(source, problems)
+    names = {name: tool for tool in tools for name in (tool.name, *tool.aliases)}
+    return Policy(
+        tools={tool.name: tool for tool in tools},
+        sha256=hashlib.sha256(text.encode()).hexdigest(),
+        source=source,
+        names=names,
+    )
+
+
+def _refused(source: str, problems: list[Problem]) -> ConfigurationError:
+    ordered = sorted(problems, key=lambda problem: problem.line)
+    count = "one problem" if len(ordered) == 1 else f"{len(ordered)} problems"
+    return ConfigurationError(
+        f"The policy {source} was not loaded: {count}.",
+        problems=tuple(f"{source}:{problem.line}: {problem.message}" for problem in ordered),
+        next_step="Correct the lines above; nothing of the file is in force.",
+    )
+
+
+def _tools(root: Section, problems: list[Problem]) -> list[ToolPolicy]:
+    tools: list[ToolPolicy] = []
+    taken: dict[str, int] = {}
+    rule_ids: dict[str, int] = {}
+    for item in root.items("tools", required=True):
+        section = Section(item, "a tool", TOOL_KEYS, problems)
+        name = section.text("name", required=True, pattern=_NAME)
+        aliases = section.texts("aliases", pattern=_NAME)
+        for one, line in [(name, section.line("name")), *((alias, section.line("aliases")) for alias in aliases)]:
+            _claim(one, line, "tool", taken, problems)
+        parameters = _parameters(section, problems)
+        rules = _rules(section, parameters, rule_ids, problems)
+        timeout = section.number("timeout_s", low=0.01, high=MAX_TIMEOUT_S)
+        tools.append(
+            ToolPolicy(
+                name=name,
+                description=section.text("description"),
+                parameters=parameters,
+                rules=tuple(rules),
+                first_match=compile_rules([rule.expression for rule in rules]),
+                server=section.text("server", pattern=_NAME) or DEFAULT_SERVER,
+                effect=Effect(section.choice("effect", [effect.value for effect in Effect], Effect.EXTERNAL.value)),
+                aliases=tuple(aliases),
+                timeout_s=timeout,
+            )
+        )
+    return tools
+
+
+def _claim(name: str, line: int, what: str, taken: dict[str, int], problems: list[Problem]) -> None:
+    if name and name in taken:
+        problems.append(Problem(line, f"the {what} {name!r} stands twice; first on line {taken[name]}"))
+    elif name:
+        taken[name] = line
+
+
+def _parameters(tool: Section, problems: list[Problem]) -> dict[str, Parameter]:
+    parameters: dict[str, Parameter] = {}
+    lines: dict[str, int] = {}
+    for item in tool.items("parameters"):
+        section = Section(item, "a parameter", PARAMETER_KEYS, problems)
+        name = section.text("name", required=True, pattern=_NAME)
+        _claim(name, section.line("name"), "parameter", lines, problems)
+        if name in RESERVED:
+            problems.append(Problem(section.line("name"), f"{name!r} has its own meaning in conditions"))
+        kind = _KINDS[section.choice("type", list(_KINDS), Kind.STRING.value, required=True)]
+        element = section.choice("items", [*_KINDS], "")
+        if element and kind is not Kind.ARRAY:
+            problems.append(Problem(section.line("items"), "items belongs to the type array"))
+            element = ""
+        form = section.choice("format", list(FORMATS), "")
+        if form and kind is not Kind.STRING:
+            problems.append(Problem(section.line("format"), "format belongs to the type string"))
+        parameters[name] = Parameter(
+            name=name,
+            type=ValueType(kind, _KINDS[element] if element else None),
+            required=section.flag("required"),
+            description=section.text("description"),
+            format=form or None,
+        )
+    return parameters
+
+
+def _rules(
+    tool: Section, parameters: dict[str, Parameter], rule_ids: dict[str, int], problems: list[Problem]
+) -> list[Rule]:
+    rules: list[Rule] = []
+    types = {name: parameter.type for name, parameter in parameters.items()}
+    items = tool.items("taint_rules")
+    if len(items) > MAX_RULES:
+        problems.append(Problem(items[MAX_RULES].line, f"a tool may have at most {MAX_RULES} rules"))
+        return rules
+    for item in items:
+        section = Section(item, "a taint rule", RULE_KEYS, problems)
+        rule_id = section.text("rule_id", required=True, pattern=_NAME)
+        _claim(rule_id, section.line("rule_id"), "rule", rule_ids, problems)
+        level = section.choice("taint_level", [level.name for level in Sensitivity], "HIGH", required=True)
+        condition = section.condition("condition")
+        deny, approval = section.flag("deny"), section.flag("requires_approval")
+        if deny and approval:
+            problems.append(Problem(section.line("deny"), "a rule that denies cannot ask for approval too"))
+        expression = _expression(condition, types, section.line("condition"), problems)
+        if expression is None:
+            continue
+        _find_unreachable(expression, rules, section.line("condition"), problems)
+        rules.append(
+            Rule(rule_id, condition, expression, Sensitivity[level], approval, deny, section.line("condition"))
+        )
+    return rules
+
+
+def _expression(condition: str, types: dict[str, ValueType], line: int, problems: list[Problem]) -> Expression | None:
+    if not condition:
+        return None  # its absence is reported already
+    try:
+        return check(condition, types)
+    except ConditionError as error:
+        problems.append(Problem(line, f"condition, column {error.column}: {error}"))
+        return None
+
+
+def _find_unreachable(expression: Expression, before: list[Rule], line: int, problems: list[Problem]) -> None:
+    for rule in before:
+        if rule.expression == expression or (not reads(rule.expression) and evaluate(rule.expression, {})):
+            message = f"the rule can never decide: {rule.rule_id!r} on line {rule.line} always decides before it"
+            problems.append(Problem(line, message))
+            return
+    if not reads(expression) and not evaluate(expression, {}):
+        problems.append(Problem(line, "the condition is never true; remove the rule"))

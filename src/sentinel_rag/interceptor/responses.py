@@ -1,0 +1,62 @@
+"""The bodies of the wire format. A body names a rule, a reason and an audit id; it never holds data, labels of other
+sessions, keys, or the names of servers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, assert_never
+
+import msgspec
+from starlette.responses import Response
+
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.interceptor.outcomes import HTTP_STATUS, Completed, Denied, NotCompleted, Outcome
+
+_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+OVERLOAD_RETRY_S = 1
+DEFAULT_RETRY_S = 5
+
+
+def json_response(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Any value msgspec can write, as JSON that no cache keeps."""
+    content = msgspec.json.encode(body)
+    return Response(content, status, {**_HEADERS, **(headers or {})}, media_type="application/json")
+
+
+def outcome_response(outcome: Outcome) -> Response:
+    """The answer of `POST /v1/proxy-execute`."""
+    match outcome:
+        case Completed(encoded, audit_id):
+            return json_response({"result": msgspec.Raw(encoded), "status": "success", "audit_id": audit_id})
+        case Denied(deny, audit_id):
+            return json_response(
+                {
+                    "detail": deny.sentence(),
+                    "status": "denied",
+                    "reason": deny.reason.value,
+                    "rule_id": deny.rule_id,
+                    "audit_id": audit_id,
+                },
+                403,
+            )
+        case NotCompleted(reason, detail, audit_id, error):
+            body: dict[str, Any] = {"detail": detail, "status": "error", "reason": reason.value, "audit_id": audit_id}
+            headers: dict[str, str] = {}
+            if error is not None:
+                body["error"] = error.to_dict()
+            if reason is Reason.RATE_LIMITED:
+                wait = error.retry_after_s if error is not None and error.retry_after_s else DEFAULT_RETRY_S
+                headers["Retry-After"] = str(max(1, math.ceil(wait)))
+            if reason is Reason.OVERLOADED:
+                headers["Retry-After"] = str(OVERLOAD_RETRY_S)
+            return json_response(body, outcome.http_status, headers)
+        case _:
+            assert_never(outcome)
+
+
+def problem(reason: Reason, detail: str, *, audit_id: str | None = None, status: int | None = None) -> Response:
+    """Any other failure, in the same shape. `status` replaces the reason's own where HTTP has a finer one."""
+    body = {"detail": detail, "status": "denied" if reason is Reason.MISSING_SCOPE else "error", "reason": reason.value}
+    if audit_id is not None:
+        body["audit_id"] = audit_id
+    return json_response(body, status or HTTP_STATUS[reason])

@@ -1,0 +1,25 @@
+"""What the Interceptor remembers: keys (hashed), sessions with their key and context label.
+
+Keys lie in a file of their own, so that an administrator's command and a running Interceptor can share it; sessions
+share the journal's file and transactions, so that a label and the record of its rise are one write.
+"""
+
+from sentinel_rag.interceptor.store.keys import KeyInfo, KeyStore, Principal, Scope
+from sentinel_rag.interceptor.store.run_keys import KeyRing, RunKeys
+from sentinel_rag.interceptor.store.sessions import Session, SessionClosed, SessionStore
+from sentinel_rag.interceptor.store.state import State, new_audit_id, open_state
+
+__all__ = [
+    "KeyInfo",
+    "KeyRing",
+    "KeyStore",
+    "Principal",
+    "RunKeys",
+    "Scope",
+    "Session",
+    "SessionClosed",
+    "SessionStore",
+    "State",
+    "new_audit_id",
+    "open_state",
+]

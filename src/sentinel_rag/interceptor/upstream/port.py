@@ -1,0 +1,63 @@
+"""The port through which the gate reaches a tool server, and the three ways in which a call can end there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.query_results import QueryError
+from sentinel_rag.interceptor.arguments import CanonicalArguments
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """The tool's result: `encoded` is its JSON. `rows` is the length of its `rows`, None if it has none."""
+
+    encoded: bytes
+    rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFailed:
+    """The tool ran, or refused to, and said why."""
+
+    error: QueryError
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """No answer that can be used. `may_have_run` is False only if the server surely never got the call."""
+
+    reason: Reason
+    error: QueryError
+    may_have_run: bool
+
+
+UpstreamReply = Returned | ToolFailed | Unanswered
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamTool:
+    """A tool as its server describes it; `input_schema` is JSON Schema, not yet trusted."""
+
+    name: str
+    description: str
+    input_schema: Mapping[str, Any]
+
+
+class Upstream(Protocol):
+    """One tool server. A call is sent at most once, whatever happens."""
+
+    async def call(
+        self, tool: str, arguments: CanonicalArguments, *, session_id: str, timeout_s: float
+    ) -> UpstreamReply:
+        """Run one call within `timeout_s`. Never raises for what the server or the network does."""
+        ...
+
+    async def list_tools(self, *, timeout_s: float) -> tuple[UpstreamTool, ...]:
+        """What the server serves now. Raises UnavailableError."""
+        ...
+
+    async def aclose(self) -> None: ...

@@ -1,0 +1,44 @@
+"""Conditions of the alert tools on the newest row of each alert, as KQL predicates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sentinel_rag.contracts.tool_schemas import SEVERITIES
+from sentinel_rag.sentinel.arguments import severities_from
+from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
+
+_TECHNIQUE = re.compile(r"T\d{4}(\.\d{3})?", re.IGNORECASE)
+
+
+def severity_conditions(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """From `severity` and `min_severity`."""
+    severities = severities_from(arguments)
+    return () if severities == SEVERITIES else (f"AlertSeverity in~ {list_literal(severities)}",)
+
+
+def alert_conditions(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """From the arguments of query_alerts that KQL alone can decide; entity and incident are not among them."""
+    found = list(severity_conditions(arguments))
+    if "status" in arguments:
+        found.append(f"Status =~ {string_literal(arguments['status'])}")
+    for word in arguments.get("name_contains", "").split():
+        literal = string_literal(word)
+        found.append(f"AlertName contains {literal} or DisplayName contains {literal}")
+    if "product" in arguments:
+        literal = string_literal(arguments["product"])
+        found.append(f"ProductName contains {literal} or ProviderName contains {literal}")
+    if "tactic" in arguments:
+        found.append(tactic_condition(arguments["tactic"]))
+    return tuple(found)
+
+
+def tactic_condition(text: str) -> str:
+    """A technique id matches itself and its sub-techniques; a tactic matches whole, with or without spaces."""
+    if _TECHNIQUE.fullmatch(text):
+        literal = string_literal(text.upper())
+        return f"Techniques has {literal} or SubTechniques has {literal}"
+    tactic = string_literal(f",{re.sub(r'[^A-Za-z]', '', text)},")
+    return f'strcat(",", replace_string(Tactics, " ", ""), ",") contains {tactic}'

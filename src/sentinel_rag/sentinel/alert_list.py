@@ -1,0 +1,142 @@
+"""The tool query_alerts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sentinel_rag.contracts.query_results import QueryResult, TimeWindow
+from sentinel_rag.sentinel import newest_alerts
+from sentinel_rag.sentinel.alert_filters import alert_conditions
+from sentinel_rag.sentinel.alert_notes import reader_notes
+from sentinel_rag.sentinel.alert_totals import AlertTotals
+from sentinel_rag.sentinel.alerts import ALERT_COLUMNS, Alert, row_budget
+from sentinel_rag.sentinel.concurrency import together
+from sentinel_rag.sentinel.entity_search import MOST_CANDIDATES, alerts_naming, near_names, net_condition
+from sentinel_rag.sentinel.incident_links import incident_links
+from sentinel_rag.sentinel.incident_resolution import resolve_incident
+from sentinel_rag.sentinel.incidents import INCIDENT_TABLE, alert_ids_of
+from sentinel_rag.sentinel.kql_literals import list_literal
+from sentinel_rag.sentinel.log_tables import LogsTable
+from sentinel_rag.sentinel.results import Stopwatch, build_result
+from sentinel_rag.sentinel.time_windows import window_from
+from sentinel_rag.sentinel.workspace_view import WorkspaceView
+
+
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """Alerts to return, totals of all that match, the answers they came from (coverage shows the first).
+
+    `whole` is False if more alerts may match than were looked at, so that the totals are a lower bound.
+    """
+
+    alerts: tuple[Alert, ...]
+    totals: AlertTotals
+    answers: tuple[LogsTable, ...]
+    time_column: str
+    notes: tuple[str, ...]
+    whole: bool = True
+
+
+async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
+    """Checked arguments in, alerts out; shapes in `contracts.tool_schemas`. Raises QueryFailedError."""
+    stopwatch = Stopwatch()
+    chosen = window_from(arguments, view.clock())
+    conditions = list(alert_conditions(arguments))
+    notes = list(chosen.notes)
+    named: int | None = None
+    if "incident" in arguments:
+        incident = await resolve_incident(view, arguments["incident"])
+        ids = {alert_id for record in incident.records for alert_id in alert_ids_of(record)}
+        conditions.append(f"SystemAlertId in~ {list_literal(sorted(ids))}")
+        notes.extend(incident.notes)
+        if len(conditions) == 1 and chosen.window == TimeWindow() and "entity" not in arguments:
+            named = len(ids)
+    select = _select_by_entity if "entity" in arguments else _select
+    selection, statistics = await together(
+        lambda: select(view, arguments, chosen.window, tuple(conditions)),
+        lambda: view.statistics.read(newest_alerts.ALERT_TABLE, newest_alerts.ALERT_TIME),
+    )
+    budget = row_budget(len(selection.alerts))
+    links = await incident_links(view, [alert.alert_id for alert in selection.alerts])
+    notes += [*selection.notes, *reader_notes(selection.alerts, links)]
+    if named is not None and named > selection.totals.total:
+        notes.append(
+            f"The incident names {named} alerts; SecurityAlert has no row for {named - selection.totals.total} of them."
+        )
+    return build_result(
+        ALERT_COLUMNS,
+        [alert.row(links.number_of(alert.alert_id), budget, arguments.get("entity", "")) for alert in selection.alerts],
+        workspace=view.logs.name,
+        tables=(newest_alerts.ALERT_TABLE, INCIDENT_TABLE),
+        window=chosen.window,
+        time_column=selection.time_column,
+        rows_total=selection.totals.total if selection.whole else None,
+        answers=selection.answers,
+        statistics=statistics,
+        stopwatch=stopwatch,
+        summary=selection.totals.summary(),
+        notes=notes,
+    )
+
+
+async def _select(
+    view: WorkspaceView, arguments: Mapping[str, Any], window: TimeWindow, conditions: tuple[str, ...]
+) -> _Selection:
+    base = newest_alerts.newest_alerts(conditions)
+    span = newest_alerts.alert_span(window)
+    order, limit = arguments["order"], arguments["limit"]
+    rows, counts = await view.logs.query_all(
+        (
+            (newest_alerts.listed(base, window, newest_alerts.FIRST_ROW, order, limit), span),
+            (newest_alerts.counted(base, window), span),
+        )
+    )
+    totals = AlertTotals.from_counts(counts)
+    column, notes = newest_alerts.ALERT_TIME, []
+    if totals.begun and not totals.total:
+        rows = await view.logs.query(newest_alerts.listed(base, window, "StartTime", order, limit), span)
+        totals = AlertTotals.from_counts(counts, "Begun")
+        column = "StartTime"
+        notes.append(newest_alerts.BEGAN_IN_WINDOW)
+    elif totals.begun != totals.total and window != TimeWindow():
+        notes.append(f"By the start of the activity (StartTime) {totals.begun} alerts lie in the window.")
+    return _Selection(
+        tuple(Alert.from_record(record) for record in rows.records()),
+        totals,
+        (rows, counts),
+        column,
+        tuple(notes),
+        not counts.partial,
+    )
+
+
+async def _select_by_entity(
+    view: WorkspaceView, arguments: Mapping[str, Any], window: TimeWindow, conditions: tuple[str, ...]
+) -> _Selection:
+    value, kind = arguments["entity"], arguments.get("entity_kind")
+    base = newest_alerts.newest_alerts((*conditions, net_condition(value)))
+    span = newest_alerts.alert_span(window)
+    answer, column, told = await newest_alerts.placed(
+        lambda column: view.logs.query(
+            newest_alerts.listed(base, window, column, arguments["order"], MOST_CANDIDATES), span
+        ),
+        window,
+    )
+    notes = list(told)
+    candidates = [Alert.from_record(record) for record in answer.records()]
+    found = alerts_naming(candidates, value, kind)
+    whole = len(candidates) < MOST_CANDIDATES and not answer.partial
+    if len(candidates) >= MOST_CANDIDATES:
+        answer = answer.cut(f"Only {MOST_CANDIDATES} alerts that may name it were looked at; narrow the window.")
+    unread = sum(not alert.entities.readable for alert in candidates)
+    if unread:
+        notes.append(f"{unread} alert{'s' if unread != 1 else ''} that may name it hold entities that do not parse.")
+    if not found:
+        near = near_names(candidates, value, kind)
+        if near:
+            notes.append(f"No entity is exactly {value!r}; near it: {', '.join(near)}.")
+    return _Selection(
+        tuple(found[: arguments["limit"]]), AlertTotals.from_alerts(found), (answer,), column, tuple(notes), whole
+    )

@@ -1,0 +1,194 @@
+"""An alert as a reader sees it: the newest row of SecurityAlert with its JSON columns read.
+
+Every such column has its own idea of JSON: Entities (`entities`), Tactics (a comma string), Techniques (a list in a
+string), ExtendedProperties (an object whose Custom Details are JSON again).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.query_results import Column
+from sentinel_rag.sentinel.entities import AlertEntities, parse_entities
+from sentinel_rag.sentinel.entity_identity import entity_name, folded_value, identifying_values
+from sentinel_rag.sentinel.log_tables import json_cell, parse_dynamic
+from sentinel_rag.sentinel.newest_alerts import FIRST_ROW
+from sentinel_rag.sentinel.results import shortened
+
+LONGEST_ENTITY_NAME = 80
+FULL_ROWS = 20
+
+ALERT_COLUMNS = (
+    Column("alert_id", "guid"),
+    Column("name", "string"),
+    Column("severity", "string"),
+    Column("status", "string"),
+    Column("time", "datetime"),
+    Column("start_time", "datetime"),
+    Column("end_time", "datetime"),
+    Column("product", "string"),
+    Column("provider", "string"),
+    Column("tactics", "dynamic"),
+    Column("techniques", "dynamic"),
+    Column("compromised_entity", "string"),
+    Column("incident_number", "long"),
+    Column("description", "string"),
+    Column("entities", "dynamic"),
+    Column("entity_count", "long"),
+    Column("row_time", "datetime"),
+    Column("custom_details", "dynamic"),
+)
+
+# What a reader looks for first; hashes and clusters are the many that a cut may lose.
+_KIND_ORDER = (
+    "account",
+    "host",
+    "ip",
+    "mailbox",
+    "url",
+    "process",
+    "file",
+    "dns",
+    "azure-resource",
+    "cloud-application",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RowBudget:
+    """How much of an alert a row shows; `entity_count` always counts all entities."""
+
+    entities: int
+    description: int
+
+
+def row_budget(rows: int) -> RowBudget:
+    """A page of alerts is shown in full, a hundred of them compactly: raw, they are 34 000 tokens of JSON."""
+    return RowBudget(entities=12, description=300) if rows <= FULL_ROWS else RowBudget(entities=4, description=120)
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A newest row of SecurityAlert, read."""
+
+    record: Mapping[str, Any]
+    entities: AlertEntities
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Alert:
+        return cls(record, parse_entities(record["Entities"]))
+
+    @property
+    def alert_id(self) -> str:
+        """SystemAlertId in lower case: incidents and alerts do not agree on case everywhere."""
+        return str(self.record["SystemAlertId"] or "").lower()
+
+    @property
+    def name(self) -> str:
+        return alert_name(self.record)
+
+    @property
+    def tactics(self) -> list[str]:
+        return comma_list(self.record["Tactics"])
+
+    @property
+    def row_time(self) -> JsonValue:
+        """When the newest row was written: the moment of which its status tells."""
+        return json_cell(self.record["ProcessingEndTime"] or self.record["TimeGenerated"])
+
+    def row(self, incident_number: int | None, budget: RowBudget, searched: str = "") -> dict[str, JsonValue]:
+        """The row that a reader sees; an entity that `searched` names stands first."""
+        record = self.record
+        shown = entity_list(self.entities, searched)
+        properties = extended_properties(record["ExtendedProperties"])
+        details = custom_details(properties)
+        row: dict[str, JsonValue] = {
+            "alert_id": self.alert_id,
+            "name": self.name,
+            "severity": record["AlertSeverity"] or None,
+            "status": record["Status"] or None,
+            "time": json_cell(record[FIRST_ROW]),
+            "start_time": json_cell(record["StartTime"]),
+            "end_time": json_cell(record["EndTime"]),
+            "product": record["ProductName"] or None,
+            "provider": record["ProviderName"] or None,
+            "tactics": self.tactics,
+            "techniques": techniques_of(record),
+            "compromised_entity": record["CompromisedEntity"] or None,
+            "incident_number": incident_number,
+            "description": shortened(record["Description"], budget.description),
+            "entities": shown[: budget.entities],
+            "entity_count": len(shown),
+            "row_time": self.row_time,
+        }
+        if details is not None:
+            row["custom_details"] = details
+        return row
+
+
+def entity_list(parsed: AlertEntities, searched: str = "") -> list[JsonValue]:
+    """`{kind, name}` of each distinct entity: the searched one, then what people look for first."""
+    wanted = folded_value(searched)
+    order = {kind: place for place, kind in enumerate(_KIND_ORDER)}
+    places: dict[tuple[str, str], int] = {}
+    for entity in parsed.entities:
+        shown = (entity.kind, shortened(entity_name(entity), LONGEST_ENTITY_NAME) or "")
+        place = -1 if wanted and wanted in identifying_values(entity) else order.get(entity.kind, len(order))
+        places[shown] = min(place, places.get(shown, place))
+    ranked = sorted(places, key=lambda shown: places[shown])
+    return [{"kind": kind, "name": name} for kind, name in ranked]
+
+
+def alert_name(record: Mapping[str, Any]) -> str:
+    """AlertName, or DisplayName where that is empty, as people read it; never empty."""
+    return clean_name(record["AlertName"]) or clean_name(record["DisplayName"]) or "(unnamed alert)"
+
+
+def clean_name(text: Any) -> str:
+    """An alert's name without the zero-width characters that some providers append (U+200B and kin)."""
+    return str(text or "").strip("\u200b\u200c\u200d\u2060\ufeff \t\r\n")
+
+
+def comma_list(text: Any) -> list[str]:
+    """`Tactics`: a comma string (or a JSON list of a newer schema), without `Unknown`."""
+    value = parse_dynamic(text)
+    parts = [str(item) for item in value] if isinstance(value, list) else str(text or "").split(",")
+    return list(dict.fromkeys(part.strip() for part in parts if part.strip() and part.strip() != "Unknown"))
+
+
+def json_list(text: Any) -> list[str]:
+    """`Techniques`, `RemediationSteps`: a JSON list in a string; other text is a list of one."""
+    value = parse_dynamic(text)
+    if isinstance(value, list):
+        return [str(item) for item in value if item is not None and str(item).strip()]
+    return [str(text).strip()] if str(text or "").strip() else []
+
+
+def techniques_of(record: Mapping[str, Any]) -> list[str]:
+    """Techniques and sub-techniques, each once."""
+    return list(dict.fromkeys((*json_list(record["Techniques"]), *json_list(record["SubTechniques"]))))
+
+
+def extended_properties(text: Any) -> Mapping[str, Any] | None:
+    """ExtendedProperties as a mapping; line breaks inside its strings are taken. None if it is no JSON object."""
+    value = parse_dynamic(text)
+    return value if isinstance(value, Mapping) else None
+
+
+def custom_details(properties: Mapping[str, Any] | None) -> JsonValue:
+    """The analytic rule's Custom Details: an object if it parses, the raw text if not, None if there are none."""
+    raw = None if properties is None else properties.get("Custom Details")
+    if raw in (None, "", {}):
+        return None
+    if not isinstance(raw, str):
+        value: JsonValue = raw
+        return value
+    try:
+        parsed: JsonValue = json.loads(raw, strict=False)
+    except ValueError:
+        return raw
+    return parsed

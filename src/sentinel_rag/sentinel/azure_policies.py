@@ -1,0 +1,67 @@
+"""Two policies for azure-core's pipeline: where a token may travel in the clear, and which answers are worth a retry.
+
+They subclass azure-core, so this module imports it; `log_analytics` imports this module when a client is made.
+"""
+
+from __future__ import annotations
+
+import random
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from azure.core.pipeline import PipelineRequest, PipelineResponse  # noqa: TID253  # the module is about azure-core
+from azure.core.pipeline.policies import (  # noqa: TID253  # the module is about azure-core
+    AsyncBearerTokenCredentialPolicy,
+    AsyncRetryPolicy,
+)
+
+LONGEST_RETRY_AFTER_S = 60.0
+_RETRIED = frozenset({408, 429, 500, 502, 503})
+"""Not 504: a query that took ten minutes will take them again, and the default policy would try it four times."""
+
+
+def is_loopback(url: str) -> bool:
+    """True if the host of `url` is this machine by its spelling: 127.0.0.0/8, ::1 or localhost."""
+    host = urlsplit(url).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class LoopbackBearerPolicy(AsyncBearerTokenCredentialPolicy[Any, Any]):
+    """Sends the token over plain http to this machine only; any other http endpoint stays an error."""
+
+    async def on_request(self, request: PipelineRequest[Any]) -> None:
+        if is_loopback(request.http_request.url):
+            request.context.options["enforce_https"] = False
+        await super().on_request(request)
+
+
+class QueryRetryPolicy(AsyncRetryPolicy[Any, Any]):
+    """Repeats what a read may repeat, with or without Retry-After, which is capped; waits grow and are spread."""
+
+    def __init__(self, *, total: int = 3, first_delay_s: float = 0.8) -> None:
+        super().__init__(retry_total=total, retry_status=total, retry_connect=0, retry_read=0)
+        self._first_delay_s = first_delay_s
+
+    def is_retry(self, settings: dict[str, Any], response: PipelineResponse[Any, Any]) -> bool:
+        return bool(settings["total"] > 0 and response.http_response.status_code in _RETRIED)
+
+    def get_backoff_time(self, settings: dict[str, Any]) -> float:
+        delay = self._first_delay_s * 2.0 ** (len(settings["history"]) - 1)
+        return delay * random.uniform(0.5, 1.0)  # noqa: S311  # spreads retries of several clients, no secret
+
+    def get_retry_after(self, response: PipelineResponse[Any, Any]) -> float | None:
+        seconds = super().get_retry_after(response)
+        return None if seconds is None else min(float(seconds), LONGEST_RETRY_AFTER_S)
+
+    async def sleep(
+        self, settings: dict[str, Any], transport: Any, response: PipelineResponse[Any, Any] | None = None
+    ) -> None:
+        if response is not None:  # the body was not read yet: give the connection back before waiting
+            await response.http_response.close()
+        await super().sleep(settings, transport, response)

@@ -1,0 +1,218 @@
+"""What an entity is called, which values identify it, and when two entities of different alerts are one.
+
+Accounts and hosts come under several spellings (a UPN here, a SID there, a display name in `Name`), so they are merged
+by what is unique: directory id, domain SID, UPN; device id, FQDN. A bare `DOMAIN\\name` or host name joins a merged
+identity only if exactly one fits. Well-known SIDs (S-1-5-18) are shared by all machines and merge nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from sentinel_rag.sentinel.entities import Entity
+
+_DOMAIN_SID = re.compile(r"S-\d+-\d+(?:-\d+){4,}", re.IGNORECASE)
+_NAME_PROPERTIES: dict[str, tuple[str, ...]] = {
+    "ip": ("Address",),
+    "url": ("Url",),
+    "filehash": ("Value", "HashValue"),
+    "mailbox": ("MailboxPrimaryAddress", "Upn", "DisplayName"),
+    "mailmessage": ("Subject", "InternetMessageId", "NetworkMessageId"),
+    "mailcluster": ("Query", "Urn", "ClusterByValue"),
+    "cloud-application": ("Name", "AppName", "InstanceName", "AppId"),
+    "oauth-application": ("Name", "OAuthAppId", "OAuthObjectId"),
+    "azure-resource": ("ResourceId", "ResourceName"),
+    "dns": ("DomainName",),
+    "malware": ("Name", "MalwareName"),
+    "security-group": ("DistinguishedName", "SID", "Sid", "ObjectGuid"),
+    "iotdevice": ("DeviceName", "DeviceId"),
+    "cloud-logon-session": ("SessionId",),
+    "cloud-logon-request": ("RequestId",),
+}
+_IDENTIFYING: dict[str, tuple[str, ...]] = {
+    "account": ("Name", "AccountName", "DisplayName", "UserPrincipalName", "Sid", "AadUserId", "ObjectGuid", "PUID"),
+    "host": ("HostName", "NetBiosName", "FQDN", "AzureID", "OMSAgentID", "MdatpDeviceId", "AadDeviceId"),
+    "mailbox": ("Upn", "DisplayName", "AadId", "ExternalDirectoryObjectId"),
+    "mailmessage": ("NetworkMessageId", "InternetMessageId", "Sender", "P1Sender", "P2Sender", "Recipient", "SenderIP"),
+    "cloud-application": ("AppId", "InstanceId"),
+    "oauth-application": ("OAuthAppId", "OAuthObjectId", "PublisherName"),
+    "azure-resource": ("ResourceName",),
+    "security-group": ("SID", "Sid", "ObjectGuid"),
+    "iotdevice": ("DeviceId", "DeviceName"),
+    "mailcluster": ("Urn", "ClusterByValue"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EntityIdentity:
+    """`name` for people; `strong` keys are each unique to one entity, `weak` ones may be shared; `rank` is how good
+    the name is (higher wins when identities merge)."""
+
+    kind: str
+    name: str
+    rank: int
+    strong: frozenset[str]
+    weak: frozenset[str]
+
+
+def entity_name(entity: Entity) -> str:
+    """The name shown for this entity; never empty."""
+    return identity_of(entity).name
+
+
+def identity_of(entity: Entity) -> EntityIdentity:
+    """Name and keys from the properties of one alert's entity."""
+    match entity.kind:
+        case "account":
+            return _account(entity)
+        case "host":
+            return _host(entity)
+        case "ip":
+            identity = _plain(entity, entity.text("Address"))
+            return replace(identity, strong=frozenset({f"name:{folded_value(identity.name)}"}))
+        case "file":
+            return _plain(entity, _file_path(entity))
+        case "process":
+            return _plain(entity, _process_name(entity))
+        case "registry-key":
+            return _plain(entity, _registry_key(entity))
+        case "registry-value":
+            key = entity.part("Key")
+            path = _registry_key(key) if key is not None else ""
+            return _plain(entity, "\\".join(part for part in (path, entity.text("Name", "ValueName")) if part))
+        case "mailmessage":
+            identity = _plain(entity, entity.text(*_NAME_PROPERTIES["mailmessage"]))
+            message_id = entity.text("NetworkMessageId", "InternetMessageId")
+            if not message_id:
+                return identity
+            # Many messages share a subject; each has its own message id.
+            return EntityIdentity(
+                entity.kind, identity.name, 1, frozenset({f"id:{message_id.casefold()}"}), frozenset()
+            )
+        case kind:
+            return _plain(entity, entity.text(*_NAME_PROPERTIES.get(kind, ())))
+
+
+def identifying_values(entity: Entity) -> frozenset[str]:
+    """Every value that names this entity, case folded: what an analyst may type to find it."""
+    values = {entity_name(entity)}
+    names = (*_NAME_PROPERTIES.get(entity.kind, ()), *_IDENTIFYING.get(entity.kind, ()))
+    values.update(entity.text(name) for name in names)
+    if entity.kind == "account":
+        identity = _account(entity)
+        values.update(key.partition(":")[2] for key in (*identity.strong, *identity.weak))
+    elif entity.kind == "host":
+        values.add(_fqdn(entity))
+    elif entity.kind == "ip":
+        values.add(folded_value(entity.text("Address")))
+    elif entity.kind == "url":
+        values.add(_url_host(entity.text("Url")))
+    elif entity.kind == "file":
+        values.add(entity.text("Name", "FileName"))
+    elif entity.kind == "process":
+        image = entity.part("ImageFile")
+        values.add(entity.text("CommandLine"))
+        if image is not None:
+            values.update((_file_path(image), image.text("Name", "FileName")))
+    elif entity.kind not in _NAME_PROPERTIES:
+        values.update(entity.text(name) for name in entity.properties if not name.startswith("$"))
+    return frozenset(value.casefold() for value in values if value)
+
+
+def folded_value(value: str) -> str:
+    """A value for comparison: case folded, an address in its shortest form (IPv6 has many)."""
+    try:
+        return str(ip_address(value.strip()))
+    except ValueError:
+        return value.casefold()
+
+
+def _account(entity: Entity) -> EntityIdentity:
+    name = entity.text("AccountName", "Name")  # Name holds a display name in some alerts
+    suffix = entity.text("UPNSuffix")
+    upn = entity.text("UserPrincipalName") or (f"{name}@{suffix}" if name and suffix and "@" not in name else "")
+    domain = entity.text("NTDomain", "DomainName", "DnsDomain")
+    qualified = f"{domain}\\{name}" if domain and name else ""
+    sid, directory_id = entity.text("Sid", "SID"), entity.text("AadUserId", "ObjectGuid")
+
+    strong = set()
+    if directory_id:
+        strong.add(f"directory:{directory_id.casefold()}")
+    if _DOMAIN_SID.fullmatch(sid):
+        strong.add(f"sid:{sid.casefold()}")
+    if upn:
+        strong.add(f"upn:{upn.casefold()}")
+    weak = {f"name:{qualified.casefold()}"} if qualified else set()
+    if not strong and not weak:
+        weak = {f"only:{(name or sid or entity.text('DisplayName')).casefold()}"}
+    shown = (upn, qualified, name, entity.text("DisplayName"), sid, directory_id, entity.text("FriendlyName"))
+    return _named(entity, shown, frozenset(strong), frozenset(weak))
+
+
+def _host(entity: Entity) -> EntityIdentity:
+    fqdn = _fqdn(entity)
+    bare = entity.text("HostName", "NetBiosName")
+    strong = {f"fqdn:{fqdn.casefold()}"} if fqdn else set()
+    for prefix, key in (("device", "MdatpDeviceId"), ("azure", "AzureID"), ("agent", "OMSAgentID")):
+        if entity.text(key):
+            strong.add(f"{prefix}:{entity.text(key).casefold()}")
+    weak = {f"name:{bare.casefold()}"} if bare else set()
+    shown = (fqdn, bare, entity.text("AzureID"), entity.text("MdatpDeviceId"), entity.text("FriendlyName"))
+    return _named(entity, shown, frozenset(strong), frozenset(weak))
+
+
+def _fqdn(entity: Entity) -> str:
+    name, domain = entity.text("HostName", "NetBiosName"), entity.text("DnsDomain")
+    if entity.text("FQDN"):
+        return entity.text("FQDN")
+    if "." in name:
+        return name
+    return f"{name}.{domain}" if name and domain else ""
+
+
+def _named(entity: Entity, shown: tuple[str, ...], strong: frozenset[str], weak: frozenset[str]) -> EntityIdentity:
+    for place, name in enumerate(shown):
+        if name:
+            return EntityIdentity(entity.kind, name, len(shown) - place, strong, weak)
+    return _plain(entity, "")
+
+
+def _plain(entity: Entity, name: str) -> EntityIdentity:
+    """An entity whose name is its identity; one without a name keeps its kind and whatever text it has."""
+    if not name:
+        texts = [entity.text(key) for key in entity.properties if not key.startswith("$") and key != "Type"]
+        name = entity.text("FriendlyName", "Name") or next((text for text in texts if text), f"(unnamed {entity.kind})")
+    folded = name if entity.kind == "url" else name.casefold()
+    return EntityIdentity(entity.kind, name, 1, frozenset({f"name:{folded}"}), frozenset())
+
+
+def _file_path(entity: Entity) -> str:
+    directory, name = entity.text("Directory"), entity.text("Name", "FileName")
+    if not directory or not name:
+        return name or directory
+    separator = "/" if "/" in directory and "\\" not in directory else "\\"
+    return f"{directory.rstrip(separator)}{separator}{name}"
+
+
+def _process_name(entity: Entity) -> str:
+    command_line = entity.text("CommandLine")
+    if command_line:
+        return command_line
+    image = entity.part("ImageFile")
+    path = _file_path(image) if image is not None else ""
+    process_id = entity.text("ProcessId")
+    return path or (f"process {process_id}" if process_id else "")
+
+
+def _registry_key(entity: Entity) -> str:
+    return "\\".join(part for part in (entity.text("Hive"), entity.text("Key")) if part)
+
+
+def _url_host(url: str) -> str:
+    try:
+        return urlsplit(url if "//" in url else f"//{url}").hostname or ""
+    except ValueError:  # a bracket without its pair
+        return ""

@@ -1,0 +1,135 @@
+"""What a failing answer of the Log Analytics service means, as a `QueryError`.
+
+Pure functions over status, headers and body. Bodies come in several shapes (nested `innererror` with line and
+position, an Entra error whose `error` is a string, a proxy's HTML); the innermost message is the useful one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+
+_LONGEST_MESSAGE = 500
+_NOT_FOUND_CODES = frozenset({"FailedToResolveResource", "PathNotFoundError", "WorkspaceNotFoundError"})
+
+
+def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> QueryError:
+    """The error for an HTTP status of 400 or more; `body` may be anything, also empty."""
+    outer = _error_object(body)
+    codes, message, line, position = _innermost(outer)
+    said = f": {message}" if message else ""
+    if status == 429:
+        return QueryError(
+            code=QueryErrorCode.THROTTLED,
+            message=f"Log Analytics is throttling these queries{said}",
+            next_step="Wait a moment and ask again, or ask for less.",
+            retry_after_s=_seconds(headers.get("Retry-After")),
+        )
+    if status in (408, 504):
+        return QueryError(
+            code=QueryErrorCode.TIMEOUT,
+            message=f"The query ran out of time{said}",
+            next_step="Ask for a shorter window or fewer rows.",
+        )
+    if status in (401, 403):
+        return QueryError(
+            code=QueryErrorCode.ACCESS_DENIED,
+            message=f"The workspace refused the credential (HTTP {status}){said}",
+            next_step="Give the identity the Log Analytics Reader role on the workspace (it takes up to an hour).",
+        )
+    if status == 404 or not _NOT_FOUND_CODES.isdisjoint(codes):
+        return QueryError(
+            code=QueryErrorCode.WORKSPACE_NOT_FOUND,
+            message=f"There is no such workspace at this endpoint{said}",
+            next_step="Check the workspace id (the GUID on the workspace's overview page) and the endpoint.",
+        )
+    if 400 <= status < 500:
+        return QueryError(
+            code=QueryErrorCode.QUERY_REJECTED,
+            message=f"The workspace rejected the query{said or f' (HTTP {status})'}",
+            next_step=_advice(message),
+            line=line,
+            position=position,
+        )
+    return QueryError(
+        code=QueryErrorCode.UNAVAILABLE,
+        message=f"Log Analytics answered HTTP {status}{said}",
+        next_step="Try again in a moment.",
+        retry_after_s=_seconds(headers.get("Retry-After")),
+    )
+
+
+def protocol_error(message: str) -> QueryError:
+    """An answer that is no answer: empty, not JSON, without a table."""
+    return QueryError(
+        code=QueryErrorCode.PROTOCOL,
+        message=message,
+        next_step="Try again; if it stays so, check that the endpoint is a Log Analytics endpoint.",
+    )
+
+
+def rejected_by_details(error: Mapping[str, Any]) -> QueryError:
+    """The error for an HTTP 200 that carries an `error` and no table."""
+    codes, message, line, position = _innermost(error)
+    return QueryError(
+        code=QueryErrorCode.QUERY_REJECTED,
+        message=f"The workspace gave no rows: {message or ', '.join(codes) or 'no reason told'}",
+        next_step=_advice(message),
+        line=line,
+        position=position,
+    )
+
+
+def partial_reason(error: Mapping[str, Any]) -> str:
+    """The sentence for an `error` beside a table: why the result is not whole."""
+    _, message, _, _ = _innermost(error)
+    return message or "the service returned a part of the result and told no reason"
+
+
+def _error_object(body: bytes) -> Mapping[str, Any]:
+    try:
+        document = json.loads(body)
+    except ValueError:  # HTML of a proxy, an empty body: the status is all there is
+        return {}
+    if not isinstance(document, dict):
+        return {}
+    error = document.get("error")
+    if isinstance(error, str):  # Entra: {"error": "invalid_grant", "error_description": "AADSTS..."}
+        return {"code": error, "message": str(document.get("error_description", error))}
+    return error if isinstance(error, dict) else {}
+
+
+def _innermost(error: Mapping[str, Any]) -> tuple[frozenset[str], str, int | None, int | None]:
+    """All codes on the way down, then message, line and position of the deepest level that has them."""
+    codes: set[str] = set()
+    message, line, position = "", None, None
+    level: Any = error
+    while isinstance(level, Mapping):
+        codes.add(str(level.get("code", "")))
+        message = str(level.get("message") or message)
+        line = level["line"] if isinstance(level.get("line"), int) else line
+        position = level["pos"] if isinstance(level.get("pos"), int) else position
+        details = level.get("details")
+        level = level.get("innererror") or (details[0] if isinstance(details, list) and details else None)
+    text = " ".join(message.split())
+    if len(text) > _LONGEST_MESSAGE:
+        text = text[:_LONGEST_MESSAGE] + "…"
+    return frozenset(codes - {""}), text, line, position
+
+
+def _advice(message: str) -> str:
+    if "E_QUERY_RESULT_SET_TOO_LARGE" in message:
+        return "The result is larger than the service returns: ask for a shorter window, fewer rows or a summary."
+    if "Failed to resolve" in message:
+        return "The table or column is not in this workspace; list_tables tells which tables hold rows."
+    return "Correct the query and run it again."
+
+
+def _seconds(header: str | None) -> float | None:
+    try:
+        return None if header is None else max(0.0, float(header))
+    except ValueError:  # an HTTP date: the retry policy understands it, a reader needs no number
+        return None

@@ -1,0 +1,41 @@
+"""The one exception of this library: a `QueryError` on its way up.
+
+Everything that can go wrong between an argument and a row is turned into a `QueryError` where it is understood best
+(the wire, the argument, the template) and travels as `QueryFailedError`; the executor sends its `error` and nothing
+else. No exception of Azure's SDK leaves this package.
+"""
+
+from __future__ import annotations
+
+from sentinel_rag.contracts.errors import Actor, SentinelError
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+
+_ACTORS = {
+    QueryErrorCode.INVALID_ARGUMENT: Actor.MODEL,
+    QueryErrorCode.QUERY_REJECTED: Actor.MODEL,
+    QueryErrorCode.TIMEOUT: Actor.USER,
+    QueryErrorCode.THROTTLED: Actor.USER,
+    QueryErrorCode.INTERNAL: Actor.DEVELOPER,
+}
+
+
+class QueryFailedError(SentinelError):
+    """There is no result; `error` says why and whether the same call may succeed later."""
+
+    def __init__(self, error: QueryError) -> None:
+        super().__init__(error.message, next_step=error.next_step, code=error.code.value)
+        self.error = error
+        self.actor = _ACTORS.get(error.code, Actor.OPERATOR)
+
+
+def invalid_argument(
+    field: str, message: str, *, allowed: tuple[str, ...] = (), next_step: str = ""
+) -> QueryFailedError:
+    """The refusal of one argument, with the values that would have been taken."""
+    if not next_step:
+        next_step = f"Use one of: {', '.join(allowed)}." if allowed else f"Correct {field} and call again."
+    return QueryFailedError(
+        QueryError(
+            code=QueryErrorCode.INVALID_ARGUMENT, message=message, next_step=next_step, field=field, allowed=allowed
+        )
+    )

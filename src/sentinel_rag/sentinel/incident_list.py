@@ -1,0 +1,113 @@
+"""The tool query_incidents: newest versions, exact totals, and the window by creation time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from sentinel_rag.contracts.query_results import QueryResult, TimeWindow
+from sentinel_rag.contracts.tool_schemas import SEVERITIES
+from sentinel_rag.sentinel import incidents
+from sentinel_rag.sentinel.arguments import severities_from
+from sentinel_rag.sentinel.concurrency import together
+from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
+from sentinel_rag.sentinel.log_tables import LogsTable
+from sentinel_rag.sentinel.results import Stopwatch, build_result, ordered
+from sentinel_rag.sentinel.time_windows import window_from
+from sentinel_rag.sentinel.workspace_view import WorkspaceView
+
+
+async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
+    """Checked arguments in, incidents out; shapes in `contracts.tool_schemas`. Raises QueryFailedError."""
+    stopwatch = Stopwatch()
+    chosen = window_from(arguments, view.clock())
+    window = chosen.window
+    base = incidents.newest_versions(window, conditions(arguments))
+    span = incidents.incident_span(window)
+    (rows_answer, counts_answer), statistics = await together(
+        lambda: view.logs.query_all(
+            (
+                (incidents.listed(base, window, arguments["order"], arguments["limit"]), span),
+                (incidents.counted(base, window), span),
+            )
+        ),
+        lambda: view.statistics.read(incidents.INCIDENT_TABLE, incidents.INCIDENT_TIME),
+    )
+    rows = [incidents.incident_row(record) for record in rows_answer.records()]
+    totals = IncidentTotals.from_counts(counts_answer)
+    notes = [*chosen.notes, *incidents.reopened_note(rows)]
+    if totals.updated:
+        notes.append(
+            f"{totals.updated} more incident{'s were' if totals.updated != 1 else ' was'} created before the window "
+            "and changed in it."
+        )
+    return build_result(
+        incidents.INCIDENT_COLUMNS,
+        rows,
+        workspace=view.logs.name,
+        tables=(incidents.INCIDENT_TABLE,),
+        window=window,
+        time_column=incidents.INCIDENT_TIME,
+        rows_total=None if counts_answer.partial else totals.total,
+        answers=(rows_answer, counts_answer),
+        statistics=statistics,
+        stopwatch=stopwatch,
+        summary={
+            "by_severity": totals.by_severity,
+            "by_status": totals.by_status,
+            "updated_in_window": totals.updated,
+        },
+        notes=notes,
+    )
+
+
+def conditions(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """KQL predicates on the newest version, from checked arguments."""
+    found: list[str] = []
+    severities = severities_from(arguments)
+    if severities != SEVERITIES:
+        found.append(f"Severity in~ {list_literal(severities)}")
+    status = arguments.get("status")
+    if status == "Open":
+        found.append('Status in~ ("New", "Active")')
+    elif status is not None:
+        found.append(f"Status =~ {string_literal(status)}")
+    if "title_contains" in arguments:
+        found.extend(incidents.title_conditions(arguments["title_contains"]))
+    if "owner" in arguments:
+        found.append(incidents.owner_condition(arguments["owner"]))
+    return tuple(found)
+
+
+class IncidentTotals:
+    """Counts over all matching incidents, returned or not."""
+
+    def __init__(self, by_severity: dict[str, int], by_status: dict[str, int], updated: int) -> None:
+        self.by_severity = by_severity
+        self.by_status = by_status
+        self.updated = updated
+        self.total = sum(by_status.values())
+
+    @classmethod
+    def from_counts(cls, answer: LogsTable) -> IncidentTotals:
+        """From the answer to `incidents.counted`."""
+        by_severity: Counter[str] = Counter()
+        by_status: Counter[str] = Counter()
+        updated = 0
+        for record in answer.records():
+            by_severity[record["Severity"] or "Unknown"] += record["Incidents"]
+            by_status[record["Status"] or "Unknown"] += record["Incidents"]
+            updated += record["Updated"]
+        return cls(ordered(by_severity, reversed(SEVERITIES)), ordered(by_status, ("New", "Active", "Closed")), updated)
+
+    @property
+    def open(self) -> int:
+        return self.by_status.get("New", 0) + self.by_status.get("Active", 0)
+
+
+async def incident_totals(view: WorkspaceView, window: TimeWindow) -> tuple[IncidentTotals, LogsTable]:
+    """Totals of all incidents created in `window`, with the answer they came from."""
+    base = incidents.newest_versions(window)
+    answer = await view.logs.query(incidents.counted(base, window), incidents.incident_span(window))
+    return IncidentTotals.from_counts(answer), answer

@@ -1,0 +1,196 @@
+"""The Log Analytics client: one connection for a process, a `LogsWorkspace` for each workspace behind it.
+
+It runs on the pipeline of azure-monitor-query, so that credentials, retries and proxies behave as on Azure whether the
+endpoint is the cloud or a loopback server, and decodes rows itself (`log_tables`). Above lie the queries of Sentinel;
+nothing here knows a table.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import anyio
+
+from sentinel_rag.contracts.errors import ConfigurationError
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, TimeWindow, format_time
+from sentinel_rag.sentinel import error_bodies
+from sentinel_rag.sentinel.concurrency import together
+from sentinel_rag.sentinel.credentials import AUDIENCE
+from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.sentinel.log_tables import LogsTable
+from sentinel_rag.sentinel.query_answers import read_answer, read_table_names
+
+if TYPE_CHECKING:
+    from azure.core.credentials_async import AsyncTokenCredential
+    from azure.monitor.query.aio import LogsQueryClient
+
+LONGEST_WAIT_S = 600
+MOST_CONCURRENT_QUERIES = 5
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DECODED_IN_A_THREAD = 256 * 1024  # bytes; a larger body would hold up the event loop
+
+
+class LogAnalytics:
+    """A connection to one endpoint with one credential, which it owns; never more than five queries run at once.
+
+    `audience` is the resource that tokens are for (another one in sovereign clouds, whatever the endpoint on loopback).
+    `wait_s` is the time that the service may take for a query (at most 600 s). Raises ConfigurationError for an
+    endpoint that is neither https nor on this machine: a token must not cross a network in the clear.
+    """
+
+    def __init__(
+        self,
+        credential: AsyncTokenCredential,
+        *,
+        endpoint: str = "https://api.loganalytics.io",
+        audience: str = AUDIENCE,
+        wait_s: int = LONGEST_WAIT_S,
+        retries: int = 3,
+        first_retry_delay_s: float = 0.8,
+    ) -> None:
+        from azure.monitor.query.aio import LogsQueryClient
+
+        from sentinel_rag.sentinel.azure_policies import LoopbackBearerPolicy, QueryRetryPolicy, is_loopback
+
+        endpoint = endpoint.rstrip("/")
+        loopback = is_loopback(endpoint)
+        if not endpoint.startswith("https://") and not (loopback and endpoint.startswith("http://")):
+            raise ConfigurationError(
+                f"The Log Analytics endpoint {endpoint!r} must be https (http is for this machine only).",
+                next_step="Use https://api.loganalytics.io or the address of a workspace server on 127.0.0.1.",
+            )
+        self.endpoint = endpoint
+        self._credential = credential
+        self._wait_s = max(1, min(wait_s, LONGEST_WAIT_S))
+        self._slots = anyio.Semaphore(MOST_CONCURRENT_QUERIES)
+        self._client: LogsQueryClient = LogsQueryClient(
+            credential,
+            endpoint=endpoint,
+            audience=audience,
+            authentication_policy=LoopbackBearerPolicy(credential, f"{audience}/.default"),
+            retry_policy=QueryRetryPolicy(total=retries, first_delay_s=first_retry_delay_s),
+            use_env_settings=not loopback,  # a proxy of the environment must not see loopback traffic
+        )
+
+    def workspace(self, name: str, workspace_id: str) -> LogsWorkspace:
+        """A workspace of this endpoint. Raises ConfigurationError unless `workspace_id` is a GUID."""
+        try:
+            UUID(workspace_id)
+        except ValueError:
+            raise ConfigurationError(
+                f"The id of workspace {name!r} is not a GUID: {workspace_id!r}.",
+                next_step="Take the Workspace ID from the workspace's overview page.",
+            ) from None
+        return LogsWorkspace(name, workspace_id, self)
+
+    async def send(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """One request below the API version: status, headers, body. Raises QueryFailedError if there is no answer."""
+        import aiohttp
+        from azure.core.exceptions import AzureError
+        from azure.core.rest import HttpRequest
+
+        headers = {"Accept": "application/json", "Prefer": f"wait={self._wait_s}"}
+        request = HttpRequest(method, path, json=None if body is None else dict(body), headers=headers)
+        try:
+            async with self._slots:
+                # Streamed, so that the pipeline does not parse the body on the event loop before we do.
+                response = await self._client.send_request(request, stream=True, read_timeout=self._wait_s + 30)
+                async with response:
+                    return response.status_code, response.headers, await response.read()
+        except AzureError as error:
+            raise QueryFailedError(self._no_answer(error)) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise QueryFailedError(self._unreachable()) from error
+
+    async def close(self) -> None:
+        """Close connections, the credential's too: it was handed over."""
+        await self._client.close()
+        await self._credential.close()
+
+    async def __aenter__(self) -> LogAnalytics:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def _no_answer(self, error: Exception) -> QueryError:
+        from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError, ServiceResponseTimeoutError
+
+        if isinstance(error, ClientAuthenticationError):
+            return QueryError(
+                code=QueryErrorCode.ACCESS_DENIED,
+                message="No token could be had for Log Analytics: no configured identity is signed in or allowed.",
+                next_step="Sign in (`az login`) or give this process a managed identity.",
+            )
+        if isinstance(error, ServiceResponseTimeoutError):
+            return QueryError(
+                code=QueryErrorCode.TIMEOUT,
+                message=f"Log Analytics did not answer within {self._wait_s + 30} seconds.",
+                next_step="Ask for a shorter window or fewer rows.",
+            )
+        if isinstance(error, ServiceRequestError):
+            return self._unreachable()
+        return QueryError(
+            code=QueryErrorCode.UNAVAILABLE,
+            message="The connection to Log Analytics broke before the answer was whole.",
+            next_step="Try again in a moment.",
+        )
+
+    def _unreachable(self) -> QueryError:
+        return QueryError(
+            code=QueryErrorCode.UNAVAILABLE,
+            message=f"The Log Analytics endpoint {self.endpoint} cannot be reached.",
+            next_step="Check that the workspace server runs (`sentinel status`) or that the network lets the call out.",
+        )
+
+
+class LogsWorkspace:
+    """One workspace by name. `query` is the only way to its rows."""
+
+    def __init__(self, name: str, workspace_id: str, connection: LogAnalytics) -> None:
+        self.name = name
+        self.workspace_id = workspace_id
+        self.connection = connection
+
+    async def query(self, kql: str, span: TimeWindow | None = None) -> LogsTable:
+        """Run `kql` over rows whose TimeGenerated lies in `span` (None: all that is retained).
+
+        Raises QueryFailedError for every way in which there is no table. A cut result is a table with
+        `partial_reason`; HTTP 204, which means a workspace without data, is a table without columns.
+        """
+        body = {"query": kql, "timespan": timespan_text(span), "workspaces": None}
+        started = time.perf_counter()
+        status, headers, content = await self.connection.send("POST", f"/workspaces/{self.workspace_id}/query", body)
+        duration_ms = (time.perf_counter() - started) * 1000
+        if status == 204:
+            return LogsTable((), (), kql, duration_ms=duration_ms)
+        if status >= 400:
+            raise QueryFailedError(error_bodies.error_of_response(status, headers, content))
+        if len(content) < _DECODED_IN_A_THREAD:
+            return read_answer(content, kql, duration_ms)
+        return await anyio.to_thread.run_sync(read_answer, content, kql, duration_ms)
+
+    async def table_names(self) -> tuple[str, ...]:
+        """The tables that the workspace's schema knows, with rows or without. Raises QueryFailedError."""
+        status, headers, content = await self.connection.send("GET", f"/workspaces/{self.workspace_id}/metadata")
+        if status >= 400:
+            raise QueryFailedError(error_bodies.error_of_response(status, headers, content))
+        return read_table_names(content)
+
+    async def query_all(self, queries: Sequence[tuple[str, TimeWindow | None]]) -> tuple[LogsTable, ...]:
+        """Several queries at once, answers in order; the first failure ends the others and is raised."""
+        return await together(*(lambda kql=kql, span=span: self.query(kql, span) for kql, span in queries))
+
+
+def timespan_text(span: TimeWindow | None) -> str | None:
+    """`start/end` in ISO 8601, None for no bound. An open start is 1970, an open end a day after now."""
+    if span is None or (span.start is None and span.end is None):
+        return None
+    end = span.end or datetime.now(UTC) + timedelta(days=1)
+    return f"{format_time(span.start or _EPOCH)}/{format_time(end)}"

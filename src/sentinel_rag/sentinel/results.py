@@ -1,0 +1,80 @@
+"""From answers of the wire to a `QueryResult`: coverage, columns and cut texts, the same for every tool."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.query_results import Column, Coverage, QueryResult, TimeWindow
+from sentinel_rag.sentinel.log_tables import LogsTable
+from sentinel_rag.sentinel.table_statistics import TableStatistics
+
+LONGEST_DESCRIPTION = 300
+
+
+def shortened(text: str | None, longest: int = LONGEST_DESCRIPTION) -> str | None:
+    """One line of at most `longest` characters, cut with an ellipsis; None for nothing."""
+    if text is None:
+        return None
+    line = " ".join(text.split())
+    if not line:
+        return None
+    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+
+
+class Stopwatch:
+    """Milliseconds since it was made."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+
+    def elapsed_ms(self) -> float:
+        return round((time.perf_counter() - self._started) * 1000, 3)
+
+
+def build_result(
+    columns: Sequence[Column],
+    rows: Sequence[Mapping[str, JsonValue]],
+    *,
+    workspace: str,
+    tables: tuple[str, ...],
+    window: TimeWindow,
+    time_column: str,
+    rows_total: int | None,
+    answers: Sequence[LogsTable],
+    statistics: TableStatistics,
+    stopwatch: Stopwatch,
+    summary: Mapping[str, JsonValue],
+    notes: Sequence[str],
+) -> QueryResult:
+    """`answers[0]` is the query whose text coverage shows; a cut in any of them makes the result partial."""
+    reasons = list(dict.fromkeys(answer.partial_reason for answer in answers if answer.partial))
+    return QueryResult(
+        columns=tuple(columns),
+        rows=tuple(rows),
+        summary=summary,
+        notes=tuple(dict.fromkeys(notes)),
+        coverage=Coverage(
+            workspace=workspace,
+            tables=tables,
+            window=window,
+            time_column=time_column,
+            rows_returned=len(rows),
+            rows_total=rows_total,
+            query=answers[0].query if answers else "",
+            duration_ms=stopwatch.elapsed_ms(),
+            partial=bool(reasons),
+            partial_reason=" ".join(reasons),
+            table_rows=statistics.rows,
+            table_oldest=statistics.oldest,
+            table_newest=statistics.newest,
+        ),
+    )
+
+
+def ordered(counts: Mapping[str, int], order: Iterable[str]) -> dict[str, int]:
+    """Counts above zero, the known names in `order` first, then the others by name."""
+    known = [name for name in order if counts.get(name)]
+    others = sorted(name for name, count in counts.items() if count and name not in known)
+    return {name: counts[name] for name in (*known, *others)}

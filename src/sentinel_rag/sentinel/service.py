@@ -1,0 +1,123 @@
+"""The tools that read Sentinel, one async method each, over named workspaces.
+
+`SentinelService` checks the arguments and hands them to the module of the tool; what goes wrong comes out as a
+`QueryError` value, never as an exception. Above lies the executor, which puts results on MCP.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+from sentinel_rag.contracts.errors import ConfigurationError
+from sentinel_rag.contracts.ports import Clock
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
+from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME, canonical_tool_name
+from sentinel_rag.sentinel.alert_list import query_alerts
+from sentinel_rag.sentinel.alert_trend import get_alert_trend
+from sentinel_rag.sentinel.arguments import checked_arguments
+from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.sentinel.incident_detail import get_incident_detail
+from sentinel_rag.sentinel.incident_list import query_incidents
+from sentinel_rag.sentinel.log_analytics import LogsWorkspace
+from sentinel_rag.sentinel.table_statistics import TableStatisticsReader
+from sentinel_rag.sentinel.template_queries import TemplateTools
+from sentinel_rag.sentinel.template_registry import KqlTemplate, load_templates
+from sentinel_rag.sentinel.threat_summary import get_threat_summary
+from sentinel_rag.sentinel.top_entities import get_top_entities
+from sentinel_rag.sentinel.workspace_tables import list_tables
+from sentinel_rag.sentinel.workspace_view import WorkspaceView
+
+_LOG = logging.getLogger(__name__)
+
+ToolHandler = Callable[[WorkspaceView, Mapping[str, Any]], Awaitable[QueryResult]]
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class SentinelService:
+    """Answers the tools of `contracts.SENTINEL_TOOLS` from one of `workspaces` (the first unless `default` names one).
+
+    `templates` are the shipped ones unless given. Raises ConfigurationError if there is no workspace, `default` is none
+    of them, or a template file is faulty.
+    """
+
+    def __init__(
+        self,
+        workspaces: Mapping[str, LogsWorkspace],
+        *,
+        default: str | None = None,
+        clock: Clock = utc_now,
+        templates: Mapping[str, KqlTemplate] | None = None,
+    ) -> None:
+        if not workspaces:
+            raise ConfigurationError(
+                "No workspace is configured.", next_step="Name at least one Log Analytics workspace."
+            )
+        chosen = next(iter(workspaces)) if default is None else default
+        if chosen not in workspaces:
+            raise ConfigurationError(
+                f"The default workspace {chosen!r} is not configured.",
+                next_step=f"Use one of: {', '.join(workspaces)}.",
+            )
+        self._views = {
+            name: WorkspaceView(workspace, TableStatisticsReader(workspace), clock)
+            for name, workspace in workspaces.items()
+        }
+        self._default = chosen
+        template_tools = TemplateTools(load_templates() if templates is None else templates)
+        self._handlers: dict[str, ToolHandler] = {
+            "query_incidents": query_incidents,
+            "get_incident_detail": get_incident_detail,
+            "query_alerts": query_alerts,
+            "get_alert_trend": get_alert_trend,
+            "get_top_entities": get_top_entities,
+            "get_threat_summary": get_threat_summary,
+            "run_kql_query": template_tools.run_kql_query,
+            "list_kql_templates": template_tools.list_kql_templates,
+            "list_tables": list_tables,
+        }
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        return tuple(self._handlers)
+
+    async def close(self) -> None:
+        """Close the connections of the workspaces."""
+        for connection in {view.logs.connection for view in self._views.values()}:
+            await connection.close()
+
+    async def call(self, tool_name: str, arguments: Mapping[str, Any]) -> QueryResult | QueryError:
+        """Run a tool by its name or an alias of it. Never raises for a bad argument or a failing workspace."""
+        name = canonical_tool_name(tool_name)
+        handler = self._handlers.get(name)
+        if handler is None:
+            return QueryError(
+                code=QueryErrorCode.INVALID_ARGUMENT,
+                message=f"There is no tool {tool_name!r}.",
+                next_step=f"Use one of: {', '.join(self._handlers)}.",
+                field="tool_name",
+                allowed=tuple(self._handlers),
+            )
+        try:
+            return await handler(self._views[self._default], checked_arguments(TOOLS_BY_NAME[name], arguments))
+        except QueryFailedError as failure:
+            return failure.error
+        except Exception:
+            return _internal_error(name)
+
+
+def _internal_error(tool: str) -> QueryError:
+    """A fault of ours: the trace goes to the log under an id, the caller gets the id and nothing of the data."""
+    fault = uuid4().hex[:8]
+    _LOG.exception("internal error %s in %s", fault, tool)
+    return QueryError(
+        code=QueryErrorCode.INTERNAL,
+        message=f"{tool} failed for a reason that is our fault (error {fault}).",
+        next_step=f"Report it with the line 'internal error {fault}' of the executor's log.",
+    )

@@ -1,0 +1,53 @@
+"""How much a table holds and over which times, so that an empty result can say where rows exist.
+
+One cheap query for each table, remembered for half a minute; an empty table is never remembered, so that rows which
+just arrived are not denied.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.sentinel.log_analytics import LogsWorkspace
+
+REMEMBERED_FOR_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatistics:
+    """Rows of a whole table and the span of one of its time columns; all None where the table could not be read."""
+
+    rows: int | None = None
+    oldest: datetime | None = None
+    newest: datetime | None = None
+
+
+class TableStatisticsReader:
+    """Reads and remembers statistics of one workspace. `monotonic` is a clock in seconds."""
+
+    def __init__(self, workspace: LogsWorkspace, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._workspace = workspace
+        self._monotonic = monotonic
+        self._remembered: dict[tuple[str, str], tuple[float, TableStatistics]] = {}
+
+    async def read(self, table: str, time_column: str = "TimeGenerated") -> TableStatistics:
+        """Both names come from our own text. A failure gives empty statistics: they only explain a result."""
+        remembered = self._remembered.get((table, time_column))
+        if remembered is not None and self._monotonic() - remembered[0] < REMEMBERED_FOR_S:
+            return remembered[1]
+        kql = f"{table}\n| summarize Rows = count(), Oldest = min({time_column}), Newest = max({time_column})"
+        try:
+            answer = await self._workspace.query(kql)
+        except QueryFailedError:
+            return TableStatistics()
+        row = next(answer.records(), None)
+        if row is None:
+            return TableStatistics(rows=0)
+        statistics = TableStatistics(row["Rows"], row["Oldest"], row["Newest"])
+        if statistics.rows:
+            self._remembered[(table, time_column)] = (self._monotonic(), statistics)
+        return statistics

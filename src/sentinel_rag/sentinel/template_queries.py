@@ -1,0 +1,106 @@
+"""The tools run_kql_query and list_kql_templates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow
+from sentinel_rag.sentinel.arguments import nearest_hint
+from sentinel_rag.sentinel.concurrency import together
+from sentinel_rag.sentinel.failures import invalid_argument
+from sentinel_rag.sentinel.log_tables import json_cell
+from sentinel_rag.sentinel.results import Stopwatch, build_result
+from sentinel_rag.sentinel.table_statistics import TableStatistics
+from sentinel_rag.sentinel.template_registry import KqlTemplate
+from sentinel_rag.sentinel.time_windows import window_from
+from sentinel_rag.sentinel.workspace_view import WorkspaceView
+
+MOST_ROWS_COUNTED = 10_000
+"""A template's rows are counted up to here; beyond, the total is unknown and the result says so."""
+_LOOK_BACK = timedelta(days=30)
+_LIST_COLUMNS = (
+    Column("name", "string"),
+    Column("description", "string"),
+    *(Column(name, "dynamic") for name in ("tables", "parameters", "questions", "tactics", "techniques")),
+)
+
+
+class TemplateTools:
+    """Runs and lists the templates of one registry."""
+
+    def __init__(self, templates: Mapping[str, KqlTemplate]) -> None:
+        self._templates = templates
+
+    async def run_kql_query(self, view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
+        """Rows of the template in its own columns; times in ISO 8601."""
+        stopwatch = Stopwatch()
+        template = self._named(arguments["template"])
+        chosen = window_from(arguments, view.clock())
+        kql = template.render(arguments.get("parameters", {}), chosen.window)
+        answer, statistics = await together(
+            lambda: view.logs.query(f"{kql}\n| take {MOST_ROWS_COUNTED + 1}", api_span(template, chosen.window)),
+            lambda: view.statistics.read(template.tables[0], template.time_column),
+        )
+        notes = list(chosen.notes)
+        total: int | None = len(answer.rows)
+        if len(answer.rows) > MOST_ROWS_COUNTED or answer.partial:
+            total = None
+            notes.append(f"More than {len(answer.rows) - 1} rows match; narrow the window for an exact total.")
+        rows = [
+            {name: json_cell(value) for name, value in record.items()}
+            for record, _ in zip(answer.records(), range(arguments["limit"]), strict=False)
+        ]
+        return build_result(
+            answer.columns,
+            rows,
+            workspace=view.logs.name,
+            tables=template.tables,
+            window=chosen.window,
+            time_column=template.time_column,
+            rows_total=total,
+            answers=(answer,),
+            statistics=statistics,
+            stopwatch=stopwatch,
+            summary={"template": template.name, "description": template.description},
+            notes=notes,
+        )
+
+    async def list_kql_templates(self, view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
+        """One row for each template; no query runs."""
+        rows: list[dict[str, JsonValue]] = [template.to_row() for template in self._templates.values()]
+        return build_result(
+            _LIST_COLUMNS,
+            rows,
+            workspace=view.logs.name,
+            tables=(),
+            window=TimeWindow(),
+            time_column="",
+            rows_total=len(rows),
+            answers=(),
+            statistics=TableStatistics(),
+            stopwatch=Stopwatch(),
+            summary={"templates": len(rows)},
+            notes=(),
+        )
+
+    def _named(self, name: str) -> KqlTemplate:
+        template = self._templates.get(name)
+        if template is None:
+            names = tuple(self._templates)
+            raise invalid_argument(
+                "template",
+                f"There is no template {name!r}.{nearest_hint(name, names)}",
+                allowed=names,
+                next_step="list_kql_templates tells what each template answers.",
+            )
+        return template
+
+
+def api_span(template: KqlTemplate, window: TimeWindow) -> TimeWindow:
+    """The span of TimeGenerated to read: the window itself, or wider where the template collapses versions first."""
+    if template.window_on == "TimeGenerated":
+        return window
+    return TimeWindow(None if window.start is None else window.start - _LOOK_BACK, None)

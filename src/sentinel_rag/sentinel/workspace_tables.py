@@ -1,0 +1,106 @@
+"""The tool list_tables: what a workspace holds, for an analyst who asks what can be asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.query_results import Column, QueryErrorCode, QueryResult, TimeWindow
+from sentinel_rag.sentinel.concurrency import together
+from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.sentinel.known_tables import KNOWN_TABLES
+from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
+from sentinel_rag.sentinel.results import Stopwatch, build_result
+from sentinel_rag.sentinel.table_statistics import TableStatistics
+from sentinel_rag.sentinel.workspace_view import WorkspaceView
+
+_MEASURES = "summarize Rows = count(), Oldest = min(TimeGenerated), Newest = max(TimeGenerated)"
+
+
+def _of_one_table(table: str) -> str:
+    return f'{table} | {_MEASURES} | extend TableName = "{table}"'
+
+
+# Not `union *`: tables differ in the case of column names, and isfuzzy lets a workspace lack some of the tables.
+def _of_tables(tables: Iterable[str]) -> str:
+    parts = ",\n  ".join(f"({_of_one_table(table)})" for table in tables)
+    return f"union isfuzzy = true {parts}\n| where Rows > 0"
+
+
+_CUSTOM_TABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,100}_CL")
+_COLUMNS = (
+    Column("table", "string"),
+    Column("rows", "long"),
+    Column("oldest", "datetime"),
+    Column("newest", "datetime"),
+)
+
+
+async def list_tables(view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
+    """One row for each table that holds rows, the largest first; custom tables (`_CL`) included."""
+    stopwatch = Stopwatch()
+    answers = await _statistics_of(view, (*KNOWN_TABLES, *await _custom_tables(view)))
+    records = [record for answer in answers for record in answer.records() if record["Rows"]]
+    records.sort(key=lambda record: (-record["Rows"], record["TableName"]))
+    rows: list[dict[str, JsonValue]] = [
+        {
+            "table": record["TableName"],
+            "rows": record["Rows"],
+            "oldest": json_cell(record["Oldest"]),
+            "newest": json_cell(record["Newest"]),
+        }
+        for record in records
+    ]
+    oldest = [record["Oldest"] for record in records if record["Oldest"] is not None]
+    newest = [record["Newest"] for record in records if record["Newest"] is not None]
+    statistics = TableStatistics(
+        sum(record["Rows"] for record in records), min(oldest, default=None), max(newest, default=None)
+    )
+    return build_result(
+        _COLUMNS,
+        rows,
+        workspace=view.logs.name,
+        tables=tuple(record["TableName"] for record in records),
+        window=TimeWindow(),
+        time_column="TimeGenerated",
+        rows_total=len(rows),
+        answers=answers,
+        statistics=statistics,
+        stopwatch=stopwatch,
+        summary={"tables": len(rows), "rows": statistics.rows},
+        notes=() if rows else ("The workspace holds no rows in any table.",),
+    )
+
+
+async def _custom_tables(view: WorkspaceView) -> tuple[str, ...]:
+    """Custom tables by name, from the schema; a service that tells no schema (404) has none that could be named."""
+    try:
+        names = await view.logs.table_names()
+    except QueryFailedError as failure:
+        if failure.error.code is not QueryErrorCode.WORKSPACE_NOT_FOUND:
+            raise
+        return ()
+    return tuple(sorted(name for name in names if _CUSTOM_TABLE.fullmatch(name)))
+
+
+async def _statistics_of(view: WorkspaceView, tables: tuple[str, ...]) -> tuple[LogsTable, ...]:
+    """All tables in one query; table by table where the workspace rejects the union for one table's sake."""
+    try:
+        return (await view.logs.query(_of_tables(tables)),)
+    except QueryFailedError as failure:
+        if failure.error.code is not QueryErrorCode.QUERY_REJECTED:
+            raise
+    return await together(*(partial(_unless_rejected, view, _of_one_table(table)) for table in tables))
+
+
+async def _unless_rejected(view: WorkspaceView, kql: str) -> LogsTable:
+    """The answer; nothing where the workspace rejects the query, which is how it says that it has no such table."""
+    try:
+        return await view.logs.query(kql)
+    except QueryFailedError as failure:
+        if failure.error.code is not QueryErrorCode.QUERY_REJECTED:
+            raise
+        return LogsTable((), (), kql)

@@ -1,0 +1,18 @@
+"""What the queries of one workspace share: the rows, the statistics of its tables, the clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sentinel_rag.contracts.ports import Clock
+from sentinel_rag.sentinel.log_analytics import LogsWorkspace
+from sentinel_rag.sentinel.table_statistics import TableStatisticsReader
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceView:
+    """Made once for each workspace; every tool takes it as its first argument."""
+
+    logs: LogsWorkspace
+    statistics: TableStatisticsReader
+    clock: Clock

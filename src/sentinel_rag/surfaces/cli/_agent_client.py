@@ -1,0 +1,93 @@
+"""Talking to the agent's `POST /chat` from the terminal, over the standard library's HTTP client.
+
+It is imported for every question, so it costs no heavy import. Progress arrives as server-sent events while tools run.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from sentinel_rag.assembly.run_state import RunState
+from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.contracts.evidence import Answer, Progress
+from sentinel_rag.contracts.ports import ProgressListener
+
+READ_TIMEOUT_S = 3700.0  # above the longest question time that can be set: the agent ends a question, not this client
+
+
+class AgentClient:
+    """One conversation with the agent of `state`; `session_id` is the conversation's, None for a new one."""
+
+    def __init__(self, state: RunState, session_id: str | None = None) -> None:
+        entry = state.zone("agent")
+        if entry is None:
+            raise UnavailableError("No agent is running.", next_step="Run: sentinel up")
+        self._address = entry.url.removeprefix("http://")
+        self._token = state.agent_token
+        self.session_id = session_id
+
+    def ask(self, question: str, progress: ProgressListener) -> Answer:
+        """The answer to `question`. Raises UnavailableError if the agent is away or ends in the middle."""
+        body = {"message": question, **({} if self.session_id is None else {"session_id": self.session_id})}
+        try:
+            for name, data in self._events(json.dumps(body).encode()):
+                if name == "progress":
+                    progress(Progress(data["text"], data["elapsed_s"]))
+                elif name == "answer":
+                    answer = Answer.from_dict(data)
+                    self.session_id = answer.session_id
+                    return answer
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise _gone(str(error)) from None
+        raise _gone("the connection ended without an answer")
+
+    def clear(self) -> None:
+        """Forget the conversation and start a new one with the next question."""
+        if self.session_id is None:
+            return
+        connection = http.client.HTTPConnection(self._address, timeout=10)
+        try:
+            connection.request("DELETE", f"/chat/{self.session_id}", headers=self._headers())
+            connection.getresponse().read()
+        except (OSError, http.client.HTTPException) as error:
+            raise _gone(str(error)) from None
+        finally:
+            connection.close()
+        self.session_id = None
+
+    def _headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+
+    def _events(self, body: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
+        connection = http.client.HTTPConnection(self._address, timeout=READ_TIMEOUT_S)
+        try:
+            connection.request("POST", "/chat", body, {**self._headers(), "Accept": "text/event-stream"})
+            response = connection.getresponse()
+            if response.status != 200:
+                raise _refused(response.status, response.read(4096))
+            name = ""
+            for raw in response:
+                field, _, value = raw.decode().rstrip("\n").partition(": ")
+                if field == "event":
+                    name = value
+                elif field == "data":
+                    yield name, json.loads(value)
+        finally:
+            connection.close()
+
+
+def _gone(why: str) -> UnavailableError:
+    return UnavailableError(
+        f"The agent did not answer: {why}.", next_step="Run sentinel status to see what runs, then ask again."
+    )
+
+
+def _refused(status: int, body: bytes) -> UnavailableError:
+    try:
+        detail = str(json.loads(body)["detail"])
+    except (ValueError, KeyError, TypeError):
+        detail = "without a reason"
+    return UnavailableError(f"The agent refused the question ({status}): {detail}", next_step="Run: sentinel status")

@@ -1,0 +1,32 @@
+"""How a command reports what went wrong: one sentence, every problem, the next step; never a traceback."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import traceback
+
+from sentinel_rag.contracts.errors import ConfigurationError, SentinelError
+from sentinel_rag.surfaces.cli._safe_text import safe
+
+
+def report(error: SentinelError, *, as_json: bool) -> None:
+    """Write `error` to standard error, or as an object with `error` to standard output for `--json`."""
+    problems = error.problems if isinstance(error, ConfigurationError) else ()
+    if as_json:
+        print(json.dumps({"error": {**error.to_dict(), "problems": list(problems)}}))
+        return
+    print(f"sentinel: {safe(str(error))}", file=sys.stderr)
+    for problem in problems:
+        print(f"  - {safe(problem)}", file=sys.stderr)
+    if error.next_step:
+        print(f"  Next: {safe(error.next_step)}", file=sys.stderr)
+
+
+def report_fault(error: Exception) -> None:
+    """A fault of ours: say so in one sentence, and keep the traceback in a file that a report can quote."""
+    with tempfile.NamedTemporaryFile("w", prefix="sentinel-fault-", suffix=".txt", delete=False) as file:
+        traceback.print_exception(error, file=file)
+    print(f"sentinel: this is a fault of Sentinel RAG ({type(error).__name__}), not of yours.", file=sys.stderr)
+    print(f"  Next: report it with {file.name}; what was stored before is unharmed.", file=sys.stderr)

@@ -1,0 +1,249 @@
+"""The command line: every command, option and help text. Commands are imported when they run, not here."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+EXIT_CODES = """\
+exit codes:
+  0  answered (also: asked back, out of scope)    3  no data matched
+  1  something is unavailable                     4  denied by the Interceptor
+  2  wrong usage or settings                      5  a tool failed
+
+settings come from the environment and .env; sentinel doctor checks them.
+"""
+
+Run = Callable[[argparse.Namespace], int]
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line. The chosen command is `options.run(options)`."""
+    parser = argparse.ArgumentParser(
+        prog="sentinel",
+        description="Ask Microsoft Sentinel in plain words. An agent that can execute nothing plans tool calls; a "
+        "gateway decides and records each; every fact of the answer carries its evidence.",
+        epilog=EXIT_CODES,
+        formatter_class=_Formatter,
+    )
+    parser.add_argument("--version", action=_Version)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    demo = _command(commands, "demo", "three questions, one denied call and its audit line, on a sample estate", _demo)
+    demo.add_argument("--json", action="store_true", help="print what happened as JSON")
+
+    ask = _command(commands, "ask", "ask one question and print the answer", _ask)
+    ask.add_argument("question", nargs="*", help="the question; read from standard input when left out")
+    ask.add_argument("--json", action="store_true", help="print answer, tools, coverage and evidence as JSON")
+    ask.add_argument("--evidence", action="store_true", help="list the tool call, row and field behind each fact")
+    _workspace_option(ask)
+
+    chat = _command(commands, "chat", "hold a conversation (/help lists its commands)", _chat)
+    _workspace_option(chat)
+
+    up = _command(commands, "up", "start the zones and keep them running until Ctrl-C", _up)
+    up.add_argument("--port", type=_port, default=0, help="port of the Interceptor (default: a free one)")
+    up.add_argument("--agent-port", type=_port, default=0, help="port of the agent's POST /chat (default: a free one)")
+    up.add_argument("--json", action="store_true", help="print the addresses as JSON once everything serves")
+    _workspace_option(up)
+
+    status = _command(commands, "status", "which parts run, where, and their state", _status)
+    status.add_argument("--json", action="store_true", help="print as JSON")
+
+    doctor = _command(commands, "doctor", "check each dependency and name the command that mends it", _doctor)
+    doctor.add_argument("--json", action="store_true", help="print as JSON")
+
+    _workspace(commands)
+
+    tools = _command(commands, "tools", "the tools, their parameters and what the policy says of them", _tools)
+    tools.add_argument("name", nargs="?", help="one tool, with all its parameters")
+    tools.add_argument("--json", action="store_true", help="print names, descriptions and JSON schemas")
+
+    _audit(commands)
+    return parser
+
+
+def _workspace(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    summary = "the embedded workspace: fill it, look at it, query it"
+    workspace = _group(commands, "workspace", summary)
+    actions = workspace.add_subparsers(title="actions", metavar="ACTION", required=True)
+
+    generate = _command(actions, "generate", "write a sample estate: several weeks, an attack, benign noise", _generate)
+    generate.add_argument("--days", type=int, default=None, help="how many days back it reaches")
+    generate.add_argument("--events", type=int, default=None, help="about how many log rows")
+    generate.add_argument("--seed", type=int, default=None, help="same seed, same estate")
+    generate.add_argument("--end", default=None, help="its last moment, ISO 8601 (default: now)")
+    generate.add_argument("--json", action="store_true", help="print what was written as JSON")
+    _workspace_option(generate)
+
+    load = _command(actions, "import", "import exports: CSV, JSON, JSON lines, Parquet, or a folder of them", _import)
+    load.add_argument("path", nargs="+", help="files or folders")
+    load.add_argument("--table", default=None, help="table to import into (default: found from the file)")
+    load.add_argument("--json", action="store_true", help="print the reports as JSON")
+    _workspace_option(load)
+
+    tables = _command(actions, "tables", "tables with rows, their counts and times", _tables)
+    tables.add_argument("--json", action="store_true", help="print as JSON")
+    _workspace_option(tables)
+
+    query = _command(actions, "query", "run KQL yourself (this is you, not the agent: no policy applies)", _query)
+    query.add_argument("kql", nargs="*", help="the query; read from standard input when left out")
+    query.add_argument("--timespan", default=None, help="ISO 8601 duration or start/end, as Log Analytics takes it")
+    query.add_argument("--json", action="store_true", help="print columns and rows as JSON")
+    _workspace_option(query)
+
+
+def _audit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    summary = "the Interceptor's record of every call"
+    audit = _group(commands, "audit", summary)
+    actions = audit.add_subparsers(title="actions", metavar="ACTION", required=True)
+    show = _command(actions, "show", "print records, newest last", _audit_show)
+    show.add_argument("audit_id", nargs="?", help="one record, whole")
+    show.add_argument("--last", type=int, default=20, help="how many (default 20)")
+    show.add_argument("--json", action="store_true", help="one JSON object a line")
+    verify = _command(actions, "verify", "recompute the hash chain over the whole journal", _audit_verify)
+    verify.add_argument("--json", action="store_true", help="print as JSON")
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str, run: Run
+) -> argparse.ArgumentParser:
+    parser = _group(commands, name, summary)
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _group(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str
+) -> argparse.ArgumentParser:
+    return commands.add_parser(
+        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", formatter_class=_Formatter
+    )
+
+
+def _workspace_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--workspace", default=None, metavar="NAME", help="embedded workspace to use (see sentinel status)"
+    )
+
+
+def _port(text: str) -> int:
+    try:
+        port = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port number") from None
+    if not 0 <= port <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} is outside 0 to 65535")
+    return port
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """argparse's own, told the width: finding it out would import shutil and its compressors for each command."""
+
+    def __init__(self, prog: str, indent_increment: int = 2, max_help_position: int = 24) -> None:
+        super().__init__(prog, indent_increment, max_help_position, _columns() - 2)
+
+
+def _columns() -> int:
+    import os
+
+    try:
+        return max(60, os.get_terminal_size(1).columns)
+    except OSError:
+        return 100
+
+
+class _Version(argparse.Action):
+    def __init__(self, option_strings: list[str], dest: str, **_: object) -> None:
+        super().__init__(option_strings, dest, nargs=0, help="print the version")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from sentinel_rag import __version__
+
+        print(f"sentinel {__version__}")
+        parser.exit()
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.demo import run
+
+    return run(as_json=options.json)
+
+
+def _ask(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.ask import run
+
+    return run(options.question, workspace=options.workspace, as_json=options.json, evidence=options.evidence)
+
+
+def _chat(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.chat import run
+
+    return run(workspace=options.workspace)
+
+
+def _up(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.up import run
+
+    return run(workspace=options.workspace, port=options.port, agent_port=options.agent_port, as_json=options.json)
+
+
+def _status(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.status import run
+
+    return run(as_json=options.json)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.doctor import run
+
+    return run(as_json=options.json)
+
+
+def _tools(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.tools import run
+
+    return run(options.name, as_json=options.json)
+
+
+def _generate(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.workspace import generate
+
+    return generate(
+        options.workspace,
+        days=options.days,
+        events=options.events,
+        seed=options.seed,
+        end=options.end,
+        as_json=options.json,
+    )
+
+
+def _import(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.workspace import import_files
+
+    return import_files(options.workspace, options.path, table=options.table, as_json=options.json)
+
+
+def _tables(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.workspace import tables
+
+    return tables(options.workspace, as_json=options.json)
+
+
+def _query(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.workspace import query
+
+    return query(options.workspace, options.kql, timespan=options.timespan, as_json=options.json)
+
+
+def _audit_show(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.audit import show
+
+    return show(options.audit_id, last=options.last, as_json=options.json)
+
+
+def _audit_verify(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.audit import verify
+
+    return verify(as_json=options.json)

@@ -1,0 +1,95 @@
+"""`sentinel ask`: one question, one answer, an exit code that scripts can use."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
+from sentinel_rag.contracts.ports import ProgressListener
+from sentinel_rag.settings import load_settings
+from sentinel_rag.surfaces.cli._agent_client import AgentClient
+from sentinel_rag.surfaces.cli._zones import attached_zones
+
+EXIT_CODES = {
+    Outcome.ANSWERED: 0,
+    Outcome.CLARIFICATION: 0,
+    Outcome.OUT_OF_SCOPE: 0,
+    Outcome.NO_DATA: 3,
+    Outcome.DENIED: 4,
+    Outcome.TOOL_FAILED: 5,
+}
+MAX_QUESTION_CHARACTERS = 8_000
+
+
+def run(words: list[str], *, workspace: str | None, as_json: bool, evidence: bool) -> int:
+    """Ask and print. The exit code says how the question ended (EXIT_CODES)."""
+    question = read_text(words, what="question")
+    if len(question) > MAX_QUESTION_CHARACTERS:
+        raise UsageError(
+            f"The question has {len(question)} characters; at most {MAX_QUESTION_CHARACTERS} are read.",
+            next_step="Ask about the essential part.",
+        )
+    settings = load_settings()
+    with ExitStack() as stack:
+        with waiting("Starting...", quiet=as_json) as progress:
+            state, _ = stack.enter_context(attached_zones(settings, workspace))
+            answer = AgentClient(state).ask(question, progress)
+        print_result(answer, as_json=as_json, evidence=evidence)
+        hint_at_empty_workspace(answer)
+        sys.stdout.flush()  # the person reads while private zones are stopped
+    return EXIT_CODES[answer.outcome]
+
+
+def hint_at_empty_workspace(answer: Answer) -> None:
+    """Tell on standard error how to fill a workspace that holds nothing of what was asked about."""
+    if answer.coverage and all(coverage["table_rows"] == 0 for coverage in answer.coverage):
+        print(
+            f"The workspace {answer.coverage[0]['workspace']!r} has no such rows yet. Fill it: "
+            "sentinel workspace import FILE, or sentinel workspace generate",
+            file=sys.stderr,
+        )
+
+
+def print_result(answer: Answer, *, as_json: bool, evidence: bool) -> None:
+    """The answer to standard output: for people, or whole as JSON."""
+    if as_json:
+        print(json.dumps(answer.to_dict(), indent=2, ensure_ascii=not _speaks_utf8()))
+        return
+    from sentinel_rag.surfaces.cli._render import console, print_answer
+
+    print_answer(console(), answer, evidence=evidence)
+
+
+def read_text(words: list[str], *, what: str) -> str:
+    """The words of the command line, or standard input when there are none. Raises UsageError for nothing."""
+    text = " ".join(words)
+    if not words and not sys.stdin.isatty():
+        text = sys.stdin.read()
+    if not text.strip():
+        raise UsageError(f"There is no {what}.", next_step="Write it in quotes after the command, or pipe it in.")
+    return text.strip()
+
+
+@contextmanager
+def waiting(first: str, *, quiet: bool = False) -> Iterator[ProgressListener]:
+    """A spinner on standard error that shows each progress line; nothing where there is no terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from sentinel_rag.surfaces.cli._render import console
+    from sentinel_rag.surfaces.cli._safe_text import safe_cell
+
+    with console(stderr=True).status(first) as status:
+
+        def show(progress: Progress) -> None:
+            status.update(f"{safe_cell(progress.text)} {progress.elapsed_s:.1f} s")
+
+        yield show
+
+
+def _speaks_utf8() -> bool:
+    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"

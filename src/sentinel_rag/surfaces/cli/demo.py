@@ -1,0 +1,150 @@
+"""`sentinel demo`: the main job in one go, on a generated estate; no key, no network.
+
+Three questions are answered, the last of them about an incident whose log text tries to hijack whoever reads it. Then
+the demo plays an agent that has obeyed that text: it sends, with the agent's own key, the very call the text asks for,
+and shows what the Interceptor answers and records.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sentinel_rag.assembly.plan import workspace_folder
+from sentinel_rag.assembly.run_state import RunState
+from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.query_results import parse_time
+from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.surfaces.cli._agent_client import AgentClient
+from sentinel_rag.surfaces.cli._gateway_client import call_gateway
+from sentinel_rag.surfaces.cli._zones import SAMPLE_WORKSPACE, attached_zones, home_to_itself
+from sentinel_rag.surfaces.cli.ask import waiting
+from sentinel_rag.surfaces.cli.audit import audit_line
+
+STALE_AFTER = timedelta(hours=24)
+STOLEN_CALL = {"template": "raw_signins"}
+"""What the estate's hijacking text asks for; the shipped policy lets nobody run it without a person's approval."""
+
+
+def run(*, as_json: bool) -> int:
+    """Show it all; 0 if every question was answered and the call was denied, 1 otherwise."""
+    settings = load_settings()
+    with waiting("Preparing the sample estate...", quiet=as_json):
+        guide = _sample_estate(settings)
+    questions = (
+        "What happened in the last 7 days?",
+        f"What is incident {guide['main_incident']} about, and which accounts and hosts are involved?",
+        f"What is incident {guide['hijack_incident']} about?",
+    )
+    with ExitStack() as stack:
+        with waiting("Starting the zones...", quiet=as_json):
+            state, _ = stack.enter_context(attached_zones(settings, SAMPLE_WORKSPACE))
+        client = AgentClient(state)
+        answers = []
+        for question in questions:
+            with waiting("Thinking...", quiet=as_json) as progress:
+                answers.append(client.ask(question, progress))
+            if not as_json:
+                _print_turn(question, answers[-1])
+        denial, record = _stolen_call(state)
+    if as_json:
+        report = {
+            "answers": [{"question": q, **a.to_dict()} for q, a in zip(questions, answers, strict=True)],
+            "denied_call": {"tool_name": "run_kql_query", "args": STOLEN_CALL, **denial},
+            "audit_record": record,
+        }
+        print(json.dumps(report, indent=2))
+    else:
+        _print_denial(denial, record)
+    answered = all(answer.outcome is Outcome.ANSWERED for answer in answers)
+    return 0 if answered and denial["http_status"] == 403 else 1
+
+
+def _sample_estate(settings: Settings) -> Mapping[str, Any]:
+    """The guide to the sample workspace, written anew when it is a day old, so that "last 24 hours" has rows."""
+    if settings.uses_azure:
+        raise UnavailableError(
+            "SENTINEL_WORKSPACE_ID is set, so questions would go to Azure; the demo runs on the embedded workspace.",
+            next_step="Unset it for the demo: env -u SENTINEL_WORKSPACE_ID make demo",
+        )
+    folder = workspace_folder(settings.home, SAMPLE_WORKSPACE)
+    guide_file = folder / "guide.json"
+    try:
+        guide: dict[str, Any] = json.loads(guide_file.read_text())
+        if datetime.now(UTC) - parse_time(guide["end"]) < STALE_AFTER:
+            return guide
+    except (OSError, ValueError, KeyError):
+        pass  # there is none yet, or a demo was killed while it wrote: make it anew
+    from sentinel_rag.workspace.estate.options import EstateOptions
+    from sentinel_rag.workspace.workspace import Workspace
+
+    with home_to_itself(settings):
+        shutil.rmtree(folder, ignore_errors=True)
+        workspace = Workspace.open(folder)
+        try:
+            guide = workspace.generate(EstateOptions()).to_dict()
+        finally:
+            workspace.close()
+        guide_file.write_text(json.dumps(guide))
+    return guide
+
+
+def _stolen_call(state: RunState) -> tuple[dict[str, Any], dict[str, Any]]:
+    gateway = state.zone("interceptor")
+    if gateway is None:
+        raise UnavailableError(
+            "SENTINEL_URL names an Interceptor that runs elsewhere; the demo shows its own.",
+            next_step="Unset it for the demo: env -u SENTINEL_URL make demo",
+        )
+    body = {"session_id": "demo-hijacked-agent", "tool_name": "run_kql_query", "args": STOLEN_CALL}
+    status, denial = call_gateway(gateway.url, state.agent_key, "POST", "/v1/proxy-execute", body)
+    _, found = call_gateway(gateway.url, state.audit_key, "GET", f"/v1/audit/{denial.get('audit_id', 'none')}")
+    records = found.get("records", [])
+    return {"http_status": status, **denial}, records[-1] if records else {}
+
+
+def _print_turn(question: str, answer: Answer) -> None:
+    from sentinel_rag.surfaces.cli._render import console, print_answer
+
+    target = console()
+    target.print()
+    target.print(f"> {question}", style="bold")
+    target.print()
+    print_answer(target, answer)
+    sys.stdout.flush()
+
+
+def _print_denial(denial: dict[str, Any], record: dict[str, Any]) -> None:
+    from sentinel_rag.surfaces.cli._render import console
+
+    target = console()
+    target.print()
+    target.print("Suppose a model had obeyed the text in that log, with the agent's own key:", style="bold")
+    target.print()
+    target.print(f'  POST /v1/proxy-execute  {{"tool_name": "run_kql_query", "args": {json.dumps(STOLEN_CALL)}}}')
+    target.print(f"  {denial['http_status']}  {denial['detail']}", style="bold red")
+    target.print(f"       reason {denial['reason']}, rule {denial['rule_id']}; no tool server heard of the call")
+    if record:
+        target.print()
+        target.print("Its line in the audit journal:", style="bold")
+        target.print(f"  {audit_line(record)}")
+    target.print()
+    target.print("Try next:", style="bold")
+    for line in NEXT_STEPS:
+        target.print(f"  {line}")
+
+
+NEXT_STEPS = (
+    'sentinel ask "which incidents are still open?"       one question, with its evidence: --evidence, --json',
+    "sentinel chat                                        a conversation",
+    "sentinel workspace import alerts.csv incidents.csv   your own exports; questions then go to them",
+    "sentinel up                                          keep the zones running, so that answers come at once",
+    "sentinel audit show                                  what the Interceptor recorded",
+    "(sentinel lies in .venv/bin of this clone)",
+)

@@ -1,0 +1,142 @@
+"""`sentinel doctor`: one line for each thing that must be right, with the command that mends it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+
+from sentinel_rag.assembly.run_state import RunFolder
+from sentinel_rag.contracts.errors import ConfigurationError, SentinelError
+from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.surfaces.cli._safe_text import safe
+from sentinel_rag.surfaces.cli._zones import choose_workspace
+from sentinel_rag.surfaces.cli.status import addresses
+
+PACKAGES = ("duckdb", "duckdb-kql", "mcp", "azure-monitor-query", "azure-identity", "starlette", "uvicorn", "msgspec")
+MIN_FREE_BYTES = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report. `fix` is what to do; empty where nothing is wrong."""
+
+    name: str
+    ok: bool
+    detail: str
+    fix: str = ""
+
+
+def run(*, as_json: bool) -> int:
+    """Print every finding; 0 if all is well, 1 if something needs mending."""
+    findings = list(_examine())
+    if as_json:
+        print(json.dumps([asdict(finding) for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            print(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.name:22} {safe(finding.detail)}")
+            if finding.fix:
+                print(f"      {'':22} fix: {safe(finding.fix)}")
+    return 0 if all(finding.ok for finding in findings) else 1
+
+
+def _examine() -> Iterator[Finding]:
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    yield Finding("python", sys.version_info >= (3, 11), version, "" if sys.version_info >= (3, 11) else "use 3.11+")
+    yield _packages()
+    try:
+        settings = load_settings()
+    except ConfigurationError as error:
+        yield Finding("settings", False, "; ".join(error.problems), error.next_step)
+        return
+    yield Finding("settings", True, f"model {settings.model}, time zone {settings.timezone}")
+    for name, check in (
+        ("home folder", _home),
+        ("policy", _policy),
+        ("workspace", _workspace),
+        ("zones", _zones),
+    ):
+        yield _guarded(name, check, settings)
+
+
+def _guarded(name: str, check: Callable[[Settings], Finding], settings: Settings) -> Finding:
+    try:
+        return check(settings)
+    except ConfigurationError as error:
+        return Finding(name, False, f"{error} {'; '.join(error.problems)}", error.next_step)
+    except SentinelError as error:
+        return Finding(name, False, str(error), error.next_step)
+    except OSError as error:
+        return Finding(
+            name, False, f"{error.strerror or error}: {error.filename}", "check the folder's owner and rights"
+        )
+
+
+def _packages() -> Finding:
+    missing, found = [], []
+    for name in PACKAGES:
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            missing.append(name)
+    if missing:
+        return Finding(
+            "packages", False, f"missing: {', '.join(missing)}", "run: make demo (it installs what is locked)"
+        )
+    return Finding("packages", True, ", ".join(found))
+
+
+def _home(settings: Settings) -> Finding:
+    RunFolder(settings.home).is_held()
+    nearest = next(folder for folder in (settings.home, *settings.home.parents) if folder.exists())
+    if not _writable(nearest):
+        return Finding(
+            "home folder", False, f"{settings.home} cannot be written", "set SENTINEL_HOME to a folder that can be"
+        )
+    free = shutil.disk_usage(nearest).free
+    detail = f"{settings.home}, {free / 1e9:.0f} GB free"
+    return Finding(
+        "home folder", free > MIN_FREE_BYTES, detail, "" if free > MIN_FREE_BYTES else "free some disk space"
+    )
+
+
+def _writable(folder: Path) -> bool:
+    import os
+
+    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
+
+
+def _policy(settings: Settings) -> Finding:
+    from sentinel_rag.interceptor.policy import load_policy
+
+    policy = load_policy(settings.policy_file)
+    return Finding("policy", True, f"{settings.policy_file}: {len(policy.tools)} tools")
+
+
+def _workspace(settings: Settings) -> Finding:
+    if settings.uses_azure:
+        names = ", ".join(settings.azure_workspaces)
+        return Finding("workspace", True, f"Azure: {names} (signing in is tried with the first question)")
+    from sentinel_rag.surfaces.cli._workspace_access import workspace_access
+
+    name = choose_workspace(settings, None)
+    with workspace_access(settings, name, writes=False) as workspace:
+        tables = workspace.tables()
+    rows = sum(table["rows"] for table in tables)
+    fix = "" if rows else "sentinel workspace import FILE, or sentinel workspace generate"
+    return Finding("workspace", rows > 0, f"{name}: {rows} rows in {len(tables)} tables", fix)
+
+
+def _zones(settings: Settings) -> Finding:
+    found = addresses(settings, RunFolder(settings.home).read())
+    if not found["running"]:
+        return Finding("zones", True, "not running; each question starts what it needs (sentinel up keeps it warm)")
+    parts = {name: found[name]["state"] for name in ("interceptor", "agent", "workspace")}
+    parts |= {f"executor {name}": part["state"] for name, part in found["executors"].items()}
+    ok = all(state in ("running", "azure", "remote") for state in parts.values())
+    detail = ", ".join(f"{name} {state}" for name, state in parts.items())
+    return Finding("zones", ok, detail, "" if ok else f"stop sentinel up and start it again; logs: {found['logs']}")

@@ -1,0 +1,72 @@
+"""`sentinel status`: every part with its address and state."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import Any
+
+from sentinel_rag.assembly.run_state import RunFolder, RunState, ZoneEntry
+from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.surfaces.cli._zones import choose_workspace
+
+EXECUTOR = "executor-"
+
+
+def run(*, as_json: bool) -> int:
+    """Print the state of every part; 0 whether or not they run."""
+    settings = load_settings()
+    found = addresses(settings, RunFolder(settings.home).read())
+    if as_json:
+        print(json.dumps(found, indent=2))
+        return 0
+    from sentinel_rag.surfaces.cli._render import console, print_table
+
+    parts = {name: found[name] for name in ("interceptor", "agent", "workspace")}
+    parts |= {f"executor {name}": part for name, part in found["executors"].items()}
+    rows = [(name, part["state"], part["url"] or "-", str(part["pid"] or "-")) for name, part in parts.items()]
+    print_table(console(), "", ("part", "state", "url", "process"), rows)
+    print(f"\nhome       {found['home']}\nlogs       {found['logs']}\nworkspace  {found['serves']}")
+    if not found["running"]:
+        print("Nothing runs now. Each question starts what it needs; sentinel up keeps it warm.")
+    return 0
+
+
+def addresses(settings: Settings, state: RunState | None) -> dict[str, Any]:
+    """The form of `status --json`: `interceptor`, `agent`, `workspace` and `executors`, each url, state and pid."""
+    by_name = {} if state is None else {zone.name: _part(zone) for zone in state.zones}
+    stopped = {"url": None, "state": "stopped", "pid": None}
+    if settings.uses_azure:
+        workspace = {"url": settings.logs_endpoint, "state": "azure", "pid": None}
+        serves = ", ".join(f"{name} ({guid})" for name, guid in settings.azure_workspaces.items())
+    else:
+        workspace = by_name.get("workspace", stopped)
+        serves = state.workspace if state is not None else choose_workspace(settings, None)
+    interceptor = by_name.get("interceptor", stopped)
+    if settings.gateway_url is not None:
+        interceptor = {"url": settings.gateway_url, "state": "remote", "pid": None}
+    executors = {name.removeprefix(EXECUTOR): part for name, part in by_name.items() if name.startswith(EXECUTOR)}
+    return {
+        "running": state is not None,
+        "private": state is not None and state.private,
+        "home": str(settings.home),
+        "logs": str(settings.home / "logs"),
+        "serves": serves,
+        "supervisor_pid": None if state is None else state.supervisor_pid,
+        "interceptor": interceptor,
+        "agent": by_name.get("agent", stopped),
+        "workspace": workspace,
+        "executors": executors or {"sentinel": stopped},
+    }
+
+
+def _part(zone: ZoneEntry) -> dict[str, Any]:
+    connection = http.client.HTTPConnection(zone.url.removeprefix("http://"), timeout=2)
+    try:
+        connection.request("GET", "/healthz")
+        state = "running" if connection.getresponse().status == 200 else "unhealthy"
+    except (OSError, http.client.HTTPException):
+        state = "unreachable"
+    finally:
+        connection.close()
+    return {"url": zone.url, "state": state, "pid": zone.pid}

@@ -1,0 +1,70 @@
+"""`sentinel tools`: what the agent may ask for, and what the policy says of it."""
+
+from __future__ import annotations
+
+import json
+
+from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.contracts.tool_calls import ToolSchema
+from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, TOOLS_BY_NAME, canonical_tool_name
+
+
+def run(name: str | None, *, as_json: bool) -> int:
+    """List all tools, or describe one."""
+    if name is None:
+        tools = SENTINEL_TOOLS
+    else:
+        canonical = canonical_tool_name(name)
+        if canonical not in TOOLS_BY_NAME:
+            from difflib import get_close_matches
+
+            close = get_close_matches(name, TOOLS_BY_NAME, 1)
+            raise UsageError(
+                f"There is no tool {name!r}.", next_step=f"Did you mean {close[0]}?" if close else "Run: sentinel tools"
+            )
+        tools = (TOOLS_BY_NAME[canonical],)
+    if as_json:
+        print(json.dumps([_as_json(tool) for tool in tools], indent=2))
+        return 0
+    from sentinel_rag.surfaces.cli._render import console, print_table
+
+    target = console()
+    if name is None:
+        rows = [(tool.name, ", ".join(tool.parameter_schemas()), tool.description) for tool in tools]
+        print_table(target, "", ("tool", "parameters", "what it does"), rows)
+        return 0
+    tool = tools[0]
+    target.print(f"{tool.name}: {tool.description}")
+    if tool.aliases:
+        target.print(f"Also called {', '.join(tool.aliases)}.")
+    required = tool.required()
+    parameters = [
+        (
+            key,
+            str(schema["type"]) + (" (required)" if key in required else ""),
+            _values(schema),
+            str(schema.get("description", "")),
+        )
+        for key, schema in tool.parameter_schemas().items()
+    ]
+    if parameters:
+        print_table(target, "", ("parameter", "type", "values", "meaning"), parameters)
+    return 0
+
+
+def _as_json(tool: ToolSchema) -> dict[str, object]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "aliases": list(tool.aliases),
+        "parameters": tool.parameters,
+    }
+
+
+def _values(schema: object) -> str:
+    assert isinstance(schema, dict)
+    if "enum" in schema:
+        return ", ".join(schema["enum"])
+    if "maximum" in schema:
+        return f"{schema.get('minimum', '')} to {schema['maximum']}"
+    return ""

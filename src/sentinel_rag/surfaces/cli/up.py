@@ -1,0 +1,38 @@
+"""`sentinel up`: start the zones and keep them running; everything ends together."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from types import FrameType
+
+from sentinel_rag.assembly.plan import Ports
+from sentinel_rag.assembly.processes import running_zones
+from sentinel_rag.settings import load_settings
+from sentinel_rag.surfaces.cli._zones import choose_workspace
+from sentinel_rag.surfaces.cli.status import addresses
+
+
+def run(*, workspace: str | None, port: int, agent_port: int, as_json: bool) -> int:
+    """Serve until Ctrl-C or SIGTERM (exit 0); a zone that dies ends all the others (exit 1)."""
+    settings = load_settings()
+    signal.signal(signal.SIGTERM, _interrupt)
+    chosen = choose_workspace(settings, workspace)
+    with running_zones(settings, workspace=chosen, private=False, ports=Ports(port, agent_port)) as zones:
+        if as_json:
+            print(json.dumps(addresses(settings, zones.state)), flush=True)
+        else:
+            for zone in zones.state.zones:
+                print(f"{zone.name:18} {zone.url}")
+            where = "Azure" if settings.uses_azure else f"the embedded workspace {chosen!r}"
+            print(f'Serving {where}. Ask from another terminal: sentinel ask "..."   Stop with Ctrl-C.', flush=True)
+        try:
+            zones.wait()
+        except KeyboardInterrupt:
+            print("Stopping.", file=sys.stderr)
+    return 0
+
+
+def _interrupt(_: int, __: FrameType | None) -> None:
+    raise KeyboardInterrupt

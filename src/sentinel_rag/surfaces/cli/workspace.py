@@ -1,0 +1,137 @@
+"""`sentinel workspace`: fill the embedded workspace, look at it, run KQL on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.contracts.query_results import parse_time
+from sentinel_rag.settings import load_settings
+from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
+from sentinel_rag.surfaces.cli._workspace_access import workspace_access
+from sentinel_rag.surfaces.cli._zones import SAMPLE_WORKSPACE
+from sentinel_rag.surfaces.cli.ask import read_text, waiting
+from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.importing.reports import ImportReport
+
+SHOWN = 5
+
+
+def import_files(requested: str | None, paths: Sequence[str], *, table: str | None, as_json: bool) -> int:
+    """Import files and folders; 0 if each was read, 1 if one could not be (the others are stored)."""
+    settings = load_settings()
+    if (requested or settings.workspace) == SAMPLE_WORKSPACE:
+        raise UsageError(
+            "The workspace 'sample' is generated and made anew by sentinel demo; your data would be lost with it.",
+            next_step="Import into another: --workspace default",
+        )
+    reports: list[ImportReport] = []
+    with (
+        waiting("Importing...", quiet=as_json),
+        workspace_access(settings, requested, writes=True) as workspace,
+    ):
+        name = workspace.name
+        for path in paths:
+            reports += workspace.import_path(Path(path).absolute(), table)
+    if as_json:
+        print(json.dumps([report.to_dict() for report in reports], indent=2))
+    else:
+        for report in reports:
+            _print_report(report)
+        print(f"Workspace: {name}")
+    return 1 if any(report.error for report in reports) else 0
+
+
+def generate(
+    requested: str | None,
+    *,
+    days: int | None,
+    events: int | None,
+    seed: int | None,
+    end: str | None,
+    as_json: bool,
+) -> int:
+    """Write a sample estate into the chosen workspace."""
+    given = {name: value for name, value in (("days", days), ("events", events), ("seed", seed)) if value is not None}
+    options = EstateOptions(**given, end=None if end is None else _moment(end))
+    with (
+        waiting("Generating...", quiet=as_json),
+        workspace_access(load_settings(), requested, writes=True) as workspace,
+    ):
+        name = workspace.name
+        made = workspace.generate(options)
+    if as_json:
+        print(json.dumps(made, indent=2))
+        return 0
+    for key, value in made.items():
+        print(f"{key.replace('_', ' '):24} {safe(_plain(value))}")
+    print(f'\nWorkspace: {name}. Ask, for example: sentinel ask "what happened in the last 7 days?"')
+    return 0
+
+
+def tables(requested: str | None, *, as_json: bool) -> int:
+    """List the tables that hold rows."""
+    with workspace_access(load_settings(), requested, writes=False) as workspace:
+        name, found = workspace.name, workspace.tables()
+    if as_json:
+        print(json.dumps(found, indent=2))
+        return 0
+    from sentinel_rag.surfaces.cli._render import console, print_table
+
+    rows = [(t["table"], f"{t['rows']:,}", t["oldest"] or "-", t["newest"] or "-") for t in found]
+    print_table(console(), f"Workspace {name}", ("table", "rows", "oldest", "newest"), rows)
+    return 0
+
+
+def query(requested: str | None, words: list[str], *, timespan: str | None, as_json: bool) -> int:
+    """Run KQL; 3 if it gives no rows."""
+    kql = read_text(words, what="query")
+    with workspace_access(load_settings(), requested, writes=False) as workspace:
+        answer = workspace.query(kql, timespan)
+    if as_json:
+        print(json.dumps(answer))
+    else:
+        from sentinel_rag.surfaces.cli._render import console, print_table
+
+        columns = tuple(column["name"] for column in answer["columns"])
+        print_table(console(), "", columns, [tuple(_plain(cell) for cell in row) for row in answer["rows"]])
+        print(f"\n{len(answer['rows'])} rows")
+        if answer["partial"]:
+            print(f"Partial: {safe(answer['partial'])}")
+    return 0 if answer["rows"] else 3
+
+
+def _print_report(report: ImportReport) -> None:
+    print(safe(report.sentence()))
+    if report.error:
+        print(f"  Next: {safe(report.next_step)}")
+    for misfit in report.misfits:
+        pairs = zip(misfit.records, misfit.values, strict=True)
+        examples = ", ".join(f"record {record}: {value[:60]!r}" for record, value in pairs)
+        column = safe_cell(misfit.column)
+        print(f"  {misfit.count:,} values of {column} are no {misfit.type}: {safe_cell(examples)}")
+    for reject in report.rejects[:SHOWN]:
+        place = "" if reject.line is None else f"line {reject.line}: "
+        print(f"  rejected {place}{safe_cell(reject.reason)}")
+    if report.rows_rejected > SHOWN:
+        print(f"  ... and {report.rows_rejected - SHOWN:,} more; the workspace keeps them all")
+    if report.new_columns:
+        print(f"  new columns: {safe_cell(', '.join(report.new_columns))}")
+    for note in report.notes:
+        print(f"  {safe(note)}")
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return parse_time(text)
+    except ValueError as error:
+        raise UsageError(f"--end: {error}.", next_step="Write it as 2024-07-02T00:00:00Z.") from None
+
+
+def _plain(value: object) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,173 @@
+"""Routes of the agent's HTTP face; see the package for what it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from hmac import compare_digest
+from typing import Annotated
+from uuid import uuid4
+
+import anyio
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
+from sentinel_rag.contracts.ports import Analyst
+from sentinel_rag.surfaces.http._sessions import SessionLocks
+
+MAX_BODY_BYTES = 64 * 1024
+MAX_QUESTION_CHARACTERS = 8_000
+
+Question = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_QUESTION_CHARACTERS)]
+SessionId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{8,64}$")]
+Close = Callable[[], Awaitable[None]]
+
+
+class ChatRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """Body of `POST /chat`. Without `session_id` a new conversation starts; its id is in the answer."""
+
+    message: Question
+    session_id: SessionId | None = None
+
+
+_decode = msgspec.json.Decoder(ChatRequest).decode
+_encode = msgspec.json.Encoder().encode
+
+
+def create_app(analyst: Analyst, *, token: str, question_timeout_s: float, close: Close | None = None) -> Starlette:
+    """An ASGI app over `analyst`. Every route but `/healthz` asks for `Authorization: Bearer <token>`.
+
+    `close` is awaited at shutdown, for what the analyst holds open.
+    """
+    if len(token) < 16:
+        raise ValueError("the surface's token must have at least 16 characters")
+    locks = SessionLocks()
+
+    async def healthz(_: Request) -> Response:
+        return _json({"status": "ok"})
+
+    async def chat(request: Request) -> Response:
+        refusal = _refuse(request, token)
+        if refusal is not None:
+            return refusal
+        body = await _read(request)
+        if body is None:
+            return _error(413, "too_large", f"The body is over {MAX_BODY_BYTES} bytes.")
+        try:
+            asked = _decode(body)
+        except msgspec.DecodeError as error:
+            return _error(422, "malformed_body", f"The body is not as documented: {error}.")
+        session_id = asked.session_id or uuid4().hex
+        if "text/event-stream" in request.headers.get("accept", ""):
+            return StreamingResponse(
+                _stream(asked.message, session_id),
+                media_type="text/event-stream",
+                headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+            )
+        return _json((await _bounded(asked.message, session_id, lambda _: None)).to_dict())
+
+    async def clear(request: Request) -> Response:
+        refusal = _refuse(request, token)
+        if refusal is not None:
+            return refusal
+        analyst.forget(request.path_params["session_id"])
+        return Response(status_code=204)
+
+    async def _bounded(question: str, session_id: str, progress: Callable[[Progress], None]) -> Answer:
+        started = time.monotonic()
+        async with locks.hold(session_id):
+            with anyio.move_on_after(question_timeout_s):
+                return await analyst.answer(question, session_id=session_id, progress=progress)
+        return Answer(
+            outcome=Outcome.TOOL_FAILED,
+            text=(
+                f"This took longer than {question_timeout_s:.0f} seconds, so it was stopped and nothing was changed. "
+                "Try a narrower time window, or raise SENTINEL_QUESTION_TIMEOUT_S."
+            ),
+            session_id=session_id,
+            duration_ms=(time.monotonic() - started) * 1e3,
+        )
+
+    async def _stream(question: str, session_id: str) -> AsyncIterator[bytes]:
+        send, receive = anyio.create_memory_object_stream[bytes](64)
+
+        def listen(progress: Progress) -> None:
+            line = _event("progress", {"text": progress.text, "elapsed_s": round(progress.elapsed_s, 3)})
+            try:
+                send.send_nowait(line)
+            except anyio.WouldBlock:
+                return  # a reader that is this slow misses a status line, never the answer
+
+        async def work() -> None:
+            async with send:
+                answer = await _bounded(question, session_id, listen)
+                await send.send(_event("answer", answer.to_dict()))
+
+        async with anyio.create_task_group() as group, receive:
+            group.start_soon(work)
+            async for line in receive:
+                yield line
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        if close is not None:
+            await close()
+
+    return Starlette(
+        routes=[
+            Route("/healthz", healthz),
+            Route("/chat", chat, methods=["POST"]),
+            Route("/chat/{session_id}", clear, methods=["DELETE"]),
+        ],
+        exception_handlers={404: _not_found, 405: _wrong_method, Exception: _broken},
+        lifespan=lifespan,
+    )
+
+
+def _refuse(request: Request, token: str) -> Response | None:
+    host = request.headers.get("host", "").rpartition(":")[0] or request.headers.get("host", "")
+    if host not in ("127.0.0.1", "localhost", "[::1]"):
+        return _error(421, "wrong_host", "This server answers on this machine's loopback address only.")
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not compare_digest(given.encode(), token.encode()):
+        return _error(401, "unauthenticated", "Send the surface's token as Authorization: Bearer ...")
+    return None
+
+
+async def _read(request: Request) -> bytes | None:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY_BYTES:
+            return None
+    return bytes(body)
+
+
+def _event(name: str, data: object) -> bytes:
+    return b"event: " + name.encode() + b"\ndata: " + _encode(data) + b"\n\n"
+
+
+def _json(data: object, status: int = 200) -> Response:
+    return Response(_encode(data), status, media_type="application/json", headers={"Cache-Control": "no-store"})
+
+
+def _error(status: int, reason: str, detail: str) -> Response:
+    return _json({"detail": detail, "reason": reason}, status)
+
+
+async def _not_found(_: Request, __: Exception) -> Response:
+    return _error(404, "not_found", "There is no such route; questions go to POST /chat.")
+
+
+async def _wrong_method(_: Request, __: Exception) -> Response:
+    return _error(405, "wrong_method", "This route has no such method; questions go to POST /chat.")
+
+
+async def _broken(_: Request, __: Exception) -> Response:
+    return _error(500, "internal", "The agent failed on this question; its log has the details.")

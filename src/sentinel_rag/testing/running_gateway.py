@@ -1,0 +1,116 @@
+"""A whole Interceptor on loopback in front of a fake executor: policy in, answers and journal out.
+
+For people who write a policy and want to see what it does, over the wire and on record:
+
+    with FakeExecutor().running() as executor, running_gateway(policy, folder, executor) as gateway:
+        answer = gateway.call("query_incidents", {"limit": 3})
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from sentinel_rag.audit import JournalReader
+from sentinel_rag.interceptor import Limits, create_app
+from sentinel_rag.interceptor.policy import Policy
+from sentinel_rag.interceptor.store import Scope, State, open_state
+from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
+from sentinel_rag.testing.fake_executor import FakeExecutor
+from sentinel_rag.testing.loopback import serve
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """Status, headers with names in lower case, and body of a response."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    @property
+    def body(self) -> Any:
+        """The body as JSON."""
+        return json.loads(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningGateway:
+    """An Interceptor that serves at `url`. `key` may execute and `auditor` may read the journal."""
+
+    url: str
+    state: State
+    executor: FakeExecutor
+    key: str
+    auditor: str
+
+    def call(
+        self, tool: str, arguments: Mapping[str, Any], *, session_id: str = "session-1", key: str | None = None
+    ) -> HttpAnswer:
+        """`POST /v1/proxy-execute`."""
+        body = json.dumps({"session_id": session_id, "tool_name": tool, "args": arguments}).encode()
+        return self.request("POST", "/v1/proxy-execute", body=body, key=self.key if key is None else key)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        key: str | None = None,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> HttpAnswer:
+        """Any request, on a connection of its own."""
+        sent = {"Content-Type": "application/json"} if body is not None else {}
+        if key is not None:
+            sent["X-API-Key"] = key
+        address = urlsplit(self.url)
+        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
+        try:
+            connection.request(method, path, body=body, headers={**sent, **(headers or {})})
+            response = connection.getresponse()
+            content = response.read()
+            return HttpAnswer(response.status, {name.lower(): text for name, text in response.getheaders()}, content)
+        finally:
+            connection.close()
+
+    def records(self) -> list[dict[str, Any]]:
+        """The journal so far, oldest first."""
+        return [entry.record for entry in JournalReader(self.state.database.path).read(0, 1_000)]
+
+    def last_record(self) -> dict[str, Any]:
+        return self.records()[-1]
+
+
+@contextmanager
+def running_gateway(
+    policy: Policy,
+    folder: Path,
+    executor: FakeExecutor,
+    *,
+    limits: Limits | None = None,
+    upstreams: Mapping[str, Upstream] | None = None,
+) -> Iterator[RunningGateway]:
+    """Serve `policy` with its state in `folder`; every server that it names is `executor`, unless `upstreams` says."""
+    if upstreams is None:
+        shared = McpHttpUpstream(executor.url, token=executor.token)
+        upstreams = dict.fromkeys(policy.servers(), shared)
+    with open_state(folder) as state:
+        key, _ = state.keys.create([Scope.EXECUTE], name="caller")
+        auditor, _ = state.keys.create([Scope.AUDIT], name="auditor")
+        app = create_app(
+            policy=policy,
+            keys=state.keys,
+            sessions=state.sessions,
+            journal=state.journal,
+            upstreams=upstreams,
+            limits=limits,
+        )
+        with serve(app) as url:
+            yield RunningGateway(url, state, executor, key, auditor)

@@ -1,0 +1,261 @@
+"""Attacker controls: when and how a tool server dies, or what it answers.
+
+Wanted: a gateway that hangs, a call that runs twice, an empty success, an answer of one call given to another. Each
+ends in a typed error inside the deadline, with an outcome on record, and the server saw the call once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from sentinel_rag.audit import Database, Journal, JournalReader
+from sentinel_rag.interceptor.policy import Policy, parse_policy
+from sentinel_rag.interceptor.upstream import McpHttpUpstream, UpstreamReply, UpstreamTool
+from sentinel_rag.interceptor.upstream.mcp_messages import Era
+from sentinel_rag.testing.fake_executor import SESSIONS, Answers, Dies, FakeExecutor, Waits
+from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+
+
+@contextmanager
+def deaf_server(replies: list[bytes]) -> Iterator[tuple[str, list[bytes]]]:
+    """Takes one request a connection, sends the next of `replies` and hangs up."""
+    seen: list[bytes] = []
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection:
+                request = connection.recv(65_536)
+                while b"\r\n\r\n" not in request or len(request.partition(b"\r\n\r\n")[2]) < _length(request):
+                    request += connection.recv(65_536)
+                seen.append(request)
+                connection.sendall(replies.pop(0) if replies else b"")
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", seen
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join()
+
+
+def _length(request: bytes) -> int:
+    for line in request.lower().split(b"\r\n"):
+        if line.startswith(b"content-length:"):
+            return int(line.partition(b":")[2])
+    return 0
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"",
+        b"HTTP/1.1 200",
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{",
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{",
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: ping\n\ndata: {",
+        b"SSH-2.0-OpenSSH\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    ],
+    ids=["at once", "in the status", "in the body", "in a chunk", "in a stream", "not HTTP", "empty success"],
+)
+@pytest.mark.requirement("GATE-1")
+def test_a_server_that_hangs_up_is_502_and_was_asked_once(
+    shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path, reply: bytes
+) -> None:
+    with deaf_server([reply]) as (url, seen):
+        upstream = McpHttpUpstream(url, era=Era.STATELESS)
+        with running_gateway(shipped_policy, tmp_path, executor, upstreams={"sentinel": upstream}) as gateway:
+            answer = gateway.call("list_tables", {})
+            assert (answer.status, answer.body["reason"]) == (502, "upstream_failed")
+            outcome = gateway.last_record()
+            assert (outcome["kind"], outcome["status"], outcome["audit_id"]) == (
+                "outcome",
+                "error",
+                answer.body["audit_id"],
+            )
+        assert len(seen) == 1
+
+
+def test_a_pooled_connection_that_the_server_closed_is_not_used_again(
+    shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path
+) -> None:
+    def answer(request_id: int) -> bytes:
+        body = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[],"structuredContent":{"n":%d}}}' % (
+            request_id,
+            request_id,
+        )
+        return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+    with deaf_server([answer(number) for number in (1, 2, 3)]) as (url, seen):
+        upstream = McpHttpUpstream(url, era=Era.STATELESS)
+        with running_gateway(shipped_policy, tmp_path, executor, upstreams={"sentinel": upstream}) as gateway:
+            for number in (1, 2, 3):
+                assert gateway.call("list_tables", {}).body["result"] == {"n": number}
+        assert len(seen) == 3
+
+
+def test_a_server_that_was_starting_is_asked_again_for_its_protocol(
+    shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path
+) -> None:
+    starting = b"HTTP/1.1 503 Starting\r\nContent-Length: 0\r\n\r\n"
+    with deaf_server([starting, starting]) as (url, seen):
+        upstream = McpHttpUpstream(url)
+        with running_gateway(shipped_policy, tmp_path, executor, upstreams={"sentinel": upstream}) as gateway:
+            for _ in range(2):
+                assert gateway.call("list_tables", {}).status == 502
+        assert [b"server/discover" in request for request in seen] == [True, True]
+
+
+def test_a_connection_that_dies_in_the_answer_is_502_and_the_next_call_works(gateway: RunningGateway) -> None:
+    gateway.executor.on("list_tables", Dies(), Answers({"rows": []}))
+    assert gateway.call("list_tables", {}).status == 502
+    assert gateway.call("list_tables", {}).body["result"] == {"rows": []}
+    assert len(gateway.executor.calls) == 2
+
+
+def test_nobody_listening_is_502(shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    upstream = McpHttpUpstream(f"http://127.0.0.1:{port}/mcp")
+    with running_gateway(shipped_policy, tmp_path, executor, upstreams={"sentinel": upstream}) as gateway:
+        answer = gateway.call("list_tables", {})
+        assert (answer.status, answer.body["error"]["code"]) == (502, "unavailable")
+        assert answer.body["error"]["retry_possible"]
+        assert gateway.request("GET", "/v1/tools", key=gateway.key).body["tools"] == []
+
+
+@pytest.mark.parametrize(("effect", "code", "retry"), [("read", "unavailable", True), ("write", "internal", False)])
+def test_a_call_that_may_have_changed_something_is_not_called_repeatable(
+    executor: FakeExecutor, tmp_path: Path, effect: str, code: str, retry: bool
+) -> None:
+    policy = parse_policy(
+        f"tools: [{{name: list_tables, effect: {effect}, "
+        'taint_rules: [{rule_id: any, condition: "true", taint_level: LOW}]}]'
+    )
+    executor.on("list_tables", Dies())
+    with running_gateway(policy, tmp_path, executor) as gateway:
+        error = gateway.call("list_tables", {}).body["error"]
+        assert (error["code"], error["retry_possible"]) == (code, retry)
+    assert len(executor.calls) == 1
+
+
+def test_a_forgotten_session_is_opened_again_and_the_call_runs_once(shipped_policy: Policy, tmp_path: Path) -> None:
+    with (
+        FakeExecutor(eras=(SESSIONS,)).running() as executor,
+        running_gateway(shipped_policy, tmp_path, executor) as gateway,
+    ):
+        assert gateway.call("list_tables", {}).status == 200
+        executor.forget_sessions = 1
+        assert gateway.call("list_tables", {}).status == 200
+        assert len(executor.calls) == 2
+        executor.forget_sessions = 100
+        answer = gateway.call("list_tables", {})
+        assert (answer.status, answer.body["reason"]) == (502, "upstream_failed")
+        assert executor.forget_sessions == 98
+        assert gateway.request("GET", "/v1/tools", key=gateway.key).body["tools"] == []
+        executor.forget_sessions = 0
+        assert gateway.call("list_tables", {}).status == 200
+        assert len(executor.calls) == 3
+
+
+def test_each_gateway_session_has_its_own_upstream_session(shipped_policy: Policy, tmp_path: Path) -> None:
+    with (
+        FakeExecutor(eras=(SESSIONS,)).running() as executor,
+        running_gateway(shipped_policy, tmp_path, executor) as gateway,
+    ):
+        for session in ("one", "two", "one"):
+            assert gateway.call("list_tables", {}, session_id=session).status == 200
+        first, second, third = [call.headers["mcp-session-id"] for call in executor.calls]
+        assert first == third != second
+
+
+INTERCEPTOR = """
+import sys
+from pathlib import Path
+from sentinel_rag.interceptor.policy import load_policy
+from sentinel_rag.testing.fake_executor import FakeExecutor
+from sentinel_rag.testing.running_gateway import running_gateway
+
+executor = FakeExecutor()
+executor._url = sys.argv[1]
+with running_gateway(load_policy(Path(sys.argv[2])), Path(sys.argv[3]), executor) as gateway:
+    print(gateway.url, flush=True)
+    gateway.call("query_incidents", {"owner": "me"})
+"""
+
+
+@pytest.mark.requirement("AUD-1")
+def test_kill_9_of_the_interceptor_in_a_call_leaves_a_provable_unknown(executor: FakeExecutor, tmp_path: Path) -> None:
+    executor.token = None
+    release = threading.Event()
+    executor.on("query_incidents", Waits(release))
+    config = Path(__file__).parents[2] / "config" / "sentinel_config.yaml"
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERCEPTOR, executor.url, str(config), str(tmp_path)], stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline().startswith(b"http")
+        assert executor.arrived.acquire(timeout=30)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        release.set()
+    reader = JournalReader(tmp_path / "journal.sqlite")
+    *_, intent = reader.read()
+    assert (intent.kind, intent.record["arguments"], intent.outcome) == ("intent", {"owner": "me"}, "unknown")
+    assert intent.record["context_after"] == {"sensitivity": "MEDIUM", "integrity": "UNTRUSTED"}
+    with Database(tmp_path / "journal.sqlite") as database:
+        assert Journal(database).interrupted == 1
+    assert [entry.kind for entry in reader.find(intent.audit_id)] == ["intent", "outcome"]
+    assert reader.verify().intact
+
+
+class Raises:
+    """An upstream that breaks the promise of its port."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    async def call(self, tool: str, arguments: object, *, session_id: str, timeout_s: float) -> UpstreamReply:
+        raise self.error
+
+    async def list_tools(self, *, timeout_s: float) -> tuple[UpstreamTool, ...]:
+        return ()
+
+    async def aclose(self) -> None:
+        return None
+
+
+@pytest.mark.parametrize("error", [RuntimeError("canary"), asyncio.CancelledError()], ids=["bug", "shutdown"])
+def test_a_call_that_ends_in_no_known_way_is_on_record_as_unknown(
+    shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path, error: BaseException
+) -> None:
+    with running_gateway(shipped_policy, tmp_path, executor, upstreams={"sentinel": Raises(error)}) as gateway:
+        with contextlib.suppress(http.client.HTTPException, ConnectionError):
+            answer = gateway.call("list_tables", {})
+            assert answer.status == 500
+            assert b"canary" not in answer.content
+        intent, outcome = gateway.records()[-2:]
+        assert (intent["kind"], outcome["kind"], outcome["status"]) == ("intent", "outcome", "unknown")
+        assert intent["audit_id"] == outcome["audit_id"]

@@ -1,0 +1,147 @@
+"""Bad input, at the command line: one clear sentence, the next step, no traceback, nothing half-written."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HEADER = "TimeGenerated,Computer,SyslogMessage,Facility,SeverityLevel\n"
+
+
+def refused(done: Any, code: int, *words: str) -> None:
+    """It ended with `code`, and said so in sentences."""
+    assert done.returncode == code, done.stdout + done.stderr
+    assert done.stderr.startswith("sentinel: ")
+    assert "Traceback" not in done.stderr
+    assert "Next: " in done.stderr
+    for word in words:
+        assert word in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [("ask",), ("workspace", "query"), ("tools", "no_such_tool"), ("ask", "x" * 9000)], ids=str
+)
+def test_wrong_usage_is_exit_code_2(sentinel: Any, arguments: tuple[str, ...]) -> None:
+    refused(sentinel.run(*arguments), 2)
+
+
+def test_an_unknown_command_names_the_known_ones(sentinel: Any) -> None:
+    done = sentinel.run("frobnicate")
+    assert done.returncode == 2
+    assert "workspace" in done.stderr
+
+
+def test_every_wrong_setting_is_listed(sentinel: Any) -> None:
+    wrong = type(sentinel)(sentinel.home, {"SENTINEL_TIMEZONE": "Mars", "SENTINEL_MODEL": "psychic"})
+    refused(wrong.run("ask", "anything?"), 2, "SENTINEL_TIMEZONE", "SENTINEL_MODEL")
+
+
+def test_a_broken_env_file_is_told_with_its_line(sentinel: Any, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("SENTINEL_TIMEZONE=UTC\nnonsense here\n")
+    refused(sentinel.run("ask", "anything?", cwd=tmp_path), 2, ".env:2")
+
+
+def test_a_broken_policy_is_told_with_its_line(sentinel: Any, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("tools:\n  - name: query_incidents\n    taint_rulez: []\n")
+    wrong = type(sentinel)(sentinel.home, {"SENTINEL_CONFIG": str(policy)})
+    done = wrong.run("ask", "how many incidents?")
+    refused(done, 2, "policy.yaml:3", "taint_rules")
+    refused(type(sentinel)(sentinel.home, {"SENTINEL_CONFIG": str(tmp_path / "absent")}).run("ask", "hi"), 2, "absent")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("absent.csv", None, ("absent.csv",)),
+        ("empty.csv", b"", ("empty",)),
+        ("picture.csv", b"\x89PNG\r\n\x1a\n\x00\x00\x00" + bytes(range(256)), ("picture.csv",)),
+        ("broken.json", b'[{"TimeGenerated": "2024-01-01T00:00:00Z", ', ("broken.json",)),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_file_that_cannot_be_imported(
+    sentinel: Any, tmp_path: Path, name: str, content: bytes | None, words: tuple[str, ...]
+) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    done = sentinel.run("workspace", "import", str(path))
+    assert done.returncode in (1, 2)
+    refused(done, done.returncode, *words)
+
+
+def test_a_wrong_table_name_is_told_with_the_nearest(sentinel: Any, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(HEADER + "2024-01-01T00:00:00Z,web1,hello,auth,info\n")
+    refused(sentinel.run("workspace", "import", str(path), "--table", "Syslogg"), 2, "Syslog")
+    assert not any(t["rows"] for t in json.loads(sentinel.run("workspace", "tables", "--json").stdout or "[]"))
+
+
+def test_a_malformed_line_is_told_and_kept_and_the_rest_is_stored(sentinel: Any, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    good = "".join(f"2024-01-01T00:00:{i:02}Z,web{i},hello {i},auth,info\n" for i in range(20))
+    path.write_text(HEADER + good + "2024-01-01T00:01:00Z,web99,too,many,values,here,indeed\n")
+    report = sentinel.json("workspace", "import", str(path), "--table", "Syslog")[0]
+    assert report["rows_stored"] == 20
+    assert "22" in json.dumps(report), "the malformed line's number is not in the report"
+    again = sentinel.json("workspace", "import", str(path), "--table", "Syslog")[0]
+    assert again["rows_stored"] == 0
+    assert {t["table"]: t["rows"] for t in sentinel.json("workspace", "tables")}["Syslog"] == 20
+
+
+def test_a_killed_import_leaves_nothing_and_a_second_try_everything(sentinel: Any, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    with path.open("w") as stream:
+        stream.write(HEADER)
+        for i in range(300_000):
+            stream.write(f"2024-01-01T00:00:{i % 60:02}Z,web{i},message number {i},auth,info\n")
+    database = sentinel.home / "workspaces" / "default"
+    with sentinel.start("workspace", "import", str(path), "--table", "Syslog") as process:
+        while not database.exists() and process.poll() is None:
+            pass
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    tables = {t["table"]: t["rows"] for t in sentinel.json("workspace", "tables")}
+    assert tables.get("Syslog", 0) in (0, 300_000)
+    sentinel.json("workspace", "import", str(path), "--table", "Syslog")
+    assert {t["table"]: t["rows"] for t in sentinel.json("workspace", "tables")}["Syslog"] == 300_000
+
+
+def test_an_empty_workspace_says_how_to_fill_it(sentinel: Any) -> None:
+    done = sentinel.run("ask", "how many incidents are there?")
+    assert done.returncode == 3
+    assert "workspace import" in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("kql", ["SecurityAlert | whre x", "NoSuchTable | count", "SecurityAlert | where Sevrity == 1"])
+def test_wrong_kql_is_told_with_its_place(generated: Any, kql: str) -> None:
+    refused(generated.run("workspace", "query", kql), 2)
+
+
+def test_a_second_up_is_refused(generated: Any, tmp_path: Path) -> None:
+    generated = generated.copy(tmp_path / "home")
+    with generated.up():
+        refused(generated.run("up"), 1, "Another sentinel process")
+
+
+def test_a_database_that_another_program_holds_is_told(generated: Any, tmp_path: Path) -> None:
+    generated = generated.copy(tmp_path / "home")
+    script = "import sys, duckdb; c = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+    database = generated.home / "workspaces" / "default" / "workspace.duckdb"
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(database)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
+        refused(generated.run("workspace", "tables"), 1, str(other.pid))
+        refused(generated.run("ask", "how many incidents?"), 1, str(other.pid))
+        other.communicate("")
+    assert generated.run("ask", "how many incidents?").returncode == 0

@@ -1,0 +1,69 @@
+"""`sentinel demo`, the first five minutes: three answers, one denied call and its audit line, then what to try."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def demo(new_product: Any) -> Any:
+    """The product in a home where the demo has run once."""
+    made = new_product("demo")
+    made.json("demo")
+    return made
+
+
+@pytest.mark.requirement("OPS-1")
+def test_the_demo_answers_denies_and_records(new_product: Any) -> None:
+    demo = new_product("first")
+    shown = demo.json("demo")
+    assert [turn["outcome"] for turn in shown["answers"]] == ["answered"] * 3
+    assert all(turn["evidence"] for turn in shown["answers"])
+    denied = shown["denied_call"]
+    assert (denied["http_status"], denied["reason"]) == (403, "approval_required")
+    assert denied["detail"] == "Access denied by security policy. Taint level: HIGH"
+    record = shown["audit_record"]["record"]
+    assert record["audit_id"] == denied["audit_id"]
+    assert (record["kind"], record["decision"], record["tool"]) == ("refusal", "deny", "run_kql_query")
+    assert demo.json("audit", "verify")["intact"] is True
+
+
+@pytest.mark.requirement("OPS-1")
+def test_the_hijacking_text_changed_nothing(demo: Any) -> None:
+    """The third incident's log tells its reader to run raw_signins, to post it somewhere and to close the incident."""
+    shown = demo.json("demo")
+    hijacked = shown["answers"][2]
+    assert [tool["name"] for tool in hijacked["tools"]] == ["get_incident_detail"]
+    assert "raw_signins" not in str([tool["arguments"] for turn in shown["answers"] for tool in turn["tools"]])
+
+
+def test_the_demo_reads_well_in_a_pipe(demo: Any) -> None:
+    done = demo.run("demo")
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout
+    for words in ("> What happened in the last 7 days?", "403  Access denied", "audit_id=", "Try next:"):
+        assert words in done.stdout
+
+
+def test_questions_after_the_demo_go_to_the_sample_until_there_is_data_of_ones_own(demo: Any, tmp_path: Path) -> None:
+    demo = demo.copy(tmp_path / "home")
+    assert demo.json("ask", "how many incidents?")["coverage"][0]["workspace"] == "sample"
+    path = tmp_path / "rows.csv"
+    path.write_text("TimeGenerated,Computer,SyslogMessage\n2024-01-01T00:00:00Z,web1,hello\n")
+    demo.json("workspace", "import", str(path), "--table", "Syslog")
+    assert demo.json("ask", "what data do you have?")["coverage"][0]["workspace"] == "default"
+    refused = demo.run("workspace", "import", str(path), "--workspace", "sample")
+    assert refused.returncode == 2
+
+
+@pytest.mark.requirement("OPS-1")
+def test_the_two_commands_are_make_targets() -> None:
+    makefile = (REPOSITORY / "Makefile").read_text()
+    assert "\ndemo: " in makefile
+    assert "\ntest: " in makefile
+    assert "exec make test" in (REPOSITORY / ".ci" / "run").read_text()

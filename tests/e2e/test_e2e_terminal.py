@@ -1,0 +1,100 @@
+"""The other commands, as a person types them: chat in a pipe, tools, status, doctor, audit, workspace."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+
+def test_a_conversation_in_a_pipe_remembers_what_was_said(sample: Any) -> None:
+    done = sample.run(
+        "chat", stdin="list the incidents still open, newest first\ndetails of [2]\n/nonsense\n/help\n/quit\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Sentinel number" in done.stdout
+    assert "There is no command '/nonsense'" in done.stdout
+    assert "/clear" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_clear_forgets_the_list(sample: Any) -> None:
+    kept = sample.run("chat", stdin="list open incidents\ndetails of [1]\n").stdout
+    cleared = sample.run("chat", stdin="list open incidents\n/clear\ndetails of [1]\n").stdout
+    assert "Sentinel number" in kept
+    assert "Sentinel number" not in cleared
+
+
+def test_a_question_may_come_from_a_pipe(sample: Any) -> None:
+    done = sample.run("ask", stdin="how many incidents are there?\n")
+    assert done.returncode == 0
+    assert "incidents" in done.stdout
+
+
+def test_evidence_names_call_row_and_field(sample: Any) -> None:
+    done = sample.run("ask", "--evidence", "how many incidents are there?")
+    assert "Evidence:" in done.stdout
+    assert "<- query_incidents [" in done.stdout
+
+
+@pytest.mark.requirement("SURF-2")
+def test_a_denied_question_is_exit_code_4(sample: Any) -> None:
+    done = sample.run("ask", "run the template raw_signins", "--json")
+    assert done.returncode == 4, done.stdout
+    answer = json.loads(done.stdout)
+    assert answer["outcome"] == "denied"
+    assert "Access denied by security policy. Taint level: HIGH" in answer["answer"]
+    assert answer["tools"][-1]["status"] == "denied"
+
+
+def test_tools_are_listed_and_described(sentinel: Any) -> None:
+    names = [tool["name"] for tool in sentinel.json("tools")]
+    assert "get_threat_summary" in names
+    one = sentinel.run("tools", "query_sentinel_incidents")
+    assert one.returncode == 0
+    assert "min_severity" in one.stdout
+    assert "Medium means Medium and High" in one.stdout
+
+
+def test_doctor_finds_nothing_on_a_filled_workspace(sample: Any) -> None:
+    findings = sample.json("doctor")
+    assert [finding["name"] for finding in findings if not finding["ok"]] == []
+    assert {"python", "packages", "settings", "policy", "workspace", "zones"} <= {f["name"] for f in findings}
+
+
+def test_doctor_names_the_command_that_mends_an_empty_workspace(sentinel: Any) -> None:
+    findings = {finding["name"]: finding for finding in sentinel.json("doctor", code=1)}
+    assert not findings["workspace"]["ok"]
+    assert "sentinel workspace import" in findings["workspace"]["fix"]
+
+
+def test_audit_shows_calls_and_verifies(sample: Any) -> None:
+    answer = sample.json("ask", "how many incidents are there?")
+    audit_id = answer["tools"][0]["audit_id"]
+    records = [json.loads(line) for line in sample.run("audit", "show", audit_id, "--json").stdout.splitlines()]
+    assert [entry["record"]["kind"] for entry in records] == ["intent", "outcome"]
+    assert records[0]["outcome"] == "success"
+    lines = sample.run("audit", "show", "--last", "2").stdout.splitlines()
+    assert len(lines) == 2
+    assert "chain" in sample.run("audit", "verify").stdout
+
+
+def test_kql_by_hand_goes_to_the_running_workspace(sample: Any) -> None:
+    answer = sample.json("workspace", "query", "SecurityIncident | summarize dcount(IncidentNumber)")
+    guide = sample.json("ask", "how many incidents are there?")
+    assert str(answer["rows"][0][0]) in guide["answer"]
+    assert sample.run("workspace", "query", "SecurityIncident | where IncidentNumber < 0").returncode == 3
+
+
+def test_an_import_goes_through_the_running_workspace(sentinel: Any, tmp_path: Any) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("TimeGenerated,Computer,SyslogMessage\n2024-01-01T00:00:00Z,web1,hello\n")
+    with sentinel.up():
+        assert sentinel.json("workspace", "import", str(path), "--table", "Syslog")[0]["rows_stored"] == 1
+        assert sentinel.json("workspace", "tables")[0]["table"] == "Syslog"
+        assert "Syslog" in json.dumps(sentinel.json("ask", "which tables hold rows?")["tables"])
+
+
+def test_the_version_is_printed(sentinel: Any) -> None:
+    assert sentinel.run("--version").stdout.startswith("sentinel 0.")

@@ -1,0 +1,182 @@
+"""The zones are processes with borders: what each holds, and what happens when one is killed."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sentinel_rag.assembly.run_state import RunFolder
+
+PROC = Path("/proc")
+needs_proc = pytest.mark.skipif(not PROC.is_dir(), reason="this platform has no /proc to look into")
+
+
+def post(url: str, path: str, body: object, headers: dict[str, str]) -> tuple[int, Any]:
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
+    try:
+        connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json", **headers})
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+    finally:
+        connection.close()
+
+
+def execute(parts: dict[str, Any], key: str, tool: str, **arguments: Any) -> tuple[int, Any]:
+    body = {"session_id": "e2e-session-1", "tool_name": tool, "args": arguments}
+    return post(parts["interceptor"]["url"], "/v1/proxy-execute", body, {"X-API-Key": key})
+
+
+@pytest.mark.requirement("SURF-2")
+def test_status_names_every_part_with_url_and_state(sample: Any) -> None:
+    status = sample.json("status")
+    parts = [status["interceptor"], status["agent"], status["workspace"], *status["executors"].values()]
+    assert [part["state"] for part in parts] == ["running"] * 4
+    assert len({part["url"] for part in parts}) == 4
+    assert len({part["pid"] for part in parts}) == 4
+
+
+@needs_proc
+def test_the_agents_process_has_no_way_to_the_data(sample: Any) -> None:
+    status = sample.json("status")
+    process = PROC / str(status["agent"]["pid"])
+    environment = dict(entry.split("=", 1) for entry in (process / "environ").read_text().split("\0") if "=" in entry)
+    assert set(environment) <= {"SENTINEL_URL", "SENTINEL_API_KEY", "LANG", "LC_ALL", "LC_CTYPE", "TZDIR"}
+    assert environment["SENTINEL_URL"] == status["interceptor"]["url"]
+    arguments = (process / "cmdline").read_text()
+    known = " ".join((*environment.values(), arguments))
+    assert status["workspace"]["url"] not in known
+    assert status["executors"]["sentinel"]["url"] not in known
+    assert "workspaces" not in known
+    opened = [os.readlink(handle) for handle in (process / "fd").iterdir() if handle.exists()]
+    home = str(sample.home)
+    assert not [name for name in opened if name.startswith(home) and not name.endswith("/logs/agent.log")]
+    loaded = (process / "maps").read_text()
+    assert "duckdb" not in loaded
+
+
+def test_the_agents_key_opens_nothing_but_the_interceptor(sample: Any) -> None:
+    status = sample.json("status")
+    key = sample.environment["SENTINEL_API_KEY"]
+    bearer = {"Authorization": f"Bearer {key}", "X-API-Key": key}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    assert post(status["executors"]["sentinel"]["url"], "/mcp", call, bearer)[0] in (401, 403)
+    query = {"query": "SecurityAlert | count"}
+    path = "/v1/workspaces/00000000-0000-0000-0000-000000000000/query"
+    assert post(status["workspace"]["url"], path, query, bearer)[0] in (401, 403)
+    assert post(status["workspace"]["url"], "/admin/query", {"kql": "SecurityAlert | count"}, bearer)[0] in (401, 403)
+    assert post(status["agent"]["url"], "/chat", {"message": "hello"}, bearer)[0] == 401
+
+
+@pytest.mark.requirement("GATE-1")
+def test_the_interceptor_allows_denies_and_asks_who_is_there(sample: Any) -> None:
+    status = sample.json("status")
+    key = sample.environment["SENTINEL_API_KEY"]
+    code, body = execute(status, key, "query_incidents", limit=3)
+    assert (code, body["status"]) == (200, "success")
+    assert body["result"]["coverage"]["rows_returned"] == 3
+    code, body = execute(status, key, "run_kql_query", template="raw_signins")
+    assert code == 403
+    assert body["detail"] == "Access denied by security policy. Taint level: HIGH"
+    assert body["reason"] == "approval_required"
+    denied = body["audit_id"]
+    code, body = execute(status, key, "update_incident", incident="1", status="Closed")
+    assert (code, body["reason"]) == (403, "unknown_tool")
+    code, body = execute(status, "sr_wrong_key_wrong_key_wrong_key_wrong", "query_incidents")
+    assert (code, body["reason"]) == (401, "unauthenticated")
+    records = sample.run("audit", "show", denied, "--json").stdout
+    assert "raw_signins" in records
+    assert "kql_raw_signins_needs_approval" in records
+
+
+@pytest.mark.parametrize("victim", ["agent", "interceptor", "workspace", "executor"])
+def test_a_killed_zone_ends_all_and_the_next_question_is_answered(generated: Any, tmp_path: Path, victim: str) -> None:
+    generated = generated.copy(tmp_path / "home")
+    with generated.start("up", "--json") as process:
+        status = json.loads(process.stdout.readline())
+        part = status["executors"]["sentinel"] if victim == "executor" else status[victim]
+        os.kill(part["pid"], signal.SIGKILL)
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "ended unexpectedly" in json.loads(output)["error"]["message"]
+    assert errors == ""
+    pids = [status[name]["pid"] for name in ("agent", "interceptor", "workspace")]
+    pids.append(status["executors"]["sentinel"]["pid"])
+    assert not [pid for pid in pids if is_alive(pid)]
+    before = generated.json("workspace", "tables")
+    assert generated.run("ask", "how many incidents are there?").returncode == 0
+    assert generated.json("workspace", "tables") == before
+    assert generated.json("audit", "verify")["intact"] is True
+
+
+def test_a_killed_supervisor_leaves_no_process_behind(generated: Any, tmp_path: Path) -> None:
+    generated = generated.copy(tmp_path / "home")
+    with generated.start("up", "--json") as process:
+        status = json.loads(process.stdout.readline())
+        process.kill()
+        process.communicate()
+    pids = [status[name]["pid"] for name in ("agent", "interceptor", "workspace")]
+    wait_until(lambda: not [pid for pid in pids if is_alive(pid)])
+    assert generated.json("status")["running"] is False
+    assert generated.run("ask", "how many incidents are there?").returncode == 0
+
+
+def wait_until(condition: Any) -> None:
+    """Poll an outside process's end; the test's own time-out bounds it."""
+    import time
+
+    while not condition():
+        time.sleep(0.05)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def test_a_port_in_use_is_one_sentence(sample: Any, tmp_path: Path) -> None:
+    port = re.findall(r":(\d+)$", sample.json("status")["agent"]["url"])[0]
+    other = type(sample)(tmp_path / "home", {})
+    done = other.run("up", "--port", port)
+    assert done.returncode == 1
+    assert f"Port {port}" in done.stderr
+    assert "Next:" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_questions_asked_at_once_wait_for_each_other(generated: Any, tmp_path: Path) -> None:
+    generated = generated.copy(tmp_path / "home")
+    with ExitStack() as stack:
+        asked = [stack.enter_context(generated.start("ask", "how many incidents are there?")) for _ in range(3)]
+        answers = [process.communicate(timeout=100)[0] for process in asked]
+    assert [process.returncode for process in asked] == [0, 0, 0]
+    assert len({answer.splitlines()[0] for answer in answers}) == 1
+
+
+@pytest.mark.parametrize("victim", ["agent", "interceptor", "workspace", "executor-sentinel", "supervisor"])
+def test_a_zone_killed_while_it_answers_loses_nothing(generated: Any, tmp_path: Path, victim: str) -> None:
+    generated = generated.copy(tmp_path / "home")
+    before = generated.json("workspace", "tables")
+    folder = RunFolder(generated.home)
+    with generated.start("ask", "what is incident 124 about?") as process:
+        wait_until(lambda: folder.read() is not None or process.poll() is not None)
+        state = folder.read()
+        if state is not None:
+            zone = state.zone(victim)
+            os.kill(state.supervisor_pid if zone is None else zone.pid, signal.SIGKILL)
+        _, errors = process.communicate(timeout=100)
+    assert process.returncode in (0, 1, 5, -signal.SIGKILL)
+    assert "Traceback" not in errors
+    assert generated.run("ask", "how many incidents are there?").returncode == 0
+    assert generated.json("workspace", "tables") == before
+    assert generated.json("audit", "verify")["intact"] is True

@@ -1,0 +1,210 @@
+"""A policy file loads whole or not at all, and says everything that is wrong with it, with lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sentinel_rag.contracts.decisions import Allow, Deny, Reason
+from sentinel_rag.contracts.errors import ConfigurationError
+from sentinel_rag.contracts.labels import Label, Sensitivity
+from sentinel_rag.interceptor.policy import Effect, decide, load_policy, parse_policy
+
+SOURCE_FORM = """
+tools:
+  - name: "new_tool"
+    description: "Does something new"
+    parameters:
+      - name: "param1"
+        type: "string"
+        required: true
+    taint_rules:
+      - rule_id: "new_tool_default"
+        condition: "true"
+        taint_level: "LOW"
+"""
+
+
+def problems_of(text: str) -> list[str]:
+    with pytest.raises(ConfigurationError) as refused:
+        parse_policy(text, source="p")
+    assert refused.value.next_step
+    return list(refused.value.problems)
+
+
+def test_the_form_of_the_source_template_loads_with_safe_defaults() -> None:
+    policy = parse_policy(SOURCE_FORM)
+    tool = policy.tools["new_tool"]
+    assert (tool.description, tool.server, tool.effect, tool.aliases, tool.timeout_s) == (
+        "Does something new",
+        "sentinel",
+        Effect.EXTERNAL,
+        (),
+        None,
+    )
+    assert tool.parameters["param1"].required
+    assert decide(tool, {"param1": "x"}) == Allow("new_tool_default", Label(Sensitivity.LOW))
+
+
+def test_the_first_rule_that_matches_decides() -> None:
+    tool = parse_policy("""
+tools:
+  - name: t
+    parameters: [{name: n, type: integer, required: true}]
+    taint_rules:
+      - {rule_id: one, condition: "n == 1", taint_level: LOW}
+      - {rule_id: small, condition: "n <= 2", taint_level: MEDIUM, deny: true}
+      - {rule_id: middle, condition: "n <= 3", taint_level: HIGH, requires_approval: true}
+""").tools["t"]
+    assert [decide(tool, {"n": n}) for n in (1, 2, 3, 4)] == [
+        Allow("one", Label(Sensitivity.LOW)),
+        Deny(Reason.RULE_DENIES, Label(Sensitivity.MEDIUM), "small"),
+        Deny(Reason.APPROVAL_REQUIRED, Label(Sensitivity.HIGH), "middle"),
+        decide(tool, {"n": 5}),
+    ]
+    assert decide(tool, {"n": 4}).reason is Reason.NO_RULE_MATCHED  # type: ignore[union-attr]  # fails if it allows
+
+
+def test_every_problem_is_told_at_once_with_its_line_and_a_suggestion() -> None:
+    assert problems_of("""\
+version: 2
+tools:
+  - name: one
+    efect: read
+    effect: raed
+    parameters:
+      - {name: path, type: strng}
+      - {name: path, type: string}
+      - {name: limit, type: integer, required: "yes", items: string}
+      - {name: len, type: string}
+      - {type: string}
+    taint_rules:
+      - {rule_id: a, condition: "pth == 'x'", taint_level: LOW}
+      - {rule_id: a, condition: "limit == 'x'", taint_level: SECRET}
+      - {rule_id: b, condition: "true"}
+      - {rule_id: c, condition: "path == 'x'", taint_level: LOW}
+      - {rule_id: d, condition: 5, taint_level: LOW, deny: true, requires_approval: true}
+      - {rule_id: e, taint_level: LOW}
+  - name: one
+  - name: "bad name"
+    timeout_s: 0
+    aliases: [one]
+    taint_rules: true
+  - just a text
+""") == [
+        "p:1: unknown key 'version' in the file; there are: tools",
+        "p:4: unknown key 'efect' in a tool; did you mean 'effect'?",
+        "p:5: unknown effect 'raed'; did you mean 'read'?",
+        "p:7: unknown type 'strng'; did you mean 'string'?",
+        "p:8: the parameter 'path' stands twice; first on line 7",
+        "p:9: items belongs to the type array",
+        "p:9: required must be true or false, not a text",
+        "p:10: 'len' has its own meaning in conditions",
+        "p:11: a parameter has no name",
+        "p:13: condition, column 1: unknown parameter 'pth'; did you mean 'path'?",
+        "p:14: the rule 'a' stands twice; first on line 13",
+        "p:14: unknown taint_level 'SECRET'; there are: HIGH, LOW, MEDIUM",
+        "p:14: condition, column 1: an integer == a string can never be decided",
+        "p:15: a taint rule has no taint_level",
+        "p:16: the rule can never decide: 'b' on line 15 always decides before it",
+        'p:17: condition must be a text such as "true", not a number',
+        "p:17: a rule that denies cannot ask for approval too",
+        "p:18: a taint rule has no condition",
+        "p:19: the tool 'one' stands twice; first on line 3",
+        "p:20: name 'bad name' may hold letters, digits, '_', '-' and '.' only",
+        "p:21: timeout_s must be a number from 0.01 to 600",
+        "p:22: the tool 'one' stands twice; first on line 3",
+        "p:23: taint_rules must be a list, not true or false",
+        "p:24: a tool must be a mapping, not a text",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rules", "problem"),
+    [
+        (("true", "true"), "p:6: the rule can never decide: 'r0' on line 5 always decides before it"),
+        (("n == 1", "n==1"), "p:6: the rule can never decide: 'r0' on line 5 always decides before it"),
+        (("not false", "n == 1"), "p:6: the rule can never decide: 'r0' on line 5 always decides before it"),
+        (("1 < 2 or n == 1", "n == 1"), None),
+        (("false",), "p:5: the condition is never true; remove the rule"),
+        (("2 < 1",), "p:5: the condition is never true; remove the rule"),
+        (("n == 1", "n == 2", "true"), None),
+    ],
+)
+def test_a_rule_that_can_never_decide_is_a_problem(rules: tuple[str, ...], problem: str | None) -> None:
+    lines = [f"    - {{rule_id: r{index}, condition: '{rule}', taint_level: LOW}}" for index, rule in enumerate(rules)]
+    text = "\n".join(["tools:", "- name: t", "  parameters: [{name: n, type: integer}]", "  taint_rules:", *lines])
+    if problem is None:
+        assert parse_policy(text)
+    else:
+        assert problems_of(text) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "p:1: the file is empty"),
+        ("tools: [", "p:1: not YAML: expected the node content, but found '<stream end>'"),
+        ("a: &x [1]\nb: *x", "p:1: anchors and aliases are not allowed: write the value out"),
+        (
+            "tools: !!python/object/apply:os.system ['id']",
+            "p:1: the tag tag:yaml.org,2002:python/object/apply:os.system is not allowed",
+        ),
+        ("tools: []\ntools: []", "p:2: the key 'tools' stands twice; first on line 1"),
+        ("tools: []\n---\ntools: []", "p:2: not YAML: but found another document"),
+        ("tools: " + "[" * 50 + "]" * 50, "p:1: more than 20 levels"),
+        ("? [a]\n: b\ntools: []", "p:1: a key must be a text"),
+        ("- tools", "p:1: the file must be a mapping, not a list"),
+        ("tool: []", "p:1: unknown key 'tool' in the file; did you mean 'tools'?"),
+        ("x" * 1_000_001, "p:1: the file has more than 1000000 bytes"),
+        ("tools: [{name: t, description: no}]", "p:1: 'no' is ambiguous in YAML: write it in quotes"),
+        ("tools: [{name: t, description: 2024-07-02}]", "p:1: '2024-07-02' is ambiguous in YAML: write it in quotes"),
+        ("tools: [{name: 0x10}]", "p:1: '0x10' is ambiguous in YAML: write it in quotes"),
+        ("tools:\n\t- name: t", "p:2: not YAML: found character '\\t' that cannot start any token"),
+    ],
+    ids=range(15),
+)
+def test_what_is_not_plain_yaml_is_refused(text: str, problem: str) -> None:
+    assert problem in problems_of(text)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be read") as missing:
+        load_policy(tmp_path / "none.yaml")
+    assert missing.value.problems == (f"{tmp_path / 'none.yaml'}:1: No such file or directory",)
+    (tmp_path / "latin.yaml").write_bytes(b"tools: []  # \xe9")
+    with pytest.raises(ConfigurationError, match="not UTF-8"):
+        load_policy(tmp_path / "latin.yaml")
+
+
+def test_conditions_may_be_written_unquoted() -> None:
+    policy = parse_policy(SOURCE_FORM.replace('"true"', "true"))
+    assert decide(policy.tools["new_tool"], {"param1": "x"}) == Allow("new_tool_default", Label(Sensitivity.LOW))
+
+
+def test_a_policy_of_a_thousand_rules_loads_and_decides() -> None:
+    rules = "\n".join(
+        f"      - {{rule_id: r{n}, condition: \"path.startswith('folder{n}/')\", taint_level: LOW}}"
+        for n in range(1_000)
+    )
+    text = f"tools:\n  - name: t\n    parameters: [{{name: path, type: string}}]\n    taint_rules:\n{rules}\n"
+    tool = parse_policy(text).tools["t"]
+    assert decide(tool, {"path": "folder999/x"}).rule_id == "r999"
+    assert decide(tool, {"path": "elsewhere"}).rule_id is None
+    assert decide(tool, {}) == Deny(Reason.CONDITION_UNDECIDED, decide(tool, {}).label, "r0")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(max_size=120))
+def test_any_text_loads_or_is_refused_with_lines(text: str) -> None:
+    try:
+        parse_policy(text, source="p")
+    except ConfigurationError as error:
+        refused = error
+    else:
+        return
+    assert refused.problems
+    assert all(problem.startswith("p:") for problem in refused.problems)

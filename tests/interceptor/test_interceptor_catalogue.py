@@ -1,0 +1,105 @@
+"""What a caller is offered: tools of the policy that are really served, cut to what the policy allows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sentinel_rag.contracts.tool_calls import ToolSchema
+from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS
+from sentinel_rag.interceptor.policy import parse_policy
+from sentinel_rag.testing.fake_executor import FakeExecutor
+from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+
+
+def tool(name: str, properties: dict[str, Any], required: tuple[str, ...] = (), **more: Any) -> ToolSchema:
+    return ToolSchema(
+        name, f"The server's {name}.", {"type": "object", "properties": properties, "required": list(required), **more}
+    )
+
+
+def test_the_shipped_policy_offers_every_tool_of_the_contract(gateway: RunningGateway) -> None:
+    answer = gateway.request("GET", "/v1/tools", key=gateway.key)
+    assert answer.status == 200
+    offered = {each["name"]: each for each in answer.body["tools"]}
+    assert list(offered) == [each.name for each in SENTINEL_TOOLS]
+    for schema in SENTINEL_TOOLS:
+        found = offered[schema.name]
+        assert found["parameters"] == {**schema.parameters, "required": sorted(schema.required())}
+        assert (found["description"], tuple(found["aliases"])) == (schema.description, schema.aliases)
+    assert answer.body["policy"] == gateway.request("GET", "/v1/tools", key=gateway.key).body["policy"]
+
+
+def test_a_tool_is_withheld_if_policy_and_server_do_not_fit(tmp_path: Path) -> None:
+    policy = parse_policy("""
+tools:
+  - {name: fits, parameters: [{name: a, type: string}]}
+  - {name: narrower, parameters: [{name: a, type: integer, description: "Ours."}]}
+  - {name: untyped, parameters: [{name: a, type: object}]}
+  - {name: union, parameters: [{name: a, type: string}]}
+  - {name: other_type, parameters: [{name: a, type: string}]}
+  - {name: unknown_parameter, parameters: [{name: b, type: string}]}
+  - {name: needs_more, parameters: [{name: a, type: string}]}
+  - {name: not_served}
+  - {name: elsewhere, server: other}
+""")
+    text = {"type": "string"}
+    served = [
+        tool("fits", {"a": {"$ref": "#/$defs/A", "type": "string"}}, ("a",), **{"$defs": {"A": text}}),
+        tool("narrower", {"a": {"type": "number"}, "b": text}),
+        tool("untyped", {"a": {}}),
+        tool("union", {"a": {"anyOf": [{"type": "null"}, text]}}),
+        tool("other_type", {"a": {"type": "integer"}}),
+        tool("unknown_parameter", {"a": text}),
+        tool("needs_more", {"a": text, "b": text}, ("b",)),
+        tool("elsewhere", {}),
+        tool("not_in_the_policy", {}),
+    ]
+    with FakeExecutor(served).running() as executor:
+        from sentinel_rag.interceptor.upstream import McpHttpUpstream
+
+        upstreams = {"sentinel": McpHttpUpstream(executor.url)}
+        with running_gateway(policy, tmp_path, executor, upstreams=upstreams) as gateway:
+            offered = {
+                each["name"]: each for each in gateway.request("GET", "/v1/tools", key=gateway.key).body["tools"]
+            }
+            assert set(offered) == {"fits", "narrower", "untyped", "union"}
+            assert offered["fits"]["parameters"]["required"] == ["a"]
+            assert offered["fits"]["parameters"]["$defs"] == {"A": text}
+            assert offered["narrower"]["parameters"]["properties"] == {"a": {"type": "number", "description": "Ours."}}
+            ready = gateway.request("GET", "/readyz")
+            assert (ready.status, ready.body) == (
+                503,
+                {
+                    "status": "not_ready",
+                    "checks": {
+                        "policy": "ok",
+                        "journal": "ok",
+                        "upstreams": "1 not reachable",
+                        "tools": "5 not available",
+                    },
+                },
+            )
+
+
+def test_ready_and_healthy(gateway: RunningGateway) -> None:
+    assert gateway.request("GET", "/healthz").body == {"status": "ok"}
+    ready = gateway.request("GET", "/readyz")
+    assert (ready.status, ready.body["status"]) == (200, "ready")
+    assert gateway.executor.calls == []
+
+
+def test_a_server_that_came_later_is_seen(gateway: RunningGateway) -> None:
+    tools, gateway.executor.tools = gateway.executor.tools, ()
+    assert gateway.request("GET", "/v1/tools", key=gateway.key).body["tools"] == []
+    gateway.executor.tools = tools
+    assert len(gateway.request("GET", "/v1/tools", key=gateway.key).body["tools"]) == len(SENTINEL_TOOLS)
+
+
+@pytest.mark.parametrize("path", ["/v1/tools", "/readyz", "/healthz", "/v1/audit"])
+def test_no_answer_is_kept_by_a_cache(gateway: RunningGateway, path: str) -> None:
+    answer = gateway.request("GET", path, key=gateway.auditor if path == "/v1/audit" else gateway.key)
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["content-type"] == "application/json"

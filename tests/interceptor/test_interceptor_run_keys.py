@@ -1,0 +1,25 @@
+"""Keys of one run stand beside those of the store, and neither opens what the other may."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sentinel_rag.interceptor.store import KeyStore, RunKeys, Scope
+
+
+def test_handed_over_and_stored_keys_are_both_known(tmp_path: Path) -> None:
+    stored = KeyStore(tmp_path / "keys.sqlite")
+    key, info = stored.create([Scope.AUDIT])
+    ring = RunKeys({"chosen by the user": ("agent", [Scope.EXECUTE])}, stored=stored)
+    run, kept = ring.verify("chosen by the user"), ring.verify(key)
+    assert run is not None
+    assert kept is not None
+    assert (run.key_id, run.scopes) == ("agent", {Scope.EXECUTE})
+    assert (kept.key_id, kept.scopes) == (info.key_id, {Scope.AUDIT})
+    for wrong in (None, "", "chosen", "chosen by the user ", "Chosen by the user", key[:-1]):
+        assert ring.verify(wrong) is None
+    assert ring.known_id(key) == info.key_id
+    assert ring.known_id("chosen by the user") is None
+    stored.revoke(info.key_id)
+    assert ring.verify(key) is None
+    stored.close()

@@ -1,0 +1,106 @@
+"""Servers for the tests of the Sentinel client and its executor: a scripted wire for faults, the embedded workspace for
+rows; and a client that calls a tool as the executor does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from sentinel_rag.contracts.query_results import QueryError, QueryResult
+from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
+from sentinel_rag.sentinel.log_analytics import LogAnalytics, LogsWorkspace
+from sentinel_rag.sentinel.service import SentinelService
+from sentinel_rag.workspace.server import create_app
+from sentinel_rag.workspace.workspace import Workspace
+
+WORKSPACE_ID = "5b1f1ae4-5a3c-4c7e-9d2a-3b8b6f1f0d11"
+IDENTITY_HEADER = "identity-header-of-the-tests"
+NOW = datetime(2024, 8, 3, tzinfo=UTC)
+
+
+@dataclass
+class ScriptedWire:
+    """Answers queries from `answers` in turn (the last one again and again) and keeps what was asked."""
+
+    url: str = ""
+    answers: list[Response] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[Mapping[str, str]] = field(default_factory=list)
+    token_status: int = 200
+    schema: Response = field(default_factory=lambda: JSONResponse({"error": {"code": "PathNotFoundError"}}, 404))
+
+    def app(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route("/v1/workspaces/{workspace_id}/query", self.query, methods=["POST"]),
+                Route("/v1/workspaces/{workspace_id}/metadata", self.metadata),
+                Route("/msi/token", self.token),
+            ]
+        )
+
+    async def query(self, request: Request) -> Response:
+        self.requests.append(await request.json())
+        self.headers.append(dict(request.headers))
+        answer = self.answers[min(len(self.requests), len(self.answers)) - 1]
+        return Response(answer.body, answer.status_code, headers=dict(answer.headers))
+
+    async def metadata(self, _: Request) -> Response:
+        return Response(self.schema.body, self.schema.status_code, headers=dict(self.schema.headers))
+
+    async def token(self, request: Request) -> Response:
+        if self.token_status != 200:
+            return JSONResponse({"statusCode": self.token_status, "message": "no"}, self.token_status)
+        assert request.headers["x-identity-header"] == IDENTITY_HEADER
+        return JSONResponse({"access_token": "a-token", "expires_on": "4102444800", "token_type": "Bearer"})
+
+
+@asynccontextmanager
+async def connected(url: str, **options: Any) -> AsyncIterator[LogsWorkspace]:
+    """A workspace client for the server at `url`; retries wait next to nothing."""
+    credential = IdentityEndpointCredential(f"{url}/msi/token", IDENTITY_HEADER)
+    async with LogAnalytics(credential, endpoint=url, first_retry_delay_s=0.001, **options) as connection:
+        yield connection.workspace("lab", WORKSPACE_ID)
+
+
+class Served:
+    """A workspace on a socket. `ask` calls a tool and wants a result, `refusal` wants an error."""
+
+    def __init__(self, url: str, now: datetime = NOW) -> None:
+        self.url = url
+        self.now = now
+
+    async def call(self, tool: str, **arguments: Any) -> QueryResult | QueryError:
+        async with connected(self.url) as workspace:
+            service = SentinelService({"lab": workspace}, clock=lambda: self.now)
+            outcome = await service.call(tool, arguments)
+        json.dumps(outcome.to_dict(), allow_nan=False)
+        return type(outcome).from_dict(outcome.to_dict())
+
+    async def ask(self, tool: str, **arguments: Any) -> QueryResult:
+        outcome = await self.call(tool, **arguments)
+        assert isinstance(outcome, QueryResult), outcome
+        return outcome
+
+    async def refusal(self, tool: str, **arguments: Any) -> QueryError:
+        outcome = await self.call(tool, **arguments)
+        assert isinstance(outcome, QueryError), outcome
+        return outcome
+
+
+def workspace_app(workspace: Workspace, **limits: int) -> Starlette:
+    return create_app(
+        workspace,
+        workspace_id=WORKSPACE_ID,
+        identity_header=IDENTITY_HEADER,
+        admin_token="admin-token-of-the-tests",
+        **limits,
+    )

@@ -1,0 +1,289 @@
+"""query_alerts: newest row of each alert, exact totals, entities found by every name they go by."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from estate_rows import alert, guid, incident
+
+from sentinel_rag.contracts.query_results import parse_time
+
+pytestmark = pytest.mark.anyio
+
+
+def names(result: Any) -> list[Any]:
+    return [row["name"] for row in result.rows]
+
+
+SID = "S-1-5-21-1111111111-2222222222-3333333333-1001"
+ANA = {"$id": "1", "Type": "account", "Name": "ana", "UPNSuffix": "contoso.example", "NTDomain": "CONTOSO", "Sid": SID}
+ANA_SHORT = {"$id": "1", "Type": "account", "Name": "ana", "NTDomain": "contoso"}
+HOST = {"$id": "2", "Type": "host", "HostName": "WIN-01", "DnsDomain": "corp.example", "NetBiosName": "WIN01NB"}
+FILE = {
+    "$id": "3",
+    "Type": "file",
+    "Directory": "C:\\Program Files\\Tool's",
+    "Name": "evil tool.exe",
+    "FileHashes": [{"$id": "4", "Type": "filehash", "Algorithm": "SHA256", "Value": "A" * 64}],
+}
+PROCESS = {
+    "$id": "5",
+    "Type": "process",
+    "ProcessId": "42",
+    "CommandLine": 'evil.exe --say "hi" \\ c:\\temp',
+    "ImageFile": {"$ref": "3"},
+}
+
+
+@pytest.fixture(scope="module")
+def estate(serving: Any) -> Any:
+    return serving(
+        SecurityIncident=[
+            incident(1, "2024-08-01T10:00:00Z", AlertIds=[guid("alert signin"), guid("alert tool")]),
+            incident(2, "2024-08-02T10:00:00Z", AlertIds=[guid("alert tool")], Status="Closed"),
+        ],
+        SecurityAlert=[
+            alert("signin", "2024-08-01T08:00:00Z", AlertSeverity="High", Entities=[ANA], ProductName="Entra ID"),
+            alert(
+                "signin",
+                "2024-08-02T22:00:00Z",
+                StartTime="2024-08-01T07:59:00Z",
+                AlertSeverity="Low",
+                Status="Resolved",
+                Entities=[ANA],
+            ),
+            alert(
+                "tool",
+                "2024-08-01T09:00:00Z",
+                AlertSeverity="High",
+                Entities=[HOST, PROCESS, FILE, {"$ref": "4"}, {"$ref": "3"}],
+                CompromisedEntity="win-01.corp.example",
+                Tactics="DefenseEvasion, LateralMovement",
+                Techniques='["T1570"]',
+                SubTechniques='["T1021.002"]',
+                Description="First line.\r\n" + "long " * 200,
+            ),
+            alert("short name", "2024-08-01T10:00:00Z", Entities=[ANA_SHORT]),
+            alert("Malware prevented\u200b", "2024-08-01T11:00:00Z", Entities="[{not json", Status="InProgress"),
+            alert("\u200b", "2024-08-01T11:30:00Z", DisplayName="O'Brien's alert", AlertSeverity="Informational"),
+            alert(
+                "late record",
+                "2024-07-20T06:00:00Z",
+                StartTime="2024-07-10T09:46:30Z",
+                EndTime="2024-07-10T09:47:00Z",
+                Entities=[{"$id": "1", "Type": "ip", "Address": "192.0.2.10"}, {"$ref": "99"}],
+                ExtendedProperties='{"Custom Details": "{\\"Ticket\\":[\\"A\\r\\nB\\"]}", "Note": "line\r\nbreak"}',
+            ),
+            alert(
+                "url",
+                "2024-08-01T12:00:00Z",
+                Entities=[
+                    {"Type": "url", "Url": "https://evil.example/Path?q='x'"},
+                    {"Type": "ip", "Address": "192.0.2.100"},
+                    {"Type": "ip", "Address": "2001:0DB8:0:0::7"},
+                    {"Type": "made-up-kind", "Thing": "something new"},
+                ],
+            ),
+        ],
+    )
+
+
+@pytest.mark.requirement("TOOL-6")
+async def test_each_alert_counts_once_with_its_newest_row_at_the_time_of_its_first(estate: Any) -> None:
+    result = await estate.ask("query_alerts")
+    assert names(result) == [
+        "url",
+        "O'Brien's alert",
+        "Malware prevented",
+        "short name",
+        "tool",
+        "signin",
+        "late record",
+    ]
+    assert result.coverage.rows_total == 7
+    signin = result.rows[5]
+    assert (signin["severity"], signin["status"]) == ("Low", "Resolved")
+    assert (signin["time"], signin["row_time"]) == ("2024-08-01T08:00:00Z", "2024-08-02T22:00:00Z")
+    assert result.summary["by_severity"] == {"High": 1, "Medium": 4, "Low": 1, "Informational": 1}
+    assert result.summary["by_status"] == {"New": 5, "InProgress": 1, "Resolved": 1}
+    assert result.summary["by_product"] == {"Microsoft Defender XDR": 7}
+    assert result.summary["by_name"] == dict.fromkeys(sorted(names(result)), 1)
+
+
+async def test_an_alert_of_last_night_that_was_resolved_today_stays_one_of_last_night(estate: Any) -> None:
+    today = await estate.ask("query_alerts", start_time="2024-08-02T00:00:00Z", end_time="2024-08-03T00:00:00Z")
+    that_day = await estate.ask("query_alerts", start_time="2024-08-01T08:00:00Z", end_time="2024-08-01T09:00:00Z")
+    assert names(today) == []
+    assert [(row["name"], row["status"]) for row in that_day.rows] == [("signin", "Resolved")]
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"severity": "High"}, ["tool"]),
+        ({"min_severity": "Medium", "order": "severity", "limit": 2}, ["tool", "url"]),
+        ({"status": "InProgress"}, ["Malware prevented"]),
+        ({"name_contains": "o'brien"}, ["O'Brien's alert"]),
+        ({"name_contains": "PREVENTED malware"}, ["Malware prevented"]),
+        ({"product": "entra"}, []),
+        ({"product": "defender", "severity": "Low"}, ["signin"]),
+        ({"tactic": "Lateral Movement"}, ["tool"]),
+        ({"tactic": "lateralmovement"}, ["tool"]),
+        ({"tactic": "Movement"}, []),
+        ({"tactic": "T1021"}, ["tool"]),
+        ({"tactic": "t1021.002"}, ["tool"]),
+        ({"tactic": "T1570"}, ["tool"]),
+        ({"tactic": "T157"}, []),
+        ({"order": "oldest", "limit": 1}, ["late record"]),
+        ({"incident": "1"}, ["tool", "signin"]),
+        ({"incident": "2"}, ["tool"]),
+        ({"incident": "77"}, []),
+    ],
+    ids=str,
+)
+async def test_filters(estate: Any, filters: dict[str, Any], expected: list[str]) -> None:
+    assert names(await estate.ask("query_alerts", **filters)) == expected
+
+
+@pytest.mark.requirement("TOOL-7")
+@pytest.mark.parametrize(
+    ("value", "kind", "expected"),
+    [
+        ("ana@contoso.example", None, ["short name", "signin"]),
+        ("ANA@Contoso.Example", "account", ["short name", "signin"]),
+        ("contoso\\ana", None, ["short name", "signin"]),
+        (SID, None, ["signin"]),
+        ("ana", "host", []),
+        ("win-01", None, ["tool"]),
+        ("WIN-01.corp.example", "host", ["tool"]),
+        ("win01nb", None, ["tool"]),
+        ("C:\\Program Files\\Tool's\\evil tool.exe", None, ["tool"]),
+        ("EVIL TOOL.EXE", "file", ["tool"]),
+        ('evil.exe --say "hi" \\ c:\\temp', None, ["tool"]),
+        ("evil tool.exe", "process", ["tool"]),
+        ("a" * 64, None, ["tool"]),
+        ("192.0.2.10", None, ["late record"]),
+        ("192.0.2.1", None, []),
+        ("2001:db8::7", None, ["url"]),
+        ("2001:0db8:0000:0000:0000:0000:0000:0007", "ip", ["url"]),
+        ("evil.example", None, ["url"]),
+        ("https://evil.example/Path?q='x'", "url", ["url"]),
+        ("something new", None, ["url"]),
+        ("O'Brien", None, []),
+        ("'; drop table x --", None, []),
+        ("%", None, []),
+        ("\\", None, []),
+    ],
+)
+async def test_an_entity_is_found_by_every_value_that_names_it_exactly(
+    estate: Any, value: str, kind: str | None, expected: list[str]
+) -> None:
+    arguments = {"entity": value} if kind is None else {"entity": value, "entity_kind": kind}
+    result = await estate.ask("query_alerts", **arguments)
+    assert names(result) == expected
+    assert result.coverage.rows_total == len(expected)
+    assert sum(result.summary["by_severity"].values()) == len(expected)
+
+
+async def test_a_value_that_is_only_part_of_a_name_is_answered_with_the_names_near_it(estate: Any) -> None:
+    result = await estate.ask("query_alerts", entity="win-0")
+    assert result.rows == ()
+    assert any("No entity is exactly 'win-0'; near it: WIN-01.corp.example" in note for note in result.notes)
+
+
+@pytest.mark.requirement("TOOL-7")
+async def test_entities_of_a_row_are_resolved_named_and_each_listed_once(estate: Any) -> None:
+    rows = {row["name"]: row for row in (await estate.ask("query_alerts")).rows}
+    assert rows["tool"]["entities"] == [
+        {"kind": "host", "name": "WIN-01.corp.example"},
+        {"kind": "process", "name": 'evil.exe --say "hi" \\ c:\\temp'},
+        {"kind": "file", "name": "C:\\Program Files\\Tool's\\evil tool.exe"},
+        {"kind": "filehash", "name": "A" * 64},
+    ]
+    assert rows["tool"]["entity_count"] == 4
+    assert rows["url"]["entities"][-1] == {"kind": "made-up-kind", "name": "something new"}
+
+
+@pytest.mark.requirement("TOOL-7")
+async def test_entities_that_do_not_parse_are_told_and_the_alert_is_kept(estate: Any) -> None:
+    result = await estate.ask("query_alerts")
+    assert any("entities of 1 alert do not parse" in note for note in result.notes)
+    assert any("1 entity references point at nothing" in note for note in result.notes)
+    row = next(row for row in result.rows if row["name"] == "Malware prevented")
+    assert row["entities"] == []
+
+
+@pytest.mark.requirement("TOOL-7")
+async def test_custom_details_with_line_breaks_are_parsed(estate: Any) -> None:
+    row = (await estate.ask("query_alerts", order="oldest", limit=1)).rows[0]
+    assert row["custom_details"] == {"Ticket": ["A\r\nB"]}
+
+
+async def test_texts_are_cut_to_one_line(estate: Any) -> None:
+    row = (await estate.ask("query_alerts", severity="High")).rows[0]
+    assert row["description"].startswith("First line. long")
+    assert row["description"].endswith("…")
+    assert len(row["description"]) <= 300
+    assert (row["tactics"], row["techniques"]) == (["DefenseEvasion", "LateralMovement"], ["T1570", "T1021.002"])
+
+
+@pytest.mark.requirement("TOOL-6")
+async def test_the_incident_of_an_alert_is_found_through_the_incidents(estate: Any) -> None:
+    result = await estate.ask("query_alerts")
+    linked = {row["name"]: row["incident_number"] for row in result.rows}
+    assert (linked["signin"], linked["tool"], linked["url"]) == (1, 2, None)
+    assert any("1 alert belongs to more than one incident" in note for note in result.notes)
+    assert any("2 alerts have another state than the incident" in note for note in result.notes)
+
+
+async def test_a_minute_of_activity_finds_alerts_that_were_recorded_days_later(estate: Any) -> None:
+    result = await estate.ask("query_alerts", start_time="2024-07-10T09:45:00Z", end_time="2024-07-10T09:48:00Z")
+    assert names(result) == ["late record"]
+    assert result.coverage.time_column == "StartTime"
+    assert any("StartTime" in note for note in result.notes)
+    by_entity = await estate.ask(
+        "query_alerts", entity="192.0.2.10", start_time="2024-07-10T09:45:00Z", end_time="2024-07-10T09:48:00Z"
+    )
+    assert (names(by_entity), by_entity.coverage.time_column) == (["late record"], "StartTime")
+
+
+async def test_an_empty_window_says_where_rows_are(estate: Any) -> None:
+    result = await estate.ask("query_alerts", time_window="last_1h")
+    assert (result.rows, result.coverage.rows_total, result.coverage.table_rows) == ((), 0, 8)
+    assert result.coverage.table_newest == parse_time("2024-08-02T22:00:00Z")
+
+
+@pytest.mark.requirement("TOOL-6")
+async def test_the_real_alerts(real: Any) -> None:
+    result = await real.ask("query_alerts", limit=100)
+    assert (result.coverage.rows_returned, result.coverage.rows_total) == (100, 189)
+    assert result.summary["by_severity"] == {"High": 85, "Medium": 78, "Low": 18, "Informational": 8}
+    assert len(result.summary["by_name"]) == 20
+
+
+async def test_a_hundred_real_alerts_stay_compact_and_a_page_of_them_is_full(real: Any) -> None:
+    page = await real.ask("query_alerts", limit=20)
+    assert max(len(row["entities"]) for row in page.rows) == 12
+    result = await real.ask("query_alerts", limit=100)
+    assert len(json.dumps(result.to_dict()["rows"], ensure_ascii=False)) < 100_000
+
+
+async def test_the_entity_that_was_searched_stands_first_in_every_row(real: Any) -> None:
+    result = await real.ask("query_alerts", entity="vnevado-win10v", limit=100)
+    assert result.coverage.rows_returned == 40
+    assert {row["entities"][0]["name"].lower() for row in result.rows} == {"vnevado-win10v.vnevado.alpineskihouse.co"}
+    assert all(row["entity_count"] >= len(row["entities"]) for row in result.rows)
+
+
+async def test_a_real_minute(real: Any) -> None:
+    result = await real.ask("query_alerts", start_time="2024-07-02T09:45:00Z", end_time="2024-07-02T09:48:00Z")
+    assert (result.coverage.rows_total, result.coverage.time_column) == (9, "StartTime")
+
+
+async def test_the_alerts_of_a_real_incident_and_the_id_without_a_row(real: Any) -> None:
+    result = await real.ask("query_alerts", incident="55", limit=100)
+    assert result.coverage.rows_total == 27
+    assert "The incident names 28 alerts; SecurityAlert has no row for 1 of them." in result.notes
+    assert {row["incident_number"] for row in result.rows} == {55}

@@ -1,0 +1,427 @@
+"""Every shipped KQL template over rows with a known answer, through run_kql_query and the embedded KQL engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from estate_rows import alert, incident
+from sentinel_servers import Served
+from starlette.responses import JSONResponse
+
+from sentinel_rag.contracts.query_results import QueryErrorCode, parse_time
+from sentinel_rag.sentinel.template_registry import load_templates
+
+pytestmark = pytest.mark.anyio
+
+T = "2024-08-01T{:02d}:00:00Z".format
+ANA, BOB, EVE = "ana@contoso.example", "o'brien@contoso.example", "eve@contoso.example"
+
+
+def rows(*rows: dict[str, Any], **common: Any) -> list[dict[str, Any]]:
+    """Rows an hour apart from 01:00 on, unless they say otherwise."""
+    return [{"TimeGenerated": T(hour), **common, **row} for hour, row in enumerate(rows, start=1)]
+
+
+def signin(user: str, ip: str, result: str = "0", **over: Any) -> dict[str, Any]:
+    return {
+        "UserPrincipalName": user,
+        "IPAddress": ip,
+        "ResultType": result,
+        "ResultDescription": "" if result == "0" else f"code {result}",
+        "AppDisplayName": "Portal",
+        "Location": "PT",
+        "RiskLevelDuringSignIn": "none",
+        **over,
+    }
+
+
+def process(host: str, name: str, line: str, **over: Any) -> dict[str, Any]:
+    return {"DeviceName": host, "FileName": name, "ProcessCommandLine": line, "AccountName": "ana", **over}
+
+
+def event(number: int, host: str, account: str, **over: Any) -> dict[str, Any]:
+    return {"EventID": number, "Computer": host, "Account": account, "IpAddress": "10.0.0.5", "LogonType": 3, **over}
+
+
+def audit(operation: str, category: str, target: str, **over: Any) -> dict[str, Any]:
+    return {
+        "OperationName": operation,
+        "Category": category,
+        "Result": "success",
+        "InitiatedBy": {"user": {"userPrincipalName": ANA}},
+        "TargetResources": [{"displayName": target, "userPrincipalName": target}],
+        **over,
+    }
+
+
+@pytest.fixture(scope="module")
+def estate(serving: Any) -> Any:
+    return serving(
+        SigninLogs=rows(
+            signin(ANA, "192.0.2.1", "50126"),
+            signin(ANA, "192.0.2.1", "50126"),
+            signin(ANA, "192.0.2.1"),
+            signin(BOB, "192.0.2.1", "50126"),
+            signin(BOB, "198.51.100.7", "500121", RiskLevelDuringSignIn="high", Location="RO"),
+            signin(BOB, "198.51.100.7", "500121", RiskLevelDuringSignIn="low", Location="RO"),
+            signin(EVE, "192.0.2.10", RiskLevelDuringSignIn="medium"),
+        ),
+        OfficeActivity=rows(
+            {"Operation": "New-InboxRule", "UserId": BOB, "OfficeWorkload": "Exchange", "ClientIP": "192.0.2.1"},
+            {"Operation": "Set-Mailbox", "UserId": ANA, "Parameters": '[{"Name":"ForwardingSmtpAddress"}]'},
+            {"Operation": "Set-Mailbox", "UserId": ANA, "Parameters": '[{"Name":"DisplayName"}]'},
+            {"Operation": "FileDownloaded", "UserId": BOB, "OfficeWorkload": "SharePoint"},
+            {"Operation": "FileDownloaded", "UserId": BOB, "OfficeWorkload": "SharePoint"},
+        ),
+        AuditLogs=rows(
+            audit("Add member to role", "RoleManagement", "Global Administrator"),
+            audit("Consent to application", "ApplicationManagement", "Mail Reader"),
+            audit("Update application – Certificates and secrets management ", "ApplicationManagement", "Backup App"),
+            audit("Update user", "UserManagement", EVE),
+        ),
+        DeviceProcessEvents=rows(
+            process("srv01.corp.example", "powershell.exe", "powershell -enc AAAA", SHA256="AB" * 32),
+            process("SRV01", "powershell.exe", "powershell Get-Date", SHA256="AB" * 32),
+            process("srv010.corp.example", "powershell.exe", "powershell", SHA256="AB" * 32),
+            process("St. John's", "cmd.exe", 'cmd /c "C:\\it\'s here\\x.bat"'),
+            process("srv02", "powershell.exe", "powershell", SHA256="AB" * 32),
+        ),
+        SecurityEvent=rows(
+            event(4688, "DC01.corp.example", "CORP\\ana", NewProcessName="C:\\x.exe", CommandLine="x.exe /a"),
+            event(4624, "DC01.corp.example", "CORP\\ana"),
+            event(4625, "DC01.corp.example", "CORP\\ana", TargetAccount="CORP\\ana"),
+            event(4625, "dc01", "CORP\\bob"),
+            event(4625, "dc02", "CORP\\bob"),
+            event(4624, "dc02", "CORP\\bob"),
+        ),
+        DeviceLogonEvents=rows(
+            {"DeviceName": "srv01", "AccountName": "svc", "ActionType": "LogonSuccess", "LogonType": "Network"},
+            {"DeviceName": "srv01", "AccountName": "SVC", "ActionType": "LogonFailed", "LogonType": "Network"},
+            {"DeviceName": "srv02", "AccountName": "other", "ActionType": "LogonSuccess", "LogonType": "Network"},
+        ),
+        DeviceNetworkEvents=rows(
+            {"DeviceName": "srv01", "InitiatingProcessFileName": "a.exe", "RemoteIP": "203.0.113.5", "RemotePort": 443},
+            {"DeviceName": "srv02", "InitiatingProcessFileName": "b.exe", "RemoteIP": "203.0.113.50", "RemotePort": 80},
+            {"DeviceName": "srv03", "RemoteIP": "203.0.113.9", "RemoteUrl": "c2.evil.example", "RemotePort": 80},
+        ),
+        DnsEvents=rows(
+            {"ClientIP": "10.0.0.5", "Name": "evil.example", "IPAddresses": "203.0.113.5"},
+            {"ClientIP": "10.0.0.5", "Name": "WWW.evil.example"},
+            {"ClientIP": "10.0.0.6", "Name": "notevil.example"},
+        ),
+        CommonSecurityLog=rows(
+            {"SourceIP": "10.0.0.5", "DeviceAction": "Deny", "DestinationIP": "203.0.113.5", "DestinationPort": 22},
+            {"SourceIP": "10.0.0.5", "DeviceAction": "blocked", "DestinationIP": "203.0.113.5", "DestinationPort": 23},
+            {"SourceIP": "10.0.0.6", "DeviceAction": "allow", "DestinationIP": "203.0.113.5", "DestinationPort": 443},
+            DeviceVendor="V",
+            DeviceProduct="P",
+        ),
+        Heartbeat=rows(
+            {"Computer": "gone", "OSType": "Linux"},
+            {"Computer": "gone", "OSType": "Linux"},
+            {"Computer": "fresh", "OSType": "Windows", "TimeGenerated": T(9)},
+        ),
+        Usage=rows(
+            {"DataType": "SigninLogs", "Quantity": 1.25, "IsBillable": True},
+            {"DataType": "SigninLogs", "Quantity": 2.5, "IsBillable": True},
+            {"DataType": "Heartbeat", "Quantity": 0.5, "IsBillable": False},
+        ),
+        ThreatIntelligenceIndicator=rows(
+            {
+                "IndicatorId": "i1",
+                "NetworkIP": "203.0.113.5",
+                "ThreatType": "C2",
+                "ConfidenceScore": 10,
+                "Active": True,
+            },
+            {
+                "IndicatorId": "i1",
+                "NetworkIP": "203.0.113.5",
+                "ThreatType": "C2",
+                "ConfidenceScore": 90,
+                "Active": True,
+            },
+            {"IndicatorId": "i2", "DomainName": "evil.example", "ThreatType": "Phishing", "Active": True},
+        ),
+        EmailEvents=rows(
+            {"SenderFromAddress": "x@evil.example", "SenderFromDomain": "evil.example", "RecipientEmailAddress": ANA},
+            {"SenderFromAddress": "y@good.example", "SenderFromDomain": "good.example", "RecipientEmailAddress": ANA},
+        ),
+        UrlClickEvents=rows(
+            {"AccountUpn": ANA, "Url": "https://evil.example/a?b='c'", "ActionType": "ClickAllowed"},
+            {"AccountUpn": BOB, "Url": "https://good.example", "ActionType": "ClickAllowed"},
+        ),
+        AzureActivity=rows(
+            {"Caller": ANA, "OperationNameValue": "VM/DELETE", "ActivityStatusValue": "Success"},
+            {"Caller": ANA, "OperationNameValue": "VM/DELETE", "ActivityStatusValue": "Success"},
+            {"Caller": BOB, "OperationNameValue": "VM/WRITE", "ActivityStatusValue": "Failure"},
+        ),
+        SecurityAlert=[
+            alert("noisy", T(1), AlertSeverity="High", ProductName="P1"),
+            alert("noisy", T(2), AlertSeverity="Low", ProductName="P1", Status="Resolved"),
+            alert("noisy 2", T(3), AlertName="noisy", AlertSeverity="High", ProductName="P2"),
+            alert("quiet", T(4), ProductName="P1"),
+        ],
+        SecurityIncident=[
+            incident(1, T(1), Severity="High"),
+            incident(
+                1,
+                T(5),
+                CreatedTime=T(1),
+                ClosedTime=T(5),
+                Severity="Low",
+                Status="Closed",
+                Classification="FalsePositive",
+                ClassificationReason="InaccurateData",
+            ),
+            incident(2, T(2), Severity="High", Status="Closed"),
+            incident(2, T(3), CreatedTime=T(2), Severity="High", Status="Active", Owner={"assignedTo": "Ana"}),
+            incident(3, T(3), Severity="Low", Status="Closed", ClosedTime=T(5), Classification="TruePositive"),
+            incident(4, T(4), Severity="High", Owner={"userPrincipalName": BOB}),
+        ],
+    )
+
+
+Case = tuple[str, dict[str, Any], list[str], list[tuple[Any, ...]]]
+CASES: list[Case] = [
+    (
+        "failed_signins_by_user",
+        {},
+        ["UserPrincipalName", "Failures", "Addresses"],
+        [(BOB, 3, 2), (ANA, 2, 1)],
+    ),
+    ("failed_signins_by_user", {"min_failures": 3}, ["UserPrincipalName"], [(BOB,)]),
+    ("failed_signins_by_ip", {"min_users": 2}, ["IPAddress", "Failures", "Users"], [("192.0.2.1", 3, 2)]),
+    ("signins_from_ip", {"ip": "192.0.2.1"}, ["UserPrincipalName"], [(BOB,), (ANA,), (ANA,), (ANA,)]),
+    ("user_signin_history", {"user": BOB}, ["TimeGenerated", "Location"], [(T(6), "RO"), (T(5), "RO"), (T(4), "PT")]),
+    ("user_signin_history", {"user": "o'brien"}, ["Location"], [("RO",), ("RO",), ("PT",)]),
+    ("user_signin_history", {"user": "brien"}, ["Location"], []),
+    ("signin_places_of_user", {"user": BOB}, ["Location", "SignIns", "Failures"], [("RO", 2, 2), ("PT", 1, 1)]),
+    ("success_after_failures", {"min_failures": 2}, ["UserPrincipalName", "Failures", "Successes"], [(ANA, 2, 1)]),
+    ("risky_signins", {"min_risk": "medium"}, ["UserPrincipalName"], [(EVE,), (BOB,)]),
+    ("risky_signins", {}, ["UserPrincipalName"], [(EVE,), (BOB,), (BOB,)]),
+    ("mfa_denied_signins", {}, ["UserPrincipalName", "Denials"], [(BOB, 2)]),
+    ("raw_signins", {}, ["UserPrincipalName"], [(EVE,), (BOB,), (BOB,), (BOB,), (ANA,), (ANA,), (ANA,)]),
+    ("new_inbox_rules", {}, ["Operation", "UserId"], [("Set-Mailbox", ANA), ("New-InboxRule", BOB)]),
+    ("new_inbox_rules", {"user": BOB}, ["Operation"], [("New-InboxRule",)]),
+    (
+        "office_activity_by_user",
+        {"user": BOB},
+        ["Operation", "Events"],
+        [("FileDownloaded", 2), ("New-InboxRule", 1)],
+    ),
+    ("audit_role_changes", {}, ["Initiator", "TargetName"], [(ANA, "Global Administrator")]),
+    ("audit_app_consents", {}, ["Application"], [("Backup App",), ("Mail Reader",)]),
+    (
+        "process_on_host",
+        {"host": "srv01"},
+        ["TimeGenerated", "DeviceName"],
+        [(T(2), "SRV01"), (T(1), "srv01.corp.example")],
+    ),
+    ("process_on_host", {"host": "St. John's"}, ["FileName"], [("cmd.exe",)]),
+    ("process_on_host", {"host": "St. John's", "contains": "C:\\it's"}, ["FileName"], [("cmd.exe",)]),
+    ("process_on_host", {"host": "srv01", "contains": "-ENC"}, ["ProcessCommandLine"], [("powershell -enc AAAA",)]),
+    (
+        "process_by_name",
+        {"process": "ab" * 32},
+        ["DeviceName", "Executions"],
+        [("SRV01", 1), ("srv01.corp.example", 1), ("srv010.corp.example", 1), ("srv02", 1)],
+    ),
+    ("process_by_name", {"process": "CMD.exe"}, ["DeviceName"], [("St. John's",)]),
+    ("rare_processes", {"max_executions": 1}, ["FileName", "Executions", "Hosts"], [("cmd.exe", 1, 1)]),
+    ("windows_processes_on_host", {"host": "dc01"}, ["NewProcessName", "CommandLine"], [("C:\\x.exe", "x.exe /a")]),
+    (
+        "logons_on_host",
+        {"host": "DC01"},
+        ["Account", "Logons", "Failures"],
+        [("CORP\\ana", 1, 1), ("CORP\\bob", 0, 1)],
+    ),
+    ("failed_logons_by_account", {}, ["FailedAccount", "Failures"], [("CORP\\bob", 2), ("CORP\\ana", 1)]),
+    ("logons_of_account", {"account": "svc"}, ["DeviceName", "Logons", "Failures"], [("srv01", 1, 1)]),
+    ("network_connections_to_ip", {"destination": "203.0.113.5"}, ["DeviceName", "Connections"], [("srv01", 1)]),
+    ("network_connections_to_ip", {"destination": "evil.example"}, ["DeviceName"], [("srv03",)]),
+    (
+        "dns_queries_for_domain",
+        {"domain": "evil.example"},
+        ["ClientIP", "Queries"],
+        [("10.0.0.5", 1), ("10.0.0.5", 1)],
+    ),
+    ("firewall_denied_by_source", {}, ["SourceIP", "Denied", "Ports"], [("10.0.0.5", 2, 2)]),
+    ("heartbeat_gaps", {}, ["Computer", "LastHeartbeat", "SilentFor"], [("gone", T(2), "07:00:00")]),
+    ("heartbeat_gaps", {"silent_for": "8h"}, ["Computer"], []),
+    ("heartbeat_gaps", {"silent_for": "PT7H"}, ["Computer"], [("gone",)]),
+    ("ingestion_by_table", {}, ["DataType", "Megabytes"], [("SigninLogs", 3.75), ("Heartbeat", 0.5)]),
+    (
+        "threat_indicator_lookup",
+        {"indicator": "203.0.113.5"},
+        ["IndicatorId", "ConfidenceScore"],
+        [("i1", 90)],
+    ),
+    ("threat_indicator_lookup", {"indicator": "EVIL.example"}, ["ThreatType"], [("Phishing",)]),
+    ("emails_from_sender", {"sender": "EVIL.example"}, ["SenderFromAddress"], [("x@evil.example",)]),
+    ("url_clicks", {"url_contains": "b='c'"}, ["AccountUpn"], [(ANA,)]),
+    (
+        "azure_activity_by_caller",
+        {},
+        ["Caller", "Operations"],
+        [(ANA, 2), (BOB, 1)],
+    ),
+    ("azure_activity_by_caller", {"caller": BOB}, ["OperationNameValue"], [("VM/WRITE",)]),
+    ("alerts_by_product", {}, ["ProductName", "Alerts", "High", "Low"], [("P1", 2, 0, 1), ("P2", 1, 1, 0)]),
+    ("alert_count_by_name", {}, ["AlertName", "Alerts", "High"], [("noisy", 2, 1), ("quiet", 1, 0)]),
+    ("alert_count_by_name", {"severity": "high"}, ["AlertName", "Alerts"], [("noisy", 1)]),
+    (
+        "incidents_by_owner",
+        {},
+        ["OwnerName", "Incidents", "Open", "HighOpen"],
+        [("Ana", 1, 1, 1), (BOB, 1, 1, 1), ("(unassigned)", 2, 0, 0)],
+    ),
+    ("incidents_reopened", {}, ["IncidentNumber", "Status"], [(2, "Active")]),
+    ("mean_time_to_close", {}, ["Severity", "Closed", "MeanHours", "LongestHours"], [("Low", 2, 3.0, 4.0)]),
+    (
+        "incidents_by_classification",
+        {},
+        ["Classification", "Incidents"],
+        [("FalsePositive", 1), ("TruePositive", 1)],
+    ),
+]
+
+
+@pytest.mark.requirement("TOOL-4")
+@pytest.mark.parametrize(
+    ("template", "parameters", "columns", "expected"), CASES, ids=[f"{c[0]}-{c[1]}" for c in CASES]
+)
+async def test_the_answer(
+    estate: Any, template: str, parameters: dict[str, Any], columns: list[str], expected: list[tuple[Any, ...]]
+) -> None:
+    result = await estate.ask("run_kql_query", template=template, parameters=parameters)
+    assert [tuple(row[column] for column in columns) for row in result.rows] == expected
+    assert set(columns) <= {column.name for column in result.columns}
+    assert (result.coverage.rows_total, result.summary["template"]) == (len(expected), template)
+
+
+def test_every_shipped_template_is_tested_and_there_are_enough() -> None:
+    assert {case[0] for case in CASES} == set(load_templates())
+    assert len(load_templates()) >= 20
+
+
+@pytest.mark.parametrize("template", sorted(load_templates()))
+async def test_the_window_holds_in_every_template(estate: Any, template: str) -> None:
+    needed = {p.name: "203.0.113.5" for p in load_templates()[template].parameters if p.required}
+    result = await estate.ask(
+        "run_kql_query",
+        template=template,
+        parameters=needed,
+        start_time="2024-08-02T00:00:00Z",
+        end_time="2024-08-03T00:00:00Z",
+    )
+    assert result.rows == ()
+    assert result.coverage.window.start == parse_time("2024-08-02T00:00:00Z")
+    assert result.coverage.table_rows is not None
+    assert result.coverage.table_rows > 0
+
+
+async def test_rows_stop_at_the_limit_and_the_total_does_not(estate: Any) -> None:
+    result = await estate.ask("run_kql_query", template="raw_signins", limit=2)
+    assert (result.coverage.rows_returned, result.coverage.rows_total) == (2, 7)
+
+
+async def test_an_unknown_template_is_answered_with_the_nearest(estate: Any) -> None:
+    error = await estate.refusal("run_kql_query", template="failed_signin_by_users")
+    assert error.code is QueryErrorCode.INVALID_ARGUMENT
+    assert error.field == "template"
+    assert "Did you mean 'failed_signins_by_user'?" in error.message
+    assert "raw_signins" in error.allowed
+
+
+@pytest.mark.requirement("TOOL-2")
+@pytest.mark.parametrize(
+    ("template", "parameters", "field", "words"),
+    [
+        ("signins_from_ip", {}, "parameters.ip", "needs the parameter ip"),
+        ("signins_from_ip", {"ip": ""}, "parameters.ip", "must not be empty"),
+        ("signins_from_ip", {"ip": "1.2.3.4' or 1==1"}, "parameters.ip", "right form"),
+        ("signins_from_ip", {"ip": 5}, "parameters.ip", "must be text"),
+        ("signins_from_ip", {"addr": "1.2.3.4"}, "parameters.addr", "no parameter 'addr'"),
+        ("failed_signins_by_user", {"min_failures": 0}, "parameters.min_failures", "at least 1"),
+        ("failed_signins_by_user", {"min_failures": 1.5}, "parameters.min_failures", "whole number"),
+        ("failed_signins_by_user", {"min_failures": True}, "parameters.min_failures", "whole number"),
+        ("risky_signins", {"min_risk": "hig"}, "parameters.min_risk", "Did you mean 'high'?"),
+        ("heartbeat_gaps", {"silent_for": "P1H"}, "parameters.silent_for", "PT1H"),
+        ("heartbeat_gaps", {"silent_for": "soon"}, "parameters.silent_for", "must be a span"),
+        ("url_clicks", {"url_contains": "x" * 501}, "parameters.url_contains", "500 characters"),
+        ("url_clicks", {"url_contains": "\ud800"}, "parameters.url_contains", "must be text"),
+    ],
+)
+async def test_a_wrong_parameter_is_told_by_name(
+    estate: Any, template: str, parameters: dict[str, Any], field: str, words: str
+) -> None:
+    error = await estate.refusal("run_kql_query", template=template, parameters=parameters)
+    assert (error.code, error.field) == (QueryErrorCode.INVALID_ARGUMENT, field)
+    assert words in error.message
+
+
+async def test_the_list_tells_parameters_and_questions(estate: Any) -> None:
+    result = await estate.ask("list_kql_templates")
+    by_name = {row["name"]: row for row in result.rows}
+    assert set(by_name) == set(load_templates())
+    assert by_name["risky_signins"]["parameters"] == [
+        {
+            "name": "min_risk",
+            "type": "enum",
+            "required": False,
+            "default": "low",
+            "description": "Lowest risk level to show.",
+            "allowed": ["low", "medium", "high"],
+        }
+    ]
+    assert all(len(row["questions"]) >= 2 for row in result.rows)
+
+
+async def test_tables_with_rows_are_listed_with_their_times(estate: Any) -> None:
+    result = await estate.ask("list_tables")
+    by_name = {row["table"]: row for row in result.rows}
+    assert by_name["SigninLogs"] == {"table": "SigninLogs", "rows": 7, "oldest": T(1), "newest": T(7)}
+    assert by_name["SecurityIncident"]["rows"] == 6
+    assert "Syslog" not in by_name
+    assert result.summary["tables"] == len(result.rows) == 17
+
+
+async def test_custom_tables_of_the_schema_are_counted_and_odd_names_are_not_run(wire: Any) -> None:
+    names = ["Heartbeat", "Firewall_CL", "x_CL | take 1 //_CL", "NotCustom", ""]
+    wire.schema = JSONResponse({"tables": [{"id": f"t/{name}", "name": name, "columns": []} for name in names]})
+    columns = [("Rows", "long"), ("Oldest", "datetime"), ("Newest", "datetime"), ("TableName", "string")]
+    named = [{"name": name, "type": kind} for name, kind in columns]
+    row = [3, "2024-07-02T09:45:00Z", "2024-07-02T09:48:00Z", "Firewall_CL"]
+    wire.answers = [JSONResponse({"tables": [{"name": "PrimaryResult", "columns": named, "rows": [row]}]})]
+    result = await Served(wire.url).ask("list_tables")
+    assert [dict(row) for row in result.rows] == [
+        {
+            "table": "Firewall_CL",
+            "rows": 3,
+            "oldest": "2024-07-02T09:45:00Z",
+            "newest": "2024-07-02T09:48:00Z",
+        }
+    ]
+    query = wire.requests[0]["query"]
+    assert "(Firewall_CL | summarize" in query
+    assert "take 1" not in query
+    assert "NotCustom" not in query
+
+
+async def test_one_table_that_the_workspace_rejects_does_not_hide_the_others(wire: Any) -> None:
+    rejected = JSONResponse({"error": {"code": "BadArgumentError", "message": "no such column"}}, 400)
+    columns = [{"name": "Rows", "type": "long"}, {"name": "Oldest", "type": "datetime"}]
+    columns += [{"name": "Newest", "type": "datetime"}, {"name": "TableName", "type": "string"}]
+    counted = JSONResponse({"tables": [{"name": "P", "columns": columns, "rows": [[1, None, None, "Heartbeat"]]}]})
+    empty = JSONResponse({"tables": [{"name": "P", "columns": columns, "rows": []}]})
+    wire.answers = [rejected, rejected, counted, empty]
+    result = await Served(wire.url).ask("list_tables")
+    assert [row["table"] for row in result.rows] == ["Heartbeat"]
+    assert not result.coverage.partial
+
+
+async def test_a_workspace_without_rows_lists_none(serving: Any) -> None:
+    result = await serving().ask("list_tables")
+    assert (result.rows, result.notes) == ((), ("The workspace holds no rows in any table.",))

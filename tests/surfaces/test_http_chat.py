@@ -1,0 +1,174 @@
+"""POST /chat over a real socket: who may ask, what a body may be, how an answer and its progress arrive."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import anyio
+import pytest
+
+from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
+from sentinel_rag.contracts.ports import ProgressListener
+from sentinel_rag.surfaces.http import create_app
+from sentinel_rag.testing.loopback import serve
+
+TOKEN = "a-surface-token-of-the-tests"
+
+
+class EchoAnalyst:
+    """An analyst whose answer is the question; some questions make it slow, or fail."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, int] = {}
+        self.most_at_once = 0
+        self.forgotten: list[str] = []
+
+    async def answer(self, question: str, *, session_id: str, progress: ProgressListener | None = None) -> Answer:
+        self.running[session_id] = self.running.get(session_id, 0) + 1
+        self.most_at_once = max(self.most_at_once, self.running[session_id])
+        try:
+            if progress is not None:
+                progress(Progress("Querying incidents...", 0.5))
+            if question == "for ever":
+                await anyio.sleep_forever()
+            if question == "a fault of ours":
+                raise RuntimeError("a secret of the inside")
+            await anyio.sleep(0.01)
+            return Answer(outcome=Outcome.ANSWERED, text=question, session_id=session_id)
+        finally:
+            self.running[session_id] -= 1
+
+    def forget(self, session_id: str) -> None:
+        self.forgotten.append(session_id)
+
+
+@pytest.fixture
+def analyst() -> EchoAnalyst:
+    return EchoAnalyst()
+
+
+@pytest.fixture
+def address(analyst: EchoAnalyst) -> Iterator[str]:
+    with serve(create_app(analyst, token=TOKEN, question_timeout_s=0.5)) as url:
+        yield url.removeprefix("http://")
+
+
+def request(
+    address: str, body: object = None, *, method: str = "POST", path: str = "/chat", **headers: str
+) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection(address, timeout=20)
+    given = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+    given |= {name.replace("_", "-"): value for name, value in headers.items()}
+    try:
+        data = body if isinstance(body, bytes) or body is None else json.dumps(body)
+        connection.request(method, path, data, given)
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+def test_a_question_is_answered_in_its_session(address: str) -> None:
+    status, body = request(address, {"message": "how many?", "session_id": "session-0001"})
+    assert status == 200
+    answer = Answer.from_dict(json.loads(body))
+    assert (answer.text, answer.session_id) == ("how many?", "session-0001")
+
+
+def test_without_a_session_each_question_gets_one_of_its_own(address: str) -> None:
+    first, second = (json.loads(request(address, {"message": "x"})[1])["session_id"] for _ in range(2))
+    assert first != second
+
+
+def test_progress_arrives_before_the_answer(address: str) -> None:
+    status, body = request(address, {"message": "how many?"}, Accept="text/event-stream")
+    assert status == 200
+    events = [block.split(b"\n") for block in body.strip().split(b"\n\n")]
+    assert [event[0] for event in events] == [b"event: progress", b"event: answer"]
+    assert json.loads(events[0][1].removeprefix(b"data: ")) == {"text": "Querying incidents...", "elapsed_s": 0.5}
+    assert json.loads(events[1][1].removeprefix(b"data: "))["answer"] == "how many?"
+
+
+def test_a_question_over_its_time_is_stopped_and_says_so(address: str) -> None:
+    answer = Answer.from_dict(json.loads(request(address, {"message": "for ever"})[1]))
+    assert answer.outcome is Outcome.TOOL_FAILED
+    assert "SENTINEL_QUESTION_TIMEOUT_S" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Authorization": ""}, 401),
+        ({"Authorization": "Bearer wrong-token-wrong-token"}, 401),
+        ({"Authorization": f"Basic {TOKEN}"}, 401),
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "127.0.0.1.evil.example:80"}, 421),
+    ],
+)
+@pytest.mark.parametrize(("method", "path"), [("POST", "/chat"), ("DELETE", "/chat/session-0001")])
+def test_who_has_no_token_or_another_host_gets_nothing(
+    address: str, analyst: EchoAnalyst, method: str, path: str, headers: dict[str, str], status: int
+) -> None:
+    got, body = request(address, {"message": "secret"}, method=method, path=path, **headers)
+    assert got == status
+    assert b"secret" not in body
+    assert not analyst.running
+    assert not analyst.forgotten
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 422),
+        (b"{", 422),
+        (b"[]", 422),
+        (b'{"message": ""}', 422),
+        (b'{"message": 7}', 422),
+        (b'{"message": "x", "session_id": "../../etc"}', 422),
+        (b'{"message": "x", "label": "LOW"}', 422),
+        (b'{"message": "' + b"x" * 9000 + b'"}', 422),
+        (b'{"message": "' + b"x" * 70_000 + b'"}', 413),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_a_body_that_is_not_as_documented_is_refused(address: str, body: bytes, status: int) -> None:
+    got, answer = request(address, body)
+    assert got == status
+    assert json.loads(answer)["detail"]
+
+
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/chat", 405), ("POST", "/nowhere", 404)])
+def test_wrong_routes_are_json_too(address: str, method: str, path: str, status: int) -> None:
+    got, answer = request(address, method=method, path=path)
+    assert got == status
+    assert json.loads(answer)["reason"]
+
+
+def test_a_fault_of_ours_tells_nothing_of_the_inside_and_the_next_question_works(address: str) -> None:
+    status, body = request(address, {"message": "a fault of ours"})
+    assert status == 500
+    assert b"secret of the inside" not in body
+    assert request(address, {"message": "still there?"})[0] == 200
+
+
+def test_one_conversation_takes_one_question_at_a_time(address: str, analyst: EchoAnalyst) -> None:
+    async def ask_all() -> None:
+        async with anyio.create_task_group() as group:
+            for i in range(8):
+                body = {"message": str(i), "session_id": "session-0001"}
+                group.start_soon(anyio.to_thread.run_sync, request, address, body)
+
+    anyio.run(ask_all)
+    assert analyst.most_at_once == 1
+
+
+def test_a_cleared_conversation_is_forgotten(address: str, analyst: EchoAnalyst) -> None:
+    assert request(address, method="DELETE", path="/chat/session-0001")[0] == 204
+    assert analyst.forgotten == ["session-0001"]
+
+
+def test_health_needs_no_token(address: str) -> Any:
+    assert request(address, method="GET", path="/healthz", Authorization="")[0] == 200

@@ -1,0 +1,39 @@
+"""The loopback server is a real one: bytes cross a socket, and the port is free again afterwards."""
+
+from __future__ import annotations
+
+import socket
+from urllib.request import urlopen
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from sentinel_rag.testing.loopback import serve
+
+
+async def _hello(request: Request) -> PlainTextResponse:
+    return PlainTextResponse(f"hello {request.client.host if request.client else '?'}")
+
+
+def test_an_application_answers_over_tcp_while_the_block_runs_and_not_after() -> None:
+    with serve(Starlette(routes=[Route("/", _hello)])) as url:
+        with urlopen(url) as response:
+            assert response.read() == b"hello 127.0.0.1"
+        port = int(url.rsplit(":", 1)[1])
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_an_application_that_fails_to_start_is_reported() -> None:
+    with pytest.raises(RuntimeError, match="did not start"), serve(_Failing()):
+        pass
+
+
+class _Failing:
+    async def __call__(self, scope: dict[str, object], receive: object, send: object) -> None:
+        message = await receive()  # type: ignore[operator]
+        assert message["type"] == "lifespan.startup"
+        await send({"type": "lifespan.startup.failed", "message": "no database"})  # type: ignore[operator]
