@@ -203,6 +203,16 @@ def test_unknown_names_are_refused_with_the_nearest(
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    "kql", ["print countof('aba''a')", "print strcat()", "print bin(1)", "Syslog | take", "print 1 +"]
+)
+def test_faulty_calls_are_refused_in_one_sentence(logs: Workspace, kql: str) -> None:
+    with pytest.raises(KqlError) as refusal:
+        logs.query(kql)
+    assert "\n" not in str(refusal.value)
+    assert refusal.value.next_step
+
+
 def test_a_syntax_error_has_its_place(logs: Workspace) -> None:
     with pytest.raises(KqlSyntaxError) as refusal:
         logs.query("Syslog\n| where Computer == 'a'\n| whre x")
@@ -215,7 +225,7 @@ def test_a_syntax_error_has_its_place(logs: Workspace) -> None:
     ("kql", "name"),
     [
         ("Syslog | make-series count() on TimeGenerated step 1h", "make-series"),
-        ("Syslog | evaluate autocluster()", "evaluate"),
+        ("Syslog | evaluate autocluster()", "evaluate autocluster"),
         ("search 'x'", "search"),
         ("Syslog | extend x = geo_info_from_ip_address('192.0.2.1')", "geo_info_from_ip_address"),
         ("Syslog | summarize tdigest(ProcessID)", "tdigest"),

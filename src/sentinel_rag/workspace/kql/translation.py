@@ -61,7 +61,11 @@ def translate(kql: str, schema: Schema, window: Window) -> Translation:
         hint = error.hint or ""
         if "in this wave" in hint:  # the library's own roadmap says nothing to an analyst
             hint = ""
-        raise not_supported(construct_name(error.construct), line=line, position=column, hint=hint) from error
+        name = construct_name(error.construct)
+        if name == "evaluate":
+            plugin = re.search(r"near 'evaluate(\w+)", error.hint or "")
+            name = f"evaluate {plugin[1]}" if plugin else name
+        raise not_supported(name, line=line, position=column, hint=hint) from error
     except library.KqlSchemaError as error:
         if "unknown table" in (error.hint or ""):
             raise unresolved("table or column", error.name, schema) from error
@@ -75,6 +79,13 @@ def translate(kql: str, schema: Schema, window: Window) -> Translation:
         if "cluster(" in kql:
             raise not_supported("cluster", hint="another cluster") from error
         raise KqlError(str(error).splitlines()[0], kql_code="SEN0002", next_step="Correct the query.") from error
+    except (LookupError, TypeError, AttributeError, AssertionError) as error:
+        # The library trips over some faulty calls, such as a function with too few arguments, instead of refusing.
+        raise KqlError(
+            "The query cannot be translated; a function may have the wrong number of arguments.",
+            kql_code="SEN0002",
+            next_step="Check the arguments of its functions.",
+        ) from error
 
 
 def _translate(kql: str, schema: Schema, window: Window) -> Translation:
