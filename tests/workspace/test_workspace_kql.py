@@ -18,7 +18,7 @@ from sentinel_rag.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("DATA-4")
 
-REFUSED_TODAY = {"top_nested", "make_series", "pivot", "bag_unpack"}
+REFUSED_TODAY = {"top_nested", "pivot", "bag_unpack"}
 
 
 @pytest.fixture(scope="module")
@@ -273,6 +273,27 @@ def test_columns_of_added_operators_are_named_as_kusto_names_them(
         ("Syslog | where ingestion_time() > datetime(2024-07-02T08:30:00Z) | count", [(1,)]),
         ("Syslog | distinct * | count", [(10,)]),
         ("(union (Syslog | where ProcessID < 2), (Syslog | where ProcessID > 7)) | count", [(4,)]),
+        (
+            "Syslog | make-series n = count(), max(ProcessID) default = -1 on TimeGenerated "
+            "from datetime(2024-07-02T08:00:00Z) to datetime(2024-07-02T11:00:00Z) step 1h by Computer "
+            "| sort by Computer asc | project Computer, n, max_ProcessID, tostring(TimeGenerated[2])",
+            [
+                ("srv-0", "[1,0,0]", "[8,-1,-1]", "2024-07-02T10:00:00.0000000Z"),
+                ("srv-1", "[0,1,0]", "[-1,9,-1]", "2024-07-02T10:00:00.0000000Z"),
+            ],
+        ),
+        (
+            "let from_ = datetime(2024-07-02); let width = 5h; Syslog "
+            "| make-series n = count() on TimeGenerated from from_ to from_ + 1d step width | project n",
+            [("[5,5,0,0,0]",)],
+        ),
+        (
+            "Heartbeat | make-series n = count() on TimeGenerated from datetime(2024-07-02) "
+            "to datetime(2024-07-03) step 1d",
+            [],
+        ),
+        ("table('Syslog') | join kind=inner (table(\"Syslog\") | project ProcessID) on ProcessID | count", [(10,)]),
+        ("print t = 'table(\"Syslog\")'", [('table("Syslog")',)]),
         ("search in (Syslog, Heartbeat) 'user3' | project $table, ProcessID", [("Syslog", 3)]),
         ("search in (Syslog) 'user' | count", [(0,)]),
         ("print bin(datetime(2024-07-04T13:45:07Z), 1h)", [("2024-07-04T13:00:00Z",)]),

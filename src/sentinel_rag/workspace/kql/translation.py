@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
+from antlr4 import InputStream  # type: ignore[import-untyped]  # comes with duckdb-kql, without types
 from duckdb_kql import errors as library  # noqa: TID253 - this module is about that library
+from duckdb_kql._antlr.KqlLexer import KqlLexer  # noqa: TID253
 from duckdb_kql.lower import lower  # noqa: TID253
 from duckdb_kql.params import bind  # noqa: TID253
 from duckdb_kql.translate import CLOCK_SLOT, clock  # noqa: TID253
@@ -90,7 +92,7 @@ def translate(kql: str, schema: Schema, window: Window) -> Translation:
 
 def _translate(kql: str, schema: Schema, window: Window) -> Translation:
     with clock(None) as active, dialect.collecting_as_names() as as_names:
-        lowered = lower(kql, None, {None: {}})
+        lowered = lower(_with_plain_tables(kql), None, {None: {}})
         scope = Scope(schema, window)
         query = scope.restrict(lowered)
         if as_names & scope.tables:
@@ -110,6 +112,24 @@ def _translate(kql: str, schema: Schema, window: Window) -> Translation:
         if active.used:  # `set query_now = ...` pinned it; else now() is the moment at which the SQL runs
             parameters[CLOCK_SLOT] = active.moment
         return Translation(str(emitted), parameters, frozenset(emitted.slots), frozenset(scope.tables))
+
+
+def _with_plain_tables(kql: str) -> str:
+    """`table("X")` written as `["X"]`, which means the same and which the library's grammar knows.
+
+    Padded to the same length, so that places in errors stay right. A name that is no literal is left and refused.
+    """
+    if not re.search(r"\btable\s*\(", kql):
+        return kql
+    lexer = KqlLexer(InputStream(kql))
+    lexer.removeErrorListeners()
+    tokens = [token for token in lexer.getAllTokens() if token.channel == 0]
+    for call, opening, name, closing in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
+        quoted = name.text[:1] in ("'", '"')
+        if (call.text, opening.text, closing.text) == ("table", "(", ")") and quoted:
+            length = closing.stop + 1 - call.start
+            kql = kql[: call.start] + f"[{name.text}]".ljust(length) + kql[closing.stop + 1 :]
+    return kql
 
 
 def construct_name(construct: str) -> str:
