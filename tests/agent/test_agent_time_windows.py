@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sentinel_rag.agent.offline.moments import Now
+from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.time_windows import read_time
 
 TUESDAY = Now(datetime(2024, 7, 23, 12, tzinfo=UTC), UTC)

@@ -29,11 +29,13 @@ class ListItem:
 
 @dataclass(frozen=True, slots=True)
 class AskedCall:
-    """A query as it was asked, so that "only the high ones" can refine it. `view` is how its answer was shown."""
+    """A query as it was asked, so that "only the high ones" can refine it. `view` and `aspects`
+    are how its answer was shown."""
 
     tool: str
     arguments: Mapping[str, JsonValue]
     view: str
+    aspects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_li
 from sentinel_rag.agent.offline import directory, follow_up, second_look
 from sentinel_rag.agent.offline.arguments import unused_words
 from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered
-from sentinel_rag.agent.offline.moments import Now
+from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.plan import Ask, NeedTemplates, Plan, PlannedCall, Reply, View
 from sentinel_rag.agent.offline.planner import decide
 from sentinel_rag.agent.offline.reading import read_question
@@ -176,7 +176,7 @@ class OfflineAnalyst:
         if composed.entity is not None:
             conversation.entity = composed.entity
         call = plan.calls[0]
-        conversation.last = AskedCall(call.tool, dict(call.arguments), plan.view.value)
+        conversation.last = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
         if plan.view in (View.INCIDENT, View.ATTRIBUTE) and "incident" in call.arguments and not composed.incident:
             conversation.incident = None
 

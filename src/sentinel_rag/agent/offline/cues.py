@@ -31,7 +31,7 @@ TOP = (
     r"the\s+most|noisiest|riskiest|busiest|worst|rank(?:ed|ing)?|commonest|highest\s+number|biggest|loudest"
 )
 SUMMARY = (
-    r"under\s+attack|everything\s+(?:ok(?:ay)?|fine|quiet|under\s+control)|all\s+(?:quiet|"
+    r"under\s+attack|status\s+(?:update|report)|everything\s+(?:ok(?:ay)?|fine|quiet|under\s+control)|all\s+(?:quiet|"
     r"good|clear)|what\s+did\s+(?:i|we)\s+miss|"
     r"summar(?:y|ise|ize)|overview|situation|report|hand-?over|brief(?:ing)?(?:\s+me)?|sitrep|recap|digest|highlights|"
     r"what(?:'s|\s+is|\s+was|\s+has|s)?\s+(?:happened|happening|going\s+on|been\s+happening|"
@@ -161,7 +161,7 @@ def interval_of(reading: Reading) -> str | None:
     """The bucket width that was said."""
     for interval, cue in (
         ("1h", r"(?:per|by|each|every|an|a|which|what)\s+hour|hourly"),
-        ("1d", r"(?:per|by|each|every|a|which|what)\s+day|daily|(?:busiest|quietest)\s+day|day\s+was"),
+        ("1d", r"(?:per|by|each|every|a|which|what)\s+day|daily|(?:busiest|quietest|peak|worst|best)\s+day|day\s+was"),
         ("7d", r"(?:per|by|each|every|a|which|what)\s+week|weekly"),
     ):
         if reading.has(cue):

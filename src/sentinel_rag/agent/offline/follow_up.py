@@ -7,6 +7,7 @@ shown. It applies only to text that could not stand alone.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from sentinel_rag.agent.conversation import AskedCall, Conversation
@@ -91,9 +92,26 @@ def refine(reading: Reading, conversation: Conversation) -> Decision | None:
         return _again(last, reading, {**last.arguments, "limit": MAX_LIMIT}, as_list=True)
     if _LIST_THEM.match(reading.text):
         return _again(last, reading, dict(last.arguments), as_list=True)
+    other = _same_of_another(reading, last)
+    if other is not None:
+        return other
     if not _leans(reading):
         return None
     return _changed(reading, last)
+
+
+def _same_of_another(reading: Reading, last: AskedCall) -> Plan | None:
+    """ "And 18?" asks the same of another incident, "and accounts?" the same ranking of another kind."""
+    if not _LEAN.match(reading.text) or len(reading.text.split()) > 5:
+        return None
+    references = reading.incidents or reading.numbers
+    if last.tool == "get_incident_detail" and len(references) == 1 and not cues.aspects_of(reading):
+        plan = _again(last, reading, {"incident": references[0]})
+        return replace(plan, aspects=last.aspects)
+    kinds = cues.kinds_named(reading)
+    if last.tool == "get_top_entities" and kinds and not reading.names:
+        return _again(last, reading, {**last.arguments, "kind": kinds[0]})
+    return None
 
 
 def _leans(reading: Reading) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sentinel_rag.agent.offline.moments import NUMBER_WORDS
+from sentinel_rag.agent.offline.moment_kinds import NUMBER_WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,7 @@ _ORDINAL = re.compile(
     r"device|ip|address|of\s+(?:them|these|those))\b",
     re.IGNORECASE,
 )
+_ORDINAL_LAST = re.compile(rf"\bthe\s+({'|'.join(_ORDINALS)})\W*$", re.IGNORECASE)
 _LIST_NUMBER = re.compile(r"\b(?:number|no\.?|item|entry|result|row|line|option|alert)\s+(\d{1,2})\b(?![\w.:/-])", re.I)
 _THAT = re.compile(
     r"\b(?:that|this|the\s+same|the\s+said|same)\s+(incident|case|alert|host|machine|device|account|user|ip|address|one|file)\b",
@@ -75,6 +76,10 @@ def read_mentions(text: str) -> MentionReading:
         items.append(_ORDINALS[match[1].lower()])
         ordinal_noun = match[2].lower()
         text = text[: match.start(1)] + " " * len(match[1]) + text[match.end(1) :]
+    if match_last := _ORDINAL_LAST.search(text):
+        items.append(_ORDINALS[match_last[1].lower()])
+        ordinal_noun = ordinal_noun or "one"
+        text = _blank(text, match_last)
     for match in list(_LIST_NUMBER.finditer(text)):
         items.append(int(match[1]))
         text = _blank(text, match)

@@ -76,7 +76,7 @@ _HELP = re.compile(
     r"^\W*(?:(?:please\s+)?help(?:\s+me)?|\?+|usage|commands?|what\s+(?:else\s+)?can\s+(?:you|u|i)\s+(?:do|ask)\b.*|"
     r"what\s+(?:do|are)\s+you(?:\s+(?:do|able\s+to\s+do))?|who\s+are\s+you|"
     r"how\s+do(?:es)?\s+(?:this|you|i\s+use\s+(?:this|you))(?:\s+work)?|"
-    r"what\s+(?:kind|sort|type)s?\s+of\s+questions\b.*|what\s+(?:questions|"
+    r"what\s+(?:kinds?|sorts?|types?)\s+of\s+(?:questions|things|stuff)\b.*|what\s+(?:questions|"
     r"things)\s+can\s+i\s+ask\b.*|how\s+can\s+you\s+help.*|"
     r"(?:tell|show)\s+me\s+what\s+you\s+can\s+do|your\s+(?:capabilities|features))\W*$",
     re.IGNORECASE,

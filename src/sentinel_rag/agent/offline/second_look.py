@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.offline.filters import older_product_name
 from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
+from sentinel_rag.agent.offline.qualifiers import older_product_name
 from sentinel_rag.agent.tool_runs import ToolRun
 
 OTHER_TABLE = "The table of the first query that fits holds no rows, so I ran another one."

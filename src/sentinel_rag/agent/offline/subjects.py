@@ -91,6 +91,8 @@ def _implied(reading: Reading, conversation: Conversation) -> Subject | Ask:
     )
     if bare_alerts and conversation.incident is not None and last is not None and last.view == "incident":
         return Subject("incident", (conversation.incident,))
+    if re.fullmatch(r"\W*the\s+(?:incident|case)\W*", reading.text, re.IGNORECASE):
+        that = "incident"
     if that in ("incident", "case"):
         if conversation.incident is None:
             return Ask("Which incident do you mean? Give its number, or ask for a list first.", _LISTS[:1])

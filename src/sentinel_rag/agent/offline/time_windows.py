@@ -12,18 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 
 from sentinel_rag.agent.offline import spans
-from sentinel_rag.agent.offline.moments import (
-    NUMBER,
-    Clock,
-    DateProblem,
-    Day,
-    Found,
-    Instant,
-    Now,
-    day_without_year,
-    find_moments,
-    number_of,
-)
+from sentinel_rag.agent.offline.date_builders import day_without_year
+from sentinel_rag.agent.offline.moment_kinds import NUMBER, Clock, DateProblem, Day, Found, Instant, Now, number_of
+from sentinel_rag.agent.offline.moments import find_moments
 from sentinel_rag.agent.offline.spans import Span
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
@@ -110,7 +101,7 @@ _AFTER = re.compile(r"\b(?:after|later\s+than|newer\s+than|following)\s+(?:the\s
 _BEFORE = re.compile(r"\b(?:before|prior\s+to|earlier\s+than|older\s+than)\s+(?:the\s+)?$", re.IGNORECASE)
 _UNTIL = re.compile(r"\b(?:until|till|up\s+to|through)\s+(?:the\s+)?$", re.IGNORECASE)
 _PREPOSITION = re.compile(
-    r"\b(?:on|in|at|during|for|over|from|of|between|the|day|dated|throughout|within)\s+$", re.IGNORECASE
+    r"\b(?:on|in|at|during|for|over|from|of|between|the|dated|throughout|within)\s+$", re.IGNORECASE
 )
 
 

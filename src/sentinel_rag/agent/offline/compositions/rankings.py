@@ -43,6 +43,13 @@ def compose_trend(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
             writer.time(run, "/summary/peak_time"),
             writer.number(run, "/summary/peak_count"),
         )
+    if plan.reading.has(r"quiet\w*|fewest|least|lowest|calmest") and run.rows:
+        place = min(range(len(run.rows)), key=lambda each: int(str(run.rows[each].get("count") or 0)))
+        writer.say(
+            "The quietest bucket starts {} with {} alerts.",
+            writer.time(run, f"/rows/{place}/time"),
+            writer.number(run, f"/rows/{place}/count"),
+        )
     severities = count_facts(writer, run, "/summary/by_severity")
     if severities:
         writer.say("By severity: {}.", severities)
