@@ -35,6 +35,7 @@ _INTRODUCES = frozenset(
 
 
 def window_arguments(reading: Reading) -> dict[str, JsonValue]:
+    """The window, if one was said."""
     return dict(reading.window.arguments()) if reading.window is not None else {}
 
 

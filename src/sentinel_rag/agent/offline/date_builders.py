@@ -48,10 +48,12 @@ def _day(year: int, month: int, day: int, text: str, now: Now) -> Moment:
 
 
 def iso_date(match: re.Match[str], now: Now) -> Moment:
+    """`2024-07-02`."""
     return _day(int(match[1]), int(match[2]), int(match[3]), match[0], now)
 
 
 def iso_instant(match: re.Match[str], now: Now) -> Moment:
+    """`2024-07-02T09:45:00Z`; without a zone it is in the session's."""
     try:
         day = date(int(match[1]), int(match[2]), int(match[3]))
         clock = time(int(match[4]), int(match[5]), int(match[6] or 0), int((match[7] or "0")[:6].ljust(6, "0")))
@@ -62,10 +64,12 @@ def iso_instant(match: re.Match[str], now: Now) -> Moment:
 
 
 def day_month_year(match: re.Match[str], now: Now) -> Moment | None:
+    """`2 July 2024`."""
     return _named(match[1], match[2], match[3], match[0], now)
 
 
 def month_day_year(match: re.Match[str], now: Now) -> Moment | None:
+    """`July 2, 2024`."""
     return _named(match[2], match[1], match[3], match[0], now)
 
 
@@ -77,10 +81,12 @@ def _named(day: str, month: str, year: str | None, text: str, now: Now) -> Momen
 
 
 def day_range(match: re.Match[str], now: Now) -> Moment | None:
+    """`1 to 5 July`."""
     return _range_in_month(match[1], match[2], match[3], match[4], match[0], now)
 
 
 def month_day_range(match: re.Match[str], now: Now) -> Moment | None:
+    """`July 1-5`."""
     return _range_in_month(match[2], match[3], match[1], match[4], match[0], now)
 
 
@@ -92,6 +98,7 @@ def _range_in_month(first: str, last: str, month: str, year: str | None, text: s
 
 
 def month_year(match: re.Match[str], now: Now) -> Moment:
+    """`July 2024`, or the latest July."""
     number = MONTHS[match[1].lower()]
     if match[2]:
         return Day(spans.month(int(match[2]), number, now.zone))
@@ -100,10 +107,12 @@ def month_year(match: re.Match[str], now: Now) -> Moment:
 
 
 def year_month(match: re.Match[str], now: Now) -> Moment:
+    """`2024-07`."""
     return Day(spans.month(int(match[1]), int(match[2]), now.zone))
 
 
 def slashed(match: re.Match[str], now: Now) -> Moment:
+    """`25/04/2024`; a problem with two readings where both are dates."""
     first, second = int(match[1]), int(match[2])
     year = int(match[3]) if len(match[3]) == 4 else 2000 + int(match[3])
     readings = []
@@ -120,17 +129,20 @@ def slashed(match: re.Match[str], now: Now) -> Moment:
 
 
 def dotted(match: re.Match[str], now: Now) -> Moment:
+    """`25.04.2024`: the day comes first everywhere."""
     year = int(match[3]) if len(match[3]) == 4 else 2000 + int(match[3])
     return _day(year, int(match[2]), int(match[1]), match[0], now)
 
 
 def named_day(match: re.Match[str], now: Now) -> Moment:
+    """`yesterday`."""
     back = {"today": 0, "yesterday": 1}.get(match[0].lower(), 2)
     when = now.today - timedelta(days=back)
     return Day(spans.days(when, when, now.zone))
 
 
 def part_of_day(match: re.Match[str], now: Now) -> Moment:
+    """`this morning`, `last night`."""
     words = match[0].lower()
     yesterday = now.today - timedelta(days=1)
     if "night" in words:
@@ -144,6 +156,7 @@ def part_of_day(match: re.Match[str], now: Now) -> Moment:
 
 
 def weekday(match: re.Match[str], now: Now) -> Moment:
+    """`Monday`: the latest one that has begun."""
     back = (now.today.weekday() - WEEKDAYS[match[2].lower()]) % 7
     if back == 0 and (match[1] or "").lower() in ("last", "previous"):
         back = 7
@@ -152,6 +165,7 @@ def weekday(match: re.Match[str], now: Now) -> Moment:
 
 
 def calendar(match: re.Match[str], now: Now) -> Moment:
+    """`last week`, `this month`: whole calendar units."""
     which, unit = " ".join(match[1].lower().split()), match[2].lower()
     back = {"this": 0, "the current": 0, "current": 0, "the week before": 2}.get(which, 1)
     today = now.today
@@ -163,14 +177,17 @@ def calendar(match: re.Match[str], now: Now) -> Moment:
 
 
 def week_before_last(match: re.Match[str], now: Now) -> Moment:
+    """`the week before last`."""
     return Day(spans.week(now.today, now.zone, back=2))
 
 
 def weekend(match: re.Match[str], now: Now) -> Moment:
+    """`the weekend`: the latest one that has begun."""
     return Day(spans.weekend(now.today, now.zone))
 
 
 def ago(match: re.Match[str], now: Now) -> Moment:
+    """`3 days ago`: that day; `2 hours ago`: that instant."""
     count, unit = number_of(match[1]), match[2].lower()
     if unit.startswith(("h", "m")) and not unit.startswith("mo"):
         step = timedelta(hours=count) if unit.startswith("h") else timedelta(minutes=count)
@@ -194,6 +211,7 @@ def day_of_month(match: re.Match[str], now: Now) -> Moment | None:
 
 
 def week_of_month(match: re.Match[str], now: Now) -> Moment:
+    """`first week of July`: its first seven days."""
     number = MONTHS[match[2].lower()]
     year = int(match[3]) if match[3] else now.today.year - (number > now.today.month)
     whole = spans.month(year, number, now.zone)
@@ -205,10 +223,12 @@ def week_of_month(match: re.Match[str], now: Now) -> Moment:
 
 
 def this_moment(match: re.Match[str], now: Now) -> Moment:
+    """`now`."""
     return Instant(Span(now.moment, now.moment))
 
 
 def clock(match: re.Match[str], now: Now) -> Moment | None:
+    """`09:45`."""
     if int(match[1]) > 23 or int(match[2]) > 59 or int(match[3] or 0) > 59:
         return None
     hour = _hour(int(match[1]), match[4])
@@ -219,6 +239,7 @@ def clock(match: re.Match[str], now: Now) -> Moment | None:
 
 
 def clock_twelve(match: re.Match[str], now: Now) -> Moment | None:
+    """`2 pm`."""
     hour = _hour(int(match[1]), match[2] or None)
     return None if hour is None or hour > 23 else Clock(time(hour), timedelta(minutes=1), zone_of(match[3]))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from sentinel_rag.agent.offline.blanking import blank
 from sentinel_rag.agent.offline.moment_kinds import NUMBER_WORDS
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 
@@ -106,7 +107,3 @@ def read_limit(text: str) -> tuple[int | None, bool, str]:
     if match := _ALL.search(text):
         return MAX_LIMIT, True, text
     return None, False, text
-
-
-def blank(text: str, begin: int, end: int) -> str:
-    return text[:begin] + " " * (end - begin) + text[end:]

@@ -91,6 +91,7 @@ class Now:
 
     @property
     def today(self) -> date:
+        """The date in the session's time zone."""
         return self.moment.astimezone(self.zone).date()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sentinel_rag.agent.offline.filters import blank
+from sentinel_rag.agent.offline.blanking import blank
 from sentinel_rag.agent.offline.vocabulary import is_known
 from sentinel_rag.agent.offline.word_lists import word_list
 
@@ -85,6 +85,7 @@ PRODUCTS: tuple[tuple[str, str, str], ...] = (
 
 
 def read_product(text: str) -> tuple[str | None, str]:
+    """The product as it is called today, and the rest."""
     for pattern, product, _ in PRODUCTS:
         if match := re.search(rf"\b(?:from|by|of)?\s*(?:{pattern})", text, re.IGNORECASE):
             return product, blank(text, match.start(), match.end())
@@ -124,6 +125,7 @@ class OwnerSlot:
 
 
 def read_owner(text: str) -> tuple[OwnerSlot, str]:
+    """Whose incidents are meant, and the rest."""
     if match := _NOBODY.search(text):
         return OwnerSlot(nobody=True), blank(text, match.start(), match.end())
     if match := _MINE.search(text):

@@ -19,6 +19,7 @@ from sentinel_rag.contracts.json_values import JsonValue
 
 
 def incident_plan(reading: Reading, subject: Subject) -> Decision:
+    """What is asked about one incident or several: fields, alerts, one property, or all."""
     asked = cues.aspects_of(reading)
     attribute = attribute_of(reading)
     lists_alerts = reading.has(cues.ALERT) and "alert_count" not in asked
@@ -55,11 +56,13 @@ def incident_plan(reading: Reading, subject: Subject) -> Decision:
 
 
 def detail_plan(reading: Reading, subject: Subject, view: View, aspects: tuple[str, ...]) -> Plan:
+    """get_incident_detail for each incident."""
     calls = tuple(PlannedCall("get_incident_detail", {"incident": reference}) for reference in subject.incidents)
     return Plan(view=view, calls=calls, reading=reading, aspects=aspects)
 
 
 def alert_plan(reading: Reading, subject: Subject) -> Decision:
+    """One alert, read through its incident."""
     attribute = attribute_of(reading)
     item = subject.item
     assert item is not None
@@ -81,6 +84,7 @@ def alert_plan(reading: Reading, subject: Subject) -> Decision:
 
 
 def around_plan(reading: Reading, subject: Subject) -> Decision:
+    """Alerts, or incidents, in a window around a thing that was shown."""
     assert subject.window is not None
     around = replace(reading, window=subject.window, around=None, items=(), that="")
     if reading.has(cues.INCIDENT) and not reading.has(cues.ALERT):
@@ -89,6 +93,7 @@ def around_plan(reading: Reading, subject: Subject) -> Decision:
 
 
 def alerts_plan(reading: Reading, entity: ListItem | None = None) -> Decision:
+    """query_alerts with every filter that was said; `entity` is one that was shown in a list."""
     arguments: dict[str, JsonValue] = dict(alert_filters(reading))
     if entity is not None:
         arguments["entity"] = entity.value
@@ -104,6 +109,7 @@ def alerts_plan(reading: Reading, entity: ListItem | None = None) -> Decision:
 
 
 def incidents_plan(reading: Reading) -> Decision:
+    """query_incidents with every filter that was said."""
     if reading.owner.mine:
         return Ask(
             "I do not know your name in Sentinel. Whose incidents do you want, for example by the owner's address?"
@@ -139,6 +145,7 @@ def incidents_plan(reading: Reading) -> Decision:
 
 
 def trend_plan(reading: Reading, *, incident_noun: bool) -> Decision:
+    """get_alert_trend; a trend of incidents is asked back, no tool has it."""
     arguments: dict[str, JsonValue] = {**window_arguments(reading), **reading.severity.arguments()}
     interval = cues.interval_of(reading)
     if interval is not None:
@@ -155,6 +162,7 @@ def trend_plan(reading: Reading, *, incident_noun: bool) -> Decision:
 
 
 def top_plan(reading: Reading, kind: str) -> Decision:
+    """get_top_entities for one kind."""
     arguments: dict[str, JsonValue] = {"kind": kind, **window_arguments(reading), **reading.severity.arguments()}
     if reading.limit is not None:
         arguments["limit"] = reading.limit
@@ -163,6 +171,7 @@ def top_plan(reading: Reading, kind: str) -> Decision:
 
 
 def summary_plan(reading: Reading) -> Decision:
+    """get_threat_summary."""
     call = PlannedCall("get_threat_summary", window_arguments(reading))
     return Plan(view=View.SUMMARY, calls=(call,), reading=reading)
 

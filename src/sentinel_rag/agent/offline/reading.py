@@ -15,7 +15,8 @@ from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.qualifiers import OwnerSlot
 from sentinel_rag.agent.offline.severities import SeveritySlot
-from sentinel_rag.agent.offline.time_windows import TimeQuestion, WindowSlot, read_time
+from sentinel_rag.agent.offline.time_windows import read_time
+from sentinel_rag.agent.offline.window_kinds import TimeQuestion, WindowSlot
 from sentinel_rag.agent.row_text import plain
 
 MAX_QUESTION = 4000

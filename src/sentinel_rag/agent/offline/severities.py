@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sentinel_rag.agent.offline.filters import blank
+from sentinel_rag.agent.offline.blanking import blank
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
 
 NO_CRITICAL = "Sentinel has no severity called Critical, its highest is High, so I took High."
@@ -24,6 +24,7 @@ class SeveritySlot:
     question: str = ""
 
     def arguments(self) -> dict[str, str]:
+        """As arguments of a tool."""
         if self.severity is not None:
             return {"severity": self.severity}
         return {} if self.minimum is None else {"min_severity": self.minimum}
@@ -55,6 +56,7 @@ _INFO = re.compile(r"\binfo(?=[\s-]+(?:severity|sev|level|alerts?|incidents?)\b)
 
 
 def read_severity(text: str) -> tuple[SeveritySlot, str]:
+    """The severity that is said, and the rest."""
     text = _INFO.sub("informational", text)
     if match := _DOWNWARD.search(text):
         said = " ".join(match[0].split())

@@ -25,6 +25,7 @@ def logs_plan(reading: Reading, templates: Sequence[Template] | None) -> Decisio
 
 
 def template_plan(reading: Reading, templates: Sequence[Template], *, floor: float) -> Decision | None:
+    """The best template whose score reaches `floor`, or a question back; None if none does."""
     matches = template_match.rank(reading, templates)
     if not matches or matches[0].score < floor:
         return None

@@ -41,6 +41,7 @@ _STOP = frozenset(
 
 
 def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed:
+    """The property asked for, from the alerts that fit the words best."""
     candidates = _candidates(runs)
     if not candidates:
         return scope.compose_empty(writer, plan, runs[0], "alerts")

@@ -16,6 +16,7 @@ MAX_COLUMNS = 8
 
 
 def compose_tables(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    """Tables with row counts and age."""
     if not run.rows:
         writer.fixed("No table holds rows yet. Import an export or generate the sample estate first.")
         return Composed(outcome=Outcome.NO_DATA)
@@ -35,6 +36,7 @@ def compose_tables(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
 
 
 def compose_templates(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    """Templates with parameters."""
     if not run.rows:
         writer.fixed("There are no KQL templates.")
         return Composed(outcome=Outcome.NO_DATA)
@@ -57,6 +59,7 @@ def compose_templates(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Compose
 
 
 def compose_kql(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    """The rows of a template, columns with values first."""
     if scope.is_empty(run):
         writer.say("The query {} was run.", writer.exact(run, "/summary/template"))
         return scope.compose_empty(writer, plan, run, "rows")

@@ -27,6 +27,7 @@ MAX_ALERTS = 12
 
 
 def compose(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    """One incident whole or in the fields asked for; several that fit are asked back."""
     if run.call.tool_name == "query_incidents":
         return _chosen_by_title(writer, plan, run)
     if not run.rows:

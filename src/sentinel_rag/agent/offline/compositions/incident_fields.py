@@ -44,6 +44,7 @@ def say_identity(writer: AnswerWriter, plan: Plan, run: ToolRun) -> None:
 
 
 def say_aspect(writer: AnswerWriter, run: ToolRun, aspect: str) -> None:
+    """One field by its name in `cues.ASPECTS`, or `entities:KIND`."""
     if aspect.startswith("entities:"):
         kind = aspect.partition(":")[2]
         if kind:
@@ -110,6 +111,7 @@ def _say_list(label: str, name: str) -> Callable[[AnswerWriter, ToolRun], None]:
 
 
 def say_comments(writer: AnswerWriter, run: ToolRun) -> None:
+    """The comments as a table."""
     comments = run.at("/rows/0/comments")
     if not isinstance(comments, list | tuple) or not comments:
         writer.fixed("Nobody has commented on it.")
@@ -152,6 +154,7 @@ def _say_alert_count(writer: AnswerWriter, run: ToolRun) -> None:
 
 
 def say_ids(writer: AnswerWriter, run: ToolRun) -> None:
+    """Every id of the incident, told apart."""
     writer.say(
         "Sentinel number {}, Defender id {}, GUID {}.",
         writer.number(run, "/rows/0/number"),
@@ -181,6 +184,7 @@ def _say_products(writer: AnswerWriter, run: ToolRun) -> None:
 
 
 def say_entities(writer: AnswerWriter, run: ToolRun, kind: str, *, limit: int, say_none: bool = False) -> None:
+    """The entities of one kind; `say_none` also tells that there are none."""
     base = f"/rows/0/entities/{escape(kind)}"
     entities = run.at(base)
     label = KINDS_SHOWN.get(kind, kind)

@@ -28,6 +28,7 @@ def incident_table(writer: AnswerWriter, run: ToolRun, places: list[int], *, fir
 
 
 def incident_items(run: ToolRun, places: list[int]) -> tuple[ListItem, ...]:
+    """Rows as things that can be referred to."""
     rows = run.rows
     return tuple(
         ListItem("incident", str(rows[place].get("number")), time=str(rows[place].get("created_time") or ""))
@@ -36,6 +37,7 @@ def incident_items(run: ToolRun, places: list[int]) -> tuple[ListItem, ...]:
 
 
 def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    """A numbered table with totals."""
     if scope.is_empty(run):
         return scope.compose_empty(writer, plan, run, "incidents")
     places = list(range(plan.first, len(run.rows)))
@@ -96,6 +98,7 @@ def _say_one(writer: AnswerWriter, run: ToolRun, place: int) -> None:
 
 
 def compose_count(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    """Totals without a list."""
     if scope.is_empty(run):
         return scope.compose_empty(writer, plan, run, "incidents")
     total = scope.total_of(writer, run)
