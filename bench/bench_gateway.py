@@ -222,8 +222,9 @@ def main() -> None:
     write(
         "gateway",
         measured,
-        claim="A call through the Interceptor, audit on and durable against kill -9, at concurrency 1: p50 at most 2.2 "
-        "times the direct call; at 16: at least 0.75 of its throughput.",
+        claim="Reported as measured: a call through the Interceptor, audit on and durable against kill -9, beside the "
+        "direct call. Held: a decision takes at most 25 us with 1 000 rules of one kind; opening the journal and "
+        "appending to it cost the same with a long history.",
     )
 
 

@@ -125,7 +125,7 @@ def test_what_has_no_one_reading_is_refused_recorded_and_not_sent(small_gateway:
     assert (answer.status, answer.body["reason"]) == (422, "malformed_body")
     record = small_gateway.last_record()
     assert (record["audit_id"], record["reason"]) == (answer.body["audit_id"], "malformed_body")
-    assert (record["tool"], record["arguments"]) == (None, None)
+    assert (record["tool"], record["arguments"], record["http_status"]) == (None, None, 422)
     assert len(small_gateway.executor.calls) == before
 
 
@@ -206,6 +206,17 @@ def test_a_body_that_never_ends_is_408(shipped_policy: Policy, executor: FakeExe
                 "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{".encode()
             )
             assert connection.makefile("rb").readline().split()[1] == b"408"
+
+
+def test_64_levels_are_read_and_65_are_not() -> None:
+    def nested(levels: int) -> bytes:
+        return b'{"a":' + b"[" * (levels - 1) + b"]" * (levels - 1) + b"}"
+
+    assert parse_object(nested(64))
+    with pytest.raises(MalformedBody, match="64"):
+        parse_object(nested(65))
+    siblings = b'{"a":[' + b",".join([b"[{}]"] * 200) + b"]}"
+    assert len(parse_object(siblings)["a"]) == 200
 
 
 json_texts = st.recursive(

@@ -36,6 +36,7 @@ def test_another_keys_session_is_not_there(gateway: RunningGateway, attacker: st
         assert record["audit_id"] == answer.body["audit_id"]
         assert (record["kind"], record["reason"], record["session_id"]) == ("refusal", "not_found", opened)
         assert record["key_id"] != gateway.records()[1]["key_id"]
+        assert record["arguments"] == arguments
     assert len(gateway.executor.calls) == before
 
 

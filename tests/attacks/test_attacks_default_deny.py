@@ -103,7 +103,7 @@ def assert_denied(gateway: RunningGateway, answer: HttpAnswer, reason: str, rule
     record = gateway.last_record()
     assert (record["audit_id"], record["decision"], record["reason"]) == (answer.body["audit_id"], "deny", reason)
     assert (record["rule_id"], record["label"]["sensitivity"]) == (rule, level)
-    assert record["arguments_sha256"]
+    assert (record["http_status"], len(record["arguments_sha256"])) == (403, 64)
     assert record["policy_sha256"] == gateway.request("GET", "/v1/tools", key=gateway.key).body["policy"]
 
 

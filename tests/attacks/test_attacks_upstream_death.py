@@ -6,6 +6,9 @@ ends in a typed error inside the deadline, with an outcome on record, and the se
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import http.client
 import signal
 import socket
 import subprocess
@@ -19,7 +22,7 @@ import pytest
 
 from sentinel_rag.audit import Database, Journal, JournalReader
 from sentinel_rag.interceptor.policy import Policy, parse_policy
-from sentinel_rag.interceptor.upstream import McpHttpUpstream
+from sentinel_rag.interceptor.upstream import McpHttpUpstream, UpstreamReply, UpstreamTool
 from sentinel_rag.interceptor.upstream.mcp_messages import Era
 from sentinel_rag.testing.fake_executor import SESSIONS, Answers, Dies, FakeExecutor, Waits
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
@@ -226,3 +229,33 @@ def test_kill_9_of_the_interceptor_in_a_call_leaves_a_provable_unknown(executor:
         assert Journal(database).interrupted == 1
     assert [entry.kind for entry in reader.find(intent.audit_id)] == ["intent", "outcome"]
     assert reader.verify().intact
+
+
+class Raises:
+    """An upstream that breaks the promise of its port."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    async def call(self, tool: str, arguments: object, *, session_id: str, timeout_s: float) -> UpstreamReply:
+        raise self.error
+
+    async def list_tools(self, *, timeout_s: float) -> tuple[UpstreamTool, ...]:
+        return ()
+
+    async def aclose(self) -> None:
+        return None
+
+
+@pytest.mark.parametrize("error", [RuntimeError("canary"), asyncio.CancelledError()], ids=["bug", "shutdown"])
+def test_a_call_that_ends_in_no_known_way_is_on_record_as_unknown(
+    shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path, error: BaseException
+) -> None:
+    with running_gateway(shipped_policy, tmp_path, executor, upstreams={"sentinel": Raises(error)}) as gateway:
+        with contextlib.suppress(http.client.HTTPException, ConnectionError):
+            answer = gateway.call("list_tables", {})
+            assert answer.status == 500
+            assert b"canary" not in answer.content
+        intent, outcome = gateway.records()[-2:]
+        assert (intent["kind"], outcome["kind"], outcome["status"]) == ("intent", "outcome", "unknown")
+        assert intent["audit_id"] == outcome["audit_id"]

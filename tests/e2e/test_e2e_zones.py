@@ -7,10 +7,13 @@ import json
 import os
 import re
 import signal
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from sentinel_rag.assembly.run_state import RunFolder
 
 PROC = Path("/proc")
 needs_proc = pytest.mark.skipif(not PROC.is_dir(), reason="this platform has no /proc to look into")
@@ -149,3 +152,31 @@ def test_a_port_in_use_is_one_sentence(sample: Any, tmp_path: Path) -> None:
     assert f"Port {port}" in done.stderr
     assert "Next:" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_questions_asked_at_once_wait_for_each_other(generated: Any, tmp_path: Path) -> None:
+    generated = generated.copy(tmp_path / "home")
+    with ExitStack() as stack:
+        asked = [stack.enter_context(generated.start("ask", "how many incidents are there?")) for _ in range(3)]
+        answers = [process.communicate(timeout=100)[0] for process in asked]
+    assert [process.returncode for process in asked] == [0, 0, 0]
+    assert len({answer.splitlines()[0] for answer in answers}) == 1
+
+
+@pytest.mark.parametrize("victim", ["agent", "interceptor", "workspace", "executor-sentinel", "supervisor"])
+def test_a_zone_killed_while_it_answers_loses_nothing(generated: Any, tmp_path: Path, victim: str) -> None:
+    generated = generated.copy(tmp_path / "home")
+    before = generated.json("workspace", "tables")
+    folder = RunFolder(generated.home)
+    with generated.start("ask", "what is incident 124 about?") as process:
+        wait_until(lambda: folder.read() is not None or process.poll() is not None)
+        state = folder.read()
+        if state is not None:
+            zone = state.zone(victim)
+            os.kill(state.supervisor_pid if zone is None else zone.pid, signal.SIGKILL)
+        _, errors = process.communicate(timeout=100)
+    assert process.returncode in (0, 1, 5, -signal.SIGKILL)
+    assert "Traceback" not in errors
+    assert generated.run("ask", "how many incidents are there?").returncode == 0
+    assert generated.json("workspace", "tables") == before
+    assert generated.json("audit", "verify")["intact"] is True

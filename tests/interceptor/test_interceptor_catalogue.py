@@ -60,7 +60,7 @@ tools:
     with FakeExecutor(served).running() as executor:
         from sentinel_rag.interceptor.upstream import McpHttpUpstream
 
-        upstreams = {"default": McpHttpUpstream(executor.url)}
+        upstreams = {"sentinel": McpHttpUpstream(executor.url)}
         with running_gateway(policy, tmp_path, executor, upstreams=upstreams) as gateway:
             offered = {
                 each["name"]: each for each in gateway.request("GET", "/v1/tools", key=gateway.key).body["tools"]

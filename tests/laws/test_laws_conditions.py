@@ -131,6 +131,28 @@ def test_the_compiled_rules_agree_with_the_definition_or_ask_for_it(
     assert None not in verdicts[: first if first >= 0 else len(verdicts)]
 
 
+literal_tests = st.one_of(
+    st.builds("{} == {}".format, st.sampled_from(["path", "name"]), literal),
+    st.builds("{}.startswith({})".format, st.sampled_from(["path", "name", "path.lower()"]), literal),
+    st.just("limit == 1"),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(literal_tests, st.integers(1, 40)), max_size=6), arguments)
+def test_many_rules_of_one_kind_in_a_row_decide_like_each_alone(
+    runs: list[tuple[str, int]], given: dict[str, Any]
+) -> None:
+    texts = [
+        text if number == count // 2 else text.replace("')", f"{number}')").replace("== 'a'", f"== 'a{number}'")
+        for text, count in runs
+        for number in range(count)
+    ]
+    trees = [check(text, PARAMETERS) for text in texts]
+    expected = next((index for index, tree in enumerate(trees) if evaluate(tree, given)), -1)
+    assert compile_rules(trees)(given) == expected
+
+
 @settings(max_examples=1_500, deadline=None)
 @given(st.text(max_size=80))
 def test_any_text_is_a_condition_or_refused_with_a_sentence(text: str) -> None:

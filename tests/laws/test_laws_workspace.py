@@ -62,6 +62,7 @@ def test_any_strings_written_as_csv_come_back(
     mark: bool,
     quoting: Any,
 ) -> None:
+    assume(not any(cell == "null" for row in rows for cell in row))  # exports write it for "no value"
     number = next(counter)
     path = tmp_path_factory.mktemp("csv") / f"Law{number}_CL.csv"
     with path.open("w", encoding="utf-8-sig" if mark else "utf-8", newline="") as file:

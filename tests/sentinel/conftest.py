@@ -32,7 +32,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
     """`serving(SecurityAlert=[{...}], ...)` imports the rows into a fresh embedded workspace and serves it."""
     with ExitStack() as stack:
 
-        def start(*, now: datetime = NOW, **tables: Rows) -> Served:
+        def start(*, now: datetime = NOW, limits: Mapping[str, int] | None = None, **tables: Rows) -> Served:
             folder = tmp_path_factory.mktemp("estate")
             workspace = Workspace.open(folder / "workspace")
             stack.callback(workspace.close)
@@ -41,7 +41,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
                 path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
                 reports = workspace.import_path(path, table=table)
                 assert sum(report.rows_stored for report in reports) == len(rows), reports
-            return Served(stack.enter_context(serve(workspace_app(workspace))), now)
+            return Served(stack.enter_context(serve(workspace_app(workspace, **(limits or {})))), now)
 
         yield start
 

@@ -36,11 +36,13 @@ class ScriptedWire:
     requests: list[dict[str, Any]] = field(default_factory=list)
     headers: list[Mapping[str, str]] = field(default_factory=list)
     token_status: int = 200
+    schema: Response = field(default_factory=lambda: JSONResponse({"error": {"code": "PathNotFoundError"}}, 404))
 
     def app(self) -> Starlette:
         return Starlette(
             routes=[
                 Route("/v1/workspaces/{workspace_id}/query", self.query, methods=["POST"]),
+                Route("/v1/workspaces/{workspace_id}/metadata", self.metadata),
                 Route("/msi/token", self.token),
             ]
         )
@@ -50,6 +52,9 @@ class ScriptedWire:
         self.headers.append(dict(request.headers))
         answer = self.answers[min(len(self.requests), len(self.answers)) - 1]
         return Response(answer.body, answer.status_code, headers=dict(answer.headers))
+
+    async def metadata(self, _: Request) -> Response:
+        return Response(self.schema.body, self.schema.status_code, headers=dict(self.schema.headers))
 
     async def token(self, request: Request) -> Response:
         if self.token_status != 200:
@@ -91,7 +96,11 @@ class Served:
         return outcome
 
 
-def workspace_app(workspace: Workspace) -> Starlette:
+def workspace_app(workspace: Workspace, **limits: int) -> Starlette:
     return create_app(
-        workspace, workspace_id=WORKSPACE_ID, identity_header=IDENTITY_HEADER, admin_token="admin-token-of-the-tests"
+        workspace,
+        workspace_id=WORKSPACE_ID,
+        identity_header=IDENTITY_HEADER,
+        admin_token="admin-token-of-the-tests",
+        **limits,
     )

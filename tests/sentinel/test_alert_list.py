@@ -82,6 +82,7 @@ def estate(serving: Any) -> Any:
                 Entities=[
                     {"Type": "url", "Url": "https://evil.example/Path?q='x'"},
                     {"Type": "ip", "Address": "192.0.2.100"},
+                    {"Type": "ip", "Address": "2001:0DB8:0:0::7"},
                     {"Type": "made-up-kind", "Thing": "something new"},
                 ],
             ),
@@ -108,6 +109,7 @@ async def test_each_alert_counts_once_with_its_newest_row_at_the_time_of_its_fir
     assert result.summary["by_severity"] == {"High": 1, "Medium": 4, "Low": 1, "Informational": 1}
     assert result.summary["by_status"] == {"New": 5, "InProgress": 1, "Resolved": 1}
     assert result.summary["by_product"] == {"Microsoft Defender XDR": 7}
+    assert result.summary["by_name"] == dict.fromkeys(sorted(names(result)), 1)
 
 
 async def test_an_alert_of_last_night_that_was_resolved_today_stays_one_of_last_night(estate: Any) -> None:
@@ -164,6 +166,8 @@ async def test_filters(estate: Any, filters: dict[str, Any], expected: list[str]
         ("a" * 64, None, ["tool"]),
         ("192.0.2.10", None, ["late record"]),
         ("192.0.2.1", None, []),
+        ("2001:db8::7", None, ["url"]),
+        ("2001:0db8:0000:0000:0000:0000:0000:0007", "ip", ["url"]),
         ("evil.example", None, ["url"]),
         ("https://evil.example/Path?q='x'", "url", ["url"]),
         ("something new", None, ["url"]),
@@ -259,9 +263,18 @@ async def test_the_real_alerts(real: Any) -> None:
     assert len(result.summary["by_name"]) == 20
 
 
-async def test_a_hundred_real_alerts_stay_compact(real: Any) -> None:
+async def test_a_hundred_real_alerts_stay_compact_and_a_page_of_them_is_full(real: Any) -> None:
+    page = await real.ask("query_alerts", limit=20)
+    assert max(len(row["entities"]) for row in page.rows) == 12
     result = await real.ask("query_alerts", limit=100)
-    assert len(json.dumps(result.to_dict()["rows"], ensure_ascii=False)) < 135_000
+    assert len(json.dumps(result.to_dict()["rows"], ensure_ascii=False)) < 100_000
+
+
+async def test_the_entity_that_was_searched_stands_first_in_every_row(real: Any) -> None:
+    result = await real.ask("query_alerts", entity="vnevado-win10v", limit=100)
+    assert result.coverage.rows_returned == 40
+    assert {row["entities"][0]["name"].lower() for row in result.rows} == {"vnevado-win10v.vnevado.alpineskihouse.co"}
+    assert all(row["entity_count"] >= len(row["entities"]) for row in result.rows)
 
 
 async def test_a_real_minute(real: Any) -> None:
@@ -272,4 +285,5 @@ async def test_a_real_minute(real: Any) -> None:
 async def test_the_alerts_of_a_real_incident_and_the_id_without_a_row(real: Any) -> None:
     result = await real.ask("query_alerts", incident="55", limit=100)
     assert result.coverage.rows_total == 27
+    assert "The incident names 28 alerts; SecurityAlert has no row for 1 of them." in result.notes
     assert {row["incident_number"] for row in result.rows} == {55}

@@ -77,6 +77,7 @@ def estate(serving: Any) -> Any:
             ),
             incident(8, "2024-07-31T08:00:00Z", ProviderName="Microsoft XDR", ProviderIncidentId="7"),
             incident(9, "2024-08-01T08:00:00Z", ProviderIncidentId="384", Status="Closed"),
+            incident(10, "2024-08-01T09:00:00Z", IncidentNumber=None, Owner="Ana Lima", Comments="none", AlertIds="?"),
         ],
         SecurityAlert=[
             alert("one", "2024-07-30T07:00:00Z", Tactics="Execution, Impact", Techniques='["T1059"]', Entities=[named]),
@@ -171,6 +172,12 @@ async def test_an_alert_that_disagrees_with_its_incident_is_told_to_be_a_snapsho
     result = await estate.ask("get_incident_detail", incident=guid("incident 7"))
     assert any("1 alert has another state than the incident" in note for note in result.notes)
     assert any("2024-07-30T07:30:00Z" in note for note in result.notes)
+
+
+async def test_an_incident_with_odd_columns_is_still_shown(estate: Any) -> None:
+    result = await estate.ask("get_incident_detail", incident=guid("incident 10"))
+    row = result.rows[0]
+    assert (row["number"], row["owner"], row["comments"], row["alert_count"]) == (None, "Ana Lima", [], 0)
 
 
 async def test_an_incident_without_alert_ids_says_so(estate: Any) -> None:

@@ -104,6 +104,7 @@ async def test_each_incident_counts_once_with_the_values_of_its_newest_version(v
         ({"owner": "lima"}, [3]),
         ({"owner": "ANA@contoso"}, [3]),
         ({"owner": "assignedTo"}, []),
+        ({"owner": "Unassigned", "min_severity": "High"}, [2, 5]),
     ],
     ids=str,
 )

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from estate_rows import alert, incident
+from sentinel_servers import Served
+from starlette.responses import JSONResponse
 
 from sentinel_rag.contracts.query_results import QueryErrorCode, parse_time
 from sentinel_rag.sentinel.template_registry import load_templates
@@ -384,6 +386,40 @@ async def test_tables_with_rows_are_listed_with_their_times(estate: Any) -> None
     assert by_name["SecurityIncident"]["rows"] == 6
     assert "Syslog" not in by_name
     assert result.summary["tables"] == len(result.rows) == 17
+
+
+async def test_custom_tables_of_the_schema_are_counted_and_odd_names_are_not_run(wire: Any) -> None:
+    names = ["Heartbeat", "Firewall_CL", "x_CL | take 1 //_CL", "NotCustom", ""]
+    wire.schema = JSONResponse({"tables": [{"id": f"t/{name}", "name": name, "columns": []} for name in names]})
+    columns = [("Rows", "long"), ("Oldest", "datetime"), ("Newest", "datetime"), ("TableName", "string")]
+    named = [{"name": name, "type": kind} for name, kind in columns]
+    row = [3, "2024-07-02T09:45:00Z", "2024-07-02T09:48:00Z", "Firewall_CL"]
+    wire.answers = [JSONResponse({"tables": [{"name": "PrimaryResult", "columns": named, "rows": [row]}]})]
+    result = await Served(wire.url).ask("list_tables")
+    assert [dict(row) for row in result.rows] == [
+        {
+            "table": "Firewall_CL",
+            "rows": 3,
+            "oldest": "2024-07-02T09:45:00Z",
+            "newest": "2024-07-02T09:48:00Z",
+        }
+    ]
+    query = wire.requests[0]["query"]
+    assert "(Firewall_CL | summarize" in query
+    assert "take 1" not in query
+    assert "NotCustom" not in query
+
+
+async def test_one_table_that_the_workspace_rejects_does_not_hide_the_others(wire: Any) -> None:
+    rejected = JSONResponse({"error": {"code": "BadArgumentError", "message": "no such column"}}, 400)
+    columns = [{"name": "Rows", "type": "long"}, {"name": "Oldest", "type": "datetime"}]
+    columns += [{"name": "Newest", "type": "datetime"}, {"name": "TableName", "type": "string"}]
+    counted = JSONResponse({"tables": [{"name": "P", "columns": columns, "rows": [[1, None, None, "Heartbeat"]]}]})
+    empty = JSONResponse({"tables": [{"name": "P", "columns": columns, "rows": []}]})
+    wire.answers = [rejected, rejected, counted, empty]
+    result = await Served(wire.url).ask("list_tables")
+    assert [row["table"] for row in result.rows] == ["Heartbeat"]
+    assert not result.coverage.partial
 
 
 async def test_a_workspace_without_rows_lists_none(serving: Any) -> None:

@@ -90,7 +90,7 @@ def test_portal_quirks_mark_of_order_headers_times_and_null(workspace: Workspace
         "export.csv",
         '\ufeff"TimeGenerated [UTC]",OperationName,ResultType,DurationMs,UserPrincipalName,IsInteractive\r\n'
         '"4/19/2021, 12:13:19.483 PM",Sign-in activity,0,null,adele@contoso.example,true\r\n'
-        '"4/19/2021, 12:13:19\u202fAM",Sign-in activity,50126,12.0,,null\r\n',
+        '"4/19/2021, 12:13:19\u202fAM",Sign-in activity,50126,12.0,null,null\r\n',
     )
     report = only(workspace.import_path(path, table="SigninLogs"))
     assert (report.rows_stored, report.misfits) == (2, ())
@@ -179,6 +179,31 @@ def test_a_quote_that_never_closes_costs_one_line_not_the_file(workspace: Worksp
     assert workspace.query("SecurityAlert | where SystemAlertId in ('a4', 'a20') | count").rows == [(0,)]
 
 
+def test_many_open_quotes_cost_their_lines_only(workspace: Workspace, tmp_path: Path) -> None:
+    lines = [f"2024-01-01T00:00:00Z,a{number},Name,High,New,[]\n" for number in range(500)]
+    broken = list(range(3, 500, 7))
+    for number in broken:
+        lines[number] = f'2024-01-01T00:00:00Z,a{number},"never closed,High,New,[]\n'
+    report = only(workspace.import_path(write(tmp_path, "x.csv", ALERT_HEADER + "".join(lines)), table="SecurityAlert"))
+    assert (report.rows_read, report.rows_stored, report.rows_rejected) == (500, 500 - len(broken), len(broken))
+
+
+def test_the_record_of_a_misfit_is_right_far_down_in_a_file(workspace: Workspace, tmp_path: Path) -> None:
+    lines = [f"2024-01-01T00:00:00Z,host-{number},{number}\n" for number in range(600_000)]
+    for record in (1, 299_999, 555_555):
+        lines[record - 1] = f"2024-01-01T00:00:00Z,host,bad{record}\n"
+    path = write(tmp_path, "x.csv", "TimeGenerated,Computer,ProcessID\n" + "".join(lines))
+    for _ in range(2):
+        (misfit,) = only(workspace.import_path(path, table="Syslog")).misfits
+        assert (misfit.count, misfit.records) == (3, (1, 299_999, 555_555))
+        assert misfit.values == ("bad1", "bad299999", "bad555555")
+
+
+def test_a_header_without_rows_is_an_empty_import(workspace: Workspace, tmp_path: Path) -> None:
+    report = only(workspace.import_path(write(tmp_path, "x.csv", ALERT_HEADER), table="SecurityAlert"))
+    assert (report.rows_read, report.rows_stored) == (0, 0)
+
+
 def test_a_line_beyond_any_sense_is_rejected_and_the_rest_is_stored(workspace: Workspace, tmp_path: Path) -> None:
     huge = "2024-01-01T00:00:00Z,a1," + "x" * 20_000_000 + ",High,New,[]\n"
     good = "2024-01-01T00:01:00Z,a2,Two,High,New,[]\n"
@@ -219,6 +244,27 @@ def test_rows_go_to_the_tables_that_a_column_names(workspace: Workspace, tmp_pat
     reports = workspace.import_path(path)
     assert {report.table: report.rows_stored for report in reports} == {"Heartbeat": 1, "Syslog": 2}
     assert {(table.name, table.rows) for table in workspace.tables()} == {("Heartbeat", 1), ("Syslog", 2)}
+
+
+def test_rejects_of_a_file_for_several_tables_are_counted_once(workspace: Workspace, tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        "mixed.csv",
+        "TimeGenerated,Computer,Type\n2024-01-01T00:00:00Z,a,Syslog\nbroken\n2024-01-01T00:00:00Z,b,Heartbeat\n"
+        "2024-01-01T00:00:00Z,c,not a table\n",
+    )
+    reports = workspace.import_path(path)
+    stored = {report.table: report.rows_stored for report in reports}
+    assert stored == {"Heartbeat": 1, "Syslog": 1, "mixed_CL": 1}
+    assert sum(report.rows_rejected for report in reports) == 1
+    assert sum(report.rows_read for report in reports) == 4
+    assert sum(report.rows_stored for report in workspace.import_path(path)) == 0
+
+
+def test_a_type_that_changes_late_in_a_file_is_seen(workspace: Workspace, tmp_path: Path) -> None:
+    lines = ["2024-01-01T00:00:00Z,srv,Syslog"] * 25_000 + ["2024-01-01T00:00:01Z,srv,Heartbeat"]
+    reports = workspace.import_path(write(tmp_path, "x.csv", "TimeGenerated,Computer,Type\n" + "\n".join(lines)))
+    assert {report.table: report.rows_stored for report in reports} == {"Heartbeat": 1, "Syslog": 25_000}
 
 
 def test_names_of_columns_that_clash_or_are_strange(workspace: Workspace, tmp_path: Path) -> None:
@@ -341,6 +387,8 @@ def test_a_folder_imports_what_it_can_and_says_what_it_cannot(workspace: Workspa
         ("x.csv", b"Computer,b\n1,2\n", "SecurityAlerts", "There is no table 'SecurityAlerts'"),
         ("x.csv", b"Computer,b\n1,2\n", "x'; DROP TABLE Syslog; --_CL", "There is no table"),
         ("x.json", b'{"a": ', None, "is not valid JSON"),
+        ("x.json", b"[1, 2, 3]", None, "holds no row"),
+        ("x.json", b"[]", None, "holds no row"),
         ("x.parquet", b"PAR1 but not really", None, "cannot be read"),
     ],
 )

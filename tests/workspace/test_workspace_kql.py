@@ -18,7 +18,7 @@ from sentinel_rag.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("DATA-4")
 
-REFUSED_TODAY = {"top_nested", "make_series", "pivot", "bag_unpack", "search"}
+REFUSED_TODAY = {"top_nested", "make_series", "pivot", "bag_unpack"}
 
 
 @pytest.fixture(scope="module")
@@ -262,6 +262,15 @@ def test_columns_of_added_operators_are_named_as_kusto_names_them(
         ("Syslog | where ingestion_time() > datetime(2024-07-02T08:30:00Z) | count", [(1,)]),
         ("Syslog | distinct * | count", [(10,)]),
         ("(union (Syslog | where ProcessID < 2), (Syslog | where ProcessID > 7)) | count", [(4,)]),
+        ("search in (Syslog, Heartbeat) 'user3' | project $table, ProcessID", [("Syslog", 3)]),
+        ("search in (Syslog) 'user' | count", [(0,)]),
+        ("print bin(datetime(2024-07-04T13:45:07Z), 1h)", [("2024-07-04T13:00:00Z",)]),
+        ("print bin(datetime(2024-07-04T13:45:07Z), 7d)", [("2024-07-01T00:00:00Z",)]),
+        ("print bin(datetime(1969-12-31T23:59:59Z), 1d), bin(26h, 1d)", [("1969-12-31T00:00:00Z", "1.00:00:00")]),
+        (
+            "Syslog | summarize n = count() by bin(TimeGenerated, 4h) | sort by TimeGenerated asc | project n",
+            [(4,), (4,), (2,)],
+        ),
         ("print decimal(0.1) + decimal(0.2), decimal(-12345678901234567.5)", [("0.3", "-12345678901234567.5")]),
         ("Syslog | as hint.materialized=true X | count", [(10,)]),
         ("Syslog | where SyslogMessage has 'USER7' | count", [(1,)]),

@@ -17,7 +17,7 @@ from sentinel_rag.contracts.labels import Label
 
 
 class OutcomeStatus(StrEnum):
-    """How an allowed call ended. UNKNOWN: the Interceptor died between intent and outcome; the tool may have run."""
+    """How an allowed call ended. UNKNOWN: the Interceptor ended between intent and outcome; the tool may have run."""
 
     SUCCESS = "success"
     ERROR = "error"
@@ -130,7 +130,10 @@ class CallRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthenticationFailed:
-    """A request without a valid key, or with one that lacks the scope. `key_id` is set only if that key exists."""
+    """A request without a valid key, or with one that lacks the scope. `key_id` is set only if that key exists.
+
+    `not_recorded` counts the failures since the last such record that were too many to record one by one.
+    """
 
     kind: ClassVar[str] = "authentication_failed"
     audit_id: str
@@ -139,6 +142,7 @@ class AuthenticationFailed:
     method: str
     client: str
     reason: Reason
+    not_recorded: int = 0
 
     def fields(self) -> dict[str, JsonValue]:
         return {
@@ -147,6 +151,7 @@ class AuthenticationFailed:
             "method": self.method,
             "client": self.client,
             "reason": self.reason.value,
+            "not_recorded": self.not_recorded,
         }
 
 

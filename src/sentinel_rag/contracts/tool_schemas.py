@@ -12,11 +12,13 @@ query_incidents      number, title, severity, status, created_time, updated_time
                      created before the window that changed in it).
 get_incident_detail  one row for each incident that the reference may mean (0: none, 2 or more: ambiguous): the fields
                      above and alerts [fields of query_alerts], alert_ids_without_row [GUID], entities
-                     {kind -> [{name, alerts, ...}]}, comments [{time, author, message}], tactics, techniques,
-                     timeline [{time, event}]. summary: matched_by (incident_number, provider_incident_id,
-                     incident_name, alert_id, url), reference, alert_count.
+                     {kind -> [{name, alerts, ...}]}, entity_counts {kind -> count}, labels [], comments [{time, author,
+                     message}], tactics, techniques, timeline [{time, event}]. summary: matched_by (incident_number,
+                     provider_incident_id, incident_name, alert_id, url), reference, alert_count, ambiguous.
 query_alerts         alert_id, name, severity, status, time, start_time, end_time, product, provider, tactics [],
-                     techniques [], compromised_entity, incident_number, description, entities [{kind, name, ...}].
+                     techniques [], compromised_entity, incident_number, description, entities [{kind, name, ...}],
+                     entity_count (of all; `entities` may be fewer), row_time (when the newest row was written),
+                     custom_details (where there are any).
                      summary: by_severity, by_status, by_name (the 20 commonest), by_product.
 get_alert_trend      time (start of the bucket), count, high, medium, low, informational; gaps are rows of 0.
                      summary: total, interval, peak_time, peak_count, by_severity.
@@ -148,7 +150,11 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
                 "description": "Status of the newest version; Open means New or Active.",
             },
             "title_contains": {"type": "string", "maxLength": 200, "description": "Words of the title, any case."},
-            "owner": {"type": "string", "maxLength": 200, "description": "Owner's name or address, or part of it."},
+            "owner": {
+                "type": "string",
+                "maxLength": 200,
+                "description": "Owner's name or address, or part of it; 'unassigned' for none.",
+            },
             "order": {
                 "type": "string",
                 "enum": ["newest", "oldest", "severity", "updated"],

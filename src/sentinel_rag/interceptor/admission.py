@@ -1,6 +1,6 @@
 """From an HTTP request to a principal and a body, or the refusal that answers instead.
 
-Every refusal for want of a key is on record, without the key.
+Refusals for want of a key are on record, without the key, and a flood of them with its count.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from starlette.responses import Response
 from sentinel_rag.audit import AuthenticationFailed, Journal
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.interceptor.limits import Limits
+from sentinel_rag.interceptor.record_budget import RecordBudget
 from sentinel_rag.interceptor.responses import problem
 from sentinel_rag.interceptor.store import KeyRing, Principal, Scope
 
@@ -31,8 +32,9 @@ class Refusal(Exception):
 class Doorkeeper:
     """Asks each request for its key."""
 
-    def __init__(self, keys: KeyRing, journal: Journal, new_id: Callable[[], str]) -> None:
+    def __init__(self, keys: KeyRing, journal: Journal, new_id: Callable[[], str], budget: RecordBudget) -> None:
         self._keys = keys
+        self._budget = budget
         self._journal = journal
         self._new_id = new_id
 
@@ -42,26 +44,31 @@ class Doorkeeper:
         header = headers[0] if len(headers) == 1 else None
         principal = self._keys.verify(header)
         if principal is None:
-            await self._refuse(request, Reason.UNAUTHENTICATED, self._keys.known_id(header))
-        elif scope not in principal.scopes:
-            await self._refuse(request, Reason.MISSING_SCOPE, principal.key_id, scope)
-        assert principal is not None
+            raise await self._refusal(request, Reason.UNAUTHENTICATED, self._keys.known_id(header))
+        if scope not in principal.scopes:
+            raise await self._refusal(request, Reason.MISSING_SCOPE, principal.key_id, scope)
         return principal
 
-    async def _refuse(self, request: Request, reason: Reason, key_id: str | None, scope: Scope | None = None) -> None:
-        audit_id = self._new_id()
-        await self._journal.append(
-            AuthenticationFailed(
-                audit_id=audit_id,
-                key_id=key_id,
-                route=getattr(request.scope.get("route"), "path", ""),
-                method=request.method,
-                client=request.client.host if request.client else "",
-                reason=reason,
+    async def _refusal(
+        self, request: Request, reason: Reason, key_id: str | None, scope: Scope | None = None
+    ) -> Refusal:
+        audit_id: str | None = None
+        missed = self._budget.take()
+        if missed is not None:
+            audit_id = self._new_id()
+            await self._journal.append(
+                AuthenticationFailed(
+                    audit_id=audit_id,
+                    key_id=key_id,
+                    route=getattr(request.scope.get("route"), "path", ""),
+                    method=request.method,
+                    client=request.client.host if request.client else "",
+                    reason=reason,
+                    not_recorded=missed,
+                )
             )
-        )
         detail = f"This key lacks the scope {scope.value!r}." if scope else "A valid X-API-Key header is required."
-        raise Refusal(problem(reason, detail, audit_id=audit_id))
+        return Refusal(problem(reason, detail, audit_id=audit_id))
 
 
 async def read_json_body(request: Request, limits: Limits) -> bytes:

@@ -6,6 +6,7 @@ It decides nothing. Each route admits a key with one scope, reads what it needs,
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 
 from starlette.applications import Starlette
@@ -24,6 +25,7 @@ from sentinel_rag.interceptor.gate import Gate
 from sentinel_rag.interceptor.host_guard import HostGuard
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.policy import Policy
+from sentinel_rag.interceptor.record_budget import RecordBudget
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_execute
 from sentinel_rag.interceptor.responses import json_response, outcome_response, problem
 from sentinel_rag.interceptor.store import KeyRing, Scope, SessionStore, new_audit_id
@@ -50,7 +52,8 @@ def create_app(
     gate = Gate(
         policy=policy, sessions=sessions, journal=journal, upstreams=upstreams, limits=limits, new_id=new_audit_id
     )
-    routes = _Routes(gate, Doorkeeper(keys, journal, new_audit_id), sessions, journal, upstreams, limits)
+    doorkeeper = Doorkeeper(keys, journal, new_audit_id, RecordBudget(time.monotonic))
+    routes = _Routes(gate, doorkeeper, sessions, journal, upstreams, limits)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

@@ -12,15 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
-import anyio
-
-from sentinel_rag.audit import CallIntended, CallOutcome, CallRefused, Journal
+from sentinel_rag.audit import CallIntended, CallOutcome, CallRefused, Journal, OutcomeStatus
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.labels import Integrity, Label
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.interceptor.arguments import ArgumentFault, CanonicalArguments, fit
 from sentinel_rag.interceptor.limits import Limits
-from sentinel_rag.interceptor.outcomes import Denied, NotCompleted, Outcome, outcome_of
+from sentinel_rag.interceptor.outcomes import HTTP_STATUS, Denied, NotCompleted, Outcome, outcome_of
 from sentinel_rag.interceptor.policy import Policy, ToolPolicy, decide
 from sentinel_rag.interceptor.policy.deciding import UNKNOWN_TOOL
 from sentinel_rag.interceptor.request_body import ExecuteRequest
@@ -55,9 +53,7 @@ class Gate:
     async def execute(self, principal: Principal, wish: ExecuteRequest) -> Outcome:
         """Judge one call and run it if allowed. Raises UnavailableError if it cannot be recorded; then it did not run,
         or its outcome is on record as unknown."""
-        call = _Call(
-            self._new_id(), principal.key_id, wish.session_id, wish.tool_name, self.policy.tool(wish.tool_name)
-        )
+        call = _Call(self._new_id(), principal.key_id, wish, self.policy.tool(wish.tool_name))
         try:
             session = await self._sessions.claim(wish.session_id, principal.key_id)
         except SessionClosed as closed:
@@ -66,11 +62,9 @@ class Gate:
             return await self._refuse(call, Reason.NOT_FOUND, "There is no such session.")
         call.session = session
         if call.tool is None:
-            call.arguments = CanonicalArguments.of(wish.args)
             return await self._deny(call, UNKNOWN_TOOL)
         arguments = fit(call.tool, wish.args)
         if isinstance(arguments, ArgumentFault):
-            call.arguments = CanonicalArguments.of(wish.args)
             return await self._refuse_arguments(call, arguments)
         call.arguments = arguments
         decision = decide(call.tool, arguments.value)
@@ -107,7 +101,7 @@ class Gate:
                     key_id=call.key_id,
                     session_id=session.session_id,
                     tool=tool.name,
-                    requested_tool=call.requested_tool or tool.name,
+                    requested_tool=call.wish.tool_name if call.wish else tool.name,
                     server=tool.server,
                     effect=tool.effect.value,
                     arguments=arguments.value,
@@ -122,25 +116,24 @@ class Gate:
             )
             started = time.perf_counter()
             timeout = tool.timeout_s or self._limits.tool_seconds
-            reply = await upstream.call(tool.name, arguments, session_id=session.session_id, timeout_s=timeout)
+            try:
+                reply = await upstream.call(tool.name, arguments, session_id=session.session_id, timeout_s=timeout)
+            except BaseException:  # this server stops, or the upstream broke its promise not to raise
+                await self._journal.append(CallOutcome(audit_id=call.audit_id, status=OutcomeStatus.UNKNOWN))
+                raise
             outcome, record = outcome_of(reply, tool, call.audit_id, (time.perf_counter() - started) * 1e3)
-            return await self._conclude(outcome, record)
+            await self._journal.append(record)
+            return outcome
         finally:
             self._in_flight -= 1
 
-    async def _conclude(self, outcome: Outcome, record: CallOutcome) -> Outcome:
-        with anyio.CancelScope(shield=True):  # what has run is recorded, even while the server stops
-            await self._journal.append(record)
-        return outcome
-
     async def _deny(self, call: _Call, deny: Deny) -> Denied:
-        await self._journal.append(call.refusal(deny.reason, 403, self.policy, deny))
+        await self._journal.append(call.refusal(deny.reason, self.policy, deny))
         return Denied(deny, call.audit_id)
 
     async def _refuse(self, call: _Call, reason: Reason, detail: str, error: QueryError | None = None) -> NotCompleted:
-        outcome = NotCompleted(reason, detail, call.audit_id, error)
-        await self._journal.append(call.refusal(reason, outcome.http_status, self.policy))
-        return outcome
+        await self._journal.append(call.refusal(reason, self.policy))
+        return NotCompleted(reason, detail, call.audit_id, error)
 
     async def _refuse_arguments(self, call: _Call, fault: ArgumentFault) -> NotCompleted:
         error = QueryError(
@@ -159,23 +152,24 @@ class _Call:
 
     audit_id: str
     key_id: str
-    session_id: str | None = None
-    requested_tool: str | None = None
+    wish: ExecuteRequest | None = None
     tool: ToolPolicy | None = None
     session: Session | None = None
     arguments: CanonicalArguments | None = None
 
-    def refusal(self, reason: Reason, http_status: int, policy: Policy, deny: Deny | None = None) -> CallRefused:
+    def refusal(self, reason: Reason, policy: Policy, deny: Deny | None = None) -> CallRefused:
+        """The record of a call that is not run: with the arguments as judged, or as they came if it never got there."""
+        arguments = self.arguments or (CanonicalArguments.of(self.wish.args) if self.wish else None)
         return CallRefused(
             audit_id=self.audit_id,
             key_id=self.key_id,
-            session_id=self.session_id,
+            session_id=None if self.wish is None else self.wish.session_id,
             tool=None if self.tool is None else self.tool.name,
-            requested_tool=self.requested_tool,
-            arguments=None if self.arguments is None else self.arguments.value,
-            arguments_sha256=None if self.arguments is None else self.arguments.sha256,
+            requested_tool=None if self.wish is None else self.wish.tool_name,
+            arguments=None if arguments is None else arguments.value,
+            arguments_sha256=None if arguments is None else arguments.sha256,
             reason=reason,
-            http_status=http_status,
+            http_status=HTTP_STATUS[reason],
             rule_id=None if deny is None else deny.rule_id,
             label=None if deny is None else deny.label,
             context=None if self.session is None else self.session.context,

@@ -14,13 +14,12 @@ from typing import Any
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow, format_time
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
-from sentinel_rag.sentinel import alerts
+from sentinel_rag.sentinel import newest_alerts
 from sentinel_rag.sentinel.alert_filters import severity_conditions
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.failures import invalid_argument
-from sentinel_rag.sentinel.incident_list import ordered
 from sentinel_rag.sentinel.log_tables import LogsTable
-from sentinel_rag.sentinel.results import Stopwatch, build_result
+from sentinel_rag.sentinel.results import Stopwatch, build_result, ordered
 from sentinel_rag.sentinel.time_windows import window_from, within
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
@@ -39,12 +38,12 @@ async def get_alert_trend(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
     now = view.clock()
     chosen = window_from(arguments, now)
     window = chosen.window
-    base = alerts.newest_alerts(severity_conditions(arguments))
+    base = newest_alerts.newest_alerts(severity_conditions(arguments))
     (answer, time_column, told), statistics = await together(
-        lambda: alerts.placed(
-            lambda column: view.logs.query(_by_hour(base, window, column), alerts.alert_span(window)), window
+        lambda: newest_alerts.placed(
+            lambda column: view.logs.query(_by_hour(base, window, column), newest_alerts.alert_span(window)), window
         ),
-        lambda: view.statistics.read(alerts.ALERT_TABLE, alerts.ALERT_TIME),
+        lambda: view.statistics.read(newest_alerts.ALERT_TABLE, newest_alerts.ALERT_TIME),
     )
     hours = _counts_by_hour(answer)
     by_severity: dict[str, int] = defaultdict(int)
@@ -62,7 +61,7 @@ async def get_alert_trend(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
         _COLUMNS,
         rows,
         workspace=view.logs.name,
-        tables=(alerts.ALERT_TABLE,),
+        tables=(newest_alerts.ALERT_TABLE,),
         window=window,
         time_column=time_column,
         rows_total=len(rows),

@@ -1,34 +1,26 @@
-"""Alerts as they are now: several rows of SecurityAlert may tell of one SystemAlertId, and the newest wins.
+"""An alert as a reader sees it: the newest row of SecurityAlert with its JSON columns read.
 
-An alert belongs to a window by the time of its *first* row, so that an alert of last night which was resolved today
-stays an alert of last night; its values are those of the newest row. This module owns that KQL, the shape of an alert
-row and the reading of its JSON columns.
+Every such column has its own idea of JSON: Entities (`entities`), Tactics (a comma string), Techniques (a list in a
+string), ExtendedProperties (an object whose Custom Details are JSON again).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import Column, TimeWindow
+from sentinel_rag.contracts.query_results import Column
 from sentinel_rag.sentinel.entities import AlertEntities, parse_entities
-from sentinel_rag.sentinel.entity_identity import entity_name
-from sentinel_rag.sentinel.incidents import SEVERITY_RANK
-from sentinel_rag.sentinel.log_tables import LogsTable, json_cell, parse_dynamic
+from sentinel_rag.sentinel.entity_identity import entity_name, folded_value, identifying_values
+from sentinel_rag.sentinel.log_tables import json_cell, parse_dynamic
+from sentinel_rag.sentinel.newest_alerts import FIRST_ROW
 from sentinel_rag.sentinel.results import shortened
-from sentinel_rag.sentinel.time_windows import within
 
-ALERT_TABLE = "SecurityAlert"
-ALERT_TIME = "TimeGenerated"
-FIRST_ROW = "FirstRow"
-LOOK_BACK = timedelta(days=30)
-"""How long before a window the first row of an alert that was updated in it is looked for."""
-MOST_ENTITIES_IN_A_ROW = 10
 LONGEST_ENTITY_NAME = 80
+FULL_ROWS = 20
 
 ALERT_COLUMNS = (
     Column("alert_id", "guid"),
@@ -51,16 +43,6 @@ ALERT_COLUMNS = (
     Column("custom_details", "dynamic"),
 )
 
-PROJECTED = (
-    "SystemAlertId, AlertName, DisplayName, AlertSeverity, Status, FirstRow, TimeGenerated, StartTime, EndTime, "
-    "ProcessingEndTime, ProductName, ProviderName, Tactics, Techniques, SubTechniques, CompromisedEntity, Description, "
-    "Entities, ExtendedProperties, VendorOriginalId"
-)
-ORDERS = {
-    "newest": "FirstRow desc, SystemAlertId asc",
-    "oldest": "FirstRow asc, SystemAlertId asc",
-    "severity": "Rank desc, FirstRow desc, SystemAlertId asc",
-}
 # What a reader looks for first; hashes and clusters are the many that a cut may lose.
 _KIND_ORDER = (
     "account",
@@ -76,63 +58,17 @@ _KIND_ORDER = (
 )
 
 
-def alert_span(window: TimeWindow) -> TimeWindow:
-    """The TimeGenerated span to read for alerts of `window`: earlier for first rows, open for newest rows."""
-    return TimeWindow(None if window.start is None else window.start - LOOK_BACK, None)
+@dataclass(frozen=True, slots=True)
+class RowBudget:
+    """How much of an alert a row shows; `entity_count` always counts all entities."""
+
+    entities: int
+    description: int
 
 
-def newest_alerts(conditions: tuple[str, ...] = ()) -> str:
-    """KQL for the newest row of each alert that meets `conditions`, with the time of its first row as FirstRow."""
-    lines = [
-        ALERT_TABLE,
-        f"| summarize arg_max(TimeGenerated, *), {FIRST_ROW} = min(TimeGenerated) by SystemAlertId",
-        *(f"| where {condition}" for condition in conditions),
-    ]
-    return "\n".join(lines)
-
-
-def listed(base: str, window: TimeWindow, column: str, order: str, limit: int) -> str:
-    """KQL for the first `limit` alerts whose `column` (FirstRow or StartTime) lies in `window`."""
-    return "\n".join(
-        (
-            base,
-            f"| where {within(column, window)}",
-            f"| extend Rank = {SEVERITY_RANK.format('AlertSeverity')}",
-            f"| order by {ORDERS[order]}",
-            f"| take {limit}",
-            f"| project {PROJECTED}",
-        )
-    )
-
-
-def counted(base: str, window: TimeWindow) -> str:
-    """KQL for counts by severity, status, name and product: recorded in `window`, and begun in it."""
-    return "\n".join(
-        (
-            base,
-            f"| summarize Recorded = countif({within(FIRST_ROW, window)}), "
-            f"Begun = countif({within('StartTime', window)}) by AlertSeverity, Status, AlertName, ProductName",
-        )
-    )
-
-
-BEGAN_IN_WINDOW = (
-    "No alert was recorded (TimeGenerated) in the window; these are the alerts whose activity began (StartTime) in it."
-)
-
-
-async def placed(
-    read: Callable[[str], Awaitable[LogsTable]], window: TimeWindow
-) -> tuple[LogsTable, str, tuple[str, ...]]:
-    """`read` with FirstRow, or with StartTime if a bounded window holds no first row; the time column, and why.
-
-    An analyst who names a minute means the activity, and providers may record it days later.
-    """
-    answer = await read(FIRST_ROW)
-    if answer.rows or window == TimeWindow():
-        return answer, ALERT_TIME, ()
-    begun = await read("StartTime")
-    return (begun, "StartTime", (BEGAN_IN_WINDOW,)) if begun.rows else (answer, ALERT_TIME, ())
+def row_budget(rows: int) -> RowBudget:
+    """A page of alerts is shown in full, a hundred of them compactly: raw, they are 34 000 tokens of JSON."""
+    return RowBudget(entities=12, description=300) if rows <= FULL_ROWS else RowBudget(entities=4, description=120)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,17 +89,21 @@ class Alert:
 
     @property
     def name(self) -> str:
-        """AlertName (DisplayName where that is empty) without zero-width characters."""
-        return clean_name(self.record["AlertName"]) or clean_name(self.record["DisplayName"]) or "(unnamed alert)"
+        return alert_name(self.record)
 
     @property
     def tactics(self) -> list[str]:
         return comma_list(self.record["Tactics"])
 
-    def row(self, incident_number: int | None) -> dict[str, JsonValue]:
-        """The row that a reader sees; `entities` hold at most MOST_ENTITIES_IN_A_ROW, `entity_count` counts all."""
+    @property
+    def row_time(self) -> JsonValue:
+        """When the newest row was written: the moment of which its status tells."""
+        return json_cell(self.record["ProcessingEndTime"] or self.record["TimeGenerated"])
+
+    def row(self, incident_number: int | None, budget: RowBudget, searched: str = "") -> dict[str, JsonValue]:
+        """The row that a reader sees; an entity that `searched` names stands first."""
         record = self.record
-        shown = entity_list(self.entities)
+        shown = entity_list(self.entities, searched)
         properties = extended_properties(record["ExtendedProperties"])
         details = custom_details(properties)
         row: dict[str, JsonValue] = {
@@ -180,24 +120,32 @@ class Alert:
             "techniques": techniques_of(record),
             "compromised_entity": record["CompromisedEntity"] or None,
             "incident_number": incident_number,
-            "description": shortened(record["Description"]),
-            "entities": shown[:MOST_ENTITIES_IN_A_ROW],
+            "description": shortened(record["Description"], budget.description),
+            "entities": shown[: budget.entities],
             "entity_count": len(shown),
-            "row_time": json_cell(record["ProcessingEndTime"] or record["TimeGenerated"]),
+            "row_time": self.row_time,
         }
         if details is not None:
             row["custom_details"] = details
         return row
 
 
-def entity_list(parsed: AlertEntities) -> list[JsonValue]:
-    """`{kind, name}` of each distinct entity, what people look for first in front."""
-    seen: dict[tuple[str, str], None] = {}
-    for entity in parsed.entities:
-        seen.setdefault((entity.kind, shortened(entity_name(entity), LONGEST_ENTITY_NAME) or ""))
+def entity_list(parsed: AlertEntities, searched: str = "") -> list[JsonValue]:
+    """`{kind, name}` of each distinct entity: the searched one, then what people look for first."""
+    wanted = folded_value(searched)
     order = {kind: place for place, kind in enumerate(_KIND_ORDER)}
-    ranked = sorted(seen, key=lambda pair: order.get(pair[0], len(order)))
+    places: dict[tuple[str, str], int] = {}
+    for entity in parsed.entities:
+        shown = (entity.kind, shortened(entity_name(entity), LONGEST_ENTITY_NAME) or "")
+        place = -1 if wanted and wanted in identifying_values(entity) else order.get(entity.kind, len(order))
+        places[shown] = min(place, places.get(shown, place))
+    ranked = sorted(places, key=lambda shown: places[shown])
     return [{"kind": kind, "name": name} for kind, name in ranked]
+
+
+def alert_name(record: Mapping[str, Any]) -> str:
+    """AlertName, or DisplayName where that is empty, as people read it; never empty."""
+    return clean_name(record["AlertName"]) or clean_name(record["DisplayName"]) or "(unnamed alert)"
 
 
 def clean_name(text: Any) -> str:

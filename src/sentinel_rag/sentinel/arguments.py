@@ -87,9 +87,8 @@ def _not_allowed(name: str, value: str, allowed: tuple[str, ...]) -> Exception:
             hint = f" {value} is no ISO 8601 duration either: hours and seconds come after a T, as in PT1H." + hint
     return invalid_argument(
         name,
-        f"{name} cannot be {_shown(value)}.{hint}",
+        f"{name} cannot be {_shown(value)}.{nearest_hint(value, allowed)}{hint}",
         allowed=allowed,
-        next_step=f"Use one of: {', '.join(allowed)}.{nearest_hint(value, allowed)}",
     )
 
 

@@ -45,7 +45,7 @@ class QueryRetryPolicy(AsyncRetryPolicy[Any, Any]):
     """Repeats what a read may repeat, with or without Retry-After, which is capped; waits grow and are spread."""
 
     def __init__(self, *, total: int = 3, first_delay_s: float = 0.8) -> None:
-        super().__init__(retry_total=total, retry_status=total)
+        super().__init__(retry_total=total, retry_status=total, retry_connect=0, retry_read=0)
         self._first_delay_s = first_delay_s
 
     def is_retry(self, settings: dict[str, Any], response: PipelineResponse[Any, Any]) -> bool:

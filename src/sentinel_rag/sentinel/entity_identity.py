@@ -8,7 +8,8 @@ identity only if exactly one fits. Well-known SIDs (S-1-5-18) are shared by all 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from sentinel_rag.sentinel.entities import Entity
@@ -69,6 +70,9 @@ def identity_of(entity: Entity) -> EntityIdentity:
             return _account(entity)
         case "host":
             return _host(entity)
+        case "ip":
+            identity = _plain(entity, entity.text("Address"))
+            return replace(identity, strong=frozenset({f"name:{folded_value(identity.name)}"}))
         case "file":
             return _plain(entity, _file_path(entity))
         case "process":
@@ -102,6 +106,8 @@ def identifying_values(entity: Entity) -> frozenset[str]:
         values.update(key.partition(":")[2] for key in (*identity.strong, *identity.weak))
     elif entity.kind == "host":
         values.add(_fqdn(entity))
+    elif entity.kind == "ip":
+        values.add(folded_value(entity.text("Address")))
     elif entity.kind == "url":
         values.add(_url_host(entity.text("Url")))
     elif entity.kind == "file":
@@ -114,6 +120,14 @@ def identifying_values(entity: Entity) -> frozenset[str]:
     elif entity.kind not in _NAME_PROPERTIES:
         values.update(entity.text(name) for name in entity.properties if not name.startswith("$"))
     return frozenset(value.casefold() for value in values if value)
+
+
+def folded_value(value: str) -> str:
+    """A value for comparison: case folded, an address in its shortest form (IPv6 has many)."""
+    try:
+        return str(ip_address(value.strip()))
+    except ValueError:
+        return value.casefold()
 
 
 def _account(entity: Entity) -> EntityIdentity:

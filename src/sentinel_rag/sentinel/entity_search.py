@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from sentinel_rag.sentinel.alerts import Alert
-from sentinel_rag.sentinel.entity_identity import entity_name, identifying_values, identity_of
+from sentinel_rag.sentinel.entity_identity import entity_name, folded_value, identifying_values, identity_of
 from sentinel_rag.sentinel.entity_tally import merge_identities
 from sentinel_rag.sentinel.kql_literals import string_literal
 
 MOST_CANDIDATES = 2000
 _PLAIN_PIECE = re.compile(r"[A-Za-z0-9_-]+")
+_IPV4 = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
+_IPV6 = re.compile(r"[0-9a-f:.]*:[0-9a-f:.]*:[0-9a-f:.]*")
 _MOST_PIECES = 4
 _UPN = re.compile(r"[^@\s\\]+@[^@\s\\]+")
 _DOTTED_NAME = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+){2,}")
@@ -26,12 +27,12 @@ _MOST_NEAR_NAMES = 5
 
 def net_condition(value: str) -> str:
     """A KQL predicate that holds for every alert naming `value`, and for some others; `true` if nothing is plain."""
-    address = _address(value)
-    if address is not None and address.version == 4:
-        pieces = [str(address)]
+    address = folded_value(value)
+    if _IPV4.fullmatch(address):
+        pieces = [address]
     else:
-        found = {piece for piece in _PLAIN_PIECE.findall(_distinctive_part(value)) if len(piece) > 1}
-        pieces = sorted(found, key=len, reverse=True)
+        text = address if _IPV6.fullmatch(address) else _distinctive_part(value)
+        pieces = sorted({piece for piece in _PLAIN_PIECE.findall(text) if len(piece) > 1}, key=len, reverse=True)
     if not pieces:
         return "true"
     tests = [
@@ -56,7 +57,7 @@ def _distinctive_part(value: str) -> str:
 def alerts_naming(candidates: Sequence[Alert], value: str, kind: str | None) -> list[Alert]:
     """The candidates that name the entity, also under another spelling that `entity_tally` merges with it."""
     found = {alert.alert_id for alert in candidates if names_entity(alert, value, kind)}
-    wanted = value.casefold()
+    wanted = folded_value(value)
     for merged_kind in ("account", "host"):
         if kind not in (None, merged_kind):
             continue
@@ -77,7 +78,7 @@ def names_entity(alert: Alert, value: str, kind: str | None) -> bool:
 
     CompromisedEntity counts as well, unless a kind is asked for that it cannot be.
     """
-    wanted = value.casefold()
+    wanted = folded_value(value)
     entities = (entity for entity in alert.entities.entities if kind is None or entity.kind == kind)
     if any(wanted in identifying_values(entity) for entity in entities):
         return True
@@ -89,7 +90,7 @@ def names_entity(alert: Alert, value: str, kind: str | None) -> bool:
 
 def near_names(alerts: Iterable[Alert], value: str, kind: str | None) -> tuple[str, ...]:
     """Names of entities that contain `value`, for a reader whose value matches none exactly."""
-    wanted = value.casefold()
+    wanted = folded_value(value)
     names: dict[str, None] = {}
     for alert in alerts:
         for entity in alert.entities.entities:
@@ -98,10 +99,3 @@ def near_names(alerts: Iterable[Alert], value: str, kind: str | None) -> tuple[s
             if len(names) >= _MOST_NEAR_NAMES:
                 return tuple(names)
     return tuple(names)
-
-
-def _address(value: str) -> IPv4Address | IPv6Address | None:
-    try:
-        return ip_address(value)
-    except ValueError:
-        return None

@@ -7,16 +7,16 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow
-from sentinel_rag.sentinel import alerts, incidents
-from sentinel_rag.sentinel.alert_list import reader_notes
-from sentinel_rag.sentinel.alerts import Alert
+from sentinel_rag.sentinel import alerts, incidents, newest_alerts
+from sentinel_rag.sentinel.alert_notes import reader_notes
+from sentinel_rag.sentinel.alerts import Alert, row_budget
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.entity_identity import identity_of
 from sentinel_rag.sentinel.entity_tally import EntityTally
 from sentinel_rag.sentinel.incident_links import IncidentLinks
-from sentinel_rag.sentinel.incident_references import resolve_incident
+from sentinel_rag.sentinel.incident_resolution import resolve_incident
 from sentinel_rag.sentinel.incident_timeline import incident_timeline
-from sentinel_rag.sentinel.kql_literals import list_literal, long_literal
+from sentinel_rag.sentinel.kql_literals import list_literal
 from sentinel_rag.sentinel.log_tables import LogsTable, parse_dynamic
 from sentinel_rag.sentinel.results import Stopwatch, build_result, shortened
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
@@ -67,7 +67,7 @@ async def get_incident_detail(view: WorkspaceView, arguments: Mapping[str, Any])
         _DETAIL_COLUMNS,
         rows,
         workspace=view.logs.name,
-        tables=(incidents.INCIDENT_TABLE, alerts.ALERT_TABLE),
+        tables=(incidents.INCIDENT_TABLE, newest_alerts.ALERT_TABLE),
         window=TimeWindow(),
         time_column=incidents.INCIDENT_TIME,
         rows_total=len(rows),
@@ -85,9 +85,9 @@ async def get_incident_detail(view: WorkspaceView, arguments: Mapping[str, Any])
 
 
 def _versions_of(records: Iterable[Mapping[str, Any]]) -> str:
-    numbers = ", ".join(long_literal(record["IncidentNumber"]) for record in records)
+    numbers = list_literal(record["IncidentNumber"] for record in records if record["IncidentNumber"] is not None)
     return (
-        f"{incidents.INCIDENT_TABLE}\n| where IncidentNumber in ({numbers})\n"
+        f"{incidents.INCIDENT_TABLE}\n| where IncidentNumber in {numbers}\n"
         "| project IncidentNumber, TimeGenerated, Status, Severity, Title, Owner, ModifiedBy\n"
         "| order by IncidentNumber asc, TimeGenerated asc"
     )
@@ -95,8 +95,8 @@ def _versions_of(records: Iterable[Mapping[str, Any]]) -> str:
 
 def _alerts_of(records: Iterable[Mapping[str, Any]]) -> str:
     ids = dict.fromkeys(alert_id for record in records for alert_id in incidents.alert_ids_of(record))
-    base = alerts.newest_alerts((f"SystemAlertId in~ {list_literal(ids)}",))
-    return f"{base}\n| order by StartTime asc, SystemAlertId asc\n| project {alerts.PROJECTED}"
+    base = newest_alerts.newest_alerts((f"SystemAlertId in~ {list_literal(ids)}",))
+    return f"{base}\n| order by StartTime asc, SystemAlertId asc\n| project {newest_alerts.PROJECTED}"
 
 
 def _detail_row(
@@ -105,8 +105,8 @@ def _detail_row(
     """One incident with everything, and the sentences that a reader needs about it."""
     number = record["IncidentNumber"]
     ids = incidents.alert_ids_of(record)
-    with_row = [found[alert_id] for alert_id in ids if alert_id in found]
-    with_row.sort(key=lambda alert: (str(alert.row(number)["start_time"]), alert.alert_id))
+    with_row = [alert for alert_id, alert in found.items() if alert_id in ids]
+    budget = row_budget(len(with_row))
     without_row = [alert_id for alert_id in ids if alert_id not in found]
     tally = EntityTally()
     for alert in with_row:
@@ -116,7 +116,7 @@ def _detail_row(
     additional = additional if isinstance(additional, Mapping) else {}
     row = incidents.incident_row(record)
     row |= {
-        "alerts": [alert.row(number) for alert in with_row],
+        "alerts": [alert.row(number, budget) for alert in with_row],
         "alert_ids_without_row": without_row,
         "entities": _entities(tally),
         "entity_counts": {kind: len(tally.ranked(kind)) for kind in tally.kinds()},

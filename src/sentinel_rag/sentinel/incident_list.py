@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from sentinel_rag.contracts.query_results import QueryResult, TimeWindow
@@ -13,7 +13,7 @@ from sentinel_rag.sentinel.arguments import severities_from
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
-from sentinel_rag.sentinel.results import Stopwatch, build_result
+from sentinel_rag.sentinel.results import Stopwatch, build_result, ordered
 from sentinel_rag.sentinel.time_windows import window_from
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
@@ -49,7 +49,7 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
         tables=(incidents.INCIDENT_TABLE,),
         window=window,
         time_column=incidents.INCIDENT_TIME,
-        rows_total=totals.total,
+        rows_total=None if counts_answer.partial else totals.total,
         answers=(rows_answer, counts_answer),
         statistics=statistics,
         stopwatch=stopwatch,
@@ -111,10 +111,3 @@ async def incident_totals(view: WorkspaceView, window: TimeWindow) -> tuple[Inci
     base = incidents.newest_versions(window)
     answer = await view.logs.query(incidents.counted(base, window), incidents.incident_span(window))
     return IncidentTotals.from_counts(answer), answer
-
-
-def ordered(counts: Mapping[str, int], order: Iterable[str]) -> dict[str, int]:
-    """Counts above zero, the known names in `order` first, then the others by name."""
-    known = [name for name in order if counts.get(name)]
-    others = sorted(name for name, count in counts.items() if count and name not in known)
-    return {name: counts[name] for name in (*known, *others)}

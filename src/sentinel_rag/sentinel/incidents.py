@@ -19,6 +19,7 @@ from sentinel_rag.sentinel.time_windows import within
 
 INCIDENT_TABLE = "SecurityIncident"
 INCIDENT_TIME = "CreatedTime"
+UNASSIGNED = "unassigned"
 
 INCIDENT_COLUMNS = (
     Column("number", "long"),
@@ -104,8 +105,13 @@ def title_conditions(words: str) -> tuple[str, ...]:
 
 
 def owner_condition(text: str) -> str:
-    """Name or address of the owner contains `text`; the names of Owner's JSON keys do not count."""
+    """Name or address of the owner contains `text`, or there is none for `unassigned`.
+
+    The names of the keys in Owner's JSON do not count.
+    """
     owner = 'strcat(tostring(Owner.assignedTo), " ", tostring(Owner.email), " ", tostring(Owner.userPrincipalName))'
+    if text.casefold() == UNASSIGNED:
+        return f'trim(" ", {owner}) == ""'
     return f"{owner} contains {string_literal(text)}"
 
 

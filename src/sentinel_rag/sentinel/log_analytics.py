@@ -7,7 +7,6 @@ nothing here knows a table.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -22,7 +21,8 @@ from sentinel_rag.sentinel import error_bodies
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.credentials import AUDIENCE
 from sentinel_rag.sentinel.failures import QueryFailedError
-from sentinel_rag.sentinel.log_tables import LogsTable, decode_table
+from sentinel_rag.sentinel.log_tables import LogsTable
+from sentinel_rag.sentinel.query_answers import read_answer, read_table_names
 
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
@@ -35,8 +35,9 @@ _DECODED_IN_A_THREAD = 256 * 1024  # bytes; a larger body would hold up the even
 
 
 class LogAnalytics:
-    """A connection to one endpoint with one credential; never more than five queries run at once.
+    """A connection to one endpoint with one credential, which it owns; never more than five queries run at once.
 
+    `audience` is the resource that tokens are for (another one in sovereign clouds, whatever the endpoint on loopback).
     `wait_s` is the time that the service may take for a query (at most 600 s). Raises ConfigurationError for an
     endpoint that is neither https nor on this machine: a token must not cross a network in the clear.
     """
@@ -46,6 +47,7 @@ class LogAnalytics:
         credential: AsyncTokenCredential,
         *,
         endpoint: str = "https://api.loganalytics.io",
+        audience: str = AUDIENCE,
         wait_s: int = LONGEST_WAIT_S,
         retries: int = 3,
         first_retry_delay_s: float = 0.8,
@@ -62,13 +64,14 @@ class LogAnalytics:
                 next_step="Use https://api.loganalytics.io or the address of a workspace server on 127.0.0.1.",
             )
         self.endpoint = endpoint
+        self._credential = credential
         self._wait_s = max(1, min(wait_s, LONGEST_WAIT_S))
         self._slots = anyio.Semaphore(MOST_CONCURRENT_QUERIES)
         self._client: LogsQueryClient = LogsQueryClient(
             credential,
             endpoint=endpoint,
-            audience=AUDIENCE,
-            authentication_policy=LoopbackBearerPolicy(credential, f"{AUDIENCE}/.default"),
+            audience=audience,
+            authentication_policy=LoopbackBearerPolicy(credential, f"{audience}/.default"),
             retry_policy=QueryRetryPolicy(total=retries, first_delay_s=first_retry_delay_s),
             use_env_settings=not loopback,  # a proxy of the environment must not see loopback traffic
         )
@@ -84,18 +87,16 @@ class LogAnalytics:
             ) from None
         return LogsWorkspace(name, workspace_id, self)
 
-    async def post(self, workspace_id: str, body: Mapping[str, Any]) -> tuple[int, Mapping[str, str], bytes]:
-        """One query request: status, headers, body. Raises QueryFailedError if there is no answer at all."""
+    async def send(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """One request below the API version: status, headers, body. Raises QueryFailedError if there is no answer."""
         import aiohttp
         from azure.core.exceptions import AzureError
         from azure.core.rest import HttpRequest
 
-        request = HttpRequest(
-            "POST",
-            f"/workspaces/{workspace_id}/query",
-            json=dict(body),
-            headers={"Accept": "application/json", "Prefer": f"wait={self._wait_s}"},
-        )
+        headers = {"Accept": "application/json", "Prefer": f"wait={self._wait_s}"}
+        request = HttpRequest(method, path, json=None if body is None else dict(body), headers=headers)
         try:
             async with self._slots:
                 # Streamed, so that the pipeline does not parse the body on the event loop before we do.
@@ -108,7 +109,9 @@ class LogAnalytics:
             raise QueryFailedError(self._unreachable()) from error
 
     async def close(self) -> None:
+        """Close connections, the credential's too: it was handed over."""
         await self._client.close()
+        await self._credential.close()
 
     async def __aenter__(self) -> LogAnalytics:
         return self
@@ -163,7 +166,7 @@ class LogsWorkspace:
         """
         body = {"query": kql, "timespan": timespan_text(span), "workspaces": None}
         started = time.perf_counter()
-        status, headers, content = await self.connection.post(self.workspace_id, body)
+        status, headers, content = await self.connection.send("POST", f"/workspaces/{self.workspace_id}/query", body)
         duration_ms = (time.perf_counter() - started) * 1000
         if status == 204:
             return LogsTable((), (), kql, duration_ms=duration_ms)
@@ -173,30 +176,16 @@ class LogsWorkspace:
             return read_answer(content, kql, duration_ms)
         return await anyio.to_thread.run_sync(read_answer, content, kql, duration_ms)
 
+    async def table_names(self) -> tuple[str, ...]:
+        """The tables that the workspace's schema knows, with rows or without. Raises QueryFailedError."""
+        status, headers, content = await self.connection.send("GET", f"/workspaces/{self.workspace_id}/metadata")
+        if status >= 400:
+            raise QueryFailedError(error_bodies.error_of_response(status, headers, content))
+        return read_table_names(content)
+
     async def query_all(self, queries: Sequence[tuple[str, TimeWindow | None]]) -> tuple[LogsTable, ...]:
         """Several queries at once, answers in order; the first failure ends the others and is raised."""
         return await together(*(lambda kql=kql, span=span: self.query(kql, span) for kql, span in queries))
-
-
-def read_answer(content: bytes, kql: str, duration_ms: float) -> LogsTable:
-    """The primary table of an HTTP 200. Raises QueryFailedError for a body that holds none."""
-    if not content.strip():
-        raise QueryFailedError(error_bodies.protocol_error("Log Analytics answered 200 with an empty body."))
-    try:
-        document = json.loads(content)
-        error = document.get("error")
-        tables = document.get("tables") or []
-        if not tables:
-            if isinstance(error, Mapping):
-                raise QueryFailedError(error_bodies.rejected_by_details(error))
-            raise QueryFailedError(error_bodies.protocol_error("Log Analytics answered 200 without a table."))
-        reason = error_bodies.partial_reason(error) if isinstance(error, Mapping) else ""
-        primary = next((table for table in tables if table.get("name") == "PrimaryResult"), tables[0])
-        return decode_table(primary, kql, partial_reason=reason, duration_ms=duration_ms)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise QueryFailedError(
-            error_bodies.protocol_error("Log Analytics answered with something that is not a query result.")
-        ) from error
 
 
 def timespan_text(span: TimeWindow | None) -> str | None:

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -38,6 +38,10 @@ class LogsTable:
     @property
     def partial(self) -> bool:
         return bool(self.partial_reason)
+
+    def cut(self, reason: str) -> LogsTable:
+        """The same table, told to be partial: whoever asked for no more rows than came knows that there are more."""
+        return replace(self, partial_reason=self.partial_reason or reason)
 
     def records(self) -> Iterator[dict[str, Any]]:
         """One dict a row, by column name; of columns with one name the last wins."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, Coverage, QueryResult, TimeWindow
@@ -71,3 +71,10 @@ def build_result(
             table_newest=statistics.newest,
         ),
     )
+
+
+def ordered(counts: Mapping[str, int], order: Iterable[str]) -> dict[str, int]:
+    """Counts above zero, the known names in `order` first, then the others by name."""
+    known = [name for name in order if counts.get(name)]
+    others = sorted(name for name, count in counts.items() if count and name not in known)
+    return {name: counts[name] for name in (*known, *others)}

@@ -51,6 +51,21 @@ class TemplateParameter:
     pattern: str | None = None
     allowed: tuple[str, ...] = ()
 
+    @classmethod
+    def declared(cls, name: str, declaration: Mapping[str, Any]) -> TemplateParameter:
+        """From a declaration of a template file that `template_checks` found sound."""
+        return cls(
+            name=name,
+            type=declaration["type"],
+            description=declaration["description"],
+            required=declaration.get("required", False),
+            default=declaration.get("default"),
+            minimum=declaration.get("min"),
+            maximum=declaration.get("max"),
+            pattern=declaration.get("pattern"),
+            allowed=tuple(declaration.get("allowed") or ()),
+        )
+
     def literal(self, value: Any) -> str:
         """The KQL literal for `value`. Raises QueryFailedError INVALID_ARGUMENT for a value outside the declaration."""
         match self.type:

@@ -9,13 +9,13 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import QueryResult, TimeWindow
-from sentinel_rag.sentinel import alerts, incidents
-from sentinel_rag.sentinel.alert_list import AlertTotals
+from sentinel_rag.sentinel import alerts, incidents, newest_alerts
+from sentinel_rag.sentinel.alert_totals import AlertTotals
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.entity_tally import EntityTally
-from sentinel_rag.sentinel.incident_list import IncidentTotals, conditions, incident_totals, ordered
+from sentinel_rag.sentinel.incident_list import IncidentTotals, conditions, incident_totals
 from sentinel_rag.sentinel.log_tables import LogsTable
-from sentinel_rag.sentinel.results import Stopwatch, build_result, shortened
+from sentinel_rag.sentinel.results import Stopwatch, build_result, ordered, shortened
 from sentinel_rag.sentinel.time_windows import previous_window, window_from
 from sentinel_rag.sentinel.top_entities import EntityReading, read_entities
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
@@ -46,10 +46,10 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
         incidents.INCIDENT_COLUMNS,
         rows,
         workspace=view.logs.name,
-        tables=(incidents.INCIDENT_TABLE, alerts.ALERT_TABLE),
+        tables=(incidents.INCIDENT_TABLE, newest_alerts.ALERT_TABLE),
         window=window,
         time_column=incidents.INCIDENT_TIME,
-        rows_total=now.incidents.open,
+        rows_total=None if now.incident_answer.partial else now.incidents.open,
         answers=answers,
         statistics=statistics,
         stopwatch=stopwatch,
@@ -96,7 +96,9 @@ class _Totals:
 async def _totals(view: WorkspaceView, window: TimeWindow) -> _Totals:
     (incident_counts, incident_answer), alert_answer = await together(
         lambda: incident_totals(view, window),
-        lambda: view.logs.query(alerts.counted(alerts.newest_alerts(), window), alerts.alert_span(window)),
+        lambda: view.logs.query(
+            newest_alerts.counted(newest_alerts.newest_alerts(), window), newest_alerts.alert_span(window)
+        ),
     )
     return _Totals(incident_counts, incident_answer, alert_answer)
 

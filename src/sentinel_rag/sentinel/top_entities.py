@@ -7,7 +7,7 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow
-from sentinel_rag.sentinel import alerts
+from sentinel_rag.sentinel import newest_alerts
 from sentinel_rag.sentinel.alert_filters import severity_conditions
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.entities import AlertEntities, parse_entities
@@ -38,6 +38,8 @@ class EntityReading:
 
     def __init__(self, answer: LogsTable, time_column: str, notes: tuple[str, ...] = ()) -> None:
         self.answer = answer
+        if len(answer.rows) >= MOST_ALERTS_READ:
+            self.answer = answer.cut(f"Only the newest {MOST_ALERTS_READ} alerts were considered; narrow the window.")
         self.time_column = time_column
         self._notes = notes
         self.records = {str(record["SystemAlertId"]).lower(): record for record in answer.records()}
@@ -49,8 +51,6 @@ class EntityReading:
     @property
     def notes(self) -> tuple[str, ...]:
         notes = list(self._notes)
-        if len(self.records) >= MOST_ALERTS_READ:
-            notes.append(f"Only the newest {MOST_ALERTS_READ} alerts were considered; narrow the window for the rest.")
         if self.unreadable:
             plural = "s" if self.unreadable != 1 else ""
             notes.append(f"The entities of {self.unreadable} alert{plural} do not parse as JSON and are not counted.")
@@ -67,17 +67,17 @@ class EntityReading:
 
 async def read_entities(view: WorkspaceView, window: TimeWindow, conditions: tuple[str, ...] = ()) -> EntityReading:
     """Entities of the alerts of `window`, newest first, at most MOST_ALERTS_READ alerts."""
-    base = alerts.newest_alerts(conditions)
+    base = newest_alerts.newest_alerts(conditions)
 
     def kql(column: str) -> str:
         return (
             f"{base}\n| where {within(column, window)}\n"
-            f"| order by {alerts.FIRST_ROW} desc, SystemAlertId asc\n| take {MOST_ALERTS_READ}\n"
-            f"| project SystemAlertId, AlertSeverity, {alerts.FIRST_ROW}, StartTime, Tactics, Entities"
+            f"| order by {newest_alerts.FIRST_ROW} desc, SystemAlertId asc\n| take {MOST_ALERTS_READ}\n"
+            f"| project SystemAlertId, AlertSeverity, {newest_alerts.FIRST_ROW}, StartTime, Tactics, Entities"
         )
 
-    answer, time_column, notes = await alerts.placed(
-        lambda column: view.logs.query(kql(column), alerts.alert_span(window)), window
+    answer, time_column, notes = await newest_alerts.placed(
+        lambda column: view.logs.query(kql(column), newest_alerts.alert_span(window)), window
     )
     return EntityReading(answer, time_column, notes)
 
@@ -89,16 +89,16 @@ async def get_top_entities(view: WorkspaceView, arguments: Mapping[str, Any]) ->
     chosen = window_from(arguments, view.clock())
     reading, statistics = await together(
         lambda: read_entities(view, chosen.window, severity_conditions(arguments)),
-        lambda: view.statistics.read(alerts.ALERT_TABLE, alerts.ALERT_TIME),
+        lambda: view.statistics.read(newest_alerts.ALERT_TABLE, newest_alerts.ALERT_TIME),
     )
     ranked = reading.tally((kind,)).ranked(kind)
     top = ranked[: arguments["limit"]]
     links = await incident_links(view, {alert_id for entity in top for alert_id in entity.alerts})
-    shown_time = alerts.FIRST_ROW if reading.time_column == alerts.ALERT_TIME else reading.time_column
+    shown_time = newest_alerts.FIRST_ROW if reading.time_column == newest_alerts.ALERT_TIME else reading.time_column
     rows: list[dict[str, JsonValue]] = []
     for entity in top:
         records = [reading.records[alert_id] for alert_id in entity.alerts]
-        times = [record[shown_time] or record[alerts.FIRST_ROW] for record in records]
+        times = [record[shown_time] or record[newest_alerts.FIRST_ROW] for record in records]
         rows.append(
             {
                 "kind": kind,
@@ -116,10 +116,10 @@ async def get_top_entities(view: WorkspaceView, arguments: Mapping[str, Any]) ->
         _COLUMNS,
         rows,
         workspace=view.logs.name,
-        tables=(alerts.ALERT_TABLE, INCIDENT_TABLE),
+        tables=(newest_alerts.ALERT_TABLE, INCIDENT_TABLE),
         window=chosen.window,
         time_column=reading.time_column,
-        rows_total=len(ranked),
+        rows_total=None if reading.answer.partial else len(ranked),
         answers=(reading.answer,),
         statistics=statistics,
         stopwatch=stopwatch,

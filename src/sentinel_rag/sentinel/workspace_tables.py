@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -24,10 +25,12 @@ def _of_one_table(table: str) -> str:
 
 
 # Not `union *`: tables differ in the case of column names, and isfuzzy lets a workspace lack some of the tables.
-_KNOWN = (
-    "union isfuzzy = true " + ",\n  ".join(f"({_of_one_table(table)})" for table in KNOWN_TABLES) + "\n| where Rows > 0"
-)
-_CUSTOM = f"union withsource = TableName *_CL\n| {_MEASURES} by TableName"
+def _of_tables(tables: Iterable[str]) -> str:
+    parts = ",\n  ".join(f"({_of_one_table(table)})" for table in tables)
+    return f"union isfuzzy = true {parts}\n| where Rows > 0"
+
+
+_CUSTOM_TABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,100}_CL")
 _COLUMNS = (
     Column("table", "string"),
     Column("rows", "long"),
@@ -39,8 +42,7 @@ _COLUMNS = (
 async def list_tables(view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
     """One row for each table that holds rows, the largest first; custom tables (`_CL`) included."""
     stopwatch = Stopwatch()
-    known, custom = await together(lambda: _known_tables(view), lambda: _unless_rejected(view, _CUSTOM))
-    answers = (*known, custom)
+    answers = await _statistics_of(view, (*KNOWN_TABLES, *await _custom_tables(view)))
     records = [record for answer in answers for record in answer.records() if record["Rows"]]
     records.sort(key=lambda record: (-record["Rows"], record["TableName"]))
     rows: list[dict[str, JsonValue]] = [
@@ -73,14 +75,25 @@ async def list_tables(view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
     )
 
 
-async def _known_tables(view: WorkspaceView) -> tuple[LogsTable, ...]:
-    """All known tables in one query; table by table where the workspace rejects the union for one table's sake."""
+async def _custom_tables(view: WorkspaceView) -> tuple[str, ...]:
+    """Custom tables by name, from the schema; a service that tells no schema (404) has none that could be named."""
     try:
-        return (await view.logs.query(_KNOWN),)
+        names = await view.logs.table_names()
+    except QueryFailedError as failure:
+        if failure.error.code is not QueryErrorCode.WORKSPACE_NOT_FOUND:
+            raise
+        return ()
+    return tuple(sorted(name for name in names if _CUSTOM_TABLE.fullmatch(name)))
+
+
+async def _statistics_of(view: WorkspaceView, tables: tuple[str, ...]) -> tuple[LogsTable, ...]:
+    """All tables in one query; table by table where the workspace rejects the union for one table's sake."""
+    try:
+        return (await view.logs.query(_of_tables(tables)),)
     except QueryFailedError as failure:
         if failure.error.code is not QueryErrorCode.QUERY_REJECTED:
             raise
-    return await together(*(partial(_unless_rejected, view, _of_one_table(table)) for table in KNOWN_TABLES))
+    return await together(*(partial(_unless_rejected, view, _of_one_table(table)) for table in tables))
 
 
 async def _unless_rejected(view: WorkspaceView, kql: str) -> LogsTable:

@@ -52,13 +52,21 @@ def create_app(
             *Admin(workspace, admin_token).routes(),
         ],
         middleware=[Middleware(LoopbackGuard)],
-        exception_handlers={HTTPException: _http_error},
+        exception_handlers={HTTPException: _http_error, Exception: _internal_error},
     )
 
 
 async def _healthz(request: Request) -> Response:
     del request
     return JSONResponse({"status": "ok"})
+
+
+async def _internal_error(request: Request, error: Exception) -> Response:
+    """A fault of ours: the caller learns an id, the log the rest (Starlette raises it again for the server's log)."""
+    del request, error
+    correlation_id = str(uuid.uuid4())
+    message = "Something went wrong on the server."
+    return JSONResponse(plain_error("InternalServerError", message, correlation_id), status_code=500)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

@@ -40,7 +40,7 @@ def test_the_form_of_the_source_template_loads_with_safe_defaults() -> None:
     tool = policy.tools["new_tool"]
     assert (tool.description, tool.server, tool.effect, tool.aliases, tool.timeout_s) == (
         "Does something new",
-        "default",
+        "sentinel",
         Effect.EXTERNAL,
         (),
         None,

@@ -43,7 +43,7 @@ class Door:
         if _host_name(headers.get("host", "")) not in _LOOPBACK_NAMES:
             return JSONResponse({"detail": "This server answers to this machine's own names only."}, 421)
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).hostname not in _LOOPBACK_NAMES:
+        if origin is not None and _host_name(origin.partition("://")[2]) not in _LOOPBACK_NAMES:
             return JSONResponse({"detail": "This server takes no requests from web pages."}, 403)
         if path == HEALTH_PATH:
             return None
@@ -53,8 +53,11 @@ class Door:
         return None
 
 
-def _host_name(host: str) -> str | None:
+def _host_name(authority: str) -> str | None:
+    """The host of `host[:port]`; None for anything that is more than that, or is not well formed."""
+    if any(character in authority for character in "@/\\?#"):
+        return None
     try:
-        return urlsplit(f"//{host}").hostname
-    except ValueError:
+        return urlsplit(f"//{authority}").hostname
+    except ValueError:  # a bracket without its pair
         return None

@@ -25,7 +25,7 @@ from sentinel_rag.interceptor.policy.conditions import (
     evaluate,
     reads,
 )
-from sentinel_rag.interceptor.policy.model import Effect, Parameter, Policy, Rule, ToolPolicy
+from sentinel_rag.interceptor.policy.model import DEFAULT_SERVER, Effect, Parameter, Policy, Rule, ToolPolicy
 from sentinel_rag.interceptor.policy.section import Section
 from sentinel_rag.interceptor.policy.yaml_tree import Problem, UnreadableYaml, read_yaml
 
@@ -109,7 +109,7 @@ def _tools(root: Section, problems: list[Problem]) -> list[ToolPolicy]:
                 parameters=parameters,
                 rules=tuple(rules),
                 first_match=compile_rules([rule.expression for rule in rules]),
-                server=section.text("server", pattern=_NAME) or "default",
+                server=section.text("server", pattern=_NAME) or DEFAULT_SERVER,
                 effect=Effect(section.choice("effect", [effect.value for effect in Effect], Effect.EXTERNAL.value)),
                 aliases=tuple(aliases),
                 timeout_s=timeout,

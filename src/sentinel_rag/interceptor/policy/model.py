@@ -10,6 +10,9 @@ from typing import Any
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.interceptor.policy.conditions import Expression, ValueType
 
+DEFAULT_SERVER = "sentinel"
+"""The MCP server of a tool that names none."""
+
 
 class Effect(StrEnum):
     """What a call of the tool can change. READ: nothing. WRITE: the operator's own systems. EXTERNAL: it sends data
@@ -57,7 +60,7 @@ class ToolPolicy:
     parameters: Mapping[str, Parameter]
     rules: tuple[Rule, ...]
     first_match: Callable[[Mapping[str, Any]], int] = field(repr=False, compare=False)
-    server: str = "default"
+    server: str = DEFAULT_SERVER
     effect: Effect = Effect.EXTERNAL
     aliases: tuple[str, ...] = ()
     timeout_s: float | None = None

@@ -17,10 +17,11 @@ import msgspec
 
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.workspace.importing.column_mapping import clean_headers
-from sentinel_rag.workspace.importing.loading import destinations, load
+from sentinel_rag.workspace.importing.destinations import SeveralTablesError, destinations
+from sentinel_rag.workspace.importing.loading import load, materialised
 from sentinel_rag.workspace.importing.raw_rows import RawRows, open_rows
 from sentinel_rag.workspace.importing.reports import ImportReport, Reject
-from sentinel_rag.workspace.importing.source_files import SourceFile, UnreadableFileError, files_under, inspect
+from sentinel_rag.workspace.importing.source_files import Format, SourceFile, UnreadableFileError, files_under, inspect
 from sentinel_rag.workspace.importing.staging import place, remove_leftovers, staged
 from sentinel_rag.workspace.store import Store, read_schema
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 ProgressListener = Callable[[str], None]
 _SHOWN_REJECTS = 20
+_REJECTS_A_STATEMENT = 200
 
 
 class Importer:
@@ -67,11 +69,7 @@ class Importer:
         with staged(self._store) as folder:
             target = place(source, folder)
             try:
-                try:
-                    reports = self._store_rows(source, target, folder, table, strict=True)
-                except duckdb.InvalidInputException:
-                    # The strict reader gives up on, for example, line ends of two kinds; the relaxed one does not.
-                    reports = self._store_rows(source, target, folder, table, strict=False)
+                reports = self._attempts(source, target, folder, table)
             except duckdb.Error as error:
                 raise UnreadableFileError(
                     f"{path} could not be imported: {str(error).splitlines()[0]}",
@@ -80,11 +78,27 @@ class Importer:
         reports = [replace(report, duration_s=time.perf_counter() - started) for report in reports]
         return [replace(report, rejects=report.rejects[:_SHOWN_REJECTS]) for report in reports]
 
+    def _attempts(self, source: SourceFile, target: Path, folder: Path, table: str | None) -> list[ImportReport]:
+        """Fast assumptions first; a transaction that proves one wrong is undone and repeated without it."""
+        import duckdb
+
+        strict, thorough = True, False
+        while True:
+            try:
+                return self._store_rows(source, target, folder, table, strict=strict, thorough=thorough)
+            except SeveralTablesError:
+                thorough = True
+            except duckdb.InvalidInputException:
+                # The strict reader gives up on, for example, line ends of two kinds; the relaxed one does not.
+                if not strict:
+                    raise
+                strict = False
+
     def _store_rows(
-        self, source: SourceFile, target: Path, folder: Path, table: str | None, *, strict: bool
+        self, source: SourceFile, target: Path, folder: Path, table: str | None, *, strict: bool, thorough: bool
     ) -> list[ImportReport]:
         with self._store.writing() as cursor:
-            reports = _import_staged(cursor, source, target, folder, table, strict=strict)
+            reports = _import_staged(cursor, source, target, folder, table, strict=strict, thorough=thorough)
             _record(cursor, source, reports)
             return reports
 
@@ -97,6 +111,7 @@ def _import_staged(
     table: str | None,
     *,
     strict: bool,
+    thorough: bool,
 ) -> list[ImportReport]:
     rows = open_rows(cursor, source, target, strict=strict)
     if not rows.headers:
@@ -105,8 +120,11 @@ def _import_staged(
             next_step="Export it again.",
         )
     headers = clean_headers(rows.headers)
-    chosen = destinations(cursor, rows, headers, read_schema(cursor), path=source.path, table=table)
-    notes = ("The word null in a cell that is not text means no value.",) if source.says_null else ()
+    chosen = destinations(cursor, rows, headers, read_schema(cursor), path=source.path, table=table, thorough=thorough)
+    if len(chosen) > 1:
+        rows = materialised(cursor, rows, folder)
+    says_null = source.says_null and source.format is Format.DELIMITED
+    notes = ("A cell that holds only the word null was read as no value.",) if says_null else ()
     rows = replace(rows, notes=(*rows.notes, *notes))
     reports = [load(cursor, rows, destination, file=str(source.path), folder=folder) for destination in chosen]
     return [_with_rejects(reports[0], rows.rejects), *reports[1:]]
@@ -144,8 +162,9 @@ def _record(cursor: duckdb.DuckDBPyConnection, source: SourceFile, reports: list
                 msgspec.json.encode(shown.to_dict()).decode(),
             ],
         )
-        if report.rejects:
-            cursor.executemany(
-                "INSERT INTO sentinel.rejects VALUES (?, ?, ?, ?)",
-                [[import_id, reject.line, reject.reason, reject.content] for reject in report.rejects],
+        for first in range(0, len(report.rejects), _REJECTS_A_STATEMENT):
+            part = report.rejects[first : first + _REJECTS_A_STATEMENT]
+            cursor.execute(
+                f"INSERT INTO sentinel.rejects VALUES {', '.join(['(?, ?, ?, ?)'] * len(part))}",  # noqa: S608
+                [cell for reject in part for cell in (import_id, reject.line, reject.reason, reject.content)],
             )

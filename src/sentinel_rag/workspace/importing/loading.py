@@ -7,7 +7,7 @@ again adds none). Above: `importer`. Nothing here commits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,9 +21,9 @@ from sentinel_rag.workspace.importing.column_mapping import (
     clean_headers,
 )
 from sentinel_rag.workspace.importing.conversion import detected_type, detection_sql, misfit_sql, value_sql
-from sentinel_rag.workspace.importing.raw_rows import CsvFile, RawRows, read_rejects
+from sentinel_rag.workspace.importing.destinations import Destination, require_type
+from sentinel_rag.workspace.importing.raw_rows import CsvFile, RawRows, read_rejects, without_open_quotes
 from sentinel_rag.workspace.importing.reports import ImportReport, Misfit, Reject
-from sentinel_rag.workspace.importing.table_choice import is_table_name, named_table, table_of_file
 from sentinel_rag.workspace.kql_types import quote_name, quote_text
 from sentinel_rag.workspace.migrations import column_definition, create_table_sql
 from sentinel_rag.workspace.store import read_schema
@@ -32,53 +32,21 @@ if TYPE_CHECKING:
     import duckdb
 
 _DETECTION_ROWS = 50_000
-_MAX_RESCUES = 50
+_MAX_RESCUES = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Destination:
-    """One table of a file. `condition` selects its rows by the text of a column; empty for all rows."""
+def materialised(cursor: duckdb.DuckDBPyConnection, rows: RawRows, folder: Path) -> RawRows:
+    """The same rows in a temporary table, for a file that is read once for each of several tables.
 
-    table: str
-    reason: str
-    condition: str = ""
-
-
-def destinations(
-    cursor: duckdb.DuckDBPyConnection,
-    rows: RawRows,
-    headers: Headers,
-    schema: Mapping[str, Mapping[str, str]],
-    *,
-    path: Path,
-    table: str | None,
-) -> list[Destination]:
-    """Where the rows go: usually one table, several where a column of the file names them."""
-    if table is not None:
-        return [Destination(named_table(table, schema), "as asked")]
-    type_index = next((column.index for column in headers.columns if column.name == "Type"), None)
-    fallback = table_of_file(path, [column.name for column in headers.columns], schema)
-    for index, reason in ((headers.table_index, "its $table column"), (type_index, "its Type column")):
-        if index is None:
-            continue
-        named = [
-            value
-            for (value,) in cursor.execute(
-                f"SELECT DISTINCT trim(c{index}) FROM {rows.source} ORDER BY 1"  # noqa: S608 - names are ours
-            ).fetchall()
-        ]
-        known = [value for value in named if value and is_table_name(value, schema)]
-        if not known:
-            continue
-        chosen = [Destination(name, reason, f"trim(c{index}) = {quote_text(name)}") for name in known]
-        if len(known) == len(named) == 1:
-            return [replace(chosen[0], condition="")]
-        others = ", ".join(quote_text(name) for name in known)
-        if len(known) < len(named):
-            rest = f"coalesce(trim(c{index}), '') NOT IN ({others})"
-            chosen.append(Destination(*fallback, condition=rest))
-        return chosen
-    return [Destination(*fallback)]
+    Its rejects are found here, once, and not by the readings after.
+    """
+    if rows.csv is None:
+        return rows
+    cells = ", ".join(f"c{index} VARCHAR" for index in range(rows.csv.width))
+    cursor.execute("DROP TABLE IF EXISTS raw_rows")
+    cursor.execute(f"CREATE TEMP TABLE raw_rows ({cells})")
+    rejects = _insert_csv(cursor, rows.csv, "INSERT INTO raw_rows SELECT * FROM $source", folder)
+    return replace(rows, source="raw_rows", csv=None, rejects=(*rows.rejects, *rejects))
 
 
 def load(
@@ -98,17 +66,13 @@ def load(
         source = f"(SELECT * FROM {rows.source} WHERE {destination.condition})"  # noqa: S608
     types = _types(cursor, headers, known, source)
     time_from, time_note = _time_source(headers, types)
-    has_misfits = _create_typed(cursor, headers, types, time_from)
-    select = _typed_select(headers, types, time_from, with_unfit=has_misfits)
-    rejects: list[Reject] = []
-    if rows.csv is not None and not destination.condition:
-        rejects = _insert_csv(cursor, rows.csv, select, folder)
+    plan = _Plan(headers, types, time_from, source, rows.csv, folder)
+    if known and not _is_empty(cursor, destination.table):
+        loaded = _merge(cursor, destination.table, known, plan)
     else:
-        cursor.execute(f"INSERT INTO typed {select.replace('$source', source)}")
-    read = _count(cursor, "typed")
-    misfits = _misfits(cursor, types) if has_misfits else ()
-    added = _extend_table(cursor, destination.table, known, headers, types, unfit=bool(misfits), time_from=time_from)
-    stored = _add_new_rows(cursor, destination.table, with_unfit=bool(misfits))
+        loaded = _fill(cursor, destination.table, known, plan)
+    if destination.assumed:
+        require_type(cursor, destination.table)
     notes = [*rows.notes, *headers.notes, f"Table chosen by {destination.reason}."]
     if time_note:
         notes.append(time_note)
@@ -116,15 +80,98 @@ def load(
         file=file,
         table=destination.table,
         format=rows.format,
-        rows_read=read + len(rejects),
-        rows_stored=stored,
-        duplicates_skipped=read - stored,
-        rows_rejected=len(rejects),
-        misfits=misfits,
-        rejects=tuple(rejects),
-        new_columns=added,
+        rows_read=loaded.read + len(loaded.rejects),
+        rows_stored=loaded.stored,
+        duplicates_skipped=loaded.read - loaded.stored,
+        rows_rejected=len(loaded.rejects),
+        misfits=loaded.misfits,
+        rejects=tuple(loaded.rejects),
+        new_columns=loaded.added,
         notes=tuple(notes),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How the rows of `source` become typed. `csv` is set where DuckDB's CSV reader gives them, with its rejects."""
+
+    headers: Headers
+    types: Mapping[str, str]
+    time_from: int | None
+    source: str
+    csv: CsvFile | None
+    folder: Path
+
+    @property
+    def can_misfit(self) -> bool:
+        return any(misfit_sql("x", self.types[column.name]) for column in self.headers.columns)
+
+    def columns(self) -> dict[str, str]:
+        """The columns that are written, with their KQL types."""
+        columns = {column.name: self.types[column.name] for column in self.headers.columns}
+        if self.time_from is not None:
+            columns[TIME_COLUMN] = "datetime"
+        if self.can_misfit:
+            columns[UNFIT_COLUMN] = "dynamic"
+        return columns
+
+    def insert_sql(self, target: str) -> str:
+        """The INSERT of every typed row into `target`, to be completed with `$source`."""
+        names = ", ".join(quote_name(name) for name in self.columns())
+        return f"INSERT INTO {target} ({names}) {_typed_select(self)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """What one way of loading did."""
+
+    read: int
+    stored: int
+    rejects: list[Reject]
+    misfits: tuple[Misfit, ...]
+    added: dict[str, str]
+
+
+def _fill(cursor: duckdb.DuckDBPyConnection, table: str, known: Mapping[str, str], plan: _Plan) -> _Loaded:
+    """Write straight into a table without rows: nothing can be there already."""
+    added = _extend_table(cursor, table, known, plan.columns())
+    target = quote_name(table)
+    rejects = _insert(cursor, plan, target)
+    misfits: tuple[Misfit, ...] = ()
+    if plan.can_misfit:
+        misfits = _misfits(cursor, target, plan.types)
+        if not misfits and UNFIT_COLUMN in added:
+            cursor.execute(f"ALTER TABLE {target} DROP COLUMN {UNFIT_COLUMN}")
+            del added[UNFIT_COLUMN]
+    stored = _count(cursor, target)
+    return _Loaded(stored, stored, rejects, misfits, added)
+
+
+def _merge(cursor: duckdb.DuckDBPyConnection, table: str, known: Mapping[str, str], plan: _Plan) -> _Loaded:
+    """Type the rows into a temporary table first, and add what the table does not hold yet."""
+    cursor.execute("DROP TABLE IF EXISTS typed")
+    cursor.execute(create_table_sql("typed", plan.columns()).replace("CREATE TABLE", "CREATE TEMP TABLE", 1))
+    rejects = _insert(cursor, plan, "typed")
+    misfits = _misfits(cursor, "typed", plan.types) if plan.can_misfit else ()
+    columns = plan.columns()
+    if not misfits and UNFIT_COLUMN in columns:
+        del columns[UNFIT_COLUMN]
+    added = _extend_table(cursor, table, known, columns)
+    read = _count(cursor, "typed")
+    stored = _add_new_rows(cursor, table, columns)
+    return _Loaded(read, stored, rejects, misfits, added)
+
+
+def _insert(cursor: duckdb.DuckDBPyConnection, plan: _Plan, target: str) -> list[Reject]:
+    sql = plan.insert_sql(target)
+    if plan.csv is not None:
+        return _insert_csv(cursor, plan.csv, sql, plan.folder)
+    cursor.execute(sql.replace("$source", plan.source))
+    return []
+
+
+def _is_empty(cursor: duckdb.DuckDBPyConnection, table: str) -> bool:
+    return cursor.execute(f"SELECT 1 FROM {quote_name(table)} LIMIT 1").fetchone() is None  # noqa: S608
 
 
 def _types(
@@ -157,53 +204,44 @@ def _time_source(headers: Headers, types: Mapping[str, str]) -> tuple[int | None
     return None, "The file has no time column: a query with a time range does not see its rows."
 
 
-def _create_typed(
-    cursor: duckdb.DuckDBPyConnection, headers: Headers, types: Mapping[str, str], time_from: int | None
-) -> bool:
-    """The temporary table `typed`. True if some column can hold values that do not fit."""
-    columns = [f"{quote_name(column.name)} {column_definition(types[column.name])}" for column in headers.columns]
-    if time_from is not None:
-        columns.append(f"{TIME_COLUMN} TIMESTAMP")
-    can_misfit = any(misfit_sql("x", types[column.name]) for column in headers.columns)
-    if can_misfit:
-        columns.append(f"{UNFIT_COLUMN} JSON")
-    cursor.execute("DROP TABLE IF EXISTS typed")
-    cursor.execute(f"CREATE TEMP TABLE typed (sentinel_record BIGINT, {', '.join(columns)})")
-    return can_misfit
-
-
-def _typed_select(headers: Headers, types: Mapping[str, str], time_from: int | None, *, with_unfit: bool) -> str:
-    """`SELECT` of every typed column over `$source`."""
-    cells = ["row_number() OVER ()"]
-    cells += [value_sql(f"c{column.index}", types[column.name]) for column in headers.columns]
-    if time_from is not None:
-        cells.append(value_sql(f"c{time_from}", "datetime"))
-    if with_unfit:
-        pairs = []
-        for column in headers.columns:
-            condition = misfit_sql(f"c{column.index}", types[column.name])
-            if condition:
-                pairs.append((condition, f"{{'column': {quote_text(column.name)}, 'value': c{column.index}}}"))
+def _typed_select(plan: _Plan) -> str:
+    """`SELECT` of every typed column over `$source`, in the order of `_Plan.columns`."""
+    columns, types = plan.headers.columns, plan.types
+    cells = [value_sql(f"c{column.index}", types[column.name]) for column in columns]
+    if plan.time_from is not None:
+        cells.append(value_sql(f"c{plan.time_from}", "datetime"))
+    pairs = []
+    for column in columns:
+        condition = misfit_sql(f"c{column.index}", types[column.name])
+        if condition:
+            pairs.append((condition, f"{{'column': {quote_text(column.name)}, 'value': c{column.index}}}"))
+    if pairs:
         anything = " OR ".join(condition for condition, _ in pairs)
         entries = ", ".join(f"CASE WHEN {condition} THEN {pair} END" for condition, pair in pairs)
         cells.append(f"CASE WHEN {anything} THEN to_json(list_filter([{entries}], lambda x: x IS NOT NULL)) END")
     return f"SELECT {', '.join(cells)} FROM $source"  # noqa: S608
 
 
-def _insert_csv(cursor: duckdb.DuckDBPyConnection, csv: CsvFile, select: str, folder: Path) -> list[Reject]:
-    """Read the file, then again what a record with an open quote had swallowed, until nothing is left to rescue."""
+def _insert_csv(cursor: duckdb.DuckDBPyConnection, csv: CsvFile, insert: str, folder: Path) -> list[Reject]:
+    """Read the file, then again what a record with an open quote had swallowed, until nothing is left to rescue.
+
+    A file with very many open quotes is in the end judged line by line, since each rescue reads all that follows.
+    """
     rejects: list[Reject] = []
-    for rescue in range(_MAX_RESCUES):
+    for rescue in range(_MAX_RESCUES + 2):
         table = f"csv_rejects_{rescue}"
-        cursor.execute(f"INSERT INTO typed {select.replace('$source', csv.scan_sql(rejects=table))}")
+        cursor.execute(insert.replace("$source", csv.scan_sql(rejects=table)))
         found, swallowed = read_rejects(cursor, table, first_line=csv.first_line, strict=csv.strict)
         rejects += found
         if not swallowed:
-            break
+            return rejects
+        first_line = (found[-1].line or csv.first_line) + 1
+        if rescue >= _MAX_RESCUES:
+            hopeless, swallowed = without_open_quotes(swallowed, first_line, everything=rescue > _MAX_RESCUES)
+            rejects += hopeless
         path = folder / f"rescued{rescue}.txt"
         path.write_text(swallowed, encoding="utf-8", newline="")
-        last = found[-1].line or csv.first_line
-        csv = replace(csv, path=path, has_header=False, first_line=last + 1)
+        csv = replace(csv, path=path, has_header=False, first_line=first_line)
     return rejects
 
 
@@ -212,12 +250,15 @@ def _count(cursor: duckdb.DuckDBPyConnection, table: str) -> int:
     return int(row[0]) if row else 0
 
 
-def _misfits(cursor: duckdb.DuckDBPyConnection, types: Mapping[str, str]) -> tuple[Misfit, ...]:
+def _misfits(cursor: duckdb.DuckDBPyConnection, table: str, types: Mapping[str, str]) -> tuple[Misfit, ...]:
+    """Counts and first samples. Rows lie in the order of the file, so their place tells the record."""
+    if not cursor.execute(f"SELECT 1 FROM {table} WHERE {UNFIT_COLUMN} IS NOT NULL LIMIT 1").fetchone():  # noqa: S608
+        return ()
     found = cursor.execute(
-        "SELECT pair->>'column' AS name, count(*), list_slice(list(sentinel_record ORDER BY sentinel_record), 1, 3), "  # noqa: S608
-        "list_slice(list(left(pair->>'value', 200) ORDER BY sentinel_record), 1, 3) "
-        f"FROM (SELECT sentinel_record, unnest(CAST({UNFIT_COLUMN} AS JSON[])) AS pair FROM typed "
-        f"WHERE {UNFIT_COLUMN} IS NOT NULL) GROUP BY name ORDER BY name"
+        "SELECT pair->>'column' AS name, count(*), min(record, 3), arg_min(left(pair->>'value', 200), record, 3) "  # noqa: S608
+        f"FROM (SELECT rowid - (SELECT min(rowid) FROM {table}) + 1 AS record, "
+        f"unnest(CAST({UNFIT_COLUMN} AS JSON[])) AS pair FROM {table} WHERE {UNFIT_COLUMN} IS NOT NULL) "
+        "GROUP BY name ORDER BY name"
     ).fetchall()
     return tuple(
         Misfit(name, types[name], count, tuple(records), tuple(values)) for name, count, records, values in found
@@ -225,58 +266,46 @@ def _misfits(cursor: duckdb.DuckDBPyConnection, types: Mapping[str, str]) -> tup
 
 
 def _extend_table(
-    cursor: duckdb.DuckDBPyConnection,
-    table: str,
-    known: Mapping[str, str],
-    headers: Headers,
-    types: Mapping[str, str],
-    *,
-    unfit: bool,
-    time_from: int | None,
+    cursor: duckdb.DuckDBPyConnection, table: str, known: Mapping[str, str], wanted: Mapping[str, str]
 ) -> dict[str, str]:
     """Create the table, or add the columns that it lacks. Returns what was added."""
-    wanted = {column.name: types[column.name] for column in headers.columns}
-    if unfit:
-        wanted[UNFIT_COLUMN] = "dynamic"
     if not known:
         columns = {TIME_COLUMN: "datetime", **{name: type_ for name, type_ in wanted.items() if name != TIME_COLUMN}}
         cursor.execute(create_table_sql(table, columns))
         return columns
     added = {name: type_ for name, type_ in wanted.items() if name not in known}
-    if time_from is not None and TIME_COLUMN not in known:
-        added[TIME_COLUMN] = "datetime"
     for name, type_ in added.items():
         cursor.execute(f"ALTER TABLE {quote_name(table)} ADD COLUMN {quote_name(name)} {column_definition(type_)}")
     return added
 
 
-def _add_new_rows(cursor: duckdb.DuckDBPyConnection, table: str, *, with_unfit: bool) -> int:
-    """Insert what the table does not hold yet; returns how many rows."""
-    columns = [
-        row[0]
-        for row in cursor.execute("SELECT column_name FROM duckdb_columns() WHERE table_name = 'typed'").fetchall()
-        if row[0] != "sentinel_record" and (with_unfit or row[0] != UNFIT_COLUMN)
-    ]
+def _add_new_rows(cursor: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, str]) -> int:
+    """Insert what the table does not hold yet, as a multiset; returns how many rows.
+
+    A stored row can equal a new one only where every column that the file lacks is empty in it.
+    """
     names = ", ".join(quote_name(name) for name in columns)
     target = quote_name(table)
     before = _count(cursor, target)
-    overlap = _overlap(cursor, target, columns) if before else None
+    overlap = _overlap(cursor, target, columns)
     if overlap is None:
         cursor.execute(f"INSERT INTO {target} ({names}) SELECT {names} FROM typed")  # noqa: S608
     else:
-        every = _all_columns(cursor, table)
-        filled = ", ".join(
-            quote_name(name) if name in columns else f"{default} AS {quote_name(name)}" for name, default in every
-        )
-        all_names = ", ".join(quote_name(name) for name, _ in every)
+        empty = [
+            f"{quote_name(name)} = ''" if type_ == "string" else f"{quote_name(name)} IS NULL"
+            for name, type_ in read_schema(cursor)[table].items()
+            if name not in columns
+        ]
+        same = " AND ".join([overlap, *empty])
+        order = f" ORDER BY {TIME_COLUMN}" if TIME_COLUMN in columns else ""
         cursor.execute(
-            f"INSERT INTO {target} ({all_names}) SELECT {filled} FROM typed "  # noqa: S608
-            f"EXCEPT ALL SELECT {all_names} FROM {target} WHERE {overlap}"
+            f"INSERT INTO {target} ({names}) SELECT * FROM (SELECT {names} FROM typed "  # noqa: S608
+            f"EXCEPT ALL SELECT {names} FROM {target} WHERE {same}){order}"
         )
     return _count(cursor, target) - before
 
 
-def _overlap(cursor: duckdb.DuckDBPyConnection, target: str, columns: Sequence[str]) -> str | None:
+def _overlap(cursor: duckdb.DuckDBPyConnection, target: str, columns: Mapping[str, str]) -> str | None:
     """A condition for the stored rows that could equal a new one, or None if there is none in that time."""
     if TIME_COLUMN not in columns:
         condition = f"{TIME_COLUMN} IS NULL"
@@ -293,13 +322,3 @@ def _overlap(cursor: duckdb.DuckDBPyConnection, target: str, columns: Sequence[s
         condition = f"({' OR '.join(parts)})"
     found = cursor.execute(f"SELECT 1 FROM {target} WHERE {condition} LIMIT 1").fetchone()  # noqa: S608
     return condition if found else None
-
-
-def _all_columns(cursor: duckdb.DuckDBPyConnection, table: str) -> list[tuple[str, str]]:
-    """Every column of the table with the SQL of its value in a row that lacks it."""
-    rows = cursor.execute(
-        "SELECT column_name, data_type FROM duckdb_columns() WHERE schema_name = 'main' AND table_name = ? "
-        "AND database_name = current_database() ORDER BY column_index",
-        [table],
-    ).fetchall()
-    return [(name, "''" if type_ == "VARCHAR" else f"CAST(NULL AS {type_})") for name, type_ in rows]

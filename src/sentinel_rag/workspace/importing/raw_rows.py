@@ -45,6 +45,7 @@ class CsvFile:
             "escape='\"'",
             f"header={'true' if self.has_header else 'false'}",
             "auto_detect=false",
+            "nullstr=['', 'null']",
             f"columns={{{columns}}}",
             f"max_line_size={MAX_LINE_BYTES}",
             "ignore_errors=true",
@@ -182,3 +183,15 @@ def read_rejects(
             swallowed += rest if rest.endswith("\n") else rest + "\n"
         rejects.append(Reject(int(line) + first_line - 1, reason, text.rstrip("\r\n")[:KEPT_CONTENT]))
     return rejects, swallowed
+
+
+def without_open_quotes(text: str, first_line: int, *, everything: bool) -> tuple[list[Reject], str]:
+    """Lines whose quotes do not pair, as rejects, and the other lines. With `everything`, every line is a reject."""
+    rejects: list[Reject] = []
+    kept: list[str] = []
+    for number, line in enumerate(text.splitlines(keepends=True), start=first_line):
+        if everything or line.count('"') % 2:
+            rejects.append(Reject(number, _REASONS["UNQUOTED VALUE"], line.rstrip("\r\n")[:KEPT_CONTENT]))
+        else:
+            kept.append(line)
+    return rejects, "".join(kept)

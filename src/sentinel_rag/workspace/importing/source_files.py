@@ -77,31 +77,22 @@ def inspect(path: Path) -> SourceFile:
 
 def _inspect(path: Path) -> SourceFile:
     digest = hashlib.sha256()
-    utf8: codecs.IncrementalDecoder | None = codecs.getincrementaldecoder("utf-8")()
+    utf8 = _Utf8Check()
     head = b""
     says_null, size, zero_bytes = False, 0, False
     for chunk in _chunks(path):
         digest.update(chunk)
-        size += len(chunk)
+        utf8.feed(chunk)
         if len(head) < SAMPLE_BYTES:
             head = (head + chunk)[:SAMPLE_BYTES]
+            zero_bytes = b"\0" in head
+        size += len(chunk)
         says_null = says_null or b"null" in chunk
-        zero_bytes = zero_bytes or b"\0" in chunk[:SAMPLE_BYTES]
-        if utf8 is not None:
-            try:
-                utf8.decode(chunk)
-            except UnicodeDecodeError:
-                utf8 = None
-    if utf8 is not None:
-        try:
-            utf8.decode(b"", final=True)
-        except UnicodeDecodeError:
-            utf8 = None
     if not head.strip():
         raise UnreadableFileError(f"{path} is empty.", next_step="Export it again.")
     if head[:4] == b"PAR1":
         return SourceFile(path, Format.PARQUET, "binary", digest.hexdigest(), "", size, says_null=False)
-    encoding = _encoding(head, is_utf8=utf8 is not None, zero_bytes=zero_bytes)
+    encoding = _encoding(head, is_utf8=utf8.holds(), zero_bytes=zero_bytes)
     if encoding is None:
         raise UnreadableFileError(
             f"{path} is a binary file, not an export of rows.",
@@ -110,6 +101,25 @@ def _inspect(path: Path) -> SourceFile:
     sample = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head).lstrip("\ufeff")
     format_ = _text_format(sample)
     return SourceFile(path, format_, encoding, digest.hexdigest(), sample, size, says_null)
+
+
+class _Utf8Check:
+    """Whether bytes fed piece by piece are UTF-8; pieces of plain ASCII cost nothing."""
+
+    def __init__(self) -> None:
+        self._decoder: codecs.IncrementalDecoder | None = codecs.getincrementaldecoder("utf-8")()
+
+    def feed(self, chunk: bytes) -> None:
+        if self._decoder is None or (chunk.isascii() and not self._decoder.getstate()[0]):
+            return
+        try:
+            self._decoder.decode(chunk)
+        except UnicodeDecodeError:
+            self._decoder = None
+
+    def holds(self) -> bool:
+        """True if all was UTF-8 and the last character is whole."""
+        return self._decoder is not None and not self._decoder.getstate()[0]
 
 
 def _chunks(path: Path) -> Iterator[bytes]:
@@ -135,7 +145,7 @@ def _encoding(head: bytes, *, is_utf8: bool, zero_bytes: bool) -> str | None:
 def _text_format(sample: str) -> Format:
     text = sample.lstrip()
     if text.startswith("["):
-        return Format.JSON if text[1:].lstrip()[:1] in ("{", "]", "") else Format.DELIMITED
+        return Format.JSON if text[1:].lstrip()[:1] in tuple('{[]"-0123456789') else Format.DELIMITED
     if not text.startswith("{"):
         return Format.DELIMITED
     first = text.split("\n", 1)[0].strip()

@@ -83,8 +83,20 @@ _AGGREGATES = (
 )
 
 
-def register(scalars: dict[str, Any], aggregates: dict[str, Any]) -> None:
-    """Add the rows to the library's registries; a name it knows already is left alone, `split` excepted."""
+# DuckDB runs LIKE with ESCAPE, which the library writes, without its fast substring search: three times slower.
+_SUBSTRING = {
+    "contains": "contains(lower({0}), lower({1}))",
+    "contains_cs": "contains({0}, {1})",
+    "startswith": "starts_with(lower({0}), lower({1}))",
+    "endswith": "ends_with(lower({0}), lower({1}))",
+}
+
+
+def register(scalars: dict[str, Any], aggregates: dict[str, Any], operators: dict[str, Any]) -> None:
+    """Add the rows to the library's registries; a name it knows is left alone, but for `split` and substrings."""
+    for name, template in _SUBSTRING.items():
+        operators[name] = replace(operators[name], template=template)
+        operators[f"!{name}"] = replace(operators[f"!{name}"], template=f"NOT {template}")
     for scalar in _SCALARS:
         scalars.setdefault(scalar.name, scalar)
     split = scalars["split"]

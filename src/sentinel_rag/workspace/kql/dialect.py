@@ -18,7 +18,7 @@ from typing import Any
 
 from duckdb_kql import lower, stored_functions, translate  # noqa: TID253 - this module is about that library
 from duckdb_kql.errors import KqlUnsupportedError  # noqa: TID253
-from duckdb_kql.ir import ColumnRef, Literal, MvExpandTarget, NamedExpr, Operator, Query, Take  # noqa: TID253
+from duckdb_kql.ir import ColumnRef, Extend, Literal, MvExpandTarget, NamedExpr, Operator, Query, TableRef, Take, Union  # noqa: TID253
 from duckdb_kql.lower_graph import make_graph_index  # noqa: TID253
 from duckdb_kql.translate import functions, naming  # noqa: TID253
 
@@ -34,9 +34,9 @@ _installed = False
 
 @dataclasses.dataclass(frozen=True)
 class ColumnChoice(Operator):
-    """`project-reorder`, `project-keep` or `distinct *`: which columns, decided when the input's columns are known.
+    """An operator that needs its input's columns: `project-reorder`, `project-keep`, `distinct *` or `search`.
 
-    A choice is a name or a pattern with `*`, and for a pattern `asc`, `desc` or nothing.
+    A choice is a name or a pattern with `*`, and for a pattern `asc`, `desc` or nothing; for `search` it is the term.
     """
 
     kind: str
@@ -81,8 +81,9 @@ def install() -> None:
         _replace(lower, "_declare_let_function", _declare_let_function)
         _replace(translate, "_may_be_dynamic", _may_be_dynamic)
         _replace(translate, "render_literal", _render_literal)
+        _replace(translate, "render_bin", _render_bin)
         _replace(translate, "term_match_sql", _term_match_sql)
-        added_functions.register(functions.SCALAR_FUNCTIONS, functions.AGGREGATE_FUNCTIONS)
+        added_functions.register(functions.SCALAR_FUNCTIONS, functions.AGGREGATE_FUNCTIONS, functions.BINARY_OPERATORS)
         _installed = True
 
 
@@ -139,12 +140,38 @@ def _reference_text(node: Any) -> str:
 
 
 def _lower_head(head: Any, rest: list[Any]) -> Any:
-    """Lets a query begin with brackets: `(union A, B) | where ...` continues what stands inside them."""
+    """Lets a query begin with `search` or with brackets: `(union A, B) | where ...` continues what they hold."""
     collapsed = lower._collapse(head)
+    if lower._cls(collapsed) == "SearchOperator":
+        return _lower_search(collapsed, rest)
     if lower._cls(collapsed) != "ParenthesizedExpression" or make_graph_index(rest) is not None:
         return _original["_lower_head"](head, rest)
     inner = lower._lower_query_node(collapsed)
     return Query(inner.source, [*inner.operators, *lower._lower_operators(rest)], list(inner.lets))
+
+
+def _lower_search(node: Any, rest: list[Any]) -> Any:
+    """`search in (A, B) "term"`: the rows of the named tables in which a text has the term, with their table.
+
+    Refused without tables, for a pattern, and for a term without a letter, which Kusto may find in numbers too.
+    """
+    clauses = [child for child in lower._rule_children(node) if lower._cls(child) == "SearchOperatorInClause"]
+    terms = [child for child in lower._rule_children(node) if lower._cls(child) != "SearchOperatorInClause"]
+    term = lower._lower_expr(terms[0]) if len(terms) == 1 and len(clauses) == 1 else None
+    if not isinstance(term, Literal) or term.kind != "string" or "*" in str(term.value):
+        raise KqlUnsupportedError("search", span=lower._span(node), hint='only search in (Table, ...) "term" is run')
+    if not any(char.isalpha() for char in str(term.value)):
+        raise KqlUnsupportedError("search", span=lower._span(node), hint="a term needs a letter")
+    searching = ColumnChoice("search", ((str(term.value), ""),))
+    branches = []
+    for source in lower._rule_children(clauses[0]):
+        name = lower._find_names(source)[0]
+        labelled = Extend((NamedExpr(Literal(name, "string"), "$table"),))
+        branches.append(Query(TableRef(name), [searching, labelled]))
+    first, *others = branches
+    union = [Union(tuple(others))] if others else []
+    label_first = ColumnChoice("project-reorder", (("$table", ""),))
+    return Query(first.source, [*first.operators, *union, label_first, *lower._lower_operators(rest)])
 
 
 def _lower_mv_expand_target(node: Any) -> Any:
@@ -213,6 +240,19 @@ def _render_literal(literal: Any) -> Any:
     if literal.kind == "decimal" and literal.value is not None:
         return f"CAST('{literal.value}' AS DECIMAL(38, 10))"
     return _original["render_literal"](literal)
+
+
+def _render_bin(node: Any, name: str = "bin") -> Any:
+    """Bins of time count from 0001-01-01, where Kusto's ticks begin: a bin of 7d starts on a Monday.
+
+    The library counts from 1970-01-01, a Thursday, and does it in floating point, seven times slower.
+    """
+    if len(node.args) == 2:
+        value, width = node.args
+        if isinstance(width, Literal) and width.kind == "timespan" and not translate._is_timespan_expr(value):
+            rendered = f"CAST({translate.render_expr(value)} AS TIMESTAMP)"
+            return f"time_bucket({translate.render_expr(width)}, {rendered}, TIMESTAMP '0001-01-01')"
+    return _original["render_bin"](node, name)
 
 
 def _term_match_sql(haystack: str, needle: str, **options: Any) -> str:

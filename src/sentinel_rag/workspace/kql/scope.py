@@ -164,7 +164,23 @@ class Scope:
             raise not_supported(call.name, hint="the column must be a string literal")
         return ir.LetRef(str(call.args[0].value), self._rewritten(call.args[1], bound))
 
+    def _search(self, term: str, source: ir.Source) -> ir.Operator:
+        """A row is found by its texts: string and dynamic columns that have the term."""
+        if not isinstance(source, ir.TableRef) or source.name not in self._schema:
+            raise not_supported("search", hint="it searches tables only")
+        literal = ir.Literal(term, "string")
+        found: ir.Expr = ir.Literal(False, "bool")
+        for column, type_ in self._schema[source.name].items():
+            if type_ in ("string", "dynamic"):
+                text: ir.Expr = ir.ColumnRef(column)
+                if type_ == "dynamic":
+                    text = ir.FunctionCall("tostring", (text,))
+                found = ir.BinaryOp("or", found, ir.BinaryOp("has", text, literal))
+        return ir.Where(found)
+
     def _choose(self, choice: ColumnChoice, before: ir.Query, bound: dict[str, ir.Query]) -> ir.Operator:
+        if choice.kind == "search":
+            return self._search(choice.choices[0][0], before.source)
         schema = dict(self._columns)
         for name, query in bound.items():
             try:

@@ -1,0 +1,92 @@
+"""KQL for alerts as they are now: several rows of SecurityAlert may tell of one SystemAlertId, and the newest wins.
+
+An alert belongs to a window by the time of its *first* row, so that an alert of last night which was resolved today
+stays an alert of last night; its values are those of the newest row. What a row means is the business of `alerts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+from sentinel_rag.contracts.query_results import TimeWindow
+from sentinel_rag.sentinel.incidents import SEVERITY_RANK
+from sentinel_rag.sentinel.log_tables import LogsTable
+from sentinel_rag.sentinel.time_windows import within
+
+ALERT_TABLE = "SecurityAlert"
+ALERT_TIME = "TimeGenerated"
+FIRST_ROW = "FirstRow"
+LOOK_BACK = timedelta(days=30)
+"""How long before a window the first row of an alert that was updated in it is looked for."""
+
+PROJECTED = (
+    "SystemAlertId, AlertName, DisplayName, AlertSeverity, Status, FirstRow, TimeGenerated, StartTime, EndTime, "
+    "ProcessingEndTime, ProductName, ProviderName, Tactics, Techniques, SubTechniques, CompromisedEntity, Description, "
+    "Entities, ExtendedProperties, VendorOriginalId"
+)
+ORDERS = {
+    "newest": "FirstRow desc, SystemAlertId asc",
+    "oldest": "FirstRow asc, SystemAlertId asc",
+    "severity": "Rank desc, FirstRow desc, SystemAlertId asc",
+}
+
+
+def alert_span(window: TimeWindow) -> TimeWindow:
+    """The TimeGenerated span to read for alerts of `window`: earlier for first rows, open for newest rows."""
+    return TimeWindow(None if window.start is None else window.start - LOOK_BACK, None)
+
+
+def newest_alerts(conditions: tuple[str, ...] = ()) -> str:
+    """KQL for the newest row of each alert that meets `conditions`, with the time of its first row as FirstRow."""
+    lines = [
+        ALERT_TABLE,
+        f"| summarize arg_max(TimeGenerated, *), {FIRST_ROW} = min(TimeGenerated) by SystemAlertId",
+        *(f"| where {condition}" for condition in conditions),
+    ]
+    return "\n".join(lines)
+
+
+def listed(base: str, window: TimeWindow, column: str, order: str, limit: int) -> str:
+    """KQL for the first `limit` alerts whose `column` (FirstRow or StartTime) lies in `window`."""
+    return "\n".join(
+        (
+            base,
+            f"| where {within(column, window)}",
+            f"| extend Rank = {SEVERITY_RANK.format('AlertSeverity')}",
+            f"| order by {ORDERS[order]}",
+            f"| take {limit}",
+            f"| project {PROJECTED}",
+        )
+    )
+
+
+def counted(base: str, window: TimeWindow) -> str:
+    """KQL for counts by severity, status, name and product: recorded in `window`, and begun in it."""
+    return "\n".join(
+        (
+            base,
+            f"| summarize Recorded = countif({within(FIRST_ROW, window)}), "
+            f"Begun = countif({within('StartTime', window)}) "
+            "by AlertSeverity, Status, AlertName, DisplayName, ProductName",
+        )
+    )
+
+
+BEGAN_IN_WINDOW = (
+    "No alert was recorded (TimeGenerated) in the window; these are the alerts whose activity began (StartTime) in it."
+)
+
+
+async def placed(
+    read: Callable[[str], Awaitable[LogsTable]], window: TimeWindow
+) -> tuple[LogsTable, str, tuple[str, ...]]:
+    """`read` with FirstRow, or with StartTime if a bounded window holds no first row; the time column, and why.
+
+    An analyst who names a minute means the activity, and providers may record it days later.
+    """
+    answer = await read(FIRST_ROW)
+    if answer.rows or window == TimeWindow():
+        return answer, ALERT_TIME, ()
+    begun = await read("StartTime")
+    return (begun, "StartTime", (BEGAN_IN_WINDOW,)) if begun.rows else (answer, ALERT_TIME, ())

@@ -1,0 +1,41 @@
+"""What the body of an HTTP 200 holds: a table, a cut table, or none; and the names of tables, for metadata."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from sentinel_rag.sentinel import error_bodies
+from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.sentinel.log_tables import LogsTable, decode_table
+
+
+def read_answer(content: bytes, kql: str, duration_ms: float) -> LogsTable:
+    """The primary table of an HTTP 200. Raises QueryFailedError for a body that holds none."""
+    if not content.strip():
+        raise QueryFailedError(error_bodies.protocol_error("Log Analytics answered 200 with an empty body."))
+    try:
+        document = json.loads(content)
+        error = document.get("error")
+        tables = document.get("tables") or []
+        if not tables:
+            if isinstance(error, Mapping):
+                raise QueryFailedError(error_bodies.rejected_by_details(error))
+            raise QueryFailedError(error_bodies.protocol_error("Log Analytics answered 200 without a table."))
+        reason = error_bodies.partial_reason(error) if isinstance(error, Mapping) else ""
+        primary = next((table for table in tables if table.get("name") == "PrimaryResult"), tables[0])
+        return decode_table(primary, kql, partial_reason=reason, duration_ms=duration_ms)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise QueryFailedError(
+            error_bodies.protocol_error("Log Analytics answered with something that is not a query result.")
+        ) from error
+
+
+def read_table_names(content: bytes) -> tuple[str, ...]:
+    """The names in a metadata answer. Raises QueryFailedError for a body that is none."""
+    try:
+        return tuple(str(table["name"]) for table in json.loads(content).get("tables", ()))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise QueryFailedError(
+            error_bodies.protocol_error("Log Analytics answered with something that is not a schema.")
+        ) from error

@@ -1,0 +1,98 @@
+"""The registry loads all or nothing, and says in which file what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sentinel_rag.contracts.errors import ConfigurationError
+from sentinel_rag.contracts.query_results import TimeWindow, parse_time
+from sentinel_rag.sentinel.template_registry import TEMPLATE_FOLDER, load_templates
+
+SOUND = """\
+name: sound
+description: Something.
+tables: [SigninLogs]
+time_column: TimeGenerated
+parameters:
+  user: {type: string, required: true, description: Whom.}
+  hosts: {type: list, default: [], description: Where.}
+  since: {type: datetime, default: '2024-07-02T09:45:00Z', description: When.}
+  ratio: {type: real, default: 0.5, min: 0, max: 1, description: How much.}
+  only: {type: bool, default: false, description: Whether.}
+questions: [Who?]
+kql: |
+  SigninLogs | where {window} and User == {user} and Host in {hosts} and T > {since} and R > {ratio} and {only}
+"""
+
+
+def written(folder: Path, text: str, name: str = "sound.yaml") -> Path:
+    (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.requirement("TOOL-4")
+def test_slots_become_typed_literals(tmp_path: Path) -> None:
+    template = load_templates(written(tmp_path, SOUND))["sound"]
+    start = parse_time("2024-08-01T00:00:00Z")
+    kql = template.render({"user": '" or true //{window}', "hosts": ["a'b", "c\\d"], "ratio": 1}, TimeWindow(start))
+    assert kql == (
+        "SigninLogs | where TimeGenerated >= datetime(2024-08-01T00:00:00.0000000Z) "
+        'and User == "\\" or true //{window}" and Host in ("a\'b", "c\\\\d") '
+        "and T > datetime(2024-07-02T09:45:00.0000000Z) and R > real(1.0) and false"
+    )
+
+
+@pytest.mark.requirement("TOOL-4")
+@pytest.mark.parametrize(
+    ("before", "after", "fault"),
+    [
+        ("name: sound", "name: other", "must be the file's name"),
+        ("description: Something.", "descripton: Something.", "Did you mean 'description'?"),
+        ("tables: [SigninLogs]", "tables: []", "tables must be a list"),
+        ("questions: [Who?]", "questions: Who?", "questions must be a list"),
+        ("time_column: TimeGenerated", "time_column: 'T | take 1'", "not a column name"),
+        ("{window}", "true", "no {window} slot"),
+        ("{user}", "{usr}", "slot {usr} is not a declared parameter. Did you mean 'user'?"),
+        ("{user}", "1", "parameter 'user' is never used"),
+        ("type: string", "type: text", "type must be one of"),
+        ("type: string, required: true", "type: string", "either required or has a default"),
+        ("type: list, default: []", "type: list, default: 5", "its own default is refused"),
+        ("default: 0.5", "default: 2", "at most 1"),
+        ("type: real", "type: enum", "an enum, and only an enum"),
+        ("required: true, description", "required: true, patern: x, description", "Did you mean 'pattern'?"),
+        ("required: true, description", "required: true, pattern: '(', description", "no regular expression"),
+        ("user: {", "window: {", "not 'window'"),
+        ("name: sound", "name: [", "not valid YAML"),
+        (SOUND, "just text", "not a mapping"),
+    ],
+)
+def test_one_fault_refuses_every_template_and_names_the_file(
+    tmp_path: Path, before: str, after: str, fault: str
+) -> None:
+    written(tmp_path, SOUND)
+    assert before in SOUND
+    broken = SOUND.replace("name: sound", "name: broken").replace(before.replace("name: sound", "name: broken"), after)
+    written(tmp_path, broken, "broken.yaml")
+    with pytest.raises(ConfigurationError) as caught:
+        load_templates(tmp_path)
+    assert any(problem.startswith("broken.yaml: ") and fault in problem for problem in caught.value.problems)
+    assert not any(problem.startswith("sound.yaml") for problem in caught.value.problems)
+
+
+def test_all_faults_of_all_files_are_told(tmp_path: Path) -> None:
+    written(tmp_path, SOUND.replace("{user}", "1"), "sound.yaml")
+    written(tmp_path, SOUND.replace("name: sound", "name: b").replace("{window}", "1"), "b.yaml")
+    with pytest.raises(ConfigurationError) as caught:
+        load_templates(tmp_path)
+    assert len(caught.value.problems) == 2
+
+
+def test_a_folder_without_templates_is_a_fault(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError):
+        load_templates(tmp_path)
+
+
+def test_the_shipped_templates_are_package_data() -> None:
+    assert {path.suffix for path in TEMPLATE_FOLDER.iterdir()} == {".yaml"}
