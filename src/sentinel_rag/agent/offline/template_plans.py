@@ -9,6 +9,7 @@ from sentinel_rag.agent.offline.arguments import window_arguments
 from sentinel_rag.agent.offline.plan import Ask, Decision, NeedTemplates, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.template_match import Template
+from sentinel_rag.agent.row_text import plain
 from sentinel_rag.contracts.json_values import JsonValue
 
 SURE = 0.45
@@ -44,7 +45,7 @@ def template_plan(reading: Reading, templates: Sequence[Template], *, floor: flo
     if filled.missing:
         wanted = " and ".join(str(spec.get("name", "")).replace("_", " ") for spec in filled.missing)
         described = " ".join(str(spec.get("description", "")) for spec in filled.missing)
-        sentence = f"The query {best.name} needs a value for {wanted}. {described} Which one?".replace("  ", " ")
+        sentence = plain(f"The query {best.name} needs a value for {wanted}. {described} Which one?")
         return Ask(sentence, pending=f"run the template {best.name} on {reading.text}")
     others = []
     for match in matches[:6]:

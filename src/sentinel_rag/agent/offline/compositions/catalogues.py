@@ -9,6 +9,7 @@ from sentinel_rag.agent.offline.attributes import escape
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
 
@@ -54,7 +55,7 @@ def compose_templates(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Compose
         )
     writer.table("", ("Template", "Parameters", "What it shows"), rows)
     questions = [row.get("questions") for row in run.rows]
-    first = [str(each[0]) for each in questions if isinstance(each, list | tuple) and each][:3]
+    first = [plain(str(each[0])) for each in questions if isinstance(each, list | tuple) and each][:3]
     return Composed(suggestions=tuple(first), shown=len(run.rows))
 
 

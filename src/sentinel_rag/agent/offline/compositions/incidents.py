@@ -69,11 +69,9 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     only = items[0].value if len(items) == 1 else None
     suggestions: tuple[str, ...] = ()
     if len(items) > 1:
-        suggestions = (
-            f"What is incident {items[0].value} about?",
-            "Only the high ones",
-            "What happened in the last 24 hours?",
-        )
+        suggestions = (f"What is incident {items[0].value} about?", f"Show the alerts of incident {items[0].value}")
+        if not {"severity", "min_severity"} & set(run.call.arguments):
+            suggestions += ("Only the high ones",)
     return Composed(items=items, first=plan.first, incident=only, suggestions=suggestions, shown=len(run.rows))
 
 
