@@ -395,7 +395,8 @@ ODD_VALUES = (None, "", "text", 7, -1.5, True, [], [None], {}, {"name": None}, [
 @pytest.mark.parametrize(
     "question",
     ["list incidents", "how many alerts", "show alerts", "what is incident 12 about", "analyze incident 12",
-     "alerts per day", "top hosts", "what happened", "list tables", "list kql templates", "which processes ran on host web-03",
+     "alerts per day", "top hosts", "what happened", "list tables", "list kql templates",
+     "which processes ran on host web-03",
      "what is the sha256 of dropper.exe in incident 12", f"what time was alert {alert_id('a5')}",
      "comments on incident 12"],
 )  # fmt: skip

@@ -82,7 +82,7 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
 
 def _foreign(reading: Reading) -> bool:
     """True if most of a question is words that the grammar does not know: its sense would be guessed."""
-    if reading.has(rf"{cues.SUMMARY}|{cues.TREND}|{cues.TOP}|{cues.TABLES}"):
+    if reading.has(rf"{cues.SUMMARY}|{cues.TREND}|{cues.TOP}|{cues.TABLES}|{cues.LOGS}|{cues.TEMPLATES}"):
         return False
     unknown = len(reading.unknown_words)
     return unknown >= 3 and unknown >= 0.6 * len(reading.words) and not any(name.quoted for name in reading.names)
