@@ -70,6 +70,7 @@ def read_mentions(text: str) -> MentionReading:
     for match in list(_NUMBERED.finditer(text)):
         incidents += re.findall(r"\d+", match[1])
         text = text[: match.start(1)] + " " * len(match[1]) + text[match.end(1) :]
+    text = re.sub(r"(?<= )['\u2019]s\b", "  ", text) if incidents else text
     for match in list(_HASHED.finditer(text)):
         incidents.append(match[1])
         text = blank(text, match.start(), match.end())

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline import cues, follow_up, names, outside, subjects, template_match
+from sentinel_rag.agent.offline.arguments import alert_filters
 from sentinel_rag.agent.offline.attributes import attribute_of, is_search
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
@@ -150,6 +151,12 @@ def _plan(
         grouped = template_plan(reading, templates, floor=SURE)
         if grouped is not None:
             return grouped
+    if reading.has(r"incidents?\s+(?:and|&)\s+alerts?|alerts?\s+(?:and|&)\s+incidents?") and not reading.names:
+        return summary_plan(reading)
+    attribute = attribute_of(reading)
+    if reading.names and attribute is not None and attribute.deep and not incident_noun and not alert_noun:
+        call = PlannedCall("query_alerts", {**alert_filters(reading), "limit": 100})
+        return Plan(view=View.ATTRIBUTE, calls=(call,), reading=reading, aspects=(attribute.label,))
     if alert_noun and not (
         incident_noun and reading.has(rf"(?:{cues.INCIDENT})\s+(?:with|that|which|has|have|holds?)")
     ):
@@ -171,8 +178,9 @@ def _last_resort(reading: Reading, conversation: Conversation, templates: Sequen
     attribute = attribute_of(reading)
     if attribute is not None and len(reading.words) >= 4:
         return search_plan(reading)
-    if len(reading.words) == 1 and reading.unknown_words and len(reading.words[0]) >= 4:
-        return alerts_plan(replace(reading, names=(NameSlot(reading.words[0], shaped=False),), words=()))
+    unknown = reading.unknown_words
+    if len(unknown) == 1 and len(unknown[0]) >= 4 and len(reading.words) <= 3:
+        return alerts_plan(replace(reading, names=(NameSlot(unknown[0], shaped=False),), rest="", words=()))
     late = names.read_name_after_preposition(reading.rest)
     if late.names:
         return alerts_plan(replace(reading, names=late.names, rest=late.rest, words=()))

@@ -30,18 +30,22 @@ def template_plan(reading: Reading, templates: Sequence[Template], *, floor: flo
     matches = template_match.rank(reading, templates)
     if not matches or matches[0].score < floor:
         return None
-    best = matches[0]
-    close = [match for match in matches[1:3] if best.score < 1 and best.score - match.score < template_match.MARGIN]
-    filled = template_match.fill(best.template, reading)
-    if close:
-        fitting = [match for match in (best, *close) if not template_match.fill(match.template, reading).missing]
-        if len(fitting) == 1:
-            best, filled = fitting[0], template_match.fill(fitting[0].template, reading)
-        else:
-            return Ask(
-                "More than one query could answer that. Which one do you want?",
-                tuple(f"Run the template {match.name} on: {reading.text}" for match in (best, *close)),
-            )
+    best, filled = _best_fitting(matches, reading, floor)
+    close = [
+        match
+        for match in matches[:3]
+        if match.name != best.name
+        and best.score < 1
+        and abs(best.score - match.score) < template_match.MARGIN
+        and not template_match.fill(match.template, reading).missing
+    ]
+    if close and filled.missing:
+        return Ask(
+            "More than one query could answer that. Which one do you want?",
+            tuple(f"Run the template {match.name} on: {reading.text}" for match in (best, *close)),
+        )
+    if filled.missing and reading.names and not filled.parameters and best.score < 1:
+        return None
     if filled.missing:
         wanted = " and ".join(str(spec.get("name", "")).replace("_", " ") for spec in filled.missing)
         described = " ".join(str(spec.get("description", "")) for spec in filled.missing)
@@ -55,6 +59,19 @@ def template_plan(reading: Reading, templates: Sequence[Template], *, floor: flo
                 others.append(_kql_call(match.name, parameters, reading))
     call = _kql_call(best.name, filled, reading)
     return Plan(view=View.KQL, calls=(call,), reading=reading, others=tuple(others[:2]))
+
+
+def _best_fitting(
+    matches: Sequence[template_match.Match], reading: Reading, floor: float
+) -> tuple[template_match.Match, template_match.Filled]:
+    """The best of those that score nearly as well as the first and take every value that the question names."""
+    first = matches[0]
+    for match in matches[:6] if reading.names else ():
+        filled = template_match.fill(match.template, reading)
+        near = match.score >= max(floor, 0.7 * first.score)
+        if near and not filled.missing and len(filled.parameters) >= len(reading.names):
+            return match, filled
+    return first, template_match.fill(first.template, reading)
 
 
 def _kql_call(name: str, filled: template_match.Filled, reading: Reading) -> PlannedCall:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Fact, Line
 from sentinel_rag.agent.conversation import ListItem
-from sentinel_rag.agent.offline.attributes import ATTRIBUTES, Attribute, values_of
+from sentinel_rag.agent.offline.attributes import ATTRIBUTES, HASHES, Attribute, values_of
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.plan import Plan
@@ -163,6 +163,8 @@ def say_values(
                 continue
             seen.add(plain(shown).lower())
             facts.append(writer.exact(run, f"{at}/entities/{place}{pointer}"))
+    if facts and wanted and not named and attribute.label in HASHES:
+        writer.fixed("The result does not say which file each of these hashes belongs to.")
     if facts:
         writer.say(
             "{}: {} (alert {} at {}, incident {}).",
