@@ -419,3 +419,31 @@ async def test_a_result_of_another_shape_is_answered_without_an_error(question: 
 
     gateway = ScriptedGateway({name: answer(name) for name in clean.answers})  # type: ignore[misc]
     assert (await OfflineAnalyst(gateway, clock=lambda: NOW).answer(question, session_id="s")).text
+
+
+async def test_an_alert_that_was_shown_in_part_is_read_again_by_its_time() -> None:
+    row = {
+        "alert_id": alert_id("a1"),
+        "name": "Suspicious service launched",
+        "time": "2024-07-02T09:47:00.123456Z",
+        "incident_number": 12,
+        "entities": [{"kind": "host", "name": "dc-01"}],
+        "entity_count": 3,
+    }
+    whole = {
+        **row,
+        "entities": [{"kind": "file", "name": "C:\\\\tools\\\\rare.exe"}, *row["entities"]],
+        "entity_count": 2,
+    }
+    gateway = small_estate(query_alerts=[rows_result([row]), rows_result([whole])])
+    analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
+    answer = await analyst.answer("which file was launched by the suspicious service in incident 12", session_id="s")
+    assert "rare.exe" in answer.text
+    window = {"start_time": "2024-07-02T09:47:00.123456Z", "end_time": "2024-07-02T09:47:00.123457Z"}
+    assert calls(gateway)[1] == ("query_alerts", {"incident": "12", **window})
+
+
+async def test_unassigned_incidents_are_asked_for_as_such(ask: Ask, gateway: ScriptedGateway) -> None:
+    answer = await ask("unassigned incidents")
+    assert column(answer, "Incident") == ["40", "7"]
+    assert calls(gateway)[0][1] == {"owner": "unassigned"}

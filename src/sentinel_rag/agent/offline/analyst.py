@@ -135,6 +135,9 @@ class OfflineAnalyst:
                 plan, runs = replace(plan, calls=(other,), opening=(*plan.opening, second_look.OTHER_TABLE)), further
         writer = AnswerWriter(self._zone)
         try:
+            closer = second_look.closer_calls(plan, runs)
+            if closer:
+                runs = [*await self._run(turn, closer), *runs]
             composed = compose(writer, plan, runs)
         except (TypeError, ValueError, KeyError, IndexError, AttributeError):
             return self._failed(turn, [_misshapen(run) for run in runs])

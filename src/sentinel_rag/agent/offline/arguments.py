@@ -50,7 +50,9 @@ def incident_filters(reading: Reading) -> dict[str, JsonValue]:
         title = f"{title} {re.sub(r'(?<=[a-z])(?=[A-Z])', ' ', reading.tactic).lower()}".strip()
     if title:
         arguments["title_contains"] = title
-    if reading.owner.name is not None:
+    if reading.owner.nobody:
+        arguments["owner"] = "unassigned"
+    elif reading.owner.name is not None:
         arguments["owner"] = reading.owner.name
     order, limit = order_and_limit(reading, "incident")
     if order is not None:

@@ -133,14 +133,11 @@ def incidents_plan(reading: Reading) -> Decision:
         call = PlannedCall("query_incidents", {**arguments, "limit": 100})
         return Plan(view=View.INCIDENTS, calls=(call,), reading=reading, aspects=("most_alerts",))
     view = View.INCIDENT_COUNT if reading.has(cues.COUNT) and not reading.limit else View.INCIDENTS
-    if reading.owner.nobody:
-        arguments["limit"] = 100
     return Plan(
         view=view,
         calls=(PlannedCall("query_incidents", arguments),),
         reading=reading,
         opening=opening,
-        unowned=reading.owner.nobody,
     )
 
 

@@ -196,10 +196,12 @@ def say_entities(writer: AnswerWriter, run: ToolRun, kind: str, *, limit: int, s
     for place in range(min(len(entities), limit)):
         name = writer.exact(run, f"{base}/{place}/name", limit=200)
         facts.append(name)
+    counted = f"/rows/0/entity_counts/{escape(kind)}"
+    count = writer.number(run, counted) if run.at(counted) is not None else writer.count(run, base)
     if len(entities) > limit:
-        writer.say(f"{label} ({{}} in all, the first of them here): {{}}.", writer.count(run, base), facts)
+        writer.say(f"{label} ({{}} in all, the first of them here): {{}}.", count, facts)
     elif say_none:
-        writer.say(f"{label} ({{}}): {{}}.", writer.count(run, base), facts)
+        writer.say(f"{label} ({{}}): {{}}.", count, facts)
     else:
         writer.say(f"{label}: {{}}.", facts)
 

@@ -41,11 +41,6 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     if scope.is_empty(run):
         return scope.compose_empty(writer, plan, run, "incidents")
     places = list(range(plan.first, len(run.rows)))
-    if plan.unowned:
-        places = [place for place in places if not run.rows[place].get("owner")]
-        writer.fixed("I looked for incidents without an owner among the rows that were returned.")
-        if not places:
-            writer.fixed("Each of them has an owner.")
     if "most_alerts" in plan.aspects:
         places.sort(key=lambda place: -int(str(run.rows[place].get("alert_count") or 0)))
         _say_most_alerts(writer, run, places[0])
@@ -60,7 +55,7 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     else:
         writer.say(f"{{}} incidents match{filtered}, {order}.", total, *parts)
     _say_severities(writer, run)
-    if len(run.rows) < int(total.text) and not plan.unowned:
+    if len(run.rows) < int(total.text):
         writer.say("Rows shown: {} of {}.", writer.number(run, "/coverage/rows_returned"), total)
     scope.say_window(writer, run)
     scope.say_partial(writer, run)
