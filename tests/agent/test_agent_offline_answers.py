@@ -260,7 +260,16 @@ async def test_a_wish_to_change_something_reads_nothing_and_says_so(
 
 @pytest.mark.parametrize(
     "question",
-    ["closed incidents", "was incident 23 closed?", "which incidents were resolved", "updated incidents first"],
+    [
+        "closed incidents",
+        "was incident 23 closed?",
+        "which incidents were resolved",
+        "updated incidents first",
+        "update me on incident 12",
+        "update on #12?",
+        "email alerts of last month",
+        "comment history of incident 12",
+    ],
 )
 async def test_asking_about_changes_is_not_asking_for_one(ask: Ask, gateway: ScriptedGateway, question: str) -> None:
     await ask(question)
