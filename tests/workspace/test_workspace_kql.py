@@ -292,6 +292,11 @@ def test_columns_of_added_operators_are_named_as_kusto_names_them(
             "to datetime(2024-07-03) step 1d",
             [],
         ),
+        (
+            "Syslog | extend v = iff(ProcessID == 9, long(null), ProcessID) | make-series avg(v) on TimeGenerated "
+            "from datetime(2024-07-02T08:00:00Z) to datetime(2024-07-02T11:00:00Z) step 1h | project avg_v",
+            [("[8.0,null,0.0]",)],
+        ),
         ("table('Syslog') | join kind=inner (table(\"Syslog\") | project ProcessID) on ProcessID | count", [(10,)]),
         ("print t = 'table(\"Syslog\")'", [('table("Syslog")',)]),
         ("search in (Syslog, Heartbeat) 'user3' | project $table, ProcessID", [("Syslog", 3)]),

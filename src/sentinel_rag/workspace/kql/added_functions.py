@@ -56,13 +56,15 @@ _SCALARS = (
     FunctionSpec("bag_keys", "template", "to_json(json_keys(CAST({0} AS JSON)))", (1,)),
     FunctionSpec("url_decode", "template", "url_decode({0})", (1,)),
     FunctionSpec("url_encode", "template", "url_encode({0})", (1,)),
-    # The three parts of `make-series` (see `make_series`); lists are aligned, times are Kusto's text in a dynamic.
+    # The three parts of `make-series` (see `make_series`); lists are aligned, times are Kusto's text in a
+    # dynamic, and the NaN of an average over nothing, which JSON cannot hold, is null.
     FunctionSpec("series_bucket", "template", "time_bucket({2}, CAST({0} AS TIMESTAMP), CAST({1} AS TIMESTAMP))", (3,)),
     FunctionSpec(
         "series_fill",
         "template",
         "to_json(list_transform(range(CAST({2} AS TIMESTAMP), CAST({3} AS TIMESTAMP), {4}), "
-        "lambda t: coalesce({1}[list_position({0}, t)], {5})))",
+        "lambda t: CASE WHEN CAST({1}[list_position({0}, t)] AS VARCHAR) = 'nan' THEN NULL "
+        "ELSE coalesce({1}[list_position({0}, t)], {5}) END))",
         (6,),
     ),
     FunctionSpec(
