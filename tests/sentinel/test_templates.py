@@ -437,6 +437,16 @@ async def test_tables_with_rows_are_listed_with_their_times(estate: Any) -> None
     assert result.summary["tables"] == len(result.rows) == 17
 
 
+async def test_an_imported_custom_table_is_listed(serving: Any) -> None:
+    result = await serving(Door_CL=rows({"Badge": 7}, {"Badge": 8}), Heartbeat=rows({"Computer": "a"})).ask(
+        "list_tables"
+    )
+    assert [(row["table"], row["rows"], row["newest"]) for row in result.rows] == [
+        ("Door_CL", 2, T(2)),
+        ("Heartbeat", 1, T(1)),
+    ]
+
+
 async def test_custom_tables_of_the_schema_are_counted_and_odd_names_are_not_run(wire: Any) -> None:
     names = ["Heartbeat", "Firewall_CL", "x_CL | take 1 //_CL", "NotCustom", ""]
     wire.schema = JSONResponse({"tables": [{"id": f"t/{name}", "name": name, "columns": []} for name in names]})
