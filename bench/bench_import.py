@@ -57,7 +57,7 @@ def main() -> None:
             with duckdb.connect(str(Path(folder) / f"plain{next(number)}.duckdb")) as connection:
                 connection.execute(f"CREATE TABLE SigninLogs AS SELECT * FROM read_csv('{source}')")
 
-        first_import = paired(ours, duckdb_reader, runs=3)
+        first_import = paired(ours, duckdb_reader, runs=5)
 
         workspace = Workspace.open(Path(folder) / "again")
         workspace.import_path(source)
@@ -66,7 +66,7 @@ def main() -> None:
             (report,) = workspace.import_path(source)
             assert report.rows_stored == 0
 
-        second_import = paired(again, duckdb_reader, runs=2, warmup=0)
+        second_import = paired(again, duckdb_reader, runs=3, warmup=0)
         workspace.close()
         write(
             "import",

@@ -94,7 +94,7 @@ def main() -> None:
                 measured[name] = paired(
                     lambda kql=kql: workspace.query(kql),  # type: ignore[misc]
                     lambda sql=sql: connection.execute(sql).fetchall(),  # type: ignore[misc]
-                    runs=9,
+                    runs=15,
                 )
         measured["translate_only"] = timings([_translate(kql, store) for kql, _ in QUERIES.values() for _ in range(3)])
         workspace.close()

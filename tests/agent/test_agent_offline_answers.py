@@ -11,7 +11,7 @@ from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.tool_runs import resolve
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
-from sentinel_rag.contracts.query_results import QueryErrorCode
+from sentinel_rag.contracts.query_results import QueryErrorCode, QueryResult
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, denial, failure, rows_result
 from sentinel_rag.testing.small_estate import NOW, alert_id, small_estate
 
@@ -260,7 +260,16 @@ async def test_a_wish_to_change_something_reads_nothing_and_says_so(
 
 @pytest.mark.parametrize(
     "question",
-    ["closed incidents", "was incident 23 closed?", "which incidents were resolved", "updated incidents first"],
+    [
+        "closed incidents",
+        "was incident 23 closed?",
+        "which incidents were resolved",
+        "updated incidents first",
+        "update me on incident 12",
+        "update on #12?",
+        "email alerts of last month",
+        "comment history of incident 12",
+    ],
 )
 async def test_asking_about_changes_is_not_asking_for_one(ask: Ask, gateway: ScriptedGateway, question: str) -> None:
     await ask(question)
@@ -340,3 +349,110 @@ async def test_a_time_zone_that_is_none_is_refused_in_one_sentence() -> None:
 @pytest.mark.parametrize("question", ["", "   ", "\x00\x1b[2J", "?", "'", '"', "[", "((((", "#", "%s%n", "🙂" * 2000])
 async def test_any_text_gets_an_answer(ask: Ask, question: str) -> None:
     assert (await ask(question)).text
+
+
+async def test_open_alerts_are_the_two_statuses_that_are_not_settled(ask: Ask, gateway: ScriptedGateway) -> None:
+    answer = await ask("how many alerts are still open?")
+    assert calls(gateway) == [("query_alerts", {"status": "New"}), ("query_alerts", {"status": "InProgress"})]
+    assert "4 alerts (status New)." in answer.text
+    assert "2 alerts (status InProgress)." in answer.text
+
+
+async def test_two_lists_of_one_answer_share_one_numbering(ask: Ask) -> None:
+    answer = await ask("show open alerts")
+    assert column(answer, "", 0) == ["[1]", "[2]", "[3]", "[4]"]
+    assert column(answer, "", 1) == ["[5]", "[6]"]
+    assert "“Malicious file was dropped”" in (await ask("details of [6]")).text
+
+
+async def test_a_title_that_fits_one_incident_is_answered_at_once(ask: Ask, gateway: ScriptedGateway) -> None:
+    answer = await ask("who owns the password spray incident?")
+    assert "Owner: “Ines Duarte”." in answer.text
+    assert [name for name, _ in calls(gateway)] == ["query_incidents", "get_incident_detail"]
+
+
+async def test_words_that_were_not_understood_are_told(ask: Ask, gateway: ScriptedGateway) -> None:
+    answer = await ask("need incidents of yesterday asap zzyzx")
+    assert "left out" in answer.text
+    assert "zzyzx" in answer.text
+    assert "title_contains" not in calls(gateway)[0][1]
+
+
+async def test_which_incident_has_the_most_alerts(ask: Ask) -> None:
+    answer = await ask("which incident has the most alerts")
+    assert answer.text.startswith("Incident 31 has the most alerts of those returned, 2")
+
+
+async def test_a_product_is_found_under_its_older_name(ask: Ask, gateway: ScriptedGateway) -> None:
+    answer = await ask("alerts from defender for endpoint")
+    assert len(answer.tables[0].rows) == 4
+    assert "older name" in answer.text
+    assert calls(gateway)[0][1] == {"product": "Defender for Endpoint"}
+
+
+async def test_templates_that_cannot_be_listed_are_a_failure_and_not_a_misunderstanding() -> None:
+    gateway = small_estate(list_kql_templates=failure(QueryErrorCode.TIMEOUT, "Too slow.", "Ask again."))
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("denied mfa sign-ins", session_id="s")
+    assert answer.outcome is Outcome.TOOL_FAILED
+    assert "Too slow" in answer.text
+
+
+ODD_VALUES = (None, "", "text", 7, -1.5, True, [], [None], {}, {"name": None}, [{"kind": 1}], "2024-99-99T00:00:00Z")
+
+
+@pytest.mark.parametrize("odd", ODD_VALUES, ids=repr)
+@pytest.mark.parametrize(
+    "question",
+    ["list incidents", "how many alerts", "show alerts", "what is incident 12 about", "analyze incident 12",
+     "alerts per day", "top hosts", "what happened", "list tables", "list kql templates",
+     "which processes ran on host web-03",
+     "what is the sha256 of dropper.exe in incident 12", f"what time was alert {alert_id('a5')}",
+     "comments on incident 12"],
+)  # fmt: skip
+async def test_a_result_of_another_shape_is_answered_without_an_error(question: str, odd: object) -> None:
+    def deformed(value: object) -> object:
+        if isinstance(value, dict):
+            return dict.fromkeys(value, odd)
+        return value
+
+    clean = small_estate()
+
+    def answer(name: str) -> object:
+        def answered(arguments: object) -> QueryResult:
+            result = clean.answers[name](arguments).to_dict()  # type: ignore[operator]
+            result["rows"] = [deformed(row) for row in result["rows"]]
+            result["summary"] = deformed(result["summary"])
+            return QueryResult.from_dict(result)
+
+        return answered
+
+    gateway = ScriptedGateway({name: answer(name) for name in clean.answers})  # type: ignore[misc]
+    assert (await OfflineAnalyst(gateway, clock=lambda: NOW).answer(question, session_id="s")).text
+
+
+async def test_an_alert_that_was_shown_in_part_is_read_again_by_its_time() -> None:
+    row = {
+        "alert_id": alert_id("a1"),
+        "name": "Suspicious service launched",
+        "time": "2024-07-02T09:47:00.123456Z",
+        "incident_number": 12,
+        "entities": [{"kind": "host", "name": "dc-01"}],
+        "entity_count": 3,
+    }
+    whole = {
+        **row,
+        "entities": [{"kind": "file", "name": "C:\\\\tools\\\\rare.exe"}, *row["entities"]],
+        "entity_count": 2,
+    }
+    gateway = small_estate(query_alerts=[rows_result([row]), rows_result([whole])])
+    analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
+    answer = await analyst.answer("which file was launched by the suspicious service in incident 12", session_id="s")
+    assert "rare.exe" in answer.text
+    window = {"start_time": "2024-07-02T09:47:00.123456Z", "end_time": "2024-07-02T09:47:00.123457Z"}
+    assert calls(gateway)[1] == ("query_alerts", {"incident": "12", **window})
+
+
+async def test_unassigned_incidents_are_asked_for_as_such(ask: Ask, gateway: ScriptedGateway) -> None:
+    answer = await ask("unassigned incidents")
+    assert column(answer, "Incident") == ["40", "7"]
+    assert calls(gateway)[0][1] == {"owner": "unassigned"}

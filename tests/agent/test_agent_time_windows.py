@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sentinel_rag.agent.offline.moments import Now
+from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.time_windows import read_time
 
 TUESDAY = Now(datetime(2024, 7, 23, 12, tzinfo=UTC), UTC)
@@ -101,6 +101,15 @@ def test_a_window_that_the_tools_know_is_asked_for_by_name(text: str, name: str)
         ("within 30 minutes of 09:45 on 2 July 2024", "2024-07-02T09:15:00", "2024-07-02T10:15:00"),
         ("yesterday at 2:30 pm", "2024-07-22T14:30:00", "2024-07-22T14:31:00"),
         ("3 days ago", "2024-07-20T00:00:00", "2024-07-21T00:00:00"),
+        ("older than 3 days", None, "2024-07-20T12:00:00"),
+        ("since more than one week", None, "2024-07-16T12:00:00"),
+        ("from yesterday morning", "2024-07-22T00:00:00", "2024-07-22T12:00:00"),
+        ("from last week", "2024-07-15T00:00:00", "2024-07-22T00:00:00"),
+        ("from 9 to 11 yesterday", "2024-07-22T09:00:00", "2024-07-22T11:00:00"),
+        ("on the 19th", "2024-07-19T00:00:00", "2024-07-20T00:00:00"),
+        ("the 30th", "2024-06-30T00:00:00", "2024-07-01T00:00:00"),
+        ("first week of July", "2024-07-01T00:00:00", "2024-07-08T00:00:00"),
+        ("last week of June", "2024-06-24T00:00:00", "2024-07-01T00:00:00"),
         ("last night", "2024-07-22T18:00:00", "2024-07-23T06:00:00"),
     ],
 )

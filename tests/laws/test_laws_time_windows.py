@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel_rag.agent.offline import spans
-from sentinel_rag.agent.offline.moments import Now
+from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.time_windows import read_time
 from sentinel_rag.contracts.query_results import format_time
 

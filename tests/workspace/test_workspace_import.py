@@ -287,6 +287,14 @@ def test_a_column_in_another_case_goes_to_the_tables_column(workspace: Workspace
     assert workspace.query("Syslog | project TimeGenerated, Computer").rows == [("2024-01-01T00:00:00Z", "srv")]
 
 
+def test_the_time_of_a_new_table_is_found_in_any_case(workspace: Workspace, tmp_path: Path) -> None:
+    report = only(workspace.import_path(write(tmp_path, "Own_CL.csv", "timegenerated,n\n2024-01-01T00:00:00Z,1\n")))
+    assert report.new_columns == {"TimeGenerated": "datetime", "n": "long"}
+    assert workspace.query("Own_CL | project TimeGenerated, n", timespan="2024-01-01/PT1H").rows == [
+        ("2024-01-01T00:00:00Z", 1)
+    ]
+
+
 def test_unknown_columns_become_typed_columns(workspace: Workspace, tmp_path: Path) -> None:
     rows = [
         {"TimeGenerated": "2024-01-01T00:00:00Z", "Computer": "a", "Score": 7, "Ratio": 1.5, "Bag": {"k": [1, 2]}},

@@ -18,7 +18,7 @@ from sentinel_rag.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("DATA-4")
 
-REFUSED_TODAY = {"top_nested", "make_series", "pivot", "bag_unpack"}
+REFUSED_TODAY = {"top_nested", "pivot", "bag_unpack"}
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +96,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Any:
         ("2024-07-02T03:00:00Z/2024-07-02T05:00:00Z", (3, 4)),
         ("2024-07-02T03:00:00.000Z/PT7200.0S", (3, 4)),
         ("PT1H/2024-07-02T05:00:00Z", (4,)),
+        ("2024-07-02/2024-07-03", range(10)),
         ("2024-07-02T05:00:00+02:00/PT1H", (3,)),
         (TimeRange(start=datetime(2024, 7, 2, 8, tzinfo=UTC)), (8, 9)),
         (TimeRange(end=datetime(2024, 7, 2, 1, tzinfo=UTC)), (0,)),
@@ -202,6 +203,16 @@ def test_unknown_names_are_refused_with_the_nearest(
     assert "\n" not in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    "kql", ["print countof('aba''a')", "print strcat()", "print bin(1)", "Syslog | take", "print 1 +"]
+)
+def test_faulty_calls_are_refused_in_one_sentence(logs: Workspace, kql: str) -> None:
+    with pytest.raises(KqlError) as refusal:
+        logs.query(kql)
+    assert "\n" not in str(refusal.value)
+    assert refusal.value.next_step
+
+
 def test_a_syntax_error_has_its_place(logs: Workspace) -> None:
     with pytest.raises(KqlSyntaxError) as refusal:
         logs.query("Syslog\n| where Computer == 'a'\n| whre x")
@@ -214,7 +225,7 @@ def test_a_syntax_error_has_its_place(logs: Workspace) -> None:
     ("kql", "name"),
     [
         ("Syslog | make-series count() on TimeGenerated step 1h", "make-series"),
-        ("Syslog | evaluate autocluster()", "evaluate"),
+        ("Syslog | evaluate autocluster()", "evaluate autocluster"),
         ("search 'x'", "search"),
         ("Syslog | extend x = geo_info_from_ip_address('192.0.2.1')", "geo_info_from_ip_address"),
         ("Syslog | summarize tdigest(ProcessID)", "tdigest"),
@@ -262,6 +273,32 @@ def test_columns_of_added_operators_are_named_as_kusto_names_them(
         ("Syslog | where ingestion_time() > datetime(2024-07-02T08:30:00Z) | count", [(1,)]),
         ("Syslog | distinct * | count", [(10,)]),
         ("(union (Syslog | where ProcessID < 2), (Syslog | where ProcessID > 7)) | count", [(4,)]),
+        (
+            "Syslog | make-series n = count(), max(ProcessID) default = -1 on TimeGenerated "
+            "from datetime(2024-07-02T08:00:00Z) to datetime(2024-07-02T11:00:00Z) step 1h by Computer "
+            "| sort by Computer asc | project Computer, n, max_ProcessID, tostring(TimeGenerated[2])",
+            [
+                ("srv-0", "[1,0,0]", "[8,-1,-1]", "2024-07-02T10:00:00.0000000Z"),
+                ("srv-1", "[0,1,0]", "[-1,9,-1]", "2024-07-02T10:00:00.0000000Z"),
+            ],
+        ),
+        (
+            "let from_ = datetime(2024-07-02); let width = 5h; Syslog "
+            "| make-series n = count() on TimeGenerated from from_ to from_ + 1d step width | project n",
+            [("[5,5,0,0,0]",)],
+        ),
+        (
+            "Heartbeat | make-series n = count() on TimeGenerated from datetime(2024-07-02) "
+            "to datetime(2024-07-03) step 1d",
+            [],
+        ),
+        (
+            "Syslog | extend v = iff(ProcessID == 9, long(null), ProcessID) | make-series avg(v) on TimeGenerated "
+            "from datetime(2024-07-02T08:00:00Z) to datetime(2024-07-02T11:00:00Z) step 1h | project avg_v",
+            [("[8.0,null,0.0]",)],
+        ),
+        ("table('Syslog') | join kind=inner (table(\"Syslog\") | project ProcessID) on ProcessID | count", [(10,)]),
+        ("print t = 'table(\"Syslog\")'", [('table("Syslog")',)]),
         ("search in (Syslog, Heartbeat) 'user3' | project $table, ProcessID", [("Syslog", 3)]),
         ("search in (Syslog) 'user' | count", [(0,)]),
         ("print bin(datetime(2024-07-04T13:45:07Z), 1h)", [("2024-07-04T13:00:00Z",)]),

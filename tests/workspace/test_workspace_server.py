@@ -310,9 +310,9 @@ def test_admin_imports_lists_and_queries(server: Server, tmp_path: Path) -> None
     report = server.admin("POST", "import", {"path": str(export)})
     assert report.status == 200
     assert report.body["reports"][0]["rows_stored"] == 2
-    tables = {table["name"]: table for table in server.admin("GET", "tables").body["tables"]}
+    tables = {table["table"]: table for table in server.admin("GET", "tables").body["tables"]}
     assert tables["Served_CL"] == {
-        "name": "Served_CL",
+        "table": "Served_CL",
         "rows": 2,
         "oldest": "2024-01-01T00:00:00Z",
         "newest": "2024-01-02T00:00:00Z",

@@ -37,6 +37,7 @@ class Echo:
     word: bool = False
 
     def shown(self) -> str:
+        """The words as an answer shows them."""
         return plain(self.text) if self.word else code(self.text)
 
 

@@ -88,6 +88,7 @@ class Conversations:
         self._open: OrderedDict[str, Conversation] = OrderedDict()
 
     def of(self, session_id: str) -> Conversation:
+        """The conversation of `session_id`, opened if it is new."""
         conversation = self._open.setdefault(session_id, Conversation())
         self._open.move_to_end(session_id)
         while len(self._open) > self._limit:

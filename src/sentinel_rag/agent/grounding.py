@@ -54,6 +54,7 @@ class KnownAtoms:
                     self._add_leaf(leaf, zone)
 
     def supports(self, atom: str) -> bool:
+        """True if a result, an argument or the question holds `atom`; one that ends in `…` may be a beginning."""
         if atom.endswith("…"):
             start = atom[:-1].lower()
             return any(known.startswith(start) for known in self._known)

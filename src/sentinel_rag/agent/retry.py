@@ -20,6 +20,7 @@ class RetryOnce:
         self._max_wait_s = max_wait_s
 
     async def execute(self, call: ToolCall) -> ToolOutcome:
+        """`ToolGateway.execute` with at most one more try."""
         outcome = await self._gateway.execute(call)
         if not isinstance(outcome, Failed) or not outcome.error.retry_possible:
             return outcome

@@ -296,7 +296,10 @@ class _Estate:
         title = str(arguments.get("title_contains", "")).lower().split()
         rows = [row for row in rows if all(word in str(row["title"]).lower() for word in title)]
         owner = str(arguments.get("owner", "")).lower()
-        rows = [row for row in rows if owner in str(row["owner"] or "").lower()]
+        if owner == "unassigned":
+            rows = [row for row in rows if not row["owner"]]
+        else:
+            rows = [row for row in rows if owner in str(row["owner"] or "").lower()]
         rows = _ordered(rows, str(arguments.get("order", "newest")), "created_time")
         summary = {
             "by_severity": _counts(rows, "severity"),

@@ -68,17 +68,13 @@ def parse_timespan(text: str | None, *, now: datetime) -> TimeRange:
 
 
 def _moment(text: str) -> datetime:
-    """A time with zone, or without: the service reads that as UTC."""
-    try:
-        return parse_time(text)
-    except (ValueError, OverflowError):
-        pass
-    try:
-        return parse_time(text + "Z")
-    except (ValueError, OverflowError) as error:
-        raise TimespanError(
-            f"'{text}' is not an ISO 8601 time.", next_step="Write it like 2024-07-02T09:45:00Z."
-        ) from error
+    """A time with zone, or a time or date without: the service reads that as UTC."""
+    for candidate in (text, f"{text}Z", f"{text}T00:00:00Z"):
+        try:
+            return parse_time(candidate)
+        except (ValueError, OverflowError):
+            continue
+    raise TimespanError(f"'{text}' is not an ISO 8601 time.", next_step="Write it like 2024-07-02T09:45:00Z.")
 
 
 def _moved(moment: datetime, by: timedelta, text: str) -> datetime:

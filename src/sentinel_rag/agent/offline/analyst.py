@@ -17,8 +17,8 @@ from sentinel_rag.agent.footnote import footnote
 from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_lines, checked_table
 from sentinel_rag.agent.offline import directory, follow_up, second_look
 from sentinel_rag.agent.offline.arguments import unused_words
-from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered
-from sentinel_rag.agent.offline.moments import Now
+from sentinel_rag.agent.offline.compositions import Composed, compose, say_failures, say_numbered
+from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.plan import Ask, NeedTemplates, Plan, PlannedCall, Reply, View
 from sentinel_rag.agent.offline.planner import decide
 from sentinel_rag.agent.offline.reading import read_question
@@ -28,7 +28,21 @@ from sentinel_rag.agent.tool_runs import ToolRun, run_calls
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Clock, ProgressListener, ToolGateway
-from sentinel_rag.contracts.tool_calls import ToolCall
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.contracts.tool_calls import Failed, ToolCall
+
+
+def _misshapen(run: ToolRun) -> ToolRun:
+    """A run whose result cannot be told because it does not have the agreed shape."""
+    if run.result is None:
+        return run
+    error = QueryError(
+        code=QueryErrorCode.PROTOCOL,
+        message=f"The result of {run.call.tool_name} does not have the agreed shape.",
+        next_step="The agent and the tool server do not match: install one version of both.",
+    )
+    return ToolRun(run.call, Failed(run.call, error, run.outcome.audit_id), run.duration_ms)
+
 
 _LISTS = frozenset({View.INCIDENTS, View.INCIDENT_COUNT, View.ALERTS, View.ALERT_COUNT})
 
@@ -83,6 +97,9 @@ class OfflineAnalyst:
             fetched = await self._run(turn, (PlannedCall("list_kql_templates"),))
             decision = decide(reading, turn.conversation, list(fetched[0].rows), turn.now)
             assert not isinstance(decision, NeedTemplates)
+            if fetched[0].result is None and not isinstance(decision, Plan):
+                # Without the templates the question could not be understood; the reason is the failure, not the words.
+                return self._failed(turn, fetched)
         match decision:
             case Reply(outcome=outcome, text=text, suggestions=suggestions):
                 return self._plain_answer(turn, outcome, text, suggestions)
@@ -117,7 +134,13 @@ class OfflineAnalyst:
             if further[0].rows:
                 plan, runs = replace(plan, calls=(other,), opening=(*plan.opening, second_look.OTHER_TABLE)), further
         writer = AnswerWriter(self._zone)
-        composed = compose(writer, plan, runs)
+        try:
+            closer = second_look.closer_calls(plan, runs)
+            if closer:
+                runs = [*await self._run(turn, closer), *runs]
+            composed = compose(writer, plan, runs)
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError):
+            return self._failed(turn, [_misshapen(run) for run in runs])
         if plan.view in _LISTS and (unused := unused_words(plan.reading)):
             writer.say("I did not understand and left out: {}.", Echo(", ".join(unused)))
         if composed.outcome is Outcome.NO_DATA:
@@ -125,6 +148,11 @@ class OfflineAnalyst:
             composed = proposed or composed
         self._remember(turn.conversation, plan, composed)
         return self._checked(turn, writer, composed)
+
+    def _failed(self, turn: _Turn, runs: Sequence[ToolRun]) -> Answer:
+        writer = AnswerWriter(self._zone)
+        outcome = say_failures(writer, runs, some_worked=False)
+        return self._answer(turn, outcome, "\n".join(line.text for line in writer.lines), ())
 
     async def _run(self, turn: _Turn, planned: Sequence[PlannedCall]) -> list[ToolRun]:
         calls = [
@@ -145,8 +173,12 @@ class OfflineAnalyst:
             return None
         if turn.conversation.names is None:
             fetched = await self._run(turn, directory.CALLS)
-            turn.conversation.names = directory.names_of(fetched)
-        near = directory.near_names(value, turn.conversation.names)
+            names = directory.names_of(fetched)
+            if all(run.result is not None for run in fetched):
+                turn.conversation.names = names
+        else:
+            names = turn.conversation.names
+        near = directory.near_names(value, names)
         if not near:
             return None
         tool, view = plan.calls[0].tool, plan.view.value

@@ -35,6 +35,7 @@ _INTRODUCES = frozenset(
 
 
 def window_arguments(reading: Reading) -> dict[str, JsonValue]:
+    """The window, if one was said."""
     return dict(reading.window.arguments()) if reading.window is not None else {}
 
 
@@ -49,7 +50,9 @@ def incident_filters(reading: Reading) -> dict[str, JsonValue]:
         title = f"{title} {re.sub(r'(?<=[a-z])(?=[A-Z])', ' ', reading.tactic).lower()}".strip()
     if title:
         arguments["title_contains"] = title
-    if reading.owner.name is not None:
+    if reading.owner.nobody:
+        arguments["owner"] = "unassigned"
+    elif reading.owner.name is not None:
         arguments["owner"] = reading.owner.name
     order, limit = order_and_limit(reading, "incident")
     if order is not None:
@@ -118,7 +121,7 @@ def placed_words(reading: Reading) -> tuple[str, ...]:
     tokens = re.findall(r"[A-Za-zÀ-ɏ][\w'’+-]*", reading.rest.lower())
     placed: list[str] = []
     for place, token in enumerate(tokens):
-        if token not in unknown:
+        if token not in unknown or len(token) < 2:
             continue
         behind = tokens[place + 1 :]
         before = tokens[:place]
@@ -153,6 +156,13 @@ def order_and_limit(reading: Reading, noun: str) -> tuple[str | None, int | None
         )
     ):
         limit = 1
+    asked = re.search(
+        rf"\b{noun}\s+(?:was|is|came|fired|happened|appeared)\s+(?:the\s+)?(?:very\s+)?(first|last|latest|newest|oldest)\b",
+        reading.core,
+        re.IGNORECASE,
+    )
+    if asked is not None and limit is None:
+        return ("oldest" if asked[1].lower() in ("first", "oldest") else "newest"), 1
     if order is None and single and limit is None:
         if reading.has(rf"(?:the\s+)?(?:very\s+)?last\s+(?:\w+\s+){{0,2}}{noun}"):
             return "newest", 1

@@ -204,11 +204,18 @@ def values_of(attribute: Attribute, entity: Mapping[str, JsonValue]) -> Iterator
         name = entity.get("name")
         if isinstance(name, str) and _fits(attribute, "", name):
             yield "/name", name
-    elif not found and attribute.named and entity.get("name"):
+    elif not found and attribute.named and entity.get("name") and not _is_file_without_hash(attribute, entity):
         yield "/name", entity["name"]
 
 
 _HASH_LENGTHS = {"SHA-256": 64, "SHA-1": 40, "MD5": 32}
+HASHES = frozenset({*_HASH_LENGTHS, "hash"})
+"""Labels of attributes that are hashes of files."""
+
+
+def _is_file_without_hash(attribute: Attribute, entity: Mapping[str, JsonValue]) -> bool:
+    """A file's name is no hash."""
+    return attribute.label in HASHES and entity.get("kind") == "file"
 
 
 def _fits(attribute: Attribute, pointer: str, leaf: JsonValue) -> bool:

@@ -136,6 +136,7 @@ ASPECTS: tuple[tuple[str, str], ...] = (
 
 
 def has(reading: Reading, cue: str) -> bool:
+    """True if the question holds the cue."""
     return reading.has(cue)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sentinel_rag.agent.offline.moments import NUMBER_WORDS
+from sentinel_rag.agent.offline.blanking import blank
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +55,25 @@ _THEM = re.compile(r"\b(?:them|those|these|they)\b", re.IGNORECASE)
 
 
 def read_mentions(text: str) -> MentionReading:
+    """Every reference in `text`; each is blanked out of `rest`, nouns that carry sense stay."""
     incidents: list[str] = []
     items: list[int] = []
     ordinal_noun = that = ""
     defender = False
     for match in list(_ITEM.finditer(text)):
         items.append(int(match[1]))
-        text = _blank(text, match)
+        text = blank(text, match.start(), match.end())
     for match in list(_DEFENDER.finditer(text)):
         incidents.append(match[1])
         defender = True
-        text = _blank(text, match)
+        text = blank(text, match.start(), match.end())
     for match in list(_NUMBERED.finditer(text)):
         incidents += re.findall(r"\d+", match[1])
         text = text[: match.start(1)] + " " * len(match[1]) + text[match.end(1) :]
+    text = re.sub(r"(?<= )['\u2019]s\b", "  ", text) if incidents else text
     for match in list(_HASHED.finditer(text)):
         incidents.append(match[1])
-        text = _blank(text, match)
+        text = blank(text, match.start(), match.end())
     for match in list(_ORDINAL.finditer(text)):
         items.append(_ORDINALS[match[1].lower()])
         ordinal_noun = match[2].lower()
@@ -79,16 +81,16 @@ def read_mentions(text: str) -> MentionReading:
     if match_last := _ORDINAL_LAST.search(text):
         items.append(_ORDINALS[match_last[1].lower()])
         ordinal_noun = ordinal_noun or "one"
-        text = _blank(text, match_last)
+        text = blank(text, match_last.start(), match_last.end())
     for match in list(_LIST_NUMBER.finditer(text)):
         items.append(int(match[1]))
-        text = _blank(text, match)
+        text = blank(text, match.start(), match.end())
     if match_that := _THAT.search(text):
         that = match_that[1].lower()
-        text = _blank(text, match_that)
+        text = blank(text, match_that.start(), match_that.end())
     elif match_its := _ITS.search(text):
         that = "it"
-        text = _blank(text, match_its)
+        text = blank(text, match_its.start(), match_its.end())
     elif _THEM.search(text):
         that = "them"
     unique = tuple(dict.fromkeys(number.lstrip("0") or "0" for number in incidents))
@@ -101,11 +103,3 @@ _BARE_NUMBER = re.compile(r"(?<![\w.:/#\[+-])(\d{1,9})(?![\w.:/%\]-])")
 def bare_numbers(text: str) -> tuple[str, ...]:
     """Numbers that nothing else claimed: "what severity is 18"."""
     return tuple(match[1] for match in _BARE_NUMBER.finditer(text))
-
-
-def is_number_word(word: str) -> bool:
-    return word in NUMBER_WORDS
-
-
-def _blank(text: str, match: re.Match[str]) -> str:
-    return text[: match.start()] + " " * (match.end() - match.start()) + text[match.end() :]

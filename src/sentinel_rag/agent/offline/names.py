@@ -11,6 +11,7 @@ import ipaddress
 import re
 from dataclasses import dataclass
 
+from sentinel_rag.agent.offline.blanking import blank
 from sentinel_rag.agent.offline.vocabulary import KIND_WORDS, is_known
 from sentinel_rag.agent.offline.word_lists import word_list
 
@@ -105,7 +106,7 @@ def read_names(text: str) -> NameReading:
     incident_urls: list[str] = []
     for match in list(_QUOTES.finditer(text)):
         value = next(group for group in match.groups() if group is not None).strip()
-        text = _blank(text, match.start(), match.end())
+        text = blank(text, match.start(), match.end())
         if _GUID.fullmatch(value):
             guids.append(value.lower())
         elif value:
@@ -113,14 +114,14 @@ def read_names(text: str) -> NameReading:
     for match in list(_URL.finditer(text)):
         url = match[0].rstrip(".,;:!?)]}")
         kind = _kind_before(text, match.start())
-        text = _blank(text, match.start(), match.start() + len(url))
+        text = blank(text, match.start(), match.start() + len(url))
         if "incident" in url.lower() and re.search(r"microsoft\.com|azure\.com|azure\.us", url, re.IGNORECASE):
             incident_urls.append(url)
         else:
             names.append(NameSlot(url, kind))
     for match in list(_GUID.finditer(text)):
         guids.append(match[0].lower())
-        text = _blank(text, match.start(), match.end())
+        text = blank(text, match.start(), match.end())
     for match in list(_ADDRESS.finditer(text)):
         value = match[0].rstrip(".:") if not match[0].endswith("::") else match[0]
         try:
@@ -128,12 +129,12 @@ def read_names(text: str) -> NameReading:
         except ValueError:
             continue
         names.append(NameSlot(value, _kind_before(text, match.start())))
-        text = _blank(text, match.start(), match.end())
+        text = blank(text, match.start(), match.end())
     for pattern in _SHAPES:
         for match in list(pattern.finditer(text)):
             kind = _kind_before(text, match.start())
             names.append(NameSlot(match[0], None if kind in ("filehash", "process", "dns", "mailmessage") else kind))
-            text = _blank(text, match.start(), match.end())
+            text = blank(text, match.start(), match.end())
     return NameReading(text, tuple(names), tuple(guids), tuple(incident_urls))
 
 
@@ -144,17 +145,17 @@ def read_bare_names(text: str) -> NameReading:
         if _may_name(match[2]):
             kind = KIND_WORDS[match[1].lower()]
             names.append(NameSlot(match[2].rstrip("."), kind if kind in _SAFE_KINDS else None, shaped=False))
-            text = _blank(text, match.start(2), match.end(2))
+            text = blank(text, match.start(2), match.end(2))
     for match in list(_BEFORE_KIND.finditer(text)):
         if _may_name(match[1]) and _LOOKS_LIKE_NAME.fullmatch(match[1]):
             kind = KIND_WORDS[match[2].lower()]
             names.append(NameSlot(match[1], kind if kind in _SAFE_KINDS else None, shaped=False))
-            text = _blank(text, match.start(1), match.end(1))
+            text = blank(text, match.start(1), match.end(1))
     for match in list(_LOOKS_LIKE_NAME.finditer(text)):
         value = match[0].rstrip(".")
         if _may_name(value):
             names.append(NameSlot(value, shaped=False))
-            text = _blank(text, match.start(), match.end())
+            text = blank(text, match.start(), match.end())
     return NameReading(text, tuple(names))
 
 
@@ -162,7 +163,7 @@ def read_name_after_preposition(text: str) -> NameReading:
     """The last resort: a word that the grammar does not know behind "on", "for", "by", "naming" and the like."""
     for match in _AFTER_PREPOSITION.finditer(text):
         if _may_name(match[1]):
-            return NameReading(_blank(text, match.start(1), match.end(1)), (NameSlot(match[1], shaped=False),))
+            return NameReading(blank(text, match.start(1), match.end(1)), (NameSlot(match[1], shaped=False),))
     return NameReading(text)
 
 
@@ -186,7 +187,3 @@ def _kind_before(text: str, begin: int) -> str | None:
         return None
     kind = KIND_WORDS[match[1].lower()]
     return kind if kind in _SAFE_KINDS else None
-
-
-def _blank(text: str, begin: int, end: int) -> str:
-    return text[:begin] + " " * (end - begin) + text[end:]

@@ -59,6 +59,14 @@ _AND_THEN = re.compile(
     re.IGNORECASE,
 )
 _ADJECTIVES = re.compile(r"^\W*(?:closed|resolved|dismissed|updated|changed|blocked|disabled)\b", re.IGNORECASE)
+_READS = re.compile(
+    r"^\W*(?:(?:please|pls|and|so|ok)\s+)*(?:update\s+(?:me\b|us\b|on\b|about\b|for\b|please\b)|"
+    r"e-?mail\s+(?:alerts?|messages?|incidents?|from|to|events?|activity)|"
+    r"(?:change|comment|label|tag|patch|block|send|trigger)\s+(?:history|log|times?|count|status)\b|set\s+of\b|"
+    r"(?:trigger|execute|stop|kill|drop)\s+(?:alerts?|events?)\b)",
+    re.IGNORECASE,
+)
+"""Questions that begin with a word that is also an action: "update me on", "email alerts"."""
 _GREETING = re.compile(
     r"^\W*(?:hi|hello|hey|hiya|good\s+(?:morning|afternoon|evening|day)|greetings|moin|hallo|servus|bonjour|hola)"
     r"(?:\s+(?:there|all|team|sentinel|bot|again|everyone|you))*\W*$",
@@ -141,7 +149,7 @@ def outside_reply(reading: Reading, *, turn: int) -> Reply | None:
 
 def wants_action(text: str) -> bool:
     """True if the person asks to change, send or run something rather than to read."""
-    if _ADJECTIVES.match(text):
+    if _ADJECTIVES.match(text) or (_READS.match(text) and not _AND_THEN.search(text)):
         return False
     return bool(_IMPERATIVE.match(text) or _PUT.match(text) or _ADD.match(text) or _AND_THEN.search(text))
 

@@ -63,7 +63,6 @@ class Plan:
     aspects: tuple[str, ...] = ()
     opening: tuple[str, ...] = ()
     first: int = 0
-    unowned: bool = False
     alert_id: str = ""
     others: tuple[PlannedCall, ...] = ()
 

@@ -10,11 +10,13 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sentinel_rag.agent.offline import filters, mentions, names, vocabulary
-from sentinel_rag.agent.offline.filters import OwnerSlot, SeveritySlot
-from sentinel_rag.agent.offline.moments import Now
+from sentinel_rag.agent.offline import filters, mentions, names, qualifiers, severities, vocabulary
+from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
-from sentinel_rag.agent.offline.time_windows import TimeQuestion, WindowSlot, read_time
+from sentinel_rag.agent.offline.qualifiers import OwnerSlot
+from sentinel_rag.agent.offline.severities import SeveritySlot
+from sentinel_rag.agent.offline.time_windows import read_time
+from sentinel_rag.agent.offline.window_kinds import TimeQuestion, WindowSlot
 from sentinel_rag.agent.row_text import plain
 
 MAX_QUESTION = 4000
@@ -86,10 +88,10 @@ def read_question(question: str, now: Now) -> Reading:
     core = time.rest
     mention = mentions.read_mentions(core)
     rest = mention.rest
-    product, rest = filters.read_product(rest)
-    tactic, rest = filters.read_tactic(rest)
-    owner, rest = filters.read_owner(rest)
-    severity, rest = filters.read_severity(rest)
+    product, rest = qualifiers.read_product(rest)
+    tactic, rest = qualifiers.read_tactic(rest)
+    owner, rest = qualifiers.read_owner(rest)
+    severity, rest = severities.read_severity(rest)
     limit, everything, rest = filters.read_limit(rest)
     order, rest = filters.read_order(rest)
     bare = names.read_bare_names(rest)

@@ -8,12 +8,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
-from sentinel_rag.agent.offline.filters import older_product_name
+from sentinel_rag.agent.offline.alert_ranking import NEAR_BEST, candidates_of, ranked_alerts
 from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
+from sentinel_rag.agent.offline.qualifiers import older_product_name
 from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.query_results import format_time, parse_time
 
 OTHER_TABLE = "The table of the first query that fits holds no rows, so I ran another one."
+
+
+MOST_CLOSER = 3
+
+
+def closer_calls(plan: Plan, runs: Sequence[ToolRun]) -> tuple[PlannedCall, ...]:
+    """Calls that read the best fitting alerts again, alone: a row among many names only some of its entities.
+
+    An alert is asked for by its own time, never by its text, so that nothing an attacker wrote becomes an argument.
+    """
+    if plan.view is not View.ATTRIBUTE:
+        return ()
+    ranked = ranked_alerts(plan.reading, candidates_of([run for run in runs if run.result is not None]))
+    calls: dict[str, PlannedCall] = {}
+    for score, run, place in ranked[:MOST_CLOSER]:
+        row = run.rows[place]
+        entities, count, when = row.get("entities"), row.get("entity_count"), row.get("time")
+        shown = len(entities) if isinstance(entities, list | tuple) else 0
+        if (
+            score < NEAR_BEST * ranked[0][0]
+            or not isinstance(count, int)
+            or count <= shown
+            or not isinstance(when, str)
+        ):
+            continue
+        moment = parse_time(when)
+        window = {"start_time": format_time(moment), "end_time": format_time(moment + timedelta(microseconds=1))}
+        incident = run.call.arguments.get("incident")
+        calls[when] = PlannedCall("query_alerts", window if incident is None else {"incident": incident, **window})
+    return tuple(calls.values())
 
 
 def other_calls(plan: Plan, runs: Sequence[ToolRun]) -> Plan | None:

@@ -13,7 +13,7 @@ from sentinel_rag.agent.conversation import Conversation, ListItem
 from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.plan import Ask
 from sentinel_rag.agent.offline.reading import Reading
-from sentinel_rag.agent.offline.time_windows import WindowSlot
+from sentinel_rag.agent.offline.window_kinds import WindowSlot
 from sentinel_rag.contracts.query_results import parse_time
 
 
@@ -34,6 +34,7 @@ _ORDINAL_NOUNS = {"incident": "incident", "alert": "alert"}
 
 
 def subject_of(reading: Reading, conversation: Conversation) -> Subject | Ask:
+    """What the question is about; an empty kind if it names nothing; `Ask` for a reference to nothing."""
     if reading.around is not None:
         return _around(reading, conversation)
     named = reading.incidents + reading.incident_urls

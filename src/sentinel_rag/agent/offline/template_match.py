@@ -214,12 +214,14 @@ def _number(spec: Mapping[str, JsonValue], reading: Reading) -> JsonValue:
 
 
 def _text(spec: Mapping[str, JsonValue], free: list[NameSlot], *, only: bool) -> JsonValue:
+    kinds_asked = False
     described = f"{spec.get('name', '')} {spec.get('description', '')}".lower()
     name = str(spec.get("name", "")).lower()
     for source in (name, described):
         for pattern, kinds in _PARAMETER_KINDS:
             if not re.search(pattern, source):
                 continue
+            kinds_asked = True
             for kind in kinds:
                 for slot in free:
                     if _kind_of(slot) == kind:
@@ -227,6 +229,6 @@ def _text(spec: Mapping[str, JsonValue], free: list[NameSlot], *, only: bool) ->
                         return slot.value
             if source is name:
                 break
-    if only and len(free) == 1:
+    if only and len(free) == 1 and not kinds_asked:
         return free.pop().value
     return None

@@ -1,89 +1,25 @@
 """The time window that a question asks for.
 
-Joins the moments that `moments` finds ("between A and B on C", "since", "before", "around") and reads relative windows
-("last 24 hours", "past fortnight", "PT1H"). A relative window that the tools know by name is asked for by name, every
-other one by its two ends. What cannot be read without guessing comes back as a question.
+Joins the moments that `moments` finds ("between A and B on C", "since", "before", "around"); `relative_windows` reads
+what is counted from now. What cannot be read without guessing comes back as a question.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, tzinfo
+from dataclasses import replace
+from datetime import timedelta, tzinfo
 
 from sentinel_rag.agent.offline import spans
-from sentinel_rag.agent.offline.moments import (
-    NUMBER,
-    Clock,
-    DateProblem,
-    Day,
-    Found,
-    Instant,
-    Now,
-    day_without_year,
-    find_moments,
-    number_of,
-)
+from sentinel_rag.agent.offline.blanking import blank
+from sentinel_rag.agent.offline.date_builders import day_without_year
+from sentinel_rag.agent.offline.moment_kinds import NUMBER, Clock, DateProblem, Day, Found, Instant, Now, number_of
+from sentinel_rag.agent.offline.moments import find_moments
+from sentinel_rag.agent.offline.relative_windows import read_relative
 from sentinel_rag.agent.offline.spans import Span
-from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
+from sentinel_rag.agent.offline.window_kinds import TimeQuestion, TimeReading, WindowSlot
 
 DEFAULT_AROUND = timedelta(minutes=10)
-
-
-@dataclass(frozen=True, slots=True)
-class WindowSlot:
-    """A window as asked. `relative` is the tools' own name for it; a side that is None is open."""
-
-    start: datetime | None = None
-    end: datetime | None = None
-    relative: str | None = None
-
-    def arguments(self) -> dict[str, str]:
-        """The window as arguments of a tool."""
-        if self.relative is not None:
-            return {"time_window": self.relative}
-        sides = {"start_time": self.start, "end_time": self.end}
-        return {name: format_time(side) for name, side in sides.items() if side is not None}
-
-
-@dataclass(frozen=True, slots=True)
-class TimeQuestion:
-    """Why the time cannot be read, in one sentence, and texts that could stand in the place of `said`."""
-
-    sentence: str
-    said: str = ""
-    replacements: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TimeReading:
-    """What a sentence says about time. `around` is the half width asked for around a thing that has no time yet;
-    `rest` is the sentence with the time blanked out, of the same length."""
-
-    rest: str
-    window: WindowSlot | None = None
-    question: TimeQuestion | None = None
-    around: timedelta | None = None
-
-
-_UNITS = {"mi": 1 / 60, "m": 1 / 60, "h": 1, "d": 24, "w": 168, "f": 336, "mo": 720, "y": 8760}
-_UNIT = r"(minutes?|mins?|hours?|hrs?|h|days?|d|weeks?|wks?|w|fortnights?|months?|years?|m)"
-_RELATIVE = re.compile(
-    rf"\b(?:(?:with)?in|over|during|for|from|of)?\s*(?:the\s+)?\b(?:last|past|previous|recent|latest|trailing|prior)[\s_-]+"
-    rf"(?:({NUMBER})[\s_-]*)?{_UNIT}\b",
-    re.IGNORECASE,
-)
-_OLDER = re.compile(
-    rf"\b(?:(?:since|for)\s+(?:more\s+than|over|longer\s+than|at\s+least)|older\s+than|longer\s+than|more\s+than(?=.*\bago\b))\s+"
-    rf"({NUMBER})\s*{_UNIT}\b(?:\s+ago\b)?",
-    re.IGNORECASE,
-)
-_WITHIN = re.compile(
-    rf"\b(?:within|in|for|over)\s+(?:the\s+)?(\d{{1,4}})\s*{_UNIT}\b(?!\s+(?:of|around|ago|back))", re.I
-)
-_BARE = re.compile(r"(?<![\w.:-])(\d{1,3})\s*(h|hrs?|hours|d|days)\b(?!\s*(?:of|around|ago|back|old))", re.IGNORECASE)
-_ISO_DURATION = re.compile(r"\b(?:last\s+|past\s+)?(P(?:\d+W|(?:\d+D)?(?:T(?:\d+H)?(?:\d+M)?)?))(?!\w)", re.IGNORECASE)
 _WRONG_DURATION = re.compile(r"\b(P(\d+)H|PT(\d+)([DW]))\b", re.IGNORECASE)
 _AROUND = re.compile(
     rf"(?:(?:\+\s*/?\s*-|±|-\s*/?\s*\+|plus\s*/?\s*(?:or\s+)?minus|within)\s*)({NUMBER})\s*"
@@ -125,7 +61,7 @@ def read_time(text: str, now: Now) -> TimeReading:
         return TimeReading(text, question=TimeQuestion(sentence, wrong[0], (right,)))
     around, rest = _read_around(text)
     moments = find_moments(rest, now)
-    relative = None if around is not None else _read_relative(rest, now, moments)
+    relative = None if around is not None else read_relative(rest, now, moments)
     if relative is not None:
         return relative
     problem = next((found for found in moments if isinstance(found.moment, DateProblem)), None)
@@ -141,7 +77,7 @@ def _read_around(text: str) -> tuple[timedelta | None, str]:
     match = _AROUND.search(text) or _AROUND_AFTER.search(text)
     if match is None:
         bare = _AROUND_IT.search(text)
-        return (None, text) if bare is None else (DEFAULT_AROUND, _blank(text, bare.start(), bare.end()))
+        return (None, text) if bare is None else (DEFAULT_AROUND, blank(text, bare.start(), bare.end()))
     unit = match[2].lower()
     width = timedelta(
         **{"hours" if unit[0] == "h" else "seconds" if unit[0] == "s" else "minutes": number_of(match[1])}
@@ -150,49 +86,7 @@ def _read_around(text: str) -> tuple[timedelta | None, str]:
         ("of", "around", "from", "about", "near")
     ):
         return None, text
-    return width, _blank(text, match.start(), match.end())
-
-
-def _read_relative(text: str, now: Now, moments: list[Found]) -> TimeReading | None:
-    older = _OLDER.search(text)
-    if older is not None:
-        hours = number_of(older[1]) * _unit_hours(older[2].lower())
-        end = now.moment - timedelta(minutes=round(hours * 60))
-        return TimeReading(_blank(text, older.start(), older.end()), WindowSlot(None, end))
-    iso = _ISO_DURATION.search(text)
-    if iso is not None and len(iso[1]) > 2:
-        hours = _iso_hours(iso[1])
-        if hours:
-            return TimeReading(_blank(text, iso.start(), iso.end()), _window_of(hours, now))
-    for pattern in (_RELATIVE, _WITHIN, _BARE):
-        for match in pattern.finditer(text):
-            if any(found.begin < match.end() and match.start() < found.end for found in moments):
-                continue
-            unit = match[2].lower()
-            if not match[1] and unit.startswith(("d", "mi", "m", "y")) and not unit.startswith(("mo", "mi", "da")):
-                continue
-            hours = (number_of(match[1]) if match[1] else 1) * _unit_hours(unit)
-            return TimeReading(_blank(text, match.start(), match.end()), _window_of(hours, now))
-    return None
-
-
-def _unit_hours(unit: str) -> float:
-    for prefix in ("mo", "mi", "m", "h", "d", "w", "f", "y"):
-        if unit.startswith(prefix):
-            return _UNITS[prefix]
-    raise AssertionError(unit)
-
-
-def _iso_hours(text: str) -> float:
-    units = {"W": 168.0, "D": 24.0, "H": 1.0, "M": 1 / 60}
-    return sum(int(count) * units[unit] for count, unit in re.findall(r"(\d+)([WDHM])", text.upper()))
-
-
-def _window_of(hours: float, now: Now) -> WindowSlot:
-    for name, known in TIME_WINDOWS.items():
-        if known == hours:
-            return WindowSlot(now.moment - timedelta(hours=hours), now.moment, name)
-    return WindowSlot(now.moment - timedelta(minutes=round(hours * 60)), now.moment)
+    return width, blank(text, match.start(), match.end())
 
 
 def _ask_date(problem: DateProblem) -> TimeQuestion:
@@ -230,11 +124,11 @@ def _read_absolute(text: str, moments: list[Found], now: Now, around: timedelta 
         window, begin = WindowSlot(None, left.end if left.whole_days else left.start), match.start()
     else:
         if left.start == left.end:
-            return TimeReading(_blank(rest, begin, end))
+            return TimeReading(blank(rest, begin, end))
         window, begin = WindowSlot(left.start, left.end), _strip(head, _PREPOSITION)
     for found in moments[first:]:
-        rest = _blank(rest, found.begin, found.end)
-    rest = _blank(rest, begin, end)
+        rest = blank(rest, found.begin, found.end)
+    rest = blank(rest, begin, end)
     if window.start is not None and window.end is not None and window.start >= window.end:
         said = text[begin:end].strip()
         return TimeReading(text, question=TimeQuestion(f"The window “{said}” ends before it starts.", said))
@@ -326,7 +220,3 @@ def _strip(head: str, pattern: re.Pattern[str]) -> int:
     while (match := pattern.search(head[:begin])) is not None:
         begin = match.start()
     return begin
-
-
-def _blank(text: str, begin: int, end: int) -> str:
-    return text[:begin] + " " * (end - begin) + text[end:]

@@ -95,7 +95,7 @@ def _unique(name: str, taken: set[str]) -> str:
 
 def adopt_spelling(headers: Headers, table: Mapping[str, str]) -> Headers:
     """Where the table has the same name in another case, that spelling wins: DuckDB could not hold both."""
-    by_lower = {name.lower(): name for name in table}
+    by_lower = {TIME_COLUMN.lower(): TIME_COLUMN, **{name.lower(): name for name in table}}
     columns: list[MappedColumn] = []
     notes = list(headers.notes)
     for column in headers.columns:

@@ -31,7 +31,7 @@ from sentinel_rag.workspace.store import read_schema
 if TYPE_CHECKING:
     import duckdb
 
-_DETECTION_ROWS = 50_000
+_DETECTION_ROWS = 20_000
 _MAX_RESCUES = 20
 
 
@@ -182,9 +182,10 @@ def _types(
     types = {column.name: known[column.name] for column in headers.columns if column.name in known}
     if unknown:
         sample = f"(SELECT * FROM {source} LIMIT {_DETECTION_ROWS})"  # noqa: S608
-        found = cursor.execute(detection_sql([f"c{column.index}" for column in unknown], sample)).fetchone()
-        for column, counts in zip(unknown, found or (), strict=True):
-            types[column.name] = detected_type(counts)
+        sql = detection_sql([f"c{column.index}" for column in unknown], sample)
+        counts = dict(cursor.execute(sql).fetchall())
+        for place, column in enumerate(unknown):
+            types[column.name] = detected_type(counts[place]) if place in counts else "string"
     if TIME_COLUMN in types:
         types[TIME_COLUMN] = "datetime"
     return types

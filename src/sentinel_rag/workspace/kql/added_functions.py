@@ -56,6 +56,24 @@ _SCALARS = (
     FunctionSpec("bag_keys", "template", "to_json(json_keys(CAST({0} AS JSON)))", (1,)),
     FunctionSpec("url_decode", "template", "url_decode({0})", (1,)),
     FunctionSpec("url_encode", "template", "url_encode({0})", (1,)),
+    # The three parts of `make-series` (see `make_series`); lists are aligned, times are Kusto's text in a
+    # dynamic, and the NaN of an average over nothing, which JSON cannot hold, is null.
+    FunctionSpec("series_bucket", "template", "time_bucket({2}, CAST({0} AS TIMESTAMP), CAST({1} AS TIMESTAMP))", (3,)),
+    FunctionSpec(
+        "series_fill",
+        "template",
+        "to_json(list_transform(range(CAST({2} AS TIMESTAMP), CAST({3} AS TIMESTAMP), {4}), "
+        "lambda t: CASE WHEN CAST({1}[list_position({0}, t)] AS VARCHAR) = 'nan' THEN NULL "
+        "ELSE coalesce({1}[list_position({0}, t)], {5}) END))",
+        (6,),
+    ),
+    FunctionSpec(
+        "series_axis",
+        "template",
+        "to_json(list_transform(range(CAST({0} AS TIMESTAMP), CAST({1} AS TIMESTAMP), {2}), "
+        "lambda t: strftime(t, '%Y-%m-%dT%H:%M:%S.%f') || '0Z'))",
+        (3,),
+    ),
     FunctionSpec("isascii", "template", "(NOT regexp_matches({0}, '[^\\x00-\\x7F]'))", (1,)),
 )
 
@@ -73,6 +91,7 @@ _AGGREGATES = (
         (2, 3),
         name_prefix="list",
     ),
+    AggregateSpec("series_collect", "list({0})", (1,)),
     AggregateSpec("minif", "min({0}) FILTER (WHERE {1})", (2,)),
     AggregateSpec("maxif", "max({0}) FILTER (WHERE {1})", (2,)),
     AggregateSpec("take_anyif", "any_value({0}) FILTER (WHERE {1})", (2,), name_is_argument=True),

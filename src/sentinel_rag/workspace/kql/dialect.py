@@ -23,6 +23,7 @@ from duckdb_kql.lower_graph import make_graph_index  # noqa: TID253
 from duckdb_kql.translate import functions, naming  # noqa: TID253
 
 from sentinel_rag.workspace.kql import added_functions
+from sentinel_rag.workspace.kql.make_series import lower_make_series
 
 PINNED = "1.1.2"
 
@@ -96,7 +97,7 @@ def _replace(module: Any, name: str, replacement: Any) -> None:
 
 
 def _lower_operator(node: Any) -> Any:
-    """Adds as, project-reorder, project-keep, distinct *, serialize and sample."""
+    """Adds as, project-reorder, project-keep, distinct *, serialize, sample and make-series."""
     inner = node
     while lower._cls(inner) in ("PipedOperator", "AfterPipeOperator"):
         children = lower._rule_children(inner)
@@ -118,6 +119,8 @@ def _lower_operator(node: Any) -> Any:
         return ColumnChoice("distinct *", ())
     if kind == "SerializeOperator" and not children:
         return []
+    if kind == "MakeSeriesOperator":
+        return lower_make_series(inner)
     if kind == "SampleOperator" and len(children) == 1:
         count = lower._lower_named(children[0]).expr
         if isinstance(count, Literal) and isinstance(count.value, int):

@@ -185,6 +185,7 @@ def _explained(error: duckdb.Error, translation: Translation, schema: Schema) ->
             )
         return unresolved("column or scalar", name, known)
     sentence = re.sub(r"^[A-Z][A-Za-z ]* Error: ", "", text.splitlines()[0] if text else "no reason given")
+    sentence = sentence.partition("  Input: ")[0]  # what follows is a value from the data
     memory = "out of memory" in text.lower() or type(error).__name__ == "OutOfMemoryException"
     return KqlError(
         f"The query cannot be computed: {sentence}",

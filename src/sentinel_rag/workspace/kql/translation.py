@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
+from antlr4 import InputStream  # type: ignore[import-untyped]  # comes with duckdb-kql, without types
 from duckdb_kql import errors as library  # noqa: TID253 - this module is about that library
+from duckdb_kql._antlr.KqlLexer import KqlLexer  # noqa: TID253
 from duckdb_kql.lower import lower  # noqa: TID253
 from duckdb_kql.params import bind  # noqa: TID253
 from duckdb_kql.translate import CLOCK_SLOT, clock  # noqa: TID253
@@ -61,7 +63,11 @@ def translate(kql: str, schema: Schema, window: Window) -> Translation:
         hint = error.hint or ""
         if "in this wave" in hint:  # the library's own roadmap says nothing to an analyst
             hint = ""
-        raise not_supported(construct_name(error.construct), line=line, position=column, hint=hint) from error
+        name = construct_name(error.construct)
+        if name == "evaluate":
+            plugin = re.search(r"near 'evaluate(\w+)", error.hint or "")
+            name = f"evaluate {plugin[1]}" if plugin else name
+        raise not_supported(name, line=line, position=column, hint=hint) from error
     except library.KqlSchemaError as error:
         if "unknown table" in (error.hint or ""):
             raise unresolved("table or column", error.name, schema) from error
@@ -75,11 +81,18 @@ def translate(kql: str, schema: Schema, window: Window) -> Translation:
         if "cluster(" in kql:
             raise not_supported("cluster", hint="another cluster") from error
         raise KqlError(str(error).splitlines()[0], kql_code="SEN0002", next_step="Correct the query.") from error
+    except (LookupError, TypeError, AttributeError, AssertionError) as error:
+        # The library trips over some faulty calls, such as a function with too few arguments, instead of refusing.
+        raise KqlError(
+            "The query cannot be translated; a function may have the wrong number of arguments.",
+            kql_code="SEN0002",
+            next_step="Check the arguments of its functions.",
+        ) from error
 
 
 def _translate(kql: str, schema: Schema, window: Window) -> Translation:
     with clock(None) as active, dialect.collecting_as_names() as as_names:
-        lowered = lower(kql, None, {None: {}})
+        lowered = lower(_with_plain_tables(kql), None, {None: {}})
         scope = Scope(schema, window)
         query = scope.restrict(lowered)
         if as_names & scope.tables:
@@ -99,6 +112,24 @@ def _translate(kql: str, schema: Schema, window: Window) -> Translation:
         if active.used:  # `set query_now = ...` pinned it; else now() is the moment at which the SQL runs
             parameters[CLOCK_SLOT] = active.moment
         return Translation(str(emitted), parameters, frozenset(emitted.slots), frozenset(scope.tables))
+
+
+def _with_plain_tables(kql: str) -> str:
+    """`table("X")` written as `["X"]`, which means the same and which the library's grammar knows.
+
+    Padded to the same length, so that places in errors stay right. A name that is no literal is left and refused.
+    """
+    if not re.search(r"\btable\s*\(", kql):
+        return kql
+    lexer = KqlLexer(InputStream(kql))
+    lexer.removeErrorListeners()
+    tokens = [token for token in lexer.getAllTokens() if token.channel == 0]
+    for call, opening, name, closing in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
+        quoted = name.text[:1] in ("'", '"')
+        if (call.text, opening.text, closing.text) == ("table", "(", ")") and quoted:
+            length = closing.stop + 1 - call.start
+            kql = kql[: call.start] + f"[{name.text}]".ljust(length) + kql[closing.stop + 1 :]
+    return kql
 
 
 def construct_name(construct: str) -> str:

@@ -6,45 +6,30 @@ the best ones and each is shown with the alert that it stands in.
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Fact, Line
 from sentinel_rag.agent.conversation import ListItem
-from sentinel_rag.agent.offline.attributes import ATTRIBUTES, Attribute, values_of
+from sentinel_rag.agent.offline.alert_ranking import NEAR_BEST, candidates_of, ranked_alerts
+from sentinel_rag.agent.offline.attributes import ATTRIBUTES, HASHES, Attribute, values_of
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.plan import Plan
-from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.json_values import JsonValue
 
 MAX_VALUES = 10
-NEAR_BEST = 0.75
-"""Alerts that fit at least this share of the best one's score are answers too."""
-
-_STOP = frozenset(
-    word_list(
-        """
-    what which who when where how is are was were the a an of in on for to from by with and or that this it its can
-    you could please identify provide tell me give find related incident incidents alert alerts during investigation
-    was observed detected involved associated used using security recent another same as there their they find known
-    name
-    """
-    )
-)
 
 
 def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed:
-    candidates = _candidates(runs)
+    """The property asked for, from the alerts that fit the words best."""
+    candidates = candidates_of(runs)
     if not candidates:
         return scope.compose_empty(writer, plan, runs[0], "alerts")
-    ranked = _ranked(plan, candidates)
+    ranked = ranked_alerts(plan.reading, candidates)
     incident = runs[0].call.arguments.get("incident")
     focus = None if incident is None else str(incident)
     listed: list[ListItem] = []
@@ -58,7 +43,7 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
                 writer.lines.insert(before, missing)
             break
     if not listed:
-        return _say_missing(writer, plan, ranked, focus)
+        return _say_missing(writer, plan, ranked, runs, focus)
     _say_looked_at(writer, runs)
     return Composed(incident=focus, items=tuple(listed), alert=listed[0] if len(listed) == 1 else None)
 
@@ -86,7 +71,11 @@ def _say_best(
 
 
 def _say_missing(
-    writer: AnswerWriter, plan: Plan, ranked: Sequence[tuple[float, ToolRun, int]], focus: str | None
+    writer: AnswerWriter,
+    plan: Plan,
+    ranked: Sequence[tuple[float, ToolRun, int]],
+    runs: Sequence[ToolRun],
+    focus: str | None,
 ) -> Composed:
     """The property stands nowhere: says so, and shows what the alert that fits best does name."""
     _, run, place = ranked[0]
@@ -112,12 +101,12 @@ def _say_missing(
                 for each in range(count)
             ],
         )
-    _say_looked_at(writer, [run])
+    _say_looked_at(writer, runs)
     return Composed(outcome=Outcome.NO_DATA, incident=focus, alert=alert_item(run.rows[place]))
 
 
 def _say_looked_at(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
-    for run in runs:
+    for run in [each for each in runs if "limit" in each.call.arguments] or runs[:1]:
         writer.say(
             "I looked at {} of {} alerts.", writer.number(run, "/coverage/rows_returned"), scope.total_of(writer, run)
         )
@@ -162,6 +151,8 @@ def say_values(
                 continue
             seen.add(plain(shown).lower())
             facts.append(writer.exact(run, f"{at}/entities/{place}{pointer}"))
+    if facts and wanted and not named and attribute.label in HASHES:
+        writer.fixed("The result does not say which file each of these hashes belongs to.")
     if facts:
         writer.say(
             "{}: {} (alert {} at {}, incident {}).",
@@ -179,49 +170,3 @@ def _mentions(entity: Mapping[str, JsonValue], wanted: Sequence[str], attribute:
         return False
     text = " ".join(str(value) for value in entity.values()).lower()
     return any(value in text for value in wanted)
-
-
-def _candidates(runs: Sequence[ToolRun]) -> list[tuple[ToolRun, int]]:
-    """Every alert once, though two calls may have returned it."""
-    seen: set[str] = set()
-    found = []
-    for run in runs:
-        for place, row in enumerate(run.rows):
-            alert_id = str(row.get("alert_id"))
-            if alert_id not in seen:
-                seen.add(alert_id)
-                found.append((run, place))
-    return found
-
-
-def _ranked(plan: Plan, candidates: list[tuple[ToolRun, int]]) -> list[tuple[float, ToolRun, int]]:
-    documents = [_words(_text(run.rows[place])) for run, place in candidates]
-    frequency = Counter(word for document in documents for word in set(document))
-    question = set(_words(plan.reading.core)) - _STOP
-    names = [name.value.lower() for name in plan.reading.names]
-    ranked = []
-    for (run, place), document in zip(candidates, documents, strict=True):
-        row = run.rows[place]
-        title = set(_words(str(row.get("name"))))
-        present = set(document)
-        score = sum(
-            math.log(1 + len(documents) / frequency[word]) * (2.0 if word in title else 1.0)
-            for word in question
-            if word in present
-        )
-        score /= 1 + 0.1 * math.log(1 + len(document))
-        text = str(row.get("entities")).lower() + str(row.get("compromised_entity")).lower()
-        if names:
-            hits = sum(name in text or name.replace("\\", "\\\\") in text for name in names)
-            score = score + 20.0 * hits if hits else score * 0.2
-        ranked.append((score, run, place))
-    return sorted(ranked, key=lambda item: -item[0])
-
-
-def _text(row: Mapping[str, JsonValue]) -> str:
-    return " ".join(str(row.get(name) or "") for name in ("name", "description", "tactics", "techniques", "product"))
-
-
-def _words(text: str) -> list[str]:
-    words = re.findall(r"[a-z][a-z0-9]+", text.lower())
-    return [re.sub(r"(?:ings?|ed|es|s)$", "", word) if len(word) > 5 else word for word in words if word not in _STOP]

@@ -19,6 +19,7 @@ COLUMNS = ("", "Time", "Severity", "Status", "Incident", "Entity", "Product", "A
 
 
 def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    """A numbered table with totals."""
     if scope.is_empty(run):
         return scope.compose_empty(writer, plan, run, "alerts")
     if len(run.rows) == 1:
@@ -60,6 +61,7 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
 
 
 def compose_count(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    """Totals without a list."""
     if scope.is_empty(run):
         return scope.compose_empty(writer, plan, run, "alerts")
     total = scope.total_of(writer, run)

@@ -9,6 +9,7 @@ from sentinel_rag.agent.offline.attributes import escape
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
 
@@ -16,6 +17,7 @@ MAX_COLUMNS = 8
 
 
 def compose_tables(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    """Tables with row counts and age."""
     if not run.rows:
         writer.fixed("No table holds rows yet. Import an export or generate the sample estate first.")
         return Composed(outcome=Outcome.NO_DATA)
@@ -35,6 +37,7 @@ def compose_tables(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
 
 
 def compose_templates(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    """Templates with parameters."""
     if not run.rows:
         writer.fixed("There are no KQL templates.")
         return Composed(outcome=Outcome.NO_DATA)
@@ -52,11 +55,12 @@ def compose_templates(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Compose
         )
     writer.table("", ("Template", "Parameters", "What it shows"), rows)
     questions = [row.get("questions") for row in run.rows]
-    first = [str(each[0]) for each in questions if isinstance(each, list | tuple) and each][:3]
+    first = [plain(str(each[0])) for each in questions if isinstance(each, list | tuple) and each][:3]
     return Composed(suggestions=tuple(first), shown=len(run.rows))
 
 
 def compose_kql(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    """The rows of a template, columns with values first."""
     if scope.is_empty(run):
         writer.say("The query {} was run.", writer.exact(run, "/summary/template"))
         return scope.compose_empty(writer, plan, run, "rows")

@@ -28,6 +28,7 @@ def incident_table(writer: AnswerWriter, run: ToolRun, places: list[int], *, fir
 
 
 def incident_items(run: ToolRun, places: list[int]) -> tuple[ListItem, ...]:
+    """Rows as things that can be referred to."""
     rows = run.rows
     return tuple(
         ListItem("incident", str(rows[place].get("number")), time=str(rows[place].get("created_time") or ""))
@@ -36,14 +37,10 @@ def incident_items(run: ToolRun, places: list[int]) -> tuple[ListItem, ...]:
 
 
 def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    """A numbered table with totals."""
     if scope.is_empty(run):
         return scope.compose_empty(writer, plan, run, "incidents")
     places = list(range(plan.first, len(run.rows)))
-    if plan.unowned:
-        places = [place for place in places if not run.rows[place].get("owner")]
-        writer.fixed("I looked for incidents without an owner among the rows that were returned.")
-        if not places:
-            writer.fixed("Each of them has an owner.")
     if "most_alerts" in plan.aspects:
         places.sort(key=lambda place: -int(str(run.rows[place].get("alert_count") or 0)))
         _say_most_alerts(writer, run, places[0])
@@ -58,7 +55,7 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     else:
         writer.say(f"{{}} incidents match{filtered}, {order}.", total, *parts)
     _say_severities(writer, run)
-    if len(run.rows) < int(total.text) and not plan.unowned:
+    if len(run.rows) < int(total.text):
         writer.say("Rows shown: {} of {}.", writer.number(run, "/coverage/rows_returned"), total)
     scope.say_window(writer, run)
     scope.say_partial(writer, run)
@@ -67,11 +64,9 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     only = items[0].value if len(items) == 1 else None
     suggestions: tuple[str, ...] = ()
     if len(items) > 1:
-        suggestions = (
-            f"What is incident {items[0].value} about?",
-            "Only the high ones",
-            "What happened in the last 24 hours?",
-        )
+        suggestions = (f"What is incident {items[0].value} about?", f"Show the alerts of incident {items[0].value}")
+        if not {"severity", "min_severity"} & set(run.call.arguments):
+            suggestions += ("Only the high ones",)
     return Composed(items=items, first=plan.first, incident=only, suggestions=suggestions, shown=len(run.rows))
 
 
@@ -96,6 +91,7 @@ def _say_one(writer: AnswerWriter, run: ToolRun, place: int) -> None:
 
 
 def compose_count(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    """Totals without a list."""
     if scope.is_empty(run):
         return scope.compose_empty(writer, plan, run, "incidents")
     total = scope.total_of(writer, run)

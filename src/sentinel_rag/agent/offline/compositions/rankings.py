@@ -27,6 +27,7 @@ PLURALS = {
 
 
 def compose_trend(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    """Total, peak and the buckets as a table."""
     if not run.at("/summary/total"):
         return scope.compose_empty(writer, plan, run, "alerts")
     template, parts = scope.filters_shown(run)
@@ -74,6 +75,7 @@ def compose_trend(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
 
 
 def compose_top(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    """The ranking as a numbered table."""
     kind = str(run.call.arguments["kind"])
     noun = PLURALS.get(kind, f"{kind} entities")
     if not run.rows:

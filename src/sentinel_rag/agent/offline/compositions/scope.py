@@ -85,6 +85,7 @@ def total_of(writer: AnswerWriter, run: ToolRun) -> Fact:
 
 
 def is_empty(run: ToolRun) -> bool:
+    """True if nothing matched at all."""
     return not run.rows and not run.at("/coverage/rows_total")
 
 

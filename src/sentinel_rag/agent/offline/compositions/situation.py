@@ -21,6 +21,7 @@ _TOP = (
 
 
 def compose(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    """Totals, change, names that stand out, newest open incidents."""
     if not run.at("/summary/alerts/total") and not run.at("/summary/incidents/total"):
         return scope.compose_empty(writer, plan, run, "incidents or alerts")
     writer.say(

@@ -1,0 +1,224 @@
+"""The fields of one incident, each said in a line or a table of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact
+from sentinel_rag.agent.offline.attributes import escape
+from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.tool_runs import ToolRun
+
+MAX_ENTITIES = 15
+KINDS_SHOWN = {
+    "account": "Accounts",
+    "host": "Hosts",
+    "ip": "IP addresses",
+    "url": "URLs",
+    "file": "Files",
+    "filehash": "Hashes",
+}
+_MATCHED = {
+    "incident_number": "a Sentinel incident number",
+    "provider_incident_id": "the Defender id of a Sentinel incident, not a Sentinel number",
+    "incident_name": "the GUID (IncidentName) of an incident",
+    "alert_id": "the id of an alert in an incident",
+    "url": "the URL of an incident",
+}
+
+
+def say_identity(writer: AnswerWriter, plan: Plan, run: ToolRun) -> None:
+    """Which incident it is, and by what it was found where that is not its number."""
+    matched = str(run.at("/summary/matched_by") or "")
+    asked = str(run.call.arguments["incident"]).lstrip("#")
+    if "ids" in plan.aspects or (matched and matched != "incident_number"):
+        fact = writer.number(run, "/summary/matched_by")
+        meaning = Fact(_MATCHED.get(matched, fact.text), fact.evidence)
+        if "ids" in plan.aspects and matched == "incident_number":
+            writer.say("{} is {}.", Echo(asked), meaning)
+        else:
+            writer.say(
+                "{} is {}: it is Sentinel incident {}.", Echo(asked), meaning, writer.number(run, "/rows/0/number")
+            )
+    writer.say("Incident {}: {}.", writer.number(run, "/rows/0/number"), writer.name(run, "/rows/0/title"))
+
+
+def say_aspect(writer: AnswerWriter, run: ToolRun, aspect: str) -> None:
+    """One field by its name in `cues.ASPECTS`, or `entities:KIND`."""
+    if aspect.startswith("entities:"):
+        kind = aspect.partition(":")[2]
+        if kind:
+            say_entities(writer, run, kind, limit=MAX_ENTITIES, say_none=True)
+        else:
+            entities = run.rows[0].get("entities")
+            for each in entities if isinstance(entities, Mapping) else ():
+                say_entities(writer, run, each, limit=MAX_ENTITIES)
+        return
+    _ASPECTS[aspect](writer, run)
+
+
+def _say_owner(writer: AnswerWriter, run: ToolRun) -> None:
+    if run.at("/rows/0/owner"):
+        writer.say("Owner: {}.", writer.name(run, "/rows/0/owner"))
+    else:
+        writer.fixed("It has no owner.")
+
+
+def _say_status(writer: AnswerWriter, run: ToolRun) -> None:
+    closed = run.at("/rows/0/closed_time")
+    if closed and run.at("/rows/0/status") == "Closed":
+        writer.say(
+            "Status: {}, since {}.", writer.number(run, "/rows/0/status"), writer.time(run, "/rows/0/closed_time")
+        )
+    else:
+        writer.say("Status: {}.", writer.number(run, "/rows/0/status"))
+
+
+def _say_severity(writer: AnswerWriter, run: ToolRun) -> None:
+    writer.say("Severity: {}.", writer.number(run, "/rows/0/severity"))
+
+
+def _say_created(writer: AnswerWriter, run: ToolRun) -> None:
+    writer.say(
+        "Created {}, last updated {}.",
+        writer.time(run, "/rows/0/created_time"),
+        writer.time(run, "/rows/0/updated_time"),
+    )
+
+
+def _say_closed(writer: AnswerWriter, run: ToolRun) -> None:
+    if not run.at("/rows/0/closed_time"):
+        writer.say("No closing time is recorded; its status is {}.", writer.number(run, "/rows/0/status"))
+    elif run.at("/rows/0/status") == "Closed":
+        writer.say("Closed {}.", writer.time(run, "/rows/0/closed_time"))
+    else:
+        writer.say(
+            "A closing time of {} is recorded, but its status is {}: it was closed once and is open again.",
+            writer.time(run, "/rows/0/closed_time"),
+            writer.number(run, "/rows/0/status"),
+        )
+
+
+def _say_list(label: str, name: str) -> Callable[[AnswerWriter, ToolRun], None]:
+    def say(writer: AnswerWriter, run: ToolRun) -> None:
+        facts = writer.joined(run, f"/rows/0/{name}", writer.number, limit=30)
+        if facts:
+            writer.say(f"{label}: {{}}.", facts)
+        else:
+            writer.fixed(f"{label}: none recorded.")
+
+    return say
+
+
+def say_comments(writer: AnswerWriter, run: ToolRun) -> None:
+    """The comments as a table."""
+    comments = run.at("/rows/0/comments")
+    if not isinstance(comments, list | tuple) or not comments:
+        writer.fixed("Nobody has commented on it.")
+        return
+    rows = [
+        [
+            writer.time_cell(run, f"/rows/0/comments/{place}/time"),
+            writer.cell(run, f"/rows/0/comments/{place}/author", limit=60),
+            writer.cell(run, f"/rows/0/comments/{place}/message", limit=400),
+        ]
+        for place in range(min(len(comments), 30))
+    ]
+    writer.fixed("Its comments are in the table below.")
+    writer.table("Comments", ("Time", "Author", "Comment"), rows)
+
+
+def _say_timeline(writer: AnswerWriter, run: ToolRun) -> None:
+    events = run.at("/rows/0/timeline")
+    if not isinstance(events, list | tuple) or not events:
+        writer.fixed("No timeline is recorded.")
+        return
+    rows = [
+        [
+            writer.time_cell(run, f"/rows/0/timeline/{place}/time"),
+            writer.cell(run, f"/rows/0/timeline/{place}/event", limit=300),
+        ]
+        for place in range(min(len(events), 100))
+    ]
+    writer.fixed("Its timeline is in the table below, in order of time.")
+    writer.table("Timeline", ("Time", "Event"), rows)
+
+
+def _say_alert_count(writer: AnswerWriter, run: ToolRun) -> None:
+    pointer = "/summary/alert_count" if run.at("/summary/alert_count") is not None else "/rows/0/alert_count"
+    writer.say("Alerts: {}.", writer.number(run, pointer))
+    missing = run.at("/rows/0/alert_ids_without_row")
+    if isinstance(missing, list | tuple) and missing:
+        ids = writer.joined(run, "/rows/0/alert_ids_without_row", writer.exact)
+        writer.say("Of these the workspace holds no row for: {}.", ids)
+
+
+def say_ids(writer: AnswerWriter, run: ToolRun) -> None:
+    """Every id of the incident, told apart."""
+    writer.say(
+        "Sentinel number {}, Defender id {}, GUID {}.",
+        writer.number(run, "/rows/0/number"),
+        writer.number(run, "/rows/0/provider_incident_id"),
+        writer.exact(run, "/rows/0/incident_name"),
+    )
+    if run.at("/rows/0/url"):
+        writer.say("Page: {}", writer.exact(run, "/rows/0/url"))
+
+
+def _say_classification(writer: AnswerWriter, run: ToolRun) -> None:
+    writer.say("Classification: {}.", writer.number(run, "/rows/0/classification"))
+
+
+def _say_products(writer: AnswerWriter, run: ToolRun) -> None:
+    alerts = run.at("/rows/0/alerts")
+    facts: list[Fact] = []
+    seen: set[object] = set()
+    for place, alert in enumerate(alerts if isinstance(alerts, list | tuple) else ()):
+        product = alert.get("product") if isinstance(alert, Mapping) else None
+        if product and product not in seen:
+            seen.add(product)
+            facts.append(writer.name(run, f"/rows/0/alerts/{place}/product"))
+    writer.say(
+        "Provider {}; products of its alerts: {}.", writer.name(run, "/rows/0/provider"), facts or [Fact("none")]
+    )
+
+
+def say_entities(writer: AnswerWriter, run: ToolRun, kind: str, *, limit: int, say_none: bool = False) -> None:
+    """The entities of one kind; `say_none` also tells that there are none."""
+    base = f"/rows/0/entities/{escape(kind)}"
+    entities = run.at(base)
+    label = KINDS_SHOWN.get(kind, kind)
+    if not isinstance(entities, list | tuple) or not entities:
+        if say_none:
+            writer.fixed(f"{label}: none recorded.")
+        return
+    facts = []
+    for place in range(min(len(entities), limit)):
+        name = writer.exact(run, f"{base}/{place}/name", limit=200)
+        facts.append(name)
+    counted = f"/rows/0/entity_counts/{escape(kind)}"
+    count = writer.number(run, counted) if run.at(counted) is not None else writer.count(run, base)
+    if len(entities) > limit:
+        writer.say(f"{label} ({{}} in all, the first of them here): {{}}.", count, facts)
+    elif say_none:
+        writer.say(f"{label} ({{}}): {{}}.", count, facts)
+    else:
+        writer.say(f"{label}: {{}}.", facts)
+
+
+_ASPECTS: dict[str, Callable[[AnswerWriter, ToolRun], None]] = {
+    "owner": _say_owner,
+    "severity": _say_severity,
+    "status": _say_status,
+    "created": _say_created,
+    "updated": _say_created,
+    "closed": _say_closed,
+    "tactics": _say_list("Tactics", "tactics"),
+    "techniques": _say_list("Techniques", "techniques"),
+    "comments": say_comments,
+    "timeline": _say_timeline,
+    "alert_count": _say_alert_count,
+    "ids": say_ids,
+    "classification": _say_classification,
+    "products": _say_products,
+}

@@ -1,0 +1,255 @@
+"""From the groups of a matched pattern to a moment, one builder for each way of writing a date or a time.
+
+`moments` holds the patterns. A builder returns None where the digits are no date after all, and a `DateProblem` where
+they are one in form but not in the calendar, or two.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date, time, timedelta
+
+from sentinel_rag.agent.offline import spans
+from sentinel_rag.agent.offline.moment_kinds import (
+    MONTHS,
+    WEEKDAYS,
+    Clock,
+    DateProblem,
+    Day,
+    Instant,
+    Moment,
+    Now,
+    number_of,
+    zone_of,
+)
+from sentinel_rag.agent.offline.spans import Span
+
+
+def day_without_year(month: int, day: int, now: Now, *, year: int | None = None) -> Day | None:
+    """That day of `year`, else the latest one that has begun; None if the calendar has no such day."""
+    years = (year,) if year is not None else (now.today.year, now.today.year - 1, now.today.year - 2)
+    for candidate in years:
+        try:
+            when = date(candidate, month, day)
+        except ValueError:
+            continue
+        if year is not None or when <= now.today:
+            return Day(spans.days(when, when, now.zone), (month, day))
+    return None
+
+
+def _day(year: int, month: int, day: int, text: str, now: Now) -> Moment:
+    try:
+        when = date(year, month, day)
+    except ValueError:
+        return DateProblem(text)
+    return Day(spans.days(when, when, now.zone))
+
+
+def iso_date(match: re.Match[str], now: Now) -> Moment:
+    """`2024-07-02`."""
+    return _day(int(match[1]), int(match[2]), int(match[3]), match[0], now)
+
+
+def iso_instant(match: re.Match[str], now: Now) -> Moment:
+    """`2024-07-02T09:45:00Z`; without a zone it is in the session's."""
+    try:
+        day = date(int(match[1]), int(match[2]), int(match[3]))
+        clock = time(int(match[4]), int(match[5]), int(match[6] or 0), int((match[7] or "0")[:6].ljust(6, "0")))
+    except ValueError:
+        return DateProblem(match[0])
+    zone = zone_of(match[8]) or now.zone
+    return Instant(spans.at(day, clock, zone, timedelta(seconds=1) if match[6] else timedelta(minutes=1)))
+
+
+def day_month_year(match: re.Match[str], now: Now) -> Moment | None:
+    """`2 July 2024`."""
+    return _named(match[1], match[2], match[3], match[0], now)
+
+
+def month_day_year(match: re.Match[str], now: Now) -> Moment | None:
+    """`July 2, 2024`."""
+    return _named(match[2], match[1], match[3], match[0], now)
+
+
+def _named(day: str, month: str, year: str | None, text: str, now: Now) -> Moment:
+    number = MONTHS[month.lower()]
+    if year:
+        return _day(int(year), number, int(day), text, now)
+    return day_without_year(number, int(day), now) or DateProblem(text)
+
+
+def day_range(match: re.Match[str], now: Now) -> Moment | None:
+    """`1 to 5 July`."""
+    return _range_in_month(match[1], match[2], match[3], match[4], match[0], now)
+
+
+def month_day_range(match: re.Match[str], now: Now) -> Moment | None:
+    """`July 1-5`."""
+    return _range_in_month(match[2], match[3], match[1], match[4], match[0], now)
+
+
+def _range_in_month(first: str, last: str, month: str, year: str | None, text: str, now: Now) -> Moment:
+    begin, end = _named(first, month, year, text, now), _named(last, month, year, text, now)
+    if not isinstance(begin, Day) or not isinstance(end, Day) or begin.span.start > end.span.start:
+        return DateProblem(text)
+    return Day(Span(begin.span.start, end.span.end, whole_days=True))
+
+
+def month_year(match: re.Match[str], now: Now) -> Moment:
+    """`July 2024`, or the latest July."""
+    number = MONTHS[match[1].lower()]
+    if match[2]:
+        return Day(spans.month(int(match[2]), number, now.zone))
+    year = now.today.year if number <= now.today.month else now.today.year - 1
+    return Day(spans.month(year, number, now.zone))
+
+
+def year_month(match: re.Match[str], now: Now) -> Moment:
+    """`2024-07`."""
+    return Day(spans.month(int(match[1]), int(match[2]), now.zone))
+
+
+def slashed(match: re.Match[str], now: Now) -> Moment:
+    """`25/04/2024`; a problem with two readings where both are dates."""
+    first, second = int(match[1]), int(match[2])
+    year = int(match[3]) if len(match[3]) == 4 else 2000 + int(match[3])
+    readings = []
+    for day, month in ((first, second), (second, first)):
+        try:
+            when = date(year, month, day)
+        except ValueError:
+            continue
+        if when not in readings:
+            readings.append(when)
+    if len(readings) == 1:
+        return Day(spans.days(readings[0], readings[0], now.zone))
+    return DateProblem(match[0], tuple(readings))
+
+
+def dotted(match: re.Match[str], now: Now) -> Moment:
+    """`25.04.2024`: the day comes first everywhere."""
+    year = int(match[3]) if len(match[3]) == 4 else 2000 + int(match[3])
+    return _day(year, int(match[2]), int(match[1]), match[0], now)
+
+
+def named_day(match: re.Match[str], now: Now) -> Moment:
+    """`yesterday`."""
+    back = {"today": 0, "yesterday": 1}.get(match[0].lower(), 2)
+    when = now.today - timedelta(days=back)
+    return Day(spans.days(when, when, now.zone))
+
+
+def part_of_day(match: re.Match[str], now: Now) -> Moment:
+    """`this morning`, `last night`."""
+    words = match[0].lower()
+    yesterday = now.today - timedelta(days=1)
+    if "night" in words:
+        start = spans.at(yesterday, time(18), now.zone, timedelta(0)).start
+        return Day(Span(start, spans.at(now.today, time(6), now.zone, timedelta(0)).start))
+    day = yesterday if "yesterday" in words else now.today
+    first, last = {"morning": (0, 12), "afternoon": (12, 18), "evening": (18, 24)}[words.split()[-1]]
+    start = spans.at(day, time(first), now.zone, timedelta(0)).start
+    end = spans.midnight(day + timedelta(days=1), now.zone)
+    return Day(Span(start, end if last == 24 else spans.at(day, time(last), now.zone, timedelta(0)).start))
+
+
+def weekday(match: re.Match[str], now: Now) -> Moment:
+    """`Monday`: the latest one that has begun."""
+    back = (now.today.weekday() - WEEKDAYS[match[2].lower()]) % 7
+    if back == 0 and (match[1] or "").lower() in ("last", "previous"):
+        back = 7
+    when = now.today - timedelta(days=back)
+    return Day(spans.days(when, when, now.zone), weekday=True)
+
+
+def calendar(match: re.Match[str], now: Now) -> Moment:
+    """`last week`, `this month`: whole calendar units."""
+    which, unit = " ".join(match[1].lower().split()), match[2].lower()
+    back = {"this": 0, "the current": 0, "current": 0, "the week before": 2}.get(which, 1)
+    today = now.today
+    if unit == "week":
+        return Day(spans.week(today, now.zone, back=back))
+    if unit == "month":
+        return Day(spans.month(today.year, today.month - back, now.zone))
+    return Day(spans.year(today.year - back, now.zone))
+
+
+def week_before_last(match: re.Match[str], now: Now) -> Moment:
+    """`the week before last`."""
+    return Day(spans.week(now.today, now.zone, back=2))
+
+
+def weekend(match: re.Match[str], now: Now) -> Moment:
+    """`the weekend`: the latest one that has begun."""
+    return Day(spans.weekend(now.today, now.zone))
+
+
+def ago(match: re.Match[str], now: Now) -> Moment:
+    """`3 days ago`: that day; `2 hours ago`: that instant."""
+    count, unit = number_of(match[1]), match[2].lower()
+    if unit.startswith(("h", "m")) and not unit.startswith("mo"):
+        step = timedelta(hours=count) if unit.startswith("h") else timedelta(minutes=count)
+        return Instant(Span(now.moment - step, now.moment - step + timedelta(minutes=1)))
+    when = now.today - timedelta(days=count * (7 if unit.startswith("w") else 30 if unit.startswith("mo") else 1))
+    return Day(spans.days(when, when, now.zone))
+
+
+def day_of_month(match: re.Match[str], now: Now) -> Moment | None:
+    """ "The 19th": the latest one that has begun."""
+    for back in range(3):
+        first = now.today.replace(day=1)
+        month, year = (first.month - back - 1) % 12 + 1, first.year + (first.month - back - 1) // 12
+        try:
+            when = date(year, month, int(match[1]))
+        except ValueError:
+            continue
+        if when <= now.today:
+            return Day(spans.days(when, when, now.zone))
+    return None
+
+
+def week_of_month(match: re.Match[str], now: Now) -> Moment:
+    """`first week of July`: its first seven days."""
+    number = MONTHS[match[2].lower()]
+    year = int(match[3]) if match[3] else now.today.year - (number > now.today.month)
+    whole = spans.month(year, number, now.zone)
+    if match[1].lower() == "last":
+        last = (whole.end.astimezone(now.zone) - timedelta(days=1)).date()
+        return Day(spans.days(last - timedelta(days=6), last, now.zone))
+    begin = date(year, number, 1) + timedelta(weeks=("first", "second", "third", "fourth").index(match[1].lower()))
+    return Day(spans.days(begin, begin + timedelta(days=6), now.zone))
+
+
+def this_moment(match: re.Match[str], now: Now) -> Moment:
+    """`now`."""
+    return Instant(Span(now.moment, now.moment))
+
+
+def clock(match: re.Match[str], now: Now) -> Moment | None:
+    """`09:45`."""
+    if int(match[1]) > 23 or int(match[2]) > 59 or int(match[3] or 0) > 59:
+        return None
+    hour = _hour(int(match[1]), match[4])
+    if hour is None:
+        return None
+    width = timedelta(seconds=1) if match[3] else timedelta(minutes=1)
+    return Clock(time(hour, int(match[2]), int(match[3] or 0)), width, zone_of(match[5]))
+
+
+def clock_twelve(match: re.Match[str], now: Now) -> Moment | None:
+    """`2 pm`."""
+    hour = _hour(int(match[1]), match[2] or None)
+    return None if hour is None or hour > 23 else Clock(time(hour), timedelta(minutes=1), zone_of(match[3]))
+
+
+def _hour(hour: int, half: str | None) -> int | None:
+    if half is None:
+        return hour
+    if not 1 <= hour <= 12:
+        return None
+    return hour % 12 + (12 if half.lower().startswith("p") else 0)
+
+
+Build = Callable[[re.Match[str], Now], Moment | None]

@@ -1,0 +1,159 @@
+"""What a date or a time of day is, once read: a stretch of days, a clock time, an instant, or a problem.
+
+Also the names that dates are made of: months, weekdays, zones, numbers in words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+
+from sentinel_rag.agent.offline.spans import Span
+from sentinel_rag.agent.offline.word_lists import word_list
+
+MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            ("january", "jan"),
+            ("february", "feb"),
+            ("march", "mar"),
+            ("april", "apr"),
+            ("may",),
+            ("june", "jun"),
+            ("july", "jul"),
+            ("august", "aug"),
+            ("september", "sept", "sep"),
+            ("october", "oct"),
+            ("november", "nov"),
+            ("december", "dec"),
+        ),
+        start=1,
+    )
+    for name in names
+}
+WEEKDAYS = {
+    name: number
+    for number, names in enumerate(
+        (
+            ("monday", "mon"),
+            ("tuesday", "tues", "tue"),
+            ("wednesday", "wed"),
+            ("thursday", "thurs", "thur", "thu"),
+            ("friday", "fri"),
+            ("saturday", "sat"),
+            ("sunday", "sun"),
+        )
+    )
+    for name in names
+}
+ZONES = {
+    "utc": 0,
+    "gmt": 0,
+    "z": 0,
+    "zulu": 0,
+    "cet": 60,
+    "cest": 120,
+    "est": -300,
+    "edt": -240,
+    "cdt": -300,
+    "pst": -480,
+    "pdt": -420,
+}
+"""Minutes east of UTC for abbreviations that mean one thing only."""
+NUMBER_WORDS = {
+    word: value
+    for value, word in enumerate(
+        word_list(
+            """
+    one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+    """
+        ),
+        start=1,
+    )
+} | {"a": 1, "an": 1, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3, "twenty": 20, "thirty": 30, "sixty": 60}
+MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
+_DAY = r"(?:0?[1-9]|[12]\d|3[01])"
+NTH = rf"({_DAY})(?:st|nd|rd|th)?"
+YEAR = r"((?:19|20)\d\d)"
+ZONE = rf"\s*({'|'.join(sorted(ZONES, key=len, reverse=True))}|[+-]\d\d:?\d\d)\b"
+DAY_WORD = r"o'?\s*clock|yesterday|today|this\s+morning|on\b|utc|last\s+(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+DASH = r"(?:-|–|—|to|and|until|till|through)"
+NUMBER = r"(?:\d{1,4}|" + "|".join(sorted(NUMBER_WORDS, key=len, reverse=True)) + ")"
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """When and where the question is asked."""
+
+    moment: datetime
+    zone: tzinfo
+
+    @property
+    def today(self) -> date:
+        """The date in the session's time zone."""
+        return self.moment.astimezone(self.zone).date()
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A stretch of whole days. `yearless` holds (month, day) where the year was left to us; `weekday`: only
+    the day of the week was said."""
+
+    span: Span
+    yearless: tuple[int, int] | None = None
+    weekday: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """A time of day, as precise as written; `zone` where one was said."""
+
+    clock: time
+    width: timedelta
+    zone: tzinfo | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """A full date and time."""
+
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class DateProblem:
+    """Text that is no date, or more than one: `readings` are the dates it may mean."""
+
+    text: str
+    readings: tuple[date, ...] = ()
+
+
+Moment = Day | Clock | Instant | DateProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A moment and where it stands in the sentence."""
+
+    begin: int
+    end: int
+    moment: Moment
+
+
+def number_of(word: str) -> int:
+    """The value of `3`, `three`, `a` or `couple of`."""
+    word = " ".join(word.lower().split())
+    return int(word) if word.isdigit() else NUMBER_WORDS[word]
+
+
+def zone_of(name: str | None) -> tzinfo | None:
+    """The zone of an abbreviation or an offset; None for None."""
+    if not name:
+        return None
+    name = name.strip().lower()
+    if name in ZONES:
+        return timezone(timedelta(minutes=ZONES[name])) if ZONES[name] else UTC
+    sign = -1 if name[0] == "-" else 1
+    digits = name[1:].replace(":", "")
+    return timezone(sign * timedelta(hours=int(digits[:2]), minutes=int(digits[2:4])))

@@ -1,0 +1,84 @@
+"""Plans that run a KQL template: the one that fits best, or a question back where two fit or a value is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sentinel_rag.agent.offline import cues, template_match
+from sentinel_rag.agent.offline.arguments import window_arguments
+from sentinel_rag.agent.offline.plan import Ask, Decision, NeedTemplates, Plan, PlannedCall, View
+from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.offline.template_match import Template
+from sentinel_rag.agent.row_text import plain
+from sentinel_rag.contracts.json_values import JsonValue
+
+SURE = 0.45
+"""Score from which a template is preferred to looking through alerts, where the words fit both."""
+
+
+def logs_plan(reading: Reading, templates: Sequence[Template] | None) -> Decision | None:
+    """A template, if the question is about raw logs; None if it is not, or none fits."""
+    if not reading.has(cues.LOGS) and not reading.has(r"run|templates?|who\s+changed|resources?"):
+        return None
+    if templates is None:
+        return NeedTemplates()
+    return template_plan(reading, templates, floor=template_match.THRESHOLD)
+
+
+def template_plan(reading: Reading, templates: Sequence[Template], *, floor: float) -> Decision | None:
+    """The best template whose score reaches `floor`, or a question back; None if none does."""
+    matches = template_match.rank(reading, templates)
+    if not matches or matches[0].score < floor:
+        return None
+    best, filled = _best_fitting(matches, reading, floor)
+    close = [
+        match
+        for match in matches[:3]
+        if match.name != best.name
+        and best.score < 1
+        and abs(best.score - match.score) < template_match.MARGIN
+        and not template_match.fill(match.template, reading).missing
+    ]
+    if close and filled.missing:
+        return Ask(
+            "More than one query could answer that. Which one do you want?",
+            tuple(f"Run the template {match.name} on: {reading.text}" for match in (best, *close)),
+        )
+    if filled.missing and reading.names and not filled.parameters and best.score < 1:
+        return None
+    if filled.missing:
+        wanted = " and ".join(str(spec.get("name", "")).replace("_", " ") for spec in filled.missing)
+        described = " ".join(str(spec.get("description", "")) for spec in filled.missing)
+        sentence = plain(f"The query {best.name} needs a value for {wanted}. {described} Which one?")
+        return Ask(sentence, pending=f"run the template {best.name} on {reading.text}")
+    others = []
+    for match in matches[:6]:
+        if match.name != best.name and match.score >= max(floor, 0.6 * best.score):
+            parameters = template_match.fill(match.template, reading)
+            if not parameters.missing and match.template.get("tables") != best.template.get("tables"):
+                others.append(_kql_call(match.name, parameters, reading))
+    call = _kql_call(best.name, filled, reading)
+    return Plan(view=View.KQL, calls=(call,), reading=reading, others=tuple(others[:2]))
+
+
+def _best_fitting(
+    matches: Sequence[template_match.Match], reading: Reading, floor: float
+) -> tuple[template_match.Match, template_match.Filled]:
+    """The best of those that score nearly as well as the first and take every value that the question names."""
+    first = matches[0]
+    for match in matches[:6] if reading.names else ():
+        filled = template_match.fill(match.template, reading)
+        near = match.score >= max(floor, 0.7 * first.score)
+        if near and not filled.missing and len(filled.parameters) >= len(reading.names):
+            return match, filled
+    return first, template_match.fill(first.template, reading)
+
+
+def _kql_call(name: str, filled: template_match.Filled, reading: Reading) -> PlannedCall:
+    arguments: dict[str, JsonValue] = {"template": name}
+    if filled.parameters:
+        arguments["parameters"] = dict(filled.parameters)
+    arguments |= window_arguments(reading)
+    if reading.limit is not None:
+        arguments["limit"] = reading.limit
+    return PlannedCall("run_kql_query", arguments)
