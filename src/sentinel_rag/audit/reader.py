@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,7 +122,10 @@ class JournalReader:
     def _connect(self) -> sqlite3.Connection:
         try:
             connection = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
-            connection.execute("SELECT seq FROM journal LIMIT 1")
+            with ExitStack() as opened:
+                opened.enter_context(closing(connection))
+                connection.execute("SELECT seq FROM journal LIMIT 1")
+                opened.pop_all()
         except sqlite3.Error as error:
             raise UnavailableError(
                 f"The journal {self._path.name} cannot be opened: {error}.",

@@ -35,6 +35,11 @@ STOLEN_CALL = {"template": "raw_signins"}
 def run(*, as_json: bool) -> int:
     """Show it all; 0 if every question was answered and the call was denied, 1 otherwise."""
     settings = load_settings()
+    if settings.gateway_url is not None:
+        raise UnavailableError(
+            "SENTINEL_URL names an Interceptor that runs elsewhere; the demo shows its own.",
+            next_step="Unset it for the demo: env -u SENTINEL_URL make demo",
+        )
     with waiting("Preparing the sample estate...", quiet=as_json):
         guide = _sample_estate(settings)
     questions = (
@@ -99,8 +104,8 @@ def _stolen_call(state: RunState) -> tuple[dict[str, Any], dict[str, Any]]:
     gateway = state.zone("interceptor")
     if gateway is None:
         raise UnavailableError(
-            "SENTINEL_URL names an Interceptor that runs elsewhere; the demo shows its own.",
-            next_step="Unset it for the demo: env -u SENTINEL_URL make demo",
+            "The zones that run now have no Interceptor of their own.",
+            next_step="Stop them, then repeat: make demo",
         )
     body = {"session_id": "demo-hijacked-agent", "tool_name": "run_kql_query", "args": STOLEN_CALL}
     status, denial = call_gateway(gateway.url, state.agent_key, "POST", "/v1/proxy-execute", body)
