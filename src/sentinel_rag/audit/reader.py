@@ -120,6 +120,11 @@ class JournalReader:
             return list(_decode(_page(connection.execute(query, values))))
 
     def _connect(self) -> sqlite3.Connection:
+        if not self._path.exists():
+            raise UnavailableError(
+                "There is no audit journal yet: no Interceptor has run with this home folder.",
+                next_step="Ask something first, or set SENTINEL_HOME to the folder that you mean.",
+            )
         try:
             connection = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
             with ExitStack() as opened:
@@ -129,7 +134,7 @@ class JournalReader:
         except sqlite3.Error as error:
             raise UnavailableError(
                 f"The journal {self._path.name} cannot be opened: {error}.",
-                next_step="Check the path; a journal exists once the Interceptor has started there.",
+                next_step="Check that the file is yours to read, and that its disk is mounted.",
             ) from error
         return connection
 

@@ -14,6 +14,7 @@ from typing import assert_never
 
 from sentinel_rag.audit import CallIntended, CallOutcome, CallRefused, Journal, OutcomeStatus
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
+from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.labels import Integrity, Label
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.interceptor.arguments import ArgumentFault, CanonicalArguments, fit
@@ -27,6 +28,8 @@ from sentinel_rag.interceptor.upstream import Upstream
 
 TOOL_OUTPUT = Label(integrity=Integrity.UNTRUSTED)
 """Whatever a tool returns may have been written by an attacker: log lines, file names, web pages."""
+
+MAX_REFUSED_ARGUMENT_BYTES = 16_384
 
 
 class Gate:
@@ -156,6 +159,13 @@ class _Call:
     tool: ToolPolicy | None = None
     session: Session | None = None
     arguments: CanonicalArguments | None = None
+
+    def _recordable_arguments(self) -> JsonObject | None:
+        """None where they are too long for a record of a call that did not run: its hash is kept, and whoever sends
+        refused calls by the thousand cannot fill the disk with them."""
+        if self.arguments is None or len(self.arguments.encoded) > MAX_REFUSED_ARGUMENT_BYTES:
+            return None
+        return self.arguments.value
 
     def refusal(self, reason: Reason, policy: Policy, deny: Deny | None = None) -> CallRefused:
         """The record of a call that is not run: with the arguments as judged, or as they came if it never got there."""

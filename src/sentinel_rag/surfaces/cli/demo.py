@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sentinel_rag.assembly.plan import workspace_folder
-from sentinel_rag.assembly.run_state import RunState
+from sentinel_rag.assembly.run_state import AlreadyRunningError, RunState
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.query_results import parse_time
@@ -89,7 +89,14 @@ def _sample_estate(settings: Settings) -> Mapping[str, Any]:
     from sentinel_rag.workspace.estate.options import EstateOptions
     from sentinel_rag.workspace.workspace import Workspace
 
-    with home_to_itself(settings):
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(home_to_itself(settings))
+        except AlreadyRunningError:
+            raise UnavailableError(
+                "sentinel up is running with this home folder, so the demo cannot write its sample estate.",
+                next_step="Stop it, or run the demo elsewhere: SENTINEL_HOME=./demo-home sentinel demo",
+            ) from None
         shutil.rmtree(folder, ignore_errors=True)
         workspace = Workspace.open(folder)
         try:

@@ -43,7 +43,7 @@ def import_files(requested: str | None, paths: Sequence[str], *, table: str | No
         for report in reports:
             _print_report(report)
         print(f"Workspace: {name}")
-    return 1 if any(report.error for report in reports) else 0
+    return 1 if any(_failed(report) for report in reports) else 0
 
 
 def generate(
@@ -116,6 +116,12 @@ def query(requested: str | None, words: list[str], *, timespan: str | None, as_j
         if answer["partial"]:
             print(f"Partial: {safe(answer['partial'])}")
     return 0 if answer["rows"] else 3
+
+
+def _failed(report: ImportReport) -> bool:
+    """Not read, or nothing in it was a row."""
+    nothing = report.rows_rejected > 0 and not report.rows_stored and not report.duplicates_skipped
+    return bool(report.error) or nothing
 
 
 def _print_report(report: ImportReport) -> None:
