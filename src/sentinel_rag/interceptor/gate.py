@@ -14,7 +14,6 @@ from typing import assert_never
 
 from sentinel_rag.audit import CallIntended, CallOutcome, CallRefused, Journal, OutcomeStatus
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
-from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.labels import Integrity, Label
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.interceptor.arguments import ArgumentFault, CanonicalArguments, fit
@@ -29,7 +28,8 @@ from sentinel_rag.interceptor.upstream import Upstream
 TOOL_OUTPUT = Label(integrity=Integrity.UNTRUSTED)
 """Whatever a tool returns may have been written by an attacker: log lines, file names, web pages."""
 
-MAX_REFUSED_ARGUMENT_BYTES = 16_384
+MAX_REFUSED_BYTES = 16_384
+"""Longer arguments of a call that did not run leave only their hash: refusals cost nothing and could fill the disk."""
 
 
 class Gate:
@@ -160,13 +160,6 @@ class _Call:
     session: Session | None = None
     arguments: CanonicalArguments | None = None
 
-    def _recordable_arguments(self) -> JsonObject | None:
-        """None where they are too long for a record of a call that did not run: its hash is kept, and whoever sends
-        refused calls by the thousand cannot fill the disk with them."""
-        if self.arguments is None or len(self.arguments.encoded) > MAX_REFUSED_ARGUMENT_BYTES:
-            return None
-        return self.arguments.value
-
     def refusal(self, reason: Reason, policy: Policy, deny: Deny | None = None) -> CallRefused:
         """The record of a call that is not run: with the arguments as judged, or as they came if it never got there."""
         arguments = self.arguments or (CanonicalArguments.of(self.wish.args) if self.wish else None)
@@ -176,7 +169,7 @@ class _Call:
             session_id=None if self.wish is None else self.wish.session_id,
             tool=None if self.tool is None else self.tool.name,
             requested_tool=None if self.wish is None else self.wish.tool_name,
-            arguments=None if arguments is None else arguments.value,
+            arguments=arguments.value if arguments and len(arguments.encoded) <= MAX_REFUSED_BYTES else None,
             arguments_sha256=None if arguments is None else arguments.sha256,
             reason=reason,
             http_status=HTTP_STATUS[reason],
