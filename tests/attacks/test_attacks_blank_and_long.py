@@ -1,7 +1,7 @@
 """Attacker controls: the arguments of a call.
 
-Wanted: a value that the rule takes for present and the tool for absent (blank text), so that a rule over `has(x)` allows
-what it should not; and a disk filled by the record of calls that are refused.
+Wanted: a value that the rule takes for present and the tool for absent (blank text), so that a rule over `has(x)`
+allows what it should not; and a disk filled by the record of calls that are refused.
 """
 
 from __future__ import annotations
