@@ -50,6 +50,7 @@ ARGUMENTS: list[tuple[str, dict[str, Any], str]] = [
     ("query_alerts", {}, "entity"),
     ("query_alerts", {}, "product"),
     ("query_alerts", {}, "tactic"),
+    ("query_alerts", {}, "alert_id"),
     ("query_alerts", {}, "incident"),
     ("get_incident_detail", {}, "incident"),
 ]

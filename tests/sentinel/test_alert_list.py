@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from estate_rows import alert, guid, incident
 
-from sentinel_rag.contracts.query_results import parse_time
+from sentinel_rag.contracts.query_results import TimeWindow, parse_time
 
 pytestmark = pytest.mark.anyio
 
@@ -137,6 +137,15 @@ async def test_an_alert_of_last_night_that_was_resolved_today_stays_one_of_last_
         ({"tactic": "T1570"}, ["tool"]),
         ({"tactic": "T157"}, []),
         ({"order": "oldest", "limit": 1}, ["late record"]),
+        ({"alert_id": guid("alert tool")}, ["tool"]),
+        ({"alert_id": guid("alert tool").upper()}, ["tool"]),
+        ({"alert_id": f"  {guid('alert late record')} "}, ["late record"]),
+        ({"alert_id": "VENDOR1_url"}, ["url"]),
+        ({"alert_id": "vendor1_"}, []),
+        ({"alert_id": guid("alert tool")[:8]}, []),
+        ({"alert_id": guid("alert tool"), "severity": "Low"}, []),
+        ({"alert_id": guid("alert tool"), "incident": "2", "entity": "win-01"}, ["tool"]),
+        ({"alert_id": '" or 1 == 1 //'}, []),
         ({"incident": "1"}, ["tool", "signin"]),
         ({"incident": "2"}, ["tool"]),
         ({"incident": "77"}, []),
@@ -145,6 +154,26 @@ async def test_an_alert_of_last_night_that_was_resolved_today_stays_one_of_last_
 )
 async def test_filters(estate: Any, filters: dict[str, Any], expected: list[str]) -> None:
     assert names(await estate.ask("query_alerts", **filters)) == expected
+
+
+@pytest.mark.requirement("TOOL-6")
+async def test_an_alert_asked_for_by_its_id_comes_in_its_newest_row_whenever_it_was(estate: Any) -> None:
+    result = await estate.ask("query_alerts", alert_id=guid("alert signin"))
+    assert [(row["name"], row["status"], row["row_time"]) for row in result.rows] == [
+        ("signin", "Resolved", "2024-08-02T22:00:00Z")
+    ]
+    assert (result.coverage.rows_total, result.coverage.window) == (1, TimeWindow())
+    outside = await estate.ask("query_alerts", alert_id=guid("alert signin"), time_window="last_1h")
+    assert outside.rows == ()
+    assert any("meets the other conditions" in note for note in outside.notes)
+
+
+async def test_an_id_that_no_alert_has_is_told(estate: Any) -> None:
+    result = await estate.ask("query_alerts", alert_id=guid("nobody"))
+    assert (result.rows, result.coverage.rows_total) == ((), 0)
+    assert f"No alert of this workspace has the id '{guid('nobody')}' (SystemAlertId or VendorOriginalId)." in (
+        result.notes
+    )
 
 
 @pytest.mark.requirement("TOOL-7")

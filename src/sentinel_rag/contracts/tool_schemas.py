@@ -185,6 +185,11 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
         "List security alerts, newest version of each, with totals by severity, status, name and product.",
         {
             **_WINDOW,
+            "alert_id": {
+                "type": "string",
+                "maxLength": 100,
+                "description": "Only the alert with this id (SystemAlertId, or the id in the product's own portal).",
+            },
             **_SEVERITY,
             "status": {"type": "string", "enum": list(ALERT_STATUSES), "description": "Status of the alert."},
             "name_contains": {

@@ -22,6 +22,9 @@ def severity_conditions(arguments: Mapping[str, Any]) -> tuple[str, ...]:
 def alert_conditions(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     """From the arguments of query_alerts that KQL alone can decide; entity and incident are not among them."""
     found = list(severity_conditions(arguments))
+    if "alert_id" in arguments:
+        literal = string_literal(arguments["alert_id"])
+        found.append(f"SystemAlertId =~ {literal} or VendorOriginalId =~ {literal}")
     if "status" in arguments:
         found.append(f"Status =~ {string_literal(arguments['status'])}")
     for word in arguments.get("name_contains", "").split():

@@ -61,6 +61,8 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
     budget = row_budget(len(selection.alerts))
     links = await incident_links(view, [alert.alert_id for alert in selection.alerts])
     notes += [*selection.notes, *reader_notes(selection.alerts, links)]
+    if "alert_id" in arguments and not selection.totals.total:
+        notes.append(_no_such_alert(arguments["alert_id"], others=len(conditions) > 1 or chosen.window != TimeWindow()))
     if named is not None and named > selection.totals.total:
         notes.append(
             f"The incident names {named} alerts; SecurityAlert has no row for {named - selection.totals.total} of them."
@@ -79,6 +81,12 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
         summary=selection.totals.summary(),
         notes=notes,
     )
+
+
+def _no_such_alert(alert_id: str, *, others: bool) -> str:
+    if others:
+        return f"No alert with the id {alert_id!r} meets the other conditions; leave them out to see whether it exists."
+    return f"No alert of this workspace has the id {alert_id!r} (SystemAlertId or VendorOriginalId)."
 
 
 async def _select(
