@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 
 from sentinel_rag.agent.row_text import code, plain, quoted
-from sentinel_rag.agent.times import show_value
+from sentinel_rag.agent.times import show_duration, show_value
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Evidence, Table
 from sentinel_rag.contracts.json_values import JsonValue
@@ -50,6 +50,14 @@ class Line:
     fixed: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """A count that we made over places of one result, which the check counts again."""
+
+    call_id: str
+    pointers: tuple[str, ...]
+
+
 @dataclass(slots=True)
 class AnswerWriter:
     """Collects lines and tables; `zone` is the session's time zone. `listed` counts the numbered rows so far, so that
@@ -60,6 +68,7 @@ class AnswerWriter:
     tables: list[Table] = field(default_factory=list)
     table_evidence: list[Evidence] = field(default_factory=list)
     listed: int = 0
+    tallies: list[Tally] = field(default_factory=list)
 
     def number(self, run: ToolRun, pointer: str) -> Fact:
         """A number, or a word such as a severity, as it is."""
@@ -94,6 +103,17 @@ class AnswerWriter:
         values = run.at(pointer)
         text = str(len(values) if isinstance(values, list | tuple) else 0)
         return Fact(text, self._evidence(run, pointer, text, values))
+
+    def tally(self, run: ToolRun, pointers: Sequence[str]) -> Fact:
+        """How many places of the result these are; the first of them is the evidence, all are counted again."""
+        assert pointers, "a tally of nothing needs no figure"
+        self.tallies.append(Tally(run.call.call_id, tuple(pointers)))
+        text = str(len(pointers))
+        return Fact(text, self._evidence(run, pointers[0], text, run.at(pointers[0])))
+
+    def duration(self, run: ToolRun, pointer: str) -> Fact:
+        """A number of seconds in words."""
+        return self._fact(run, pointer, lambda value: show_duration(value) if isinstance(value, int | float) else "")
 
     def say(self, template: str, *parts: Fact | Echo | Sequence[Fact]) -> None:
         """Add a line; each `{}` takes a part, a sequence is joined by commas."""

@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.offline.vocabulary import KIND_WORDS
 from sentinel_rag.contracts.json_values import JsonValue
 
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """`label` is how an answer calls it; `deep` ones lie on alerts only, not in the entity list of an incident."""
+    """`label` is how an answer calls it; `deep` ones are properties, the others are things of their own; `unnamed`
+    kinds hold the attribute as a property only, their name never stands for it."""
 
     label: str
     cue: str
@@ -24,6 +26,7 @@ class Attribute:
     keys: tuple[str, ...] = ()
     named: bool = False
     deep: bool = True
+    unnamed: tuple[str, ...] = ()
 
 
 ATTRIBUTES: tuple[Attribute, ...] = (
@@ -36,7 +39,29 @@ ATTRIBUTES: tuple[Attribute, ...] = (
         ("filehash", "file"),
         ("sha256", "sha1", "md5", "hashes", "value"),
         named=True,
+        unnamed=("file",),
     ),
+    Attribute(
+        "Entra object id",
+        r"(?:aad|azure\s*ad|entra)(?:\s+(?:user|object))?(?:\s*ids?)?|object\s*ids?",
+        ("account",),
+        ("aaduserid", "objectid"),
+    ),
+    Attribute("app id", r"app(?:lication)?\s*ids?", ("cloud-application", "oauth-application"), ("appid",)),
+    Attribute(
+        "parent command line",
+        r"parent(?:\s+process)?(?:'s)?\s+command[\s-]*lines?",
+        ("process",),
+        ("parentcommandline",),
+    ),
+    Attribute("parent process", r"parent\s+process(?:es)?", ("process",), ("parentimage", "parentprocess", "parent")),
+    Attribute(
+        "operating system",
+        r"operating\s+systems?|os(?:\s+(?:version|family))?",
+        ("host",),
+        ("osfamily", "os", "osversion", "osplatform"),
+    ),
+    Attribute("directory", r"director(?:y|ies)|folders?", ("file",), ("directory",)),
     Attribute("SID", r"sids?|security\s+identifiers?", ("account",), ("sid",)),
     Attribute("process id", r"process\s*ids?|pids?", ("process",), ("processid", "pid")),
     Attribute("command line", r"command[\s-]*lines?|commands?|cmd\s*line", ("process",), ("commandline",), named=True),
@@ -77,7 +102,15 @@ ATTRIBUTES: tuple[Attribute, ...] = (
     ),
     Attribute("registry key", r"registry\s+(?:keys?|values?)", ("registry-key", "registry-value"), named=True),
     Attribute("mailbox", r"mail\s*box(?:es)?", ("mailbox",), named=True, deep=False),
-    Attribute("URL", r"urls?|links?|web\s*sites?|web\s*page|domains?", ("url", "dns"), named=True, deep=False),
+    Attribute("URL", r"urls?|links?|web\s*sites?|web\s*page", ("url", "dns"), named=True, deep=False),
+    Attribute(
+        "domain",
+        r"(?:nt\s+|ad\s+|dns\s+)?domains?(?:\s+names?)?",
+        ("account", "host", "dns", "url"),
+        ("ntdomain", "upnsuffix", "dnsdomain", "domain"),
+        named=True,
+        unnamed=("account", "host"),
+    ),
     Attribute("IP address", r"ips?|ip\s*addresse?s?|addresse?s?", ("ip",), named=True, deep=False),
     Attribute(
         "file",
@@ -122,12 +155,22 @@ def attributes_asked(reading: Reading) -> list[Attribute]:
     They are looked for behind the last "what", "which", "identify", ... A word right before a value ("of file X") names
     that value and asks for nothing; "file hash" and "process id" begin with a word that alone asks for less.
     """
-    text = _NAMED.sub("", reading.core) if reading.names else reading.core
+    text = _without_named(reading)
     for wanted in reversed([match.start() for match in _WANTED.finditer(text)] or [0]):
         found = _attributes_in(text[wanted:])
         if found:
             return found
     return _attributes_in(text)
+
+
+def _without_named(reading: Reading) -> str:
+    """The cue text without the named values and without the word of their kind: "host dc-01" asks for no host."""
+    text = _NAMED.sub("", reading.core) if reading.names else reading.core
+    for name in reading.names:
+        if not name.shaped and not name.quoted:
+            value = re.escape(name.value)
+            text = re.sub(rf"\b(?:(?:{_KIND})s?\s+)?{value}(?![\w.-]*\w)", " ", text, flags=re.IGNORECASE)
+    return text
 
 
 def _attributes_in(text: str) -> list[Attribute]:
@@ -182,6 +225,7 @@ def _word(attribute: Attribute) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{attribute.cue})\b", re.IGNORECASE)
 
 
+_KIND = "|".join(sorted((re.escape(word) for word in KIND_WORDS), key=len, reverse=True))
 _NAMED = re.compile(
     r"\b(?:of|for|by|from|did|does|has|have|was|is)\s+(?:the\s+)?(?:host|user|account|file|"
     r"machine|device|process|ip)\s{2,}",
@@ -204,21 +248,25 @@ def values_of(attribute: Attribute, entity: Mapping[str, JsonValue]) -> Iterator
         name = entity.get("name")
         if isinstance(name, str) and _fits(attribute, "", name):
             yield "/name", name
-    elif not found and attribute.named and entity.get("name") and not _is_file_without_hash(attribute, entity):
+    elif not found and _stands_by_name(attribute, entity):
         yield "/name", entity["name"]
 
 
 _HASH_LENGTHS = {"SHA-256": 64, "SHA-1": 40, "MD5": 32}
+_ADDRESSES = frozenset({"UPN", "email address"})
 HASHES = frozenset({*_HASH_LENGTHS, "hash"})
 """Labels of attributes that are hashes of files."""
 
 
-def _is_file_without_hash(attribute: Attribute, entity: Mapping[str, JsonValue]) -> bool:
-    """A file's name is no hash."""
-    return attribute.label in HASHES and entity.get("kind") == "file"
+def _stands_by_name(attribute: Attribute, entity: Mapping[str, JsonValue]) -> bool:
+    name = entity.get("name")
+    known = attribute.named and entity.get("kind") not in attribute.unnamed
+    return known and bool(name) and _fits(attribute, "", name)
 
 
 def _fits(attribute: Attribute, pointer: str, leaf: JsonValue) -> bool:
+    if attribute.label in _ADDRESSES:
+        return isinstance(leaf, str) and "@" in leaf
     length = _HASH_LENGTHS.get(attribute.label)
     return length is None or (isinstance(leaf, str) and re.fullmatch(rf"[0-9a-fA-F]{{{length}}}", leaf) is not None)
 

@@ -28,6 +28,7 @@ class Subject:
     reference_asked: bool = False
 
 
+_COMPARED = rf"{cues.COMPARE}|(?:worse|better|newer|older|bigger|higher|more\s+\w+)\s+than|or"
 _NO_LIST = "There is no such line in the last list. Ask for a list first, or name the incident by its number."
 _LISTS = ("List the incidents, newest first", "Show the newest alerts")
 _ORDINAL_NOUNS = {"incident": "incident", "alert": "alert"}
@@ -45,6 +46,8 @@ def subject_of(reading: Reading, conversation: Conversation) -> Subject | Ask:
         return Subject("incident", named, reference_asked=reference_asked)
     if reading.numbers and reading.has(r"(?:sentinel|defender|incident|provider)\s+(?:incident\s+)?(?:number|id)"):
         return Subject("incident", reading.numbers[:1], reference_asked=True)
+    if len(reading.numbers) == 2 and reading.has(_COMPARED):
+        return Subject("incident", reading.numbers)
     if reading.guids:
         return _by_guid(reading)
     if reading.items:

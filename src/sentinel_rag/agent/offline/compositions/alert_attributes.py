@@ -106,11 +106,22 @@ def _say_missing(
 
 
 def _say_looked_at(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
-    for run in [each for each in runs if "limit" in each.call.arguments] or runs[:1]:
-        writer.say(
-            "I looked at {} of {} alerts.", writer.number(run, "/coverage/rows_returned"), scope.total_of(writer, run)
-        )
-        scope.say_partial(writer, run)
+    """How much of the alerts was seen, in one sentence whatever the number of calls."""
+    read = [each for each in runs if "alert_id" not in each.call.arguments] or runs[:1]
+    listed = [each for each in read if "entity" not in each.call.arguments] or read[:1]
+    run = listed[0]
+    returned, total = writer.number(run, "/coverage/rows_returned"), scope.total_of(writer, run)
+    if returned.text == total.text:
+        writer.say("I looked at all {} alerts.", total)
+    elif len(listed) > 1 and any(each.call.arguments.get("order") == "oldest" for each in listed):
+        writer.say("I looked at the newest {} and the oldest ones of {} alerts.", returned, total)
+    else:
+        writer.say("I looked at the newest {} of {} alerts.", returned, total)
+    said: set[str] = set()
+    for each in read:
+        if each.result is not None and not said.issuperset(each.result.notes):
+            said.update(each.result.notes)
+            scope.say_partial(writer, each)
 
 
 def alert_item(row: Mapping[str, JsonValue]) -> ListItem:

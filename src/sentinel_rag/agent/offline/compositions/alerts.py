@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.offline.attributes import ATTRIBUTES
-from sentinel_rag.agent.offline.compositions import scope
+from sentinel_rag.agent.offline.compositions import alert_fields, scope
 from sentinel_rag.agent.offline.compositions.alert_attributes import alert_item, say_values
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.incidents import count_facts
@@ -31,6 +31,8 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
             writer.time(run, "/rows/0/time"),
             writer.number(run, "/rows/0/incident_number"),
         )
+    if "fields" in plan.aspects:
+        alert_fields.say_fields(writer, run, plan.aspects[1:])
     total = scope.total_of(writer, run)
     template, parts = scope.filters_shown(run)
     filtered = f" ({template})" if template else ""

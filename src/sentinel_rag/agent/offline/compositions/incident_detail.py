@@ -36,13 +36,15 @@ def compose(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         return _ambiguous(writer, run)
     say_identity(writer, plan, run)
     aspects = plan.aspects
-    if aspects:
-        for aspect in aspects:
+    items: tuple[ListItem, ...] = ()
+    offers: tuple[Offer, ...] = ()
+    if not aspects or "everything" in aspects:
+        wanted = frozenset(aspect.partition(":")[2] for aspect in aspects if aspect.startswith("entities:"))
+        items = _say_everything(writer, run, without=wanted)
+    for aspect in aspects:
+        if aspect != "everything":
             say_aspect(writer, run, aspect)
-        items: tuple[ListItem, ...] = ()
-        offers: tuple[Offer, ...] = ()
-    else:
-        items = _say_everything(writer, run)
+    if not aspects or "everything" in aspects:
         call = AskedCall("get_incident_detail", dict(run.call.arguments), View.ANALYSIS.value)
         offers = (Offer(ANALYSIS_OFFER, call),)
         writer.fixed(ANALYSIS_OFFER)
@@ -84,7 +86,7 @@ def _ambiguous(writer: AnswerWriter, run: ToolRun) -> Composed:
     return Composed(outcome=Outcome.CLARIFICATION, items=incident_items(run, places))
 
 
-def _say_everything(writer: AnswerWriter, run: ToolRun) -> tuple[ListItem, ...]:
+def _say_everything(writer: AnswerWriter, run: ToolRun, *, without: frozenset[str]) -> tuple[ListItem, ...]:
     row = run.rows[0]
     writer.say(
         "Severity {}, status {}, owner {}.",
@@ -99,7 +101,7 @@ def _say_everything(writer: AnswerWriter, run: ToolRun) -> tuple[ListItem, ...]:
     say_ids(writer, run)
     entities = row.get("entities")
     for kind in entities if isinstance(entities, Mapping) else ():
-        if kind in KINDS_SHOWN:
+        if kind in KINDS_SHOWN and kind not in without:
             say_entities(writer, run, kind, limit=5)
     comments = row.get("comments")
     if isinstance(comments, list | tuple) and comments:
