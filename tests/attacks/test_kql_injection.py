@@ -46,6 +46,7 @@ PAYLOADS = [
 ARGUMENTS: list[tuple[str, dict[str, Any], str]] = [
     ("query_incidents", {}, "title_contains"),
     ("query_incidents", {}, "owner"),
+    ("query_incidents", {}, "entity"),
     ("query_alerts", {}, "name_contains"),
     ("query_alerts", {}, "entity"),
     ("query_alerts", {}, "product"),

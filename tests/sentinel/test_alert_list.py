@@ -223,13 +223,24 @@ async def test_a_value_that_is_only_part_of_a_name_is_answered_with_the_names_ne
 
 
 @pytest.mark.requirement("TOOL-7")
-async def test_entities_of_a_row_are_resolved_named_and_each_listed_once(estate: Any) -> None:
+async def test_entities_of_a_row_are_resolved_named_identified_and_each_listed_once(estate: Any) -> None:
     rows = {row["name"]: row for row in (await estate.ask("query_alerts")).rows}
     assert rows["tool"]["entities"] == [
-        {"kind": "host", "name": "WIN-01.corp.example"},
-        {"kind": "process", "name": 'evil.exe --say "hi" \\ c:\\temp'},
-        {"kind": "file", "name": "C:\\Program Files\\Tool's\\evil tool.exe"},
-        {"kind": "filehash", "name": "A" * 64},
+        {"kind": "host", "name": "WIN-01.corp.example", "host_name": "WIN-01", "dns_domain": "corp.example"},
+        {
+            "kind": "process",
+            "name": 'evil.exe --say "hi" \\ c:\\temp',
+            "process_id": "42",
+            "command_line": 'evil.exe --say "hi" \\ c:\\temp',
+            "image_file": "C:\\Program Files\\Tool's\\evil tool.exe",
+        },
+        {
+            "kind": "file",
+            "name": "C:\\Program Files\\Tool's\\evil tool.exe",
+            "directory": "C:\\Program Files\\Tool's",
+            "sha256": "A" * 64,
+        },
+        {"kind": "filehash", "name": "A" * 64, "algorithm": "SHA256", "value": "A" * 64},
     ]
     assert rows["tool"]["entity_count"] == 4
     assert rows["url"]["entities"][-1] == {"kind": "made-up-kind", "name": "something new"}
@@ -294,9 +305,60 @@ async def test_the_real_alerts(real: Any) -> None:
 
 async def test_a_hundred_real_alerts_stay_compact_and_a_page_of_them_is_full(real: Any) -> None:
     page = await real.ask("query_alerts", limit=20)
-    assert max(len(row["entities"]) for row in page.rows) == 12
+    assert all(len(row["entities"]) == row["entity_count"] for row in page.rows)
+    assert any("sid" in entity for row in page.rows for entity in row["entities"])
     result = await real.ask("query_alerts", limit=100)
+    assert {key for row in result.rows for entity in row["entities"] for key in entity} == {"kind", "name"}
+    assert max(len(row["entities"]) for row in result.rows) == 4
+    assert max(len(entity["name"]) for row in result.rows for entity in row["entities"]) == 80
     assert len(json.dumps(result.to_dict()["rows"], ensure_ascii=False)) < 100_000
+
+
+async def test_a_long_list_of_entities_is_cut_at_forty_and_the_count_is_of_all(serving: Any) -> None:
+    hashes = [{"Type": "filehash", "Algorithm": "MD5", "Value": f"{number:032x}"} for number in range(50)]
+    url = {"Type": "url", "Url": "https://evil.example/" + "x" * 1200}
+    line = {"Type": "process", "ProcessId": 7, "CommandLine": "tool  --twice\r\n " + "y" * 2000}
+    estate = serving(SecurityAlert=[alert("many", "2024-08-01T08:00:00Z", Entities=[*hashes, url, line])])
+    row = (await estate.ask("query_alerts")).rows[0]
+    assert (len(row["entities"]), row["entity_count"]) == (40, 52)
+    shown_url, shown_line = row["entities"][:2]
+    assert shown_url["url"] == shown_url["name"] == "https://evil.example/" + "x" * 978 + "…"
+    assert shown_line["command_line"] == "tool  --twice " + "y" * 985 + "…"
+    assert shown_line["process_id"] == "7"
+
+
+@pytest.mark.requirement("TOOL-7")
+async def test_two_processes_of_one_command_line_in_one_alert_are_two(serving: Any) -> None:
+    line = {"Type": "process", "CommandLine": "cmd.exe"}
+    twice = [{**line, "ProcessId": "1"}, {**line, "ProcessId": "2"}, {**line, "ProcessId": "1"}, line]
+    estate = serving(SecurityAlert=[alert("twice", "2024-08-01T08:00:00Z", Entities=twice)])
+    row = (await estate.ask("query_alerts")).rows[0]
+    assert [entity["process_id"] for entity in row["entities"]] == ["1", "2"]
+    assert row["entity_count"] == 2
+
+
+async def test_few_alerts_come_with_what_to_do_about_them(serving: Any) -> None:
+    steps = ["Isolate the device.", "", None, "long " * 200, *(f"step {number}" for number in range(20))]
+    estate = serving(
+        SecurityAlert=[
+            alert("list", "2024-08-01T08:05:00Z", RemediationSteps=json.dumps(steps)),
+            alert("text", "2024-08-01T08:04:00Z", RemediationSteps="1. Reset it.\r\n\r\n2. Tell Ana."),
+            alert("none", "2024-08-01T08:03:00Z"),
+            *(alert(f"more {number}", f"2024-08-01T08:0{number}:00Z") for number in range(3)),
+        ]
+    )
+    few = (await estate.ask("query_alerts", limit=5)).rows
+    assert few[0]["remediation_steps"][0] == "Isolate the device."
+    assert few[0]["remediation_steps"][2:] == [f"step {number}" for number in range(10)]
+    assert (len(few[0]["remediation_steps"]), len(few[0]["remediation_steps"][1])) == (12, 500)
+    assert few[1]["remediation_steps"] == ["1. Reset it.", "2. Tell Ana."]
+    assert few[2]["remediation_steps"] == []
+    assert not any("remediation_steps" in row for row in (await estate.ask("query_alerts", limit=6)).rows)
+
+
+async def test_the_steps_of_a_real_alert(real: Any) -> None:
+    row = (await real.ask("query_alerts", alert_id="197C2262-2CD9-4CA0-4C33-ADD856F8AF63")).rows[0]
+    assert [step[:2] for step in row["remediation_steps"]] == ["1.", "2.", "3.", "4.", "5."]
 
 
 async def test_the_entity_that_was_searched_stands_first_in_every_row(real: Any) -> None:

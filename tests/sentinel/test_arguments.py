@@ -40,6 +40,8 @@ pytestmark = pytest.mark.anyio
         ("query_incidents", {"limit": 2.5}, "limit", "whole number", ()),
         ("query_incidents", {"title_contains": "x" * 201}, "title_contains", "200 characters", ()),
         ("query_incidents", {"title_contains": ["x"]}, "title_contains", "text", ()),
+        ("query_incidents", {"entity": "x" * 501}, "entity", "500 characters", ()),
+        ("query_incidents", {"entity": "x", "entity_kind": "computer"}, "entity_kind", "'computer'", None),
         ("query_alerts", {"entitiy": "x"}, "entitiy", "Did you mean 'entity'?", None),
         ("query_alerts", {"entity": "x", "entity_kind": "computer"}, "entity_kind", "'computer'", None),
         ("query_alerts", {"alert_id": "x" * 101}, "alert_id", "100 characters", ()),

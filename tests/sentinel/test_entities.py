@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sentinel_rag.sentinel.entities import Entity, parse_entities
-from sentinel_rag.sentinel.entity_identity import entity_name, identity_of
+from sentinel_rag.sentinel.entity_identity import entity_name
 from sentinel_rag.sentinel.entity_tally import EntityTally
 
 
@@ -123,7 +123,7 @@ SID = "S-1-5-21-1-2-3-1001"
 def ranked(kind: str, *alerts: list[dict[str, Any]]) -> list[tuple[str, int]]:
     tally = EntityTally()
     for number, elements in enumerate(alerts):
-        tally.add((identity_of(Entity(kind, element)) for element in elements), f"alert {number}")
+        tally.add((Entity(kind, element) for element in elements), f"alert {number}")
     return [(entity.name, len(entity.alerts)) for entity in tally.ranked(kind)]
 
 

@@ -148,9 +148,12 @@ async def test_the_detail_holds_alerts_entities_comments_and_timeline(estate: An
     ]
     assert row["alert_ids_without_row"] == [guid("alert lost")]
     assert row["entities"] == {
-        "account": [{"name": "ana@contoso.example", "alerts": 2}],
-        "ip": [{"name": "192.0.2.1", "alerts": 1}],
+        "account": [
+            {"name": "ana@contoso.example", "alerts": 2, "account_name": "ana", "upn": "ana@contoso.example"},
+        ],
+        "ip": [{"name": "192.0.2.1", "alerts": 1, "address": "192.0.2.1"}],
     }
+    assert row["entity_counts"] == {"account": 1, "ip": 1}
     assert row["comments"] == [
         {"time": "2024-07-30T08:45:00.1234567Z", "author": "Ana Lima", "message": 'looks "real"\r\nto me'}
     ]
@@ -184,6 +187,77 @@ async def test_an_incident_without_alert_ids_says_so(estate: Any) -> None:
     result = await estate.ask("get_incident_detail", incident="9")
     assert result.rows[0]["alerts"] == []
     assert any("names no alert ids" in note for note in result.notes)
+
+
+async def test_how_long_a_closed_incident_took_and_an_open_one_does_not_tell(serving: Any) -> None:
+    created = "2024-08-01T08:00:00Z"
+    estate = serving(
+        SecurityIncident=[
+            incident(
+                1,
+                "2024-08-02T08:00:00Z",
+                CreatedTime=created,
+                FirstModifiedTime="2024-08-01T08:01:30.5Z",
+                ClosedTime="2024-08-02T08:00:00Z",
+                Status="Closed",
+            ),
+            incident(2, "2024-08-02T08:00:00Z", CreatedTime=created, ClosedTime="2024-08-01T09:00:00Z"),
+            incident(3, "2024-08-02T08:00:00Z", CreatedTime=created, Status="Closed"),
+        ]
+    )
+    rows = [(await estate.ask("get_incident_detail", incident=str(number))).rows[0] for number in (1, 2, 3)]
+    assert [(row["open_duration_s"], row["first_response_s"]) for row in rows] == [
+        (86_400.0, 90.5),
+        (None, None),
+        (None, None),
+    ]
+
+
+@pytest.mark.requirement("TOOL-7")
+async def test_entities_are_listed_to_a_hundred_a_kind_with_properties_and_counted_beyond(serving: Any) -> None:
+    hashes = [{"Type": "filehash", "Algorithm": "SHA1", "Value": f"{number:040x}"} for number in range(130)]
+    line = {"Type": "process", "CommandLine": "cmd.exe"}
+    estate = serving(
+        SecurityIncident=[incident(1, "2024-08-01T08:00:00Z", AlertIds=[guid("alert one"), guid("alert two")])],
+        SecurityAlert=[
+            alert("one", "2024-08-01T07:00:00Z", Entities=[*hashes, {**line, "ProcessId": "1"}]),
+            alert("two", "2024-08-01T07:10:00Z", Entities=[hashes[129], {**line, "ProcessId": "2"}]),
+        ],
+    )
+    row = (await estate.ask("get_incident_detail", incident="1")).rows[0]
+    assert row["entity_counts"] == {"filehash": 130, "process": 1}
+    assert len(row["entities"]["filehash"]) == 100
+    value = f"{129:040x}"
+    assert row["entities"]["filehash"][0] == {"name": value, "alerts": 2, "algorithm": "SHA1", "value": value}
+    assert row["entities"]["process"] == [
+        {
+            "name": "cmd.exe",
+            "alerts": 2,
+            "process_id": "1",
+            "command_line": "cmd.exe",
+            "other_values": {"process_id": ["2"]},
+        }
+    ]
+    assert {len(found["entities"]) for found in row["alerts"]} == {40, 2}
+
+
+@pytest.mark.requirement("TOOL-7")
+async def test_the_real_incident_5_is_shown_with_all_its_entities(real: Any) -> None:
+    row = (await real.ask("get_incident_detail", incident="5")).rows[0]
+    assert row["entity_counts"] == {
+        "account": 4,
+        "file": 45,
+        "filehash": 105,
+        "host": 7,
+        "ip": 7,
+        "process": 32,
+        "url": 2,
+    }
+    shown = {kind: len(entities) for kind, entities in row["entities"].items()}
+    assert shown == {**row["entity_counts"], "filehash": 100}
+    assert all(account["sid"] for account in row["entities"]["account"])
+    assert all("…" not in file["name"] for file in row["entities"]["file"])
+    assert row["open_duration_s"] is None
 
 
 @pytest.mark.requirement("TOOL-6")

@@ -9,16 +9,22 @@ Shapes of the results (`rows` of a QueryResult; times are ISO 8601 UTC strings; 
 query_incidents      number, title, severity, status, created_time, updated_time, closed_time, owner, classification,
                      alert_count, provider_incident_id, incident_name (GUID), provider, url, description.
                      summary: by_severity, by_status (each name -> count), updated_in_window (count of incidents
-                     created before the window that changed in it).
+                     created before the window that changed in it). With `entity`: only incidents one of whose alerts,
+                     of whatever time, names it; partial if too many alerts may name it to look at all.
 get_incident_detail  one row for each incident that the reference may mean (0: none, 2 or more: ambiguous): the fields
-                     above and alerts [fields of query_alerts], alert_ids_without_row [GUID], entities
-                     {kind -> [{name, alerts, ...}]}, entity_counts {kind -> count}, labels [], comments [{time, author,
-                     message}], tactics, techniques, timeline [{time, event}]. summary: matched_by (incident_number,
+                     above and open_duration_s (creation to closing, seconds; null while open), first_response_s
+                     (creation to the first change; null if the workspace does not tell), alerts [fields of
+                     query_alerts], alert_ids_without_row [GUID], entities {kind -> [{name, alerts, properties as
+                     below, other_values {property -> [value]} where alerts disagree}]} (at most 100 a kind),
+                     entity_counts {kind -> count} (of all), labels [], comments [{time, author, message}], tactics,
+                     techniques, timeline [{time, event}]. summary: matched_by (incident_number,
                      provider_incident_id, incident_name, alert_id, url), reference, alert_count, ambiguous.
 query_alerts         alert_id, name, severity, status, time, start_time, end_time, product, provider, tactics [],
-                     techniques [], compromised_entity, incident_number, description, entities [{kind, name, ...}],
-                     entity_count (of all; `entities` may be fewer), row_time (when the newest row was written),
-                     custom_details (where there are any).
+                     techniques [], compromised_entity, incident_number, description, entities [{kind, name,
+                     properties as below}], entity_count (of all; `entities` may be fewer), row_time (when the newest
+                     row was written), custom_details (where there are any), remediation_steps [] (at most 12, only if
+                     at most 5 rows came). Over 20 rows are compact: 4 entities a row, {kind, name} with the name cut
+                     at 80 characters; otherwise 40 a row in full.
                      summary: by_severity, by_status, by_name (the 20 commonest), by_product.
 get_alert_trend      time (start of the bucket), count, high, medium, low, informational; gaps are rows of 0.
                      summary: total, interval, peak_time, peak_count, by_severity.
@@ -33,6 +39,14 @@ run_kql_query        the columns of the template. summary: template, description
 list_kql_templates   name, description, tables [], parameters [{name, type, required, default, description, allowed}],
                      questions [example questions], tactics [], techniques [].
 list_tables          table, rows, oldest, newest.
+
+Properties of an entity, each a string of at most 1 000 characters and there only if the alert tells it: account
+(account_name, display_name, upn, sid, aad_user_id, nt_domain, dns_domain), host (host_name, dns_domain, os_family,
+os_version, device_id, aad_device_id, azure_id), ip (address), url (url), file (directory, created_time, sha256, sha1,
+md5), filehash (algorithm, value), process (process_id, command_line, created_time, image_file, parent_command_line,
+parent_process_id), mailbox (address, upn, display_name, aad_user_id), mailmessage (sender, recipient, subject,
+sender_ip, network_message_id, internet_message_id), cloud-application (app_id), oauth-application (app_id, publisher),
+azure-resource (resource_id), registry-value (value), security-group (sid), iotdevice (device_id).
 """
 
 from __future__ import annotations
@@ -120,6 +134,13 @@ _LIMIT: dict[str, JsonObject] = {
 }
 
 
+def _entity(description: str) -> dict[str, JsonObject]:
+    return {
+        "entity": {"type": "string", "maxLength": 500, "description": description},
+        "entity_kind": {"type": "string", "enum": list(ENTITY_KINDS), "description": "Kind of `entity`, if known."},
+    }
+
+
 def _tool(
     name: str,
     description: str,
@@ -155,6 +176,7 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
                 "maxLength": 200,
                 "description": "Owner's name or address, or part of it; 'unassigned' for none.",
             },
+            **_entity("Only incidents with an alert that names exactly this host, account, address, hash, ..."),
             "order": {
                 "type": "string",
                 "enum": ["newest", "oldest", "severity", "updated"],
@@ -197,12 +219,7 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
                 "maxLength": 200,
                 "description": "Words of the alert's name, any case.",
             },
-            "entity": {
-                "type": "string",
-                "maxLength": 500,
-                "description": "Only alerts that name this host, account, address, hash, file, URL, ...",
-            },
-            "entity_kind": {"type": "string", "enum": list(ENTITY_KINDS), "description": "Kind of `entity`, if known."},
+            **_entity("Only alerts that name exactly this host, account, address, hash, file, URL, ..."),
             "incident": {"type": "string", "maxLength": 500, "description": "Only alerts of this incident."},
             "product": {
                 "type": "string",

@@ -13,7 +13,7 @@ from sentinel_rag.sentinel.alert_notes import reader_notes
 from sentinel_rag.sentinel.alert_totals import AlertTotals
 from sentinel_rag.sentinel.alerts import ALERT_COLUMNS, Alert, row_budget
 from sentinel_rag.sentinel.concurrency import together
-from sentinel_rag.sentinel.entity_search import MOST_CANDIDATES, alerts_naming, near_names, net_condition
+from sentinel_rag.sentinel.entity_alerts import KIND_WITHOUT_ENTITY, find_entity_alerts
 from sentinel_rag.sentinel.incident_links import incident_links
 from sentinel_rag.sentinel.incident_resolution import resolve_incident
 from sentinel_rag.sentinel.incidents import INCIDENT_TABLE, alert_ids_of
@@ -45,6 +45,8 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
     chosen = window_from(arguments, view.clock())
     conditions = list(alert_conditions(arguments))
     notes = list(chosen.notes)
+    if "entity_kind" in arguments and "entity" not in arguments:
+        notes.append(KIND_WITHOUT_ENTITY)
     named: int | None = None
     if "incident" in arguments:
         incident = await resolve_incident(view, arguments["incident"])
@@ -123,28 +125,19 @@ async def _select(
 async def _select_by_entity(
     view: WorkspaceView, arguments: Mapping[str, Any], window: TimeWindow, conditions: tuple[str, ...]
 ) -> _Selection:
-    value, kind = arguments["entity"], arguments.get("entity_kind")
-    base = newest_alerts.newest_alerts((*conditions, net_condition(value)))
-    span = newest_alerts.alert_span(window)
-    answer, column, told = await newest_alerts.placed(
-        lambda column: view.logs.query(
-            newest_alerts.listed(base, window, column, arguments["order"], MOST_CANDIDATES), span
-        ),
-        window,
+    found = await find_entity_alerts(
+        view,
+        arguments["entity"],
+        arguments.get("entity_kind"),
+        window=window,
+        order=arguments["order"],
+        conditions=conditions,
     )
-    notes = list(told)
-    candidates = [Alert.from_record(record) for record in answer.records()]
-    found = alerts_naming(candidates, value, kind)
-    whole = len(candidates) < MOST_CANDIDATES and not answer.partial
-    if len(candidates) >= MOST_CANDIDATES:
-        answer = answer.cut(f"Only {MOST_CANDIDATES} alerts that may name it were looked at; narrow the window.")
-    unread = sum(not alert.entities.readable for alert in candidates)
-    if unread:
-        notes.append(f"{unread} alert{'s' if unread != 1 else ''} that may name it hold entities that do not parse.")
-    if not found:
-        near = near_names(candidates, value, kind)
-        if near:
-            notes.append(f"No entity is exactly {value!r}; near it: {', '.join(near)}.")
     return _Selection(
-        tuple(found[: arguments["limit"]]), AlertTotals.from_alerts(found), (answer,), column, tuple(notes), whole
+        found.alerts[: arguments["limit"]],
+        AlertTotals.from_alerts(found.alerts),
+        (found.answer,),
+        found.time_column,
+        found.notes,
+        found.whole,
     )

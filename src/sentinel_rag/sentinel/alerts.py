@@ -13,14 +13,16 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column
+from sentinel_rag.sentinel.alert_entities import compact_entities, distinct_entities, full_entities
 from sentinel_rag.sentinel.entities import AlertEntities, parse_entities
-from sentinel_rag.sentinel.entity_identity import entity_name, folded_value, identifying_values
 from sentinel_rag.sentinel.log_tables import json_cell, parse_dynamic
 from sentinel_rag.sentinel.newest_alerts import FIRST_ROW
-from sentinel_rag.sentinel.results import shortened
+from sentinel_rag.sentinel.results import one_line, shortened
 
-LONGEST_ENTITY_NAME = 80
 FULL_ROWS = 20
+REMEDIATION_ROWS = 5
+MOST_REMEDIATION_STEPS = 12
+LONGEST_REMEDIATION_STEP = 500
 
 ALERT_COLUMNS = (
     Column("alert_id", "guid"),
@@ -41,20 +43,7 @@ ALERT_COLUMNS = (
     Column("entity_count", "long"),
     Column("row_time", "datetime"),
     Column("custom_details", "dynamic"),
-)
-
-# What a reader looks for first; hashes and clusters are the many that a cut may lose.
-_KIND_ORDER = (
-    "account",
-    "host",
-    "ip",
-    "mailbox",
-    "url",
-    "process",
-    "file",
-    "dns",
-    "azure-resource",
-    "cloud-application",
+    Column("remediation_steps", "dynamic"),
 )
 
 
@@ -64,11 +53,15 @@ class RowBudget:
 
     entities: int
     description: int
+    entity_properties: bool
+    remediation_steps: bool
 
 
 def row_budget(rows: int) -> RowBudget:
-    """A page of alerts is shown in full, a hundred of them compactly: raw, they are 34 000 tokens of JSON."""
-    return RowBudget(entities=12, description=300) if rows <= FULL_ROWS else RowBudget(entities=4, description=120)
+    """Few alerts are shown with what to do about them, a page in full, a hundred compactly (34 000 tokens raw)."""
+    if rows > FULL_ROWS:
+        return RowBudget(entities=4, description=120, entity_properties=False, remediation_steps=False)
+    return RowBudget(entities=40, description=300, entity_properties=True, remediation_steps=rows <= REMEDIATION_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +96,8 @@ class Alert:
     def row(self, incident_number: int | None, budget: RowBudget, searched: str = "") -> dict[str, JsonValue]:
         """The row that a reader sees; an entity that `searched` names stands first."""
         record = self.record
-        shown = entity_list(self.entities, searched)
+        entities = distinct_entities(self.entities, searched)
+        shown = full_entities if budget.entity_properties else compact_entities
         properties = extended_properties(record["ExtendedProperties"])
         details = custom_details(properties)
         row: dict[str, JsonValue] = {
@@ -121,26 +115,15 @@ class Alert:
             "compromised_entity": record["CompromisedEntity"] or None,
             "incident_number": incident_number,
             "description": shortened(record["Description"], budget.description),
-            "entities": shown[: budget.entities],
-            "entity_count": len(shown),
+            "entities": shown(entities, budget.entities),
+            "entity_count": len(entities),
             "row_time": self.row_time,
         }
         if details is not None:
             row["custom_details"] = details
+        if budget.remediation_steps:
+            row["remediation_steps"] = list[JsonValue](remediation_steps(record["RemediationSteps"]))
         return row
-
-
-def entity_list(parsed: AlertEntities, searched: str = "") -> list[JsonValue]:
-    """`{kind, name}` of each distinct entity: the searched one, then what people look for first."""
-    wanted = folded_value(searched)
-    order = {kind: place for place, kind in enumerate(_KIND_ORDER)}
-    places: dict[tuple[str, str], int] = {}
-    for entity in parsed.entities:
-        shown = (entity.kind, shortened(entity_name(entity), LONGEST_ENTITY_NAME) or "")
-        place = -1 if wanted and wanted in identifying_values(entity) else order.get(entity.kind, len(order))
-        places[shown] = min(place, places.get(shown, place))
-    ranked = sorted(places, key=lambda shown: places[shown])
-    return [{"kind": kind, "name": name} for kind, name in ranked]
 
 
 def alert_name(record: Mapping[str, Any]) -> str:
@@ -161,7 +144,7 @@ def comma_list(text: Any) -> list[str]:
 
 
 def json_list(text: Any) -> list[str]:
-    """`Techniques`, `RemediationSteps`: a JSON list in a string; other text is a list of one."""
+    """`Techniques`: a JSON list in a string; other text is a list of one."""
     value = parse_dynamic(text)
     if isinstance(value, list):
         return [str(item) for item in value if item is not None and str(item).strip()]
@@ -171,6 +154,14 @@ def json_list(text: Any) -> list[str]:
 def techniques_of(record: Mapping[str, Any]) -> list[str]:
     """Techniques and sub-techniques, each once."""
     return list(dict.fromkeys((*json_list(record["Techniques"]), *json_list(record["SubTechniques"]))))
+
+
+def remediation_steps(text: Any) -> list[str]:
+    """`RemediationSteps`: a JSON list in a string, or plain text with a step a line; long lists and steps are cut."""
+    value = parse_dynamic(text)
+    lines = json_list(value) if isinstance(value, list) else str(text or "").splitlines()
+    steps = (one_line(line, LONGEST_REMEDIATION_STEP) for line in lines)
+    return [step for step in steps if step][:MOST_REMEDIATION_STEPS]
 
 
 def extended_properties(text: Any) -> Mapping[str, Any] | None:

@@ -46,7 +46,15 @@ class Entity:
 
     def part(self, name: str) -> Entity | None:
         """A nested entity (the image file of a process), its reference resolved; None where there is none."""
-        value = self.properties.get(name)
+        return self._resolved(self.properties.get(name))
+
+    def parts(self, name: str) -> tuple[Entity, ...]:
+        """The nested entities of a list (the hashes of a file), references resolved, what is no object left out."""
+        values = self.properties.get(name)
+        resolved = map(self._resolved, values if isinstance(values, list) else ())
+        return tuple(part for part in resolved if part is not None)
+
+    def _resolved(self, value: Any) -> Entity | None:
         if not isinstance(value, Mapping):
             return None
         target = self.objects.get(str(value["$ref"])) if "$ref" in value else value

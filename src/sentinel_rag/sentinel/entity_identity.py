@@ -74,7 +74,7 @@ def identity_of(entity: Entity) -> EntityIdentity:
             identity = _plain(entity, entity.text("Address"))
             return replace(identity, strong=frozenset({f"name:{folded_value(identity.name)}"}))
         case "file":
-            return _plain(entity, _file_path(entity))
+            return _plain(entity, file_path(entity))
         case "process":
             return _plain(entity, _process_name(entity))
         case "registry-key":
@@ -116,7 +116,7 @@ def identifying_values(entity: Entity) -> frozenset[str]:
         image = entity.part("ImageFile")
         values.add(entity.text("CommandLine"))
         if image is not None:
-            values.update((_file_path(image), image.text("Name", "FileName")))
+            values.update((file_path(image), image.text("Name", "FileName")))
     elif entity.kind not in _NAME_PROPERTIES:
         values.update(entity.text(name) for name in entity.properties if not name.startswith("$"))
     return frozenset(value.casefold() for value in values if value)
@@ -130,10 +130,28 @@ def folded_value(value: str) -> str:
         return value.casefold()
 
 
+def user_principal_name(account: Entity) -> str:
+    """The UPN, put together from Name and UPNSuffix where an alert has only those; empty if there is none."""
+    name, suffix = _account_name(account), account.text("UPNSuffix")
+    return account.text("UserPrincipalName") or (f"{name}@{suffix}" if name and suffix and "@" not in name else "")
+
+
+def file_path(file: Entity) -> str:
+    """Directory and name as one path; whichever of them there is, or the empty string."""
+    directory, name = file.text("Directory"), file.text("Name", "FileName")
+    if not directory or not name:
+        return name or directory
+    separator = "/" if "/" in directory and "\\" not in directory else "\\"
+    return f"{directory.rstrip(separator)}{separator}{name}"
+
+
+def _account_name(account: Entity) -> str:
+    return account.text("AccountName", "Name")  # Name holds a display name in some alerts
+
+
 def _account(entity: Entity) -> EntityIdentity:
-    name = entity.text("AccountName", "Name")  # Name holds a display name in some alerts
-    suffix = entity.text("UPNSuffix")
-    upn = entity.text("UserPrincipalName") or (f"{name}@{suffix}" if name and suffix and "@" not in name else "")
+    name = _account_name(entity)
+    upn = user_principal_name(entity)
     domain = entity.text("NTDomain", "DomainName", "DnsDomain")
     qualified = f"{domain}\\{name}" if domain and name else ""
     sid, directory_id = entity.text("Sid", "SID"), entity.text("AadUserId", "ObjectGuid")
@@ -189,20 +207,12 @@ def _plain(entity: Entity, name: str) -> EntityIdentity:
     return EntityIdentity(entity.kind, name, 1, frozenset({f"name:{folded}"}), frozenset())
 
 
-def _file_path(entity: Entity) -> str:
-    directory, name = entity.text("Directory"), entity.text("Name", "FileName")
-    if not directory or not name:
-        return name or directory
-    separator = "/" if "/" in directory and "\\" not in directory else "\\"
-    return f"{directory.rstrip(separator)}{separator}{name}"
-
-
 def _process_name(entity: Entity) -> str:
     command_line = entity.text("CommandLine")
     if command_line:
         return command_line
     image = entity.part("ImageFile")
-    path = _file_path(image) if image is not None else ""
+    path = file_path(image) if image is not None else ""
     process_id = entity.text("ProcessId")
     return path or (f"process {process_id}" if process_id else "")
 

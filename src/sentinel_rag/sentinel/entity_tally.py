@@ -10,27 +10,29 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from sentinel_rag.sentinel.entity_identity import EntityIdentity
+from sentinel_rag.sentinel.entities import Entity
+from sentinel_rag.sentinel.entity_identity import EntityIdentity, identity_of
 
 
 @dataclass(slots=True)
 class TalliedEntity:
-    """One entity with the distinct alerts (SystemAlertId) that name it."""
+    """One entity with the distinct alerts (SystemAlertId) that name it, and how each of them writes it."""
 
     kind: str
     name: str
     alerts: set[str] = field(default_factory=set)
+    sightings: list[Entity] = field(default_factory=list)
 
 
 class EntityTally:
-    """Add identities with their alert, then read the entities of a kind, most alerts first."""
+    """Add entities with their alert, then read the entities of a kind, most alerts first."""
 
     def __init__(self) -> None:
-        self._sightings: dict[str, list[tuple[EntityIdentity, str]]] = defaultdict(list)
+        self._sightings: dict[str, list[tuple[EntityIdentity, Entity, str]]] = defaultdict(list)
 
-    def add(self, identities: Iterable[EntityIdentity], alert_id: str) -> None:
-        for identity in identities:
-            self._sightings[identity.kind].append((identity, alert_id))
+    def add(self, entities: Iterable[Entity], alert_id: str) -> None:
+        for entity in entities:
+            self._sightings[entity.kind].append((identity_of(entity), entity, alert_id))
 
     def kinds(self) -> tuple[str, ...]:
         return tuple(sorted(self._sightings))
@@ -38,12 +40,13 @@ class EntityTally:
     def ranked(self, kind: str) -> list[TalliedEntity]:
         """All entities of `kind`, by distinct alerts falling, then by name."""
         sightings = self._sightings.get(kind, [])
-        groups = merge_identities([identity for identity, _ in sightings])
+        groups = merge_identities([identity for identity, _, _ in sightings])
         entities: dict[int, TalliedEntity] = {}
         names: dict[int, Counter[tuple[int, str]]] = defaultdict(Counter)
-        for (identity, alert_id), group in zip(sightings, groups, strict=True):
+        for (identity, sighting, alert_id), group in zip(sightings, groups, strict=True):
             entity = entities.setdefault(group, TalliedEntity(kind, identity.name))
             entity.alerts.add(alert_id)
+            entity.sightings.append(sighting)
             names[group][(identity.rank, identity.name)] += 1
         for group, entity in entities.items():
             # The best kind of name, then the commonest spelling, then a stable one.

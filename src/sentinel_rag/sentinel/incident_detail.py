@@ -11,20 +11,19 @@ from sentinel_rag.sentinel import alerts, incidents, newest_alerts
 from sentinel_rag.sentinel.alert_notes import reader_notes
 from sentinel_rag.sentinel.alerts import Alert, row_budget
 from sentinel_rag.sentinel.concurrency import together
-from sentinel_rag.sentinel.entity_identity import identity_of
-from sentinel_rag.sentinel.entity_tally import EntityTally
+from sentinel_rag.sentinel.incident_entities import incident_entities
 from sentinel_rag.sentinel.incident_links import IncidentLinks
 from sentinel_rag.sentinel.incident_resolution import resolve_incident
-from sentinel_rag.sentinel.incident_timeline import incident_timeline
+from sentinel_rag.sentinel.incident_timeline import incident_durations, incident_timeline
 from sentinel_rag.sentinel.kql_literals import list_literal
 from sentinel_rag.sentinel.log_tables import LogsTable, parse_dynamic
-from sentinel_rag.sentinel.results import Stopwatch, build_result, shortened
+from sentinel_rag.sentinel.results import Stopwatch, build_result
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
-MOST_ENTITIES_OF_A_KIND = 50
-_LONGEST_NAME = 300
 _DETAIL_COLUMNS = (
     *incidents.INCIDENT_COLUMNS,
+    Column("open_duration_s", "real"),
+    Column("first_response_s", "real"),
     *(
         Column(name, "dynamic")
         for name in (
@@ -108,18 +107,17 @@ def _detail_row(
     with_row = [alert for alert_id, alert in found.items() if alert_id in ids]
     budget = row_budget(len(with_row))
     without_row = [alert_id for alert_id in ids if alert_id not in found]
-    tally = EntityTally()
-    for alert in with_row:
-        tally.add((identity_of(entity) for entity in alert.entities.entities), alert.alert_id)
+    entities, entity_counts = incident_entities(with_row)
     comments = _comments(record["Comments"])
     additional = parse_dynamic(record["AdditionalData"])
     additional = additional if isinstance(additional, Mapping) else {}
     row = incidents.incident_row(record)
+    row |= incident_durations(record)
     row |= {
         "alerts": [alert.row(number, budget) for alert in with_row],
         "alert_ids_without_row": without_row,
-        "entities": _entities(tally),
-        "entity_counts": {kind: len(tally.ranked(kind)) for kind in tally.kinds()},
+        "entities": entities,
+        "entity_counts": entity_counts,
         "comments": comments,
         "tactics": _distinct((_texts(additional.get("tactics")), *(alert.tactics for alert in with_row))),
         "techniques": _distinct(
@@ -141,16 +139,6 @@ def _detail_row(
     if not ids:
         notes.append(f"Incident {number} names no alert ids; alert_count is its own counter.")
     return row, notes
-
-
-def _entities(tally: EntityTally) -> dict[str, JsonValue]:
-    return {
-        kind: [
-            {"name": shortened(entity.name, _LONGEST_NAME), "alerts": len(entity.alerts)}
-            for entity in tally.ranked(kind)[:MOST_ENTITIES_OF_A_KIND]
-        ]
-        for kind in tally.kinds()
-    }
 
 
 def _comments(cell: Any) -> list[JsonValue]:

@@ -47,7 +47,7 @@ async def incident_links(view: WorkspaceView, alert_ids: Iterable[str] | None = 
         f"{INCIDENT_TABLE}\n"
         "| summarize arg_max(TimeGenerated, AlertIds, Status) by IncidentNumber\n"
         "| mv-expand AlertId = AlertIds to typeof(string)\n"
-        "| where isnotempty(AlertId)" + narrowed + "\n"
+        "| where isnotempty(AlertId) and isnotnull(IncidentNumber)" + narrowed + "\n"
         "| project AlertId, IncidentNumber, Status, TimeGenerated\n"
         "| order by TimeGenerated desc, IncidentNumber desc"
     )

@@ -11,6 +11,8 @@ from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.sentinel import incidents
 from sentinel_rag.sentinel.arguments import severities_from
 from sentinel_rag.sentinel.concurrency import together
+from sentinel_rag.sentinel.entity_alerts import KIND_WITHOUT_ENTITY
+from sentinel_rag.sentinel.entity_incidents import EntityIncidents, incidents_naming
 from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.results import Stopwatch, build_result, ordered
@@ -23,7 +25,8 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
     stopwatch = Stopwatch()
     chosen = window_from(arguments, view.clock())
     window = chosen.window
-    base = incidents.newest_versions(window, conditions(arguments))
+    naming = await incidents_naming(view, arguments) if "entity" in arguments else EntityIncidents()
+    base = incidents.newest_versions(window, (*conditions(arguments), *naming.conditions))
     span = incidents.incident_span(window)
     (rows_answer, counts_answer), statistics = await together(
         lambda: view.logs.query_all(
@@ -36,7 +39,9 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
     )
     rows = [incidents.incident_row(record) for record in rows_answer.records()]
     totals = IncidentTotals.from_counts(counts_answer)
-    notes = [*chosen.notes, *incidents.reopened_note(rows)]
+    notes = [*chosen.notes, *naming.notes, *incidents.reopened_note(rows)]
+    if "entity_kind" in arguments and "entity" not in arguments:
+        notes.append(KIND_WITHOUT_ENTITY)
     if totals.updated:
         notes.append(
             f"{totals.updated} more incident{'s were' if totals.updated != 1 else ' was'} created before the window "
@@ -46,11 +51,11 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
         incidents.INCIDENT_COLUMNS,
         rows,
         workspace=view.logs.name,
-        tables=(incidents.INCIDENT_TABLE,),
+        tables=(incidents.INCIDENT_TABLE, *naming.tables),
         window=window,
         time_column=incidents.INCIDENT_TIME,
-        rows_total=None if counts_answer.partial else totals.total,
-        answers=(rows_answer, counts_answer),
+        rows_total=totals.total if naming.whole and not counts_answer.partial else None,
+        answers=(rows_answer, counts_answer, *naming.answers),
         statistics=statistics,
         stopwatch=stopwatch,
         summary={

@@ -58,6 +58,22 @@ def incident_timeline(
     return [{"time": format_time(moment), "event": event} for moment, event in events[:MOST_EVENTS]]
 
 
+def incident_durations(record: Mapping[str, Any]) -> dict[str, JsonValue]:
+    """Seconds from creation to closing (null while open, whatever closing time is left over), and to the first change
+    (null where the workspace keeps no FirstModifiedTime)."""
+    closed = record["ClosedTime"] if record["Status"] == "Closed" else None
+    return {
+        "open_duration_s": _seconds_between(record["CreatedTime"], closed),
+        "first_response_s": _seconds_between(record["CreatedTime"], record.get("FirstModifiedTime")),
+    }
+
+
+def _seconds_between(start: Any, end: Any) -> float | None:
+    if not isinstance(start, datetime) or not isinstance(end, datetime):
+        return None
+    return round((end - start).total_seconds(), 3)
+
+
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Sentences for what differs between two versions that follow each other."""
     by = f" by {after['ModifiedBy']}" if after["ModifiedBy"] else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -11,6 +12,7 @@ from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.table_statistics import TableStatistics
 
 LONGEST_DESCRIPTION = 300
+_LINE_BREAKS = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 
 
 def shortened(text: str | None, longest: int = LONGEST_DESCRIPTION) -> str | None:
@@ -21,6 +23,12 @@ def shortened(text: str | None, longest: int = LONGEST_DESCRIPTION) -> str | Non
     if not line:
         return None
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+
+
+def one_line(text: str, longest: int) -> str:
+    """The text as it is, with each line break as one space, cut with an ellipsis at `longest` characters."""
+    line = _LINE_BREAKS.sub(" ", text).strip()
+    return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
 class Stopwatch:

@@ -11,7 +11,6 @@ from sentinel_rag.sentinel import newest_alerts
 from sentinel_rag.sentinel.alert_filters import severity_conditions
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.entities import AlertEntities, parse_entities
-from sentinel_rag.sentinel.entity_identity import identity_of
 from sentinel_rag.sentinel.entity_tally import EntityTally
 from sentinel_rag.sentinel.incident_links import incident_links
 from sentinel_rag.sentinel.incidents import INCIDENT_TABLE
@@ -61,7 +60,7 @@ class EntityReading:
         wanted = set(kinds)
         tally = EntityTally()
         for alert_id, parsed in self.parsed.items():
-            tally.add((identity_of(entity) for entity in parsed.entities if entity.kind in wanted), alert_id)
+            tally.add((entity for entity in parsed.entities if entity.kind in wanted), alert_id)
         return tally
 
 

@@ -1,0 +1,63 @@
+"""The alerts of a workspace that name an entity: one bounded read, decided exactly by `entity_search`.
+
+Below the tools query_alerts and query_incidents, which ask the same and show different things.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sentinel_rag.contracts.query_results import TimeWindow
+from sentinel_rag.sentinel import newest_alerts
+from sentinel_rag.sentinel.alerts import Alert
+from sentinel_rag.sentinel.entity_search import MOST_CANDIDATES, alerts_naming, near_names, net_condition
+from sentinel_rag.sentinel.log_tables import LogsTable
+from sentinel_rag.sentinel.workspace_view import WorkspaceView
+
+KIND_WITHOUT_ENTITY = "entity_kind tells of what kind `entity` is; without entity it was not used."
+
+
+@dataclass(frozen=True, slots=True)
+class EntityAlerts:
+    """All alerts found, in the order asked for. `whole` is False if more may name the entity than were looked at;
+    `answer` is partial then. `notes` are for the reader."""
+
+    alerts: tuple[Alert, ...]
+    answer: LogsTable
+    time_column: str
+    notes: tuple[str, ...]
+    whole: bool
+
+
+async def find_entity_alerts(
+    view: WorkspaceView,
+    value: str,
+    kind: str | None,
+    *,
+    window: TimeWindow,
+    order: str,
+    conditions: tuple[str, ...] = (),
+    advice: str = "narrow the window",
+) -> EntityAlerts:
+    """Alerts of `window` that meet `conditions` and name `value`; at most MOST_CANDIDATES are looked at, and `advice`
+    ends the sentence that says so."""
+    base = newest_alerts.newest_alerts((*conditions, net_condition(value)))
+    span = newest_alerts.alert_span(window)
+    answer, column, told = await newest_alerts.placed(
+        lambda column: view.logs.query(newest_alerts.listed(base, window, column, order, MOST_CANDIDATES), span),
+        window,
+    )
+    notes = list(told)
+    candidates = [Alert.from_record(record) for record in answer.records()]
+    found = alerts_naming(candidates, value, kind)
+    whole = len(candidates) < MOST_CANDIDATES and not answer.partial
+    if len(candidates) >= MOST_CANDIDATES:
+        answer = answer.cut(f"Only {MOST_CANDIDATES} alerts that may name it were looked at; {advice}.")
+    unread = sum(not alert.entities.readable for alert in candidates)
+    if unread:
+        notes.append(f"{unread} alert{'s' if unread != 1 else ''} that may name it hold entities that do not parse.")
+    if not found:
+        near = near_names(candidates, value, kind)
+        if near:
+            notes.append(f"No entity is exactly {value!r}; near it: {', '.join(near)}.")
+    return EntityAlerts(tuple(found), answer, column, tuple(notes), whole)
