@@ -17,6 +17,7 @@ from sentinel_rag.agent.offline.attributes import attribute_of, is_search
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.plan import Ask, Decision, NeedTemplates, Plan, PlannedCall, View
+from sentinel_rag.agent.offline.qualifiers import TECHNIQUES
 from sentinel_rag.agent.offline.query_plans import (
     ACTS,
     alert_field_plan,
@@ -66,6 +67,7 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
     accepted = follow_up.accepted_offer(reading, conversation)
     if accepted is not None:
         return accepted
+    reading = _with_plain_name(reading)
     search = is_search(reading) and not reading.has(cues.TEMPLATES)
     subject = subjects.subject_of(reading, conversation)
     if search and (isinstance(subject, Ask) or not subject.kind) and not _plain_property(reading):
@@ -110,6 +112,24 @@ def _plain_property(reading: Reading) -> bool:
     """True for "which address did user X use": a property, a name and nothing that describes an alert."""
     describing = [word for word in reading.unknown_words if len(word) > 3]
     return bool(reading.names) and not describing and len(reading.words) <= 9 and property_plan(reading) is not None
+
+
+def _with_plain_name(reading: Reading) -> Reading:
+    """The reading with the one word that the grammar does not know as a name: "the sid of bjenkins".
+
+    Only where a property is asked for, or alerts are counted in an incident, so that words of titles stay words.
+    """
+    unknown = reading.unknown_words
+    counted = bool(reading.incidents) and reading.has(cues.COUNT)
+    if reading.names or len(unknown) != 1 or len(reading.words) > 9 or unknown[0] in TECHNIQUES:
+        return reading
+    if reading.has(cues.TOP) or not (counted or attribute_of(reading) is not None):
+        return reading
+    late = names.read_plain_name(reading.rest)
+    if not late.names or late.names[0].value.lower() != unknown[0]:
+        return reading
+    words = tuple(word for word in reading.words if word != unknown[0])
+    return replace(reading, names=late.names, rest=late.rest, words=words)
 
 
 def _asks_priority(reading: Reading) -> bool:

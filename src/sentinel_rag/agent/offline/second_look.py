@@ -63,6 +63,8 @@ def other_calls(plan: Plan, runs: Sequence[ToolRun]) -> Plan | None:
         and "title_contains" in plan.calls[0].arguments
     ):
         return _alerts_for_title(plan)
+    if plan.view is View.PROPERTY and plan.reading.names and not plan.reading.names[0].shaped:
+        return _search_for_name(plan)
     if plan.calls[0].tool == "query_incidents" and plan.reading.names and not plan.reading.names[0].shaped:
         return _title_for_name(plan)
     if plan.view not in (View.ALERTS, View.ALERT_COUNT):
@@ -93,6 +95,15 @@ def _title_for_name(plan: Plan) -> Plan | None:
     sentence = "No incident names that as an entity, so I looked for it in the titles."
     call = PlannedCall("query_incidents", {**arguments, "title_contains": name})
     return replace(plan, calls=(call,), opening=(*plan.opening, sentence))
+
+
+def _search_for_name(plan: Plan) -> Plan:
+    """Nothing is called that: the word may describe the alert in which the property stands."""
+    arguments = {name: value for name, value in plan.calls[0].arguments.items() if not name.startswith("entity")}
+    call = PlannedCall("query_alerts", {**arguments, "limit": 100})
+    sentence = "No alert names that as an entity, so I looked for the alerts that the words describe."
+    reading = replace(plan.reading, names=())
+    return replace(plan, view=View.ATTRIBUTE, calls=(call,), reading=reading, opening=(*plan.opening, sentence))
 
 
 def _alerts_for_title(plan: Plan) -> Plan:

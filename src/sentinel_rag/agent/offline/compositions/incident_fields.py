@@ -172,7 +172,7 @@ def say_ids(writer: AnswerWriter, run: ToolRun) -> None:
 
 
 def _say_duration(writer: AnswerWriter, run: ToolRun) -> None:
-    """How long it was open, or has been open, beside its times."""
+    """How long it was open beside its times, or that it still is."""
     seconds = run.at("/rows/0/open_duration_s")
     closed = run.at("/rows/0/status") == "Closed"
     if isinstance(seconds, int | float) and closed:
