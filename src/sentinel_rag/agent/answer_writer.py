@@ -19,6 +19,7 @@ from sentinel_rag.contracts.json_values import JsonValue
 
 ABSENT = "not recorded"
 EMPTY_CELL = "-"
+_BEGINNING = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,14 @@ class AnswerWriter:
             texts.append(", ".join(fact.text for fact in facts))
             evidence += [fact.evidence for fact in facts if fact.evidence is not None]
         self.lines.append(Line(template.format(*texts), tuple(evidence), fixed=not parts))
+
+    def shows(self, text: str) -> bool:
+        """True if a line or a cell holds the beginning of a row's text."""
+        start = plain(text)[:_BEGINNING]
+        shown = [line.text for line in self.lines]
+        return any(start in each for each in shown) or any(
+            start in cell for table in self.tables for row in table.rows for cell in row
+        )
 
     def fixed(self, text: str) -> None:
         """Add a sentence of ours that states nothing about data."""

@@ -66,7 +66,7 @@ def reads_like_instruction(text: str) -> bool:
     return sum(pattern.search(flat) is not None for pattern in _WEAK) >= 2
 
 
-def suspicions(runs: Sequence[ToolRun], *, most: int = 5) -> list[Suspicion]:
+def suspicions(runs: Sequence[ToolRun], *, most: int = 4) -> list[Suspicion]:
     """Texts of the rows that read like instructions, each text once, in the order of the rows."""
     found: dict[str, Suspicion] = {}
     for run in runs:

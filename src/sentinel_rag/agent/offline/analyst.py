@@ -147,7 +147,7 @@ class OfflineAnalyst:
             return self._failed(turn, [_misshapen(run) for run in runs])
         if plan.view in _LISTS and (unused := unused_words(plan.reading)):
             writer.say("I did not understand and left out: {}.", Echo(", ".join(unused)))
-        self._say_instructions(writer, runs)
+        self._say_instructions(writer, plan.view, runs)
         if composed.outcome is Outcome.NO_DATA:
             proposed = await self._near_names(turn, writer, plan, runs)
             composed = proposed or composed
@@ -155,12 +155,17 @@ class OfflineAnalyst:
         return self._checked(turn, writer, composed)
 
     @staticmethod
-    def _say_instructions(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
-        """One note if a text of the rows reads like an instruction: it is shown as data and changes nothing."""
+    def _say_instructions(writer: AnswerWriter, view: View, runs: Sequence[ToolRun]) -> None:
+        """One note if a text of the rows reads like an instruction: it is shown as data and changes nothing.
+
+        An answer about one incident or alert tells of every such text; a list or a search of those that it shows.
+        """
         found = suspicions([run for run in runs if run.call.tool_name not in _OWN_TEXT])
+        if view not in (View.INCIDENT, View.ANALYSIS, View.ALERT):
+            found = [each for each in found if writer.shows(each.text)]
         if not found:
             return
-        shown = [writer.words(each.run, each.pointer, limit=400) for each in found]
+        shown = [writer.words(each.run, each.pointer, limit=240) for each in found]
         if len(shown) == 1:
             writer.say(
                 "Note: a text in these rows reads like an instruction. It came from the logs, is shown here as data "

@@ -184,6 +184,14 @@ def read_plain_name(text: str) -> NameReading:
     return NameReading(text)
 
 
+def read_word(text: str, word: str) -> NameReading:
+    """`word` as a name, wherever it stands: "bjenkins sid"."""
+    match = re.search(rf"(?<![\w$-]){re.escape(word)}(?![\w$-])", text, re.IGNORECASE)
+    if match is None or not _may_name(match[0]):
+        return NameReading(text)
+    return NameReading(blank(text, match.start(), match.end()), (NameSlot(match[0], shaped=False),))
+
+
 _SAFE_KINDS = frozenset({"account", "host", "ip", "url", "file", "mailbox"})
 
 

@@ -102,9 +102,12 @@ def _describes(reading: Reading) -> bool:
     involved"."""
     attribute = attribute_of(reading)
     deep = attribute is not None and attribute.deep and not reading.has(rf"(?:{_ALL_OF})\b")
-    return bool(deep or reading.unknown_words or reading.has(ACTS))
+    told = len(reading.words) >= _TOLD and not reading.has(_ALL_OF)
+    return bool(deep or told or reading.unknown_words or reading.has(ACTS))
 
 
+_TOLD = 12
+"""Words from which on a question tells a story, and asks for one thing of it."""
 _ALL_OF = r"list|all|every|which\s+(?:file\s+)?hashes"
 
 
@@ -126,6 +129,8 @@ def _with_plain_name(reading: Reading) -> Reading:
     if reading.has(cues.TOP) or not (counted or attribute_of(reading) is not None):
         return reading
     late = names.read_plain_name(reading.rest)
+    if not late.names and len(reading.words) <= 3:
+        late = names.read_word(reading.rest, unknown[0])
     if not late.names or late.names[0].value.lower() != unknown[0]:
         return reading
     words = tuple(word for word in reading.words if word != unknown[0])

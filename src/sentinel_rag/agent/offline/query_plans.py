@@ -18,7 +18,8 @@ from sentinel_rag.agent.offline.arguments import (
     placed_words,
     window_arguments,
 )
-from sentinel_rag.agent.offline.attributes import Attribute, attribute_of, attributes_asked
+from sentinel_rag.agent.offline.attribute_catalogue import Attribute
+from sentinel_rag.agent.offline.attributes import attribute_of, attributes_asked
 from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.plan import Ask, Decision, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.qualifiers import TECHNIQUES
@@ -47,9 +48,7 @@ def incident_plan(reading: Reading, subject: Subject) -> Decision:
     if attribute is not None and not reading.names and not told_apart and not set(asked) - {"products", "alert_count"}:
         return _entities_plan(reading, subject, attribute, kinds)
     if attribute is not None and (attribute.deep or reading.names or told_apart):
-        calls = tuple(
-            PlannedCall("query_alerts", {"incident": reference, "limit": 100}) for reference in subject.incidents
-        )
+        calls = _search_calls(reading, subject.incidents)
         return Plan(view=View.ATTRIBUTE, calls=calls, reading=reading, aspects=_labels(reading))
     if reading.tactic is not None or (lists_alerts and not reading.has(r"(?:which|what|whose)\s+incident")):
         return _alerts_of(reading, subject)
@@ -305,12 +304,21 @@ def summary_plan(reading: Reading) -> Decision:
 def search_plan(reading: Reading, incidents: Sequence[str] = ()) -> Plan:
     """Look for the alert that the words describe: in the incidents named, else among the newest and oldest alerts."""
     named = [name for name in reading.names if not name.quoted and name.shaped][:1]
-    calls = tuple(PlannedCall("query_alerts", {"incident": reference, "limit": 100}) for reference in incidents) or (
+    calls = _search_calls(reading, incidents) or (
         *(PlannedCall("query_alerts", {**window_arguments(reading), "entity": name.value}) for name in named),
         PlannedCall("query_alerts", {**window_arguments(reading), "limit": 100}),
         PlannedCall("query_alerts", {**window_arguments(reading), "order": "oldest", "limit": 100}),
     )
     return Plan(view=View.ATTRIBUTE, calls=calls, reading=reading, aspects=_labels(reading))
+
+
+def _search_calls(reading: Reading, incidents: Sequence[str]) -> tuple[PlannedCall, ...]:
+    """The alerts of each incident; for a property also its entities, which hold what other alerts say of one."""
+    attribute = attribute_of(reading)
+    calls = [PlannedCall("query_alerts", {"incident": reference, "limit": 100}) for reference in incidents]
+    if attribute is not None and attribute.deep:
+        calls += [PlannedCall("get_incident_detail", {"incident": reference}) for reference in incidents]
+    return tuple(calls)
 
 
 def _labels(reading: Reading) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sentinel_rag.agent.offline.alert_ranking import NEAR_BEST, candidates_of, ranked_alerts
+from sentinel_rag.agent.offline.attribute_catalogue import IDENTITIES
 from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.offline.qualifiers import TECHNIQUES, older_product_name
 from sentinel_rag.agent.tool_runs import ToolRun
@@ -31,7 +32,8 @@ def closer_calls(plan: Plan, runs: Sequence[ToolRun]) -> tuple[PlannedCall, ...]
     """
     if plan.view is not View.ATTRIBUTE:
         return ()
-    ranked = ranked_alerts(plan.reading, candidates_of([run for run in runs if run.result is not None]))
+    listed = [run for run in runs if run.result is not None and run.call.tool_name == "query_alerts"]
+    ranked = ranked_alerts(plan.reading, candidates_of(listed))
     calls: list[PlannedCall] = []
     for score, run, place in ranked[:MOST_CLOSER]:
         alert_id = run.rows[place].get("alert_id")
@@ -63,8 +65,8 @@ def other_calls(plan: Plan, runs: Sequence[ToolRun]) -> Plan | None:
         and "title_contains" in plan.calls[0].arguments
     ):
         return _alerts_for_title(plan)
-    if plan.view is View.PROPERTY and plan.reading.names and not plan.reading.names[0].shaped:
-        return _search_for_name(plan)
+    if plan.view is View.PROPERTY:
+        return _search_for_word(plan)
     if plan.calls[0].tool == "query_incidents" and plan.reading.names and not plan.reading.names[0].shaped:
         return _title_for_name(plan)
     if plan.view not in (View.ALERTS, View.ALERT_COUNT):
@@ -97,8 +99,15 @@ def _title_for_name(plan: Plan) -> Plan | None:
     return replace(plan, calls=(call,), opening=(*plan.opening, sentence))
 
 
-def _search_for_name(plan: Plan) -> Plan:
-    """Nothing is called that: the word may describe the alert in which the property stands."""
+def _search_for_word(plan: Plan) -> Plan | None:
+    """Nothing is called that: in an incident a plain word may describe the alert in which the property stands.
+
+    Never for an identity (SID, UPN, ...): that would be another account's.
+    """
+    word = plan.reading.names[0].value
+    identity = any(label in IDENTITIES for label in plan.aspects[:1])
+    if identity or "incident" not in plan.calls[0].arguments or not word.isalpha():
+        return None
     arguments = {name: value for name, value in plan.calls[0].arguments.items() if not name.startswith("entity")}
     call = PlannedCall("query_alerts", {**arguments, "limit": 100})
     sentence = "No alert names that as an entity, so I looked for the alerts that the words describe."

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
 from sentinel_rag.agent.conversation import ListItem
-from sentinel_rag.agent.offline.attributes import ATTRIBUTES
+from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES
 from sentinel_rag.agent.offline.compositions import alert_fields, scope
-from sentinel_rag.agent.offline.compositions.alert_attributes import alert_item, say_values
+from sentinel_rag.agent.offline.compositions.alert_attributes import say_values
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.incidents import count_facts
+from sentinel_rag.agent.offline.compositions.listed_items import alert_item
 from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact
 from sentinel_rag.agent.conversation import ListItem
-from sentinel_rag.agent.offline.attributes import ATTRIBUTES, Attribute, values_of
+from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES, Attribute
+from sentinel_rag.agent.offline.attributes import values_of
 from sentinel_rag.agent.offline.compositions import scope
-from sentinel_rag.agent.offline.compositions.alert_attributes import alert_item
 from sentinel_rag.agent.offline.compositions.composed import Composed
+from sentinel_rag.agent.offline.compositions.listed_items import alert_item
 from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun

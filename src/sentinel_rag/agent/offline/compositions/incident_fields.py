@@ -177,8 +177,15 @@ def _say_duration(writer: AnswerWriter, run: ToolRun) -> None:
     closed = run.at("/rows/0/status") == "Closed"
     if isinstance(seconds, int | float) and closed:
         writer.say("It was open for {}.", writer.duration(run, "/rows/0/open_duration_s"))
-    elif isinstance(seconds, int | float):
-        writer.say("It has been open for {}.", writer.duration(run, "/rows/0/open_duration_s"))
+    elif not closed:
+        writer.say(
+            "It is still open, status {}, created {}.",
+            writer.number(run, "/rows/0/status"),
+            writer.time(run, "/rows/0/created_time"),
+        )
+        if run.at("/rows/0/closed_time"):
+            _say_closed(writer, run)
+        return
     writer.say("Created {}, status {}.", writer.time(run, "/rows/0/created_time"), writer.number(run, "/rows/0/status"))
     _say_closed(writer, run)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Fact
-from sentinel_rag.agent.offline.attributes import ATTRIBUTES, escape, values_of
+from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES
+from sentinel_rag.agent.offline.attributes import escape, values_of
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 
