@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -158,10 +159,27 @@ def estate(serving: Any) -> Any:
             {"Caller": BOB, "OperationNameValue": "VM/WRITE", "ActivityStatusValue": "Failure"},
         ),
         SecurityAlert=[
-            alert("noisy", T(1), AlertSeverity="High", ProductName="P1"),
-            alert("noisy", T(2), AlertSeverity="Low", ProductName="P1", Status="Resolved"),
-            alert("noisy 2", T(3), AlertName="noisy", AlertSeverity="High", ProductName="P2"),
-            alert("quiet", T(4), ProductName="P1"),
+            alert("noisy", T(1), AlertSeverity="High", ProductName="P1", Tactics="Impact", Techniques='["T1490"]'),
+            alert(
+                "noisy",
+                T(2),
+                AlertSeverity="Low",
+                ProductName="P1",
+                Status="Resolved",
+                Tactics="LateralMovement, Execution, Execution",
+                Techniques='["T1021","T1059","T1059"]',
+                SubTechniques='["T1021.002"]',
+            ),
+            alert(
+                "noisy 2",
+                T(3),
+                AlertName="noisy",
+                AlertSeverity="High",
+                ProductName="P2",
+                Tactics='["Execution"]',
+                Techniques='["T1059"]',
+            ),
+            alert("quiet", T(4), ProductName="P1", Tactics="Unknown"),
         ],
         SecurityIncident=[
             incident(1, T(1), Severity="High"),
@@ -269,6 +287,20 @@ CASES: list[Case] = [
     ),
     ("azure_activity_by_caller", {"caller": BOB}, ["OperationNameValue"], [("VM/WRITE",)]),
     ("alerts_by_product", {}, ["ProductName", "Alerts", "High", "Low"], [("P1", 2, 0, 1), ("P2", 1, 1, 0)]),
+    (
+        "alerts_by_tactic",
+        {},
+        ["Tactic", "Alerts", "High", "FirstSeen", "LastSeen"],
+        [("Execution", 2, 1, T(1), T(3)), ("LateralMovement", 1, 0, T(1), T(1))],
+    ),
+    ("alerts_by_tactic", {"severity": "High"}, ["Tactic", "Alerts"], [("Execution", 1)]),
+    (
+        "alerts_by_technique",
+        {},
+        ["Technique", "Alerts", "High", "LastSeen"],
+        [("T1059", 2, 1, T(3)), ("T1021", 1, 0, T(1)), ("T1021.002", 1, 0, T(1))],
+    ),
+    ("alerts_by_technique", {"severity": "low"}, ["Technique"], [("T1021",), ("T1021.002",), ("T1059",)]),
     ("alert_count_by_name", {}, ["AlertName", "Alerts", "High"], [("noisy", 2, 1), ("quiet", 1, 0)]),
     ("alert_count_by_name", {"severity": "high"}, ["AlertName", "Alerts"], [("noisy", 1)]),
     (
@@ -320,6 +352,23 @@ async def test_the_window_holds_in_every_template(estate: Any, template: str) ->
     assert result.coverage.window.start == parse_time("2024-08-02T00:00:00Z")
     assert result.coverage.table_rows is not None
     assert result.coverage.table_rows > 0
+
+
+@pytest.mark.requirement("TOOL-4")
+@pytest.mark.parametrize(
+    ("template", "column", "filtered"),
+    [("alerts_by_tactic", "Tactic", "tactics"), ("alerts_by_technique", "Technique", "techniques")],
+)
+async def test_rankings_of_the_real_alerts_agree_with_the_alerts_themselves(
+    real: Any, template: str, column: str, filtered: str
+) -> None:
+    ranked = (await real.ask("run_kql_query", template=template, limit=100)).rows
+    counted: Counter[str] = Counter()
+    for half in ({"order": "newest", "limit": 100}, {"order": "oldest", "limit": 89}):
+        for row in (await real.ask("query_alerts", **half)).rows:
+            counted.update(row[filtered])
+    assert len(ranked) > 10
+    assert {row[column]: row["Alerts"] for row in ranked} == counted
 
 
 async def test_rows_stop_at_the_limit_and_the_total_does_not(estate: Any) -> None:
@@ -386,6 +435,16 @@ async def test_tables_with_rows_are_listed_with_their_times(estate: Any) -> None
     assert by_name["SecurityIncident"]["rows"] == 6
     assert "Syslog" not in by_name
     assert result.summary["tables"] == len(result.rows) == 17
+
+
+async def test_an_imported_custom_table_is_listed(serving: Any) -> None:
+    result = await serving(Door_CL=rows({"Badge": 7}, {"Badge": 8}), Heartbeat=rows({"Computer": "a"})).ask(
+        "list_tables"
+    )
+    assert [(row["table"], row["rows"], row["newest"]) for row in result.rows] == [
+        ("Door_CL", 2, T(2)),
+        ("Heartbeat", 1, T(1)),
+    ]
 
 
 async def test_custom_tables_of_the_schema_are_counted_and_odd_names_are_not_run(wire: Any) -> None:

@@ -204,16 +204,41 @@ def test_errors_of_the_query(server: Server) -> None:
         ("other audience", 403, "InvalidAuthenticationTokenAudience"),
     ],
 )
-def test_queries_need_a_token_of_their_audience(
-    server: Server, authorization: str | None, status: int, code: str
+@pytest.mark.parametrize(("method", "endpoint"), [("POST", "query"), ("GET", "metadata")])
+def test_queries_and_the_schema_need_a_token_of_their_audience(
+    server: Server, method: str, endpoint: str, authorization: str | None, status: int, code: str
 ) -> None:
     if authorization == "other audience":
         authorization = f"Bearer {server.token('https://management.azure.com')}"
     headers = {} if authorization is None else {"authorization": authorization}
-    reply = server.send("POST", f"/v1/workspaces/{WORKSPACE_ID}/query", {"query": "print 1"}, headers)
+    body = {"query": "print 1"} if method == "POST" else None
+    reply = server.send(method, f"/v1/workspaces/{WORKSPACE_ID}/{endpoint}", body, headers)
     assert (reply.status, reply.body["error"]["code"]) == (status, code)
     if status == 401:
         assert reply.headers["www-authenticate"] == "Bearer"
+
+
+def test_the_schema_names_tables_with_and_without_rows_and_those_imported_since(server: Server, tmp_path: Path) -> None:
+    auth = {"authorization": f"Bearer {server.token()}", "accept-encoding": "gzip"}
+
+    def tables(path: str = f"/v1/workspaces/{WORKSPACE_ID}/metadata") -> dict[str, Any]:
+        reply = server.send("GET", path, headers=auth)
+        assert (reply.status, reply.headers["content-encoding"]) == (200, "gzip")
+        return {table["name"]: table for table in reply.body["tables"]}
+
+    before = tables()
+    assert {"SecurityAlert", "Syslog"} <= set(before)
+    assert "Door_CL" not in before
+    assert {"name": "TimeGenerated", "type": "datetime"} in before["SecurityAlert"]["columns"]
+    log = tmp_path / "door.jsonl"
+    log.write_text('{"TimeGenerated": "2025-03-12T10:00:00Z", "Badge": 7}\n', encoding="utf-8")
+    server.workspace.import_path(log, table="Door_CL")
+    after = tables(f"/v1/{RESOURCE_ID}/metadata")
+    assert after["Door_CL"]["id"] == "t/Door_CL"
+    assert {"name": "Badge", "type": "long"} in after["Door_CL"]["columns"]
+    wrong = server.send("GET", "/v1/workspaces/00000000-0000-0000-0000-000000000000/metadata", headers=auth)
+    assert (wrong.status, wrong.body["error"]["code"]) == (400, "FailedToResolveResource")
+    assert server.send("GET", "/v1/elsewhere/metadata", headers=auth).status == 404
 
 
 def test_workspaces_and_paths(server: Server) -> None:
@@ -229,7 +254,7 @@ def test_workspaces_and_paths(server: Server) -> None:
     assert (wrong.status, wrong.body["error"]["code"]) == (400, "FailedToResolveResource")
     others = post(f"/v1/workspaces/{WORKSPACE_ID}/query", {**body, "workspaces": ["other"]})
     assert (others.status, others.body["error"]["code"]) == (400, "FailedToResolveResource")
-    for path in ("/v1/nothing/query", "/v1/query", "/nowhere", "/v1/workspaces/x/metadata"):
+    for path in ("/v1/nothing/query", "/v1/query", "/nowhere", "/v1/workspaces/x/metrics"):
         reply = post(path)
         assert (reply.status, reply.body["error"]["code"]) == (404, "PathNotFoundError"), path
     assert server.send("GET", f"/v1/workspaces/{WORKSPACE_ID}/query", headers=auth).status == 405

@@ -20,8 +20,10 @@ from starlette.routing import Route
 from sentinel_rag.workspace.serving.admin import Admin
 from sentinel_rag.workspace.serving.identity import IdentityEndpoint, TokenIssuer
 from sentinel_rag.workspace.serving.loopback_guard import LoopbackGuard
+from sentinel_rag.workspace.serving.metadata_endpoint import MetadataEndpoint
 from sentinel_rag.workspace.serving.query_answers import plain_error, unknown_path
 from sentinel_rag.workspace.serving.query_endpoint import QueryEndpoint
+from sentinel_rag.workspace.serving.workspace_door import WorkspaceDoor
 
 if TYPE_CHECKING:
     from sentinel_rag.workspace.workspace import Workspace
@@ -42,13 +44,17 @@ def create_app(
     `max_rows` or `max_bytes` is cut and carries the service's PartialError.
     """
     issuer = TokenIssuer()
-    query = QueryEndpoint(workspace, workspace_id=workspace_id, issuer=issuer, max_rows=max_rows, max_bytes=max_bytes)
+    door = WorkspaceDoor(issuer, workspace_id)
+    query = QueryEndpoint(workspace, door, max_rows=max_rows, max_bytes=max_bytes)
+    metadata = MetadataEndpoint(workspace, door)
     return Starlette(
         routes=[
             Route("/healthz", _healthz, methods=["GET"]),
             Route("/msi/token", IdentityEndpoint(issuer, identity_header).__call__, methods=["GET"]),
             Route("/v1/workspaces/{workspace_id}/query", query.__call__, methods=["POST"]),
+            Route("/v1/workspaces/{workspace_id}/metadata", metadata.__call__, methods=["GET"]),
             Route("/v1/{resource_id:path}/query", query.__call__, methods=["POST"]),
+            Route("/v1/{resource_id:path}/metadata", metadata.__call__, methods=["GET"]),
             *Admin(workspace, admin_token).routes(),
         ],
         middleware=[Middleware(LoopbackGuard)],

@@ -6,6 +6,7 @@ KQL engine. Every method may be called from any thread; an import and a generati
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from sentinel_rag.workspace.estate.generate import generate_estate
@@ -55,6 +56,10 @@ class Workspace:
     def tables(self, *, include_empty: bool = False) -> list[TableInfo]:
         """The tables that hold rows, by name; `include_empty` adds the known tables without any."""
         return self._store.tables(include_empty=include_empty)
+
+    def schema(self) -> Mapping[str, Mapping[str, str]]:
+        """Table -> column -> KQL type of every table that a query may read, with rows or without."""
+        return self._store.schema()
 
     def columns(self, table: str) -> dict[str, str]:
         """Column -> KQL type of one table, empty for a table that does not exist."""
