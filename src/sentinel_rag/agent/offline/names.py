@@ -169,7 +169,8 @@ def read_name_after_preposition(text: str) -> NameReading:
 
 _OWNER_OF_PROPERTY = re.compile(
     r"\b(?:of|for|did|does|do|has|have|had|by|on|from|with)\s+(?:the\s+)?([A-Za-z][\w$-]{2,})\b"
-    r"|\b([A-Za-z][\w$-]{2,})(?:'s|\u2019s)\b",
+    r"|\b([A-Za-z][\w$-]{2,})(?:'s|\u2019s)\b"
+    r"|\b(?:is|was)\s+([A-Za-z][\w$-]{2,})\s+(?:involved|part|seen|affected|in|mentioned|named)\b",
     re.IGNORECASE,
 )
 
@@ -177,9 +178,9 @@ _OWNER_OF_PROPERTY = re.compile(
 def read_plain_name(text: str) -> NameReading:
     """A word that the grammar does not know where the owner of a property stands: "of X", "did X use", "X's"."""
     for match in _OWNER_OF_PROPERTY.finditer(text):
-        word = match[1] or match[2]
+        word = match[1] or match[2] or match[3]
         if _may_name(word):
-            place = match.start(1) if match[1] else match.start(2)
+            place = match.start(match.lastindex or 1)
             return NameReading(blank(text, place, place + len(word)), (NameSlot(word, shaped=False),))
     return NameReading(text)
 

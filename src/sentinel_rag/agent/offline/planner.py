@@ -123,7 +123,7 @@ def _with_plain_name(reading: Reading) -> Reading:
     Only where a property is asked for, or alerts are counted in an incident, so that words of titles stay words.
     """
     unknown = reading.unknown_words
-    counted = bool(reading.incidents) and reading.has(cues.COUNT)
+    counted = bool(reading.incidents) and reading.has(rf"{cues.COUNT}|involved|part|seen|affected|mentioned|named")
     if reading.names or len(unknown) != 1 or len(reading.words) > 9 or unknown[0] in TECHNIQUES:
         return reading
     if reading.has(cues.TOP) or not (counted or attribute_of(reading) is not None):

@@ -73,8 +73,8 @@ ACTS = (
     r"deliver\w*|connect\w*|logged|signed"
 )
 """Verbs that tell one alert of an incident from the others ("which URL was clicked")."""
-_ACTS_ALONE = ACTS.replace("|used", "")
-"""Those that do so without another word: every account of an incident "was used"."""
+_ACTS_ALONE = ACTS.replace("|used", "").replace("|ran|run", "")
+"""Those that do so without another word: every account of an incident "was used", every process "ran"."""
 
 
 def _alerts_of(reading: Reading, subject: Subject) -> Plan:

@@ -48,6 +48,8 @@ def subject_of(reading: Reading, conversation: Conversation) -> Subject | Ask:
         return Subject("incident", reading.numbers[:1], reference_asked=True)
     if len(reading.numbers) == 2 and reading.has(_COMPARED):
         return Subject("incident", reading.numbers)
+    if len(reading.numbers) == 1 and _asks_inside(reading):
+        return Subject("incident", reading.numbers)
     if reading.guids:
         return _by_guid(reading)
     if reading.items:
@@ -60,6 +62,13 @@ def subject_of(reading: Reading, conversation: Conversation) -> Subject | Ask:
         if line is not None and line.kind in ("incident", "alert", "entity") and reading.numbers[0] not in numbers:
             return _listed(replace(reading, items=(int(reading.numbers[0]),)), conversation) or Subject()
     return _implied(reading, conversation)
+
+
+def _asks_inside(reading: Reading) -> bool:
+    """True for "which urls are in 322": a kind of entity or a field, and a bare number behind "in" or "of"."""
+    placed = re.search(rf"\b(?:in|of|for|inside|from)\s+{reading.numbers[0]}\s*\W*$", reading.core, re.IGNORECASE)
+    asked = cues.kinds_named(reading) or cues.aspects_of(reading)
+    return placed is not None and bool(asked) and not reading.has(f"{cues.TOP}|{cues.TREND}|{cues.ALERT}")
 
 
 def _by_guid(reading: Reading) -> Subject:
