@@ -86,17 +86,17 @@ ATTRIBUTES: tuple[Attribute, ...] = (
     Attribute("command line", r"command[\s-]*lines?|commands?|cmd\s*line", ("process",), ("commandline",), named=True),
     Attribute("UPN", r"upns?|user\s+principal\s+names?", ("account",), ("upn", "userprincipalname"), named=True),
     Attribute(
+        "sender",
+        r"senders?(?:'s)?(?:\s+(?:e-?mail\s+)?address(?:es)?)?|who\s+sent|sent\s+(?:by|from)",
+        ("mailmessage",),
+        ("sender", "p1sender", "p2sender"),
+    ),
+    Attribute(
         "email address",
         r"(?:primary\s+)?e?-?mail\s+address(?:es)?|e-?mail\s+of|mailbox\s+(?:primary\s+)?address(?:es)?",
         ("mailbox", "account"),
         ("mailboxprimaryaddress", "upn", "userprincipalname"),
         named=True,
-    ),
-    Attribute(
-        "sender",
-        r"senders?(?:'s)?(?:\s+(?:e-?mail\s+)?address(?:es)?)?|who\s+sent|sent\s+(?:by|from)",
-        ("mailmessage",),
-        ("sender", "p1sender", "p2sender"),
     ),
     Attribute(
         "recipient",

@@ -159,6 +159,9 @@ def alert_field_plan(reading: Reading) -> Plan | None:
         if not fields or not words:
             return None
         arguments["name_contains"] = words
+    if not any(name.quoted for name in reading.names) and "name_contains" in arguments:
+        said = str(arguments["name_contains"])
+        arguments["name_contains"] = " ".join(word for word in said.split() if word not in _FIELD_WORDS) or said
     if "name_contains" not in arguments and not reading.names[0].shaped:
         arguments["name_contains"] = arguments.pop("entity")
         arguments.pop("entity_kind", None)

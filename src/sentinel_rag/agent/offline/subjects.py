@@ -66,7 +66,10 @@ def subject_of(reading: Reading, conversation: Conversation) -> Subject | Ask:
 
 def _asks_inside(reading: Reading) -> bool:
     """True for "which urls are in 322": a kind of entity or a field, and a bare number behind "in" or "of"."""
-    placed = re.search(rf"\b(?:in|of|for|inside|from)\s+{reading.numbers[0]}\s*\W*$", reading.core, re.IGNORECASE)
+    number = reading.numbers[0]
+    if re.search(rf"\b(?:about|alert\s+count|explain|describe)\s+{number}\b", reading.core, re.IGNORECASE):
+        return True
+    placed = re.search(rf"\b(?:in|of|for|inside|from)\s+{number}\s*\W*$", reading.core, re.IGNORECASE)
     asked = cues.kinds_named(reading) or cues.aspects_of(reading)
     return placed is not None and bool(asked) and not reading.has(f"{cues.TOP}|{cues.TREND}|{cues.ALERT}")
 
@@ -159,6 +162,8 @@ def _asks_field_only(reading: Reading) -> bool:
     if reading.has(rf"{cues.INCIDENT}|all|any|every|alerts"):
         return False
     kinds = cues.kinds_named(reading)
+    if kinds and len(reading.words) <= 5 and not reading.unknown_words and reading.has("which|what|who"):
+        return True
     if kinds and reading.has(r"involved|affected|part|concerned|hit|touched|targeted|in\s+there"):
         return True
     aspects = set(cues.aspects_of(reading)) - {"products"}
