@@ -129,7 +129,7 @@ def measure(path: Path, *, verbose: bool) -> dict[str, Any]:
 def main() -> None:
     verbose = "--verbose" in sys.argv
     measured = {}
-    for name in ("heldout", "heldout_late", "heldout_final", "development"):
+    for name in ("heldout", "heldout_late", "heldout_final", "heldout_round2", "heldout_round2_final", "development"):
         # The held-apart questions are never listed, so that nobody tunes on them by accident.
         measured[name] = measure(QUESTIONS / f"{name}.yaml", verbose=verbose and name == "development")
     write("offline_accuracy", measured, claim="The offline analyst plans the right call on questions held apart.")

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 
 from sentinel_rag.agent.row_text import code, plain, quoted
-from sentinel_rag.agent.times import show_value
+from sentinel_rag.agent.times import show_duration, show_value
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Evidence, Table
 from sentinel_rag.contracts.json_values import JsonValue
 
 ABSENT = "not recorded"
 EMPTY_CELL = "-"
+_BEGINNING = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,14 @@ class Line:
     fixed: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """A count that we made over places of one result, which the check counts again."""
+
+    call_id: str
+    pointers: tuple[str, ...]
+
+
 @dataclass(slots=True)
 class AnswerWriter:
     """Collects lines and tables; `zone` is the session's time zone. `listed` counts the numbered rows so far, so that
@@ -60,6 +69,7 @@ class AnswerWriter:
     tables: list[Table] = field(default_factory=list)
     table_evidence: list[Evidence] = field(default_factory=list)
     listed: int = 0
+    tallies: list[Tally] = field(default_factory=list)
 
     def number(self, run: ToolRun, pointer: str) -> Fact:
         """A number, or a word such as a severity, as it is."""
@@ -95,6 +105,17 @@ class AnswerWriter:
         text = str(len(values) if isinstance(values, list | tuple) else 0)
         return Fact(text, self._evidence(run, pointer, text, values))
 
+    def tally(self, run: ToolRun, pointers: Sequence[str]) -> Fact:
+        """How many places of the result these are; the first of them is the evidence, all are counted again."""
+        assert pointers, "a tally of nothing needs no figure"
+        self.tallies.append(Tally(run.call.call_id, tuple(pointers)))
+        text = str(len(pointers))
+        return Fact(text, self._evidence(run, pointers[0], text, run.at(pointers[0])))
+
+    def duration(self, run: ToolRun, pointer: str) -> Fact:
+        """A number of seconds in words."""
+        return self._fact(run, pointer, lambda value: show_duration(value) if isinstance(value, int | float) else "")
+
     def say(self, template: str, *parts: Fact | Echo | Sequence[Fact]) -> None:
         """Add a line; each `{}` takes a part, a sequence is joined by commas."""
         assert not re.search(r"\d", template), f"a figure in a template has no evidence: {template!r}"
@@ -108,6 +129,14 @@ class AnswerWriter:
             texts.append(", ".join(fact.text for fact in facts))
             evidence += [fact.evidence for fact in facts if fact.evidence is not None]
         self.lines.append(Line(template.format(*texts), tuple(evidence), fixed=not parts))
+
+    def shows(self, text: str) -> bool:
+        """True if a line or a cell holds the beginning of a row's text."""
+        start = plain(text)[:_BEGINNING]
+        shown = [line.text for line in self.lines]
+        return any(start in each for each in shown) or any(
+            start in cell for table in self.tables for row in table.rows for cell in row
+        )
 
     def fixed(self, text: str) -> None:
         """Add a sentence of ours that states nothing about data."""

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 
-from sentinel_rag.agent.answer_writer import Line
+from sentinel_rag.agent.answer_writer import Line, Tally
 from sentinel_rag.agent.row_text import plain
-from sentinel_rag.agent.times import show_value
+from sentinel_rag.agent.times import show_duration, show_value
 from sentinel_rag.agent.tool_runs import ToolRun, resolve
 from sentinel_rag.contracts.evidence import Evidence, Table
 from sentinel_rag.contracts.json_values import JsonValue
@@ -43,8 +43,15 @@ class Unsupported:
 class KnownAtoms:
     """Everything that an answer of this turn may say: atoms of the results, of the question and of the arguments."""
 
-    def __init__(self, runs: Iterable[ToolRun], question: str, zone: tzinfo) -> None:
+    def __init__(self, runs: Iterable[ToolRun], question: str, zone: tzinfo, tallies: Iterable[Tally] = ()) -> None:
+        runs = list(runs)
         self._known: set[str] = set()
+        documents = {run.call.call_id: run.document for run in runs}
+        for tally in tallies:
+            places = {
+                pointer for pointer in tally.pointers if resolve(documents.get(tally.call_id), pointer) is not None
+            }
+            self._known.add(str(len(places)))
         self._add(question)
         for run in runs:
             for leaf in _leaves(dict(run.call.arguments)):
@@ -52,6 +59,8 @@ class KnownAtoms:
             if run.result is not None:
                 for leaf in _leaves(run.document):
                     self._add_leaf(leaf, zone)
+                for seconds in _durations(run.document):
+                    self._add(show_duration(seconds))
 
     def supports(self, atom: str) -> bool:
         """True if a result, an argument or the question holds `atom`; one that ends in `…` may be a beginning."""
@@ -107,6 +116,19 @@ def broken_evidence(evidence: Iterable[Evidence], runs: Iterable[ToolRun]) -> li
     """Pieces whose pointer does not lead to their value in the result of their call."""
     documents = {run.call.call_id: run.document for run in runs}
     return [piece for piece in evidence if resolve(documents.get(piece.call_id), piece.pointer) != piece.value]
+
+
+def _durations(value: JsonValue) -> Iterator[float]:
+    """Every number of seconds of a result: the fields whose name ends in `duration_s`."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            if key.endswith("duration_s") and isinstance(part, int | float):
+                yield float(part)
+            else:
+                yield from _durations(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _durations(part)
 
 
 def _leaves(value: JsonValue) -> Iterator[JsonValue]:

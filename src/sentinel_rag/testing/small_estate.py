@@ -254,6 +254,34 @@ _TEMPLATES: tuple[JsonObject, ...] = (
         "tactics": ["Impact"],
         "techniques": [],
     },
+    *(
+        {
+            "name": name,
+            "description": description,
+            "tables": ["SecurityAlert"],
+            "parameters": [],
+            "questions": questions,
+            "tactics": [],
+            "techniques": [],
+        }
+        for name, description, questions in (
+            (
+                "alert_count_by_name",
+                "How often each alert name fired, with the severity and the time of its newest alert.",
+                ["Which alert names are most frequent", "Most common alerts"],
+            ),
+            (
+                "alerts_by_technique",
+                "Distinct alerts for each MITRE ATT&CK technique.",
+                ["Which techniques do the alerts show most often", "Alerts per technique"],
+            ),
+            (
+                "alerts_by_tactic",
+                "Distinct alerts for each MITRE ATT&CK tactic.",
+                ["Which tactics do the alerts show most often", "Alerts per tactic"],
+            ),
+        )
+    ),
 )
 
 
@@ -300,6 +328,13 @@ class _Estate:
             rows = [row for row in rows if not row["owner"]]
         else:
             rows = [row for row in rows if owner in str(row["owner"] or "").lower()]
+        if "entity" in arguments:
+            named = {
+                alert["incident_number"]
+                for alert in self._alerts
+                if _names(alert, str(arguments["entity"]), arguments.get("entity_kind"))
+            }
+            rows = [row for row in rows if row["number"] in named]
         rows = _ordered(rows, str(arguments.get("order", "newest")), "created_time")
         summary = {
             "by_severity": _counts(rows, "severity"),
@@ -362,6 +397,8 @@ class _Estate:
             rows = [row for row in rows if row["status"] == arguments["status"]]
         if "entity" in arguments:
             rows = [row for row in rows if _names(row, str(arguments["entity"]), arguments.get("entity_kind"))]
+        if "alert_id" in arguments:
+            rows = [row for row in rows if row["alert_id"] == str(arguments["alert_id"]).lower()]
         if "incident" in arguments:
             rows = [row for row in rows if str(row["incident_number"]) == str(arguments["incident"])]
         if "tactic" in arguments:

@@ -15,6 +15,7 @@ from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.conversation import AskedCall, Conversation, Conversations, ListItem, Offer
 from sentinel_rag.agent.footnote import footnote
 from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_lines, checked_table
+from sentinel_rag.agent.instruction_text import suspicions
 from sentinel_rag.agent.offline import directory, follow_up, second_look
 from sentinel_rag.agent.offline.arguments import unused_words
 from sentinel_rag.agent.offline.compositions import Composed, compose, say_failures, say_numbered
@@ -44,6 +45,8 @@ def _misshapen(run: ToolRun) -> ToolRun:
     return ToolRun(run.call, Failed(run.call, error, run.outcome.audit_id), run.duration_ms)
 
 
+_OWN_TEXT = frozenset({"list_kql_templates", "list_tables"})
+"""Tools whose rows are not from the logs."""
 _LISTS = frozenset({View.INCIDENTS, View.INCIDENT_COUNT, View.ALERTS, View.ALERT_COUNT})
 
 
@@ -97,7 +100,8 @@ class OfflineAnalyst:
             fetched = await self._run(turn, (PlannedCall("list_kql_templates"),))
             decision = decide(reading, turn.conversation, list(fetched[0].rows), turn.now)
             assert not isinstance(decision, NeedTemplates)
-            if fetched[0].result is None and not isinstance(decision, Plan):
+            understood = isinstance(decision, Plan) and decision.view is not View.KEYWORD
+            if fetched[0].result is None and not understood:
                 # Without the templates the question could not be understood; the reason is the failure, not the words.
                 return self._failed(turn, fetched)
         match decision:
@@ -143,11 +147,37 @@ class OfflineAnalyst:
             return self._failed(turn, [_misshapen(run) for run in runs])
         if plan.view in _LISTS and (unused := unused_words(plan.reading)):
             writer.say("I did not understand and left out: {}.", Echo(", ".join(unused)))
+        self._say_instructions(writer, plan.view, runs)
         if composed.outcome is Outcome.NO_DATA:
             proposed = await self._near_names(turn, writer, plan, runs)
             composed = proposed or composed
         self._remember(turn.conversation, plan, composed)
         return self._checked(turn, writer, composed)
+
+    @staticmethod
+    def _say_instructions(writer: AnswerWriter, view: View, runs: Sequence[ToolRun]) -> None:
+        """One note if a text of the rows reads like an instruction: it is shown as data and changes nothing.
+
+        An answer about one incident or alert tells of every such text; a list or a search of those that it shows.
+        """
+        found = suspicions([run for run in runs if run.call.tool_name not in _OWN_TEXT])
+        if view not in (View.INCIDENT, View.ANALYSIS, View.ALERT):
+            found = [each for each in found if writer.shows(each.text)]
+        if not found:
+            return
+        shown = [writer.words(each.run, each.pointer, limit=240) for each in found]
+        if len(shown) == 1:
+            writer.say(
+                "Note: a text in these rows reads like an instruction. It came from the logs, is shown here as data "
+                "and was not followed: {}",
+                shown[0],
+            )
+        else:
+            writer.say(
+                "Note: texts in these rows read like instructions. They came from the logs, are shown here as data "
+                "and were not followed: {}",
+                shown,
+            )
 
     def _failed(self, turn: _Turn, runs: Sequence[ToolRun]) -> Answer:
         writer = AnswerWriter(self._zone)
@@ -213,7 +243,7 @@ class OfflineAnalyst:
             conversation.incident = None
 
     def _checked(self, turn: _Turn, writer: AnswerWriter, composed: Composed) -> Answer:
-        known = KnownAtoms(turn.runs, turn.question, self._zone)
+        known = KnownAtoms(turn.runs, turn.question, self._zone, writer.tallies)
         lines = checked_lines(writer.lines, known)
         tables = tuple(checked_table(table, known) for table in writer.tables)
         evidence = [piece for line in lines for piece in line.evidence] + writer.table_evidence

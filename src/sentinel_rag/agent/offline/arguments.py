@@ -50,6 +50,8 @@ def incident_filters(reading: Reading) -> dict[str, JsonValue]:
         title = f"{title} {re.sub(r'(?<=[a-z])(?=[A-Z])', ' ', reading.tactic).lower()}".strip()
     if title:
         arguments["title_contains"] = title
+    elif reading.owner.name is None:
+        arguments |= entity_argument(reading)
     if reading.owner.nobody:
         arguments["owner"] = "unassigned"
     elif reading.owner.name is not None:

@@ -1,113 +1,17 @@
-"""Single properties of the things inside alerts that a question may ask for: "the SHA256 of file X", "which URL".
+"""Which property a question asks for, and its values in an entity of a result.
 
-Each attribute says by which words it is recognised, on which kinds of entity it lies and under which property names
-(compared without case and punctuation). Where a property is missing the entity's own name stands for it if `named`.
+Reads `attribute_catalogue`; nothing here knows how values are told.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from sentinel_rag.agent.offline.attribute_catalogue import ADDRESSES, ATTRIBUTES, HASH_LENGTHS, Attribute
 from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.offline.vocabulary import KIND_WORDS
 from sentinel_rag.contracts.json_values import JsonValue
-
-
-@dataclass(frozen=True, slots=True)
-class Attribute:
-    """`label` is how an answer calls it; `deep` ones lie on alerts only, not in the entity list of an incident."""
-
-    label: str
-    cue: str
-    kinds: tuple[str, ...]
-    keys: tuple[str, ...] = ()
-    named: bool = False
-    deep: bool = True
-
-
-ATTRIBUTES: tuple[Attribute, ...] = (
-    Attribute("SHA-256", r"sha[\s-]?256", ("file", "filehash"), ("sha256", "filehashsha256", "hashes")),
-    Attribute("SHA-1", r"sha[\s-]?1", ("file", "filehash"), ("sha1", "filehashsha1", "hashes")),
-    Attribute("MD5", r"md[\s-]?5", ("file", "filehash"), ("md5", "filehashmd5", "hashes")),
-    Attribute(
-        "hash",
-        r"(?:file\s+)?hash(?:es)?",
-        ("filehash", "file"),
-        ("sha256", "sha1", "md5", "hashes", "value"),
-        named=True,
-    ),
-    Attribute("SID", r"sids?|security\s+identifiers?", ("account",), ("sid",)),
-    Attribute("process id", r"process\s*ids?|pids?", ("process",), ("processid", "pid")),
-    Attribute("command line", r"command[\s-]*lines?|commands?|cmd\s*line", ("process",), ("commandline",), named=True),
-    Attribute("UPN", r"upns?|user\s+principal\s+names?", ("account",), ("upn", "userprincipalname"), named=True),
-    Attribute(
-        "email address",
-        r"(?:primary\s+)?e?-?mail\s+address(?:es)?|e-?mail\s+of",
-        ("mailbox", "account"),
-        ("mailboxprimaryaddress", "upn", "userprincipalname"),
-        named=True,
-    ),
-    Attribute(
-        "sender", r"senders?|who\s+sent|sent\s+(?:by|from)", ("mailmessage",), ("sender", "p1sender", "p2sender")
-    ),
-    Attribute(
-        "recipient",
-        r"recipients?|received\s+by|who\s+received|sent\s+to",
-        ("mailmessage", "mailbox"),
-        ("recipient", "mailboxprimaryaddress", "upn"),
-    ),
-    Attribute("subject", r"subjects?(?:\s+lines?)?", ("mailmessage",), ("subject",)),
-    Attribute(
-        "resource id",
-        r"(?:azure\s+)?resource\s*ids?|azure\s+resources?",
-        ("azure-resource",),
-        ("resourceid",),
-        named=True,
-    ),
-    Attribute(
-        "application",
-        r"(?:oauth\s+|cloud\s+)?app(?:lication)?s?(?:\s+names?)?(?!\s+window)",
-        ("cloud-application", "oauth-application"),
-        named=True,
-        deep=False,
-    ),
-    Attribute(
-        "malware", r"malware(?:\s+(?:name|family))?|threat\s+(?:name|family)", ("malware",), named=True, deep=False
-    ),
-    Attribute("registry key", r"registry\s+(?:keys?|values?)", ("registry-key", "registry-value"), named=True),
-    Attribute("mailbox", r"mail\s*box(?:es)?", ("mailbox",), named=True, deep=False),
-    Attribute("URL", r"urls?|links?|web\s*sites?|web\s*page|domains?", ("url", "dns"), named=True, deep=False),
-    Attribute("IP address", r"ips?|ip\s*addresse?s?|addresse?s?", ("ip",), named=True, deep=False),
-    Attribute(
-        "file",
-        r"files?(?:\s*(?:names?|paths?))?|filenames?|(?:malicious\s+)?(?:tool|executable|script|"
-        r"binary|payload)s?",
-        ("file",),
-        named=True,
-        deep=False,
-    ),
-    Attribute(
-        "process", r"process(?:es)?(?:\s+names?)?", ("process",), ("imagefile", "filename"), named=True, deep=False
-    ),
-    Attribute(
-        "host",
-        r"hosts?(?:\s*names?)?|hostnames?|machines?|devices?|servers?|computers?|endpoints?|"
-        r"workstations?",
-        ("host",),
-        named=True,
-        deep=False,
-    ),
-    Attribute(
-        "account",
-        r"accounts?(?:\s+names?)?|individuals?|persons?|employees?|users?(?:\s*names?)?|usernames?|identit(?:y|ies)|"
-        r"who\s+(?:clicked|ran|executed|logged|signed|performed|used|opened|accessed|did)",
-        ("account",),
-        named=True,
-        deep=False,
-    ),
-)
-"""Most specific first: a question for "the SHA256 of the file" asks for the hash."""
 
 
 def attribute_of(reading: Reading) -> Attribute | None:
@@ -122,12 +26,22 @@ def attributes_asked(reading: Reading) -> list[Attribute]:
     They are looked for behind the last "what", "which", "identify", ... A word right before a value ("of file X") names
     that value and asks for nothing; "file hash" and "process id" begin with a word that alone asks for less.
     """
-    text = _NAMED.sub("", reading.core) if reading.names else reading.core
+    text = _without_named(reading)
     for wanted in reversed([match.start() for match in _WANTED.finditer(text)] or [0]):
         found = _attributes_in(text[wanted:])
         if found:
             return found
     return _attributes_in(text)
+
+
+def _without_named(reading: Reading) -> str:
+    """The cue text without the named values and without the word of their kind: "host dc-01" asks for no host."""
+    text = _NAMED.sub("", reading.core) if reading.names else reading.core
+    for name in reading.names:
+        if not name.shaped and not name.quoted:
+            value = re.escape(name.value)
+            text = re.sub(rf"\b(?:(?:{_KIND})s?\s+)?{value}(?![\w.-]*\w)", " ", text, flags=re.IGNORECASE)
+    return text
 
 
 def _attributes_in(text: str) -> list[Attribute]:
@@ -182,6 +96,7 @@ def _word(attribute: Attribute) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{attribute.cue})\b", re.IGNORECASE)
 
 
+_KIND = "|".join(sorted((re.escape(word) for word in KIND_WORDS), key=len, reverse=True))
 _NAMED = re.compile(
     r"\b(?:of|for|by|from|did|does|has|have|was|is)\s+(?:the\s+)?(?:host|user|account|file|"
     r"machine|device|process|ip)\s{2,}",
@@ -200,26 +115,24 @@ def values_of(attribute: Attribute, entity: Mapping[str, JsonValue]) -> Iterator
                 if _fits(attribute, pointer, leaf):
                     found = True
                     yield pointer, leaf
-    if not found and entity.get("kind") == "filehash" and attribute.label in _HASH_LENGTHS:
+    if not found and entity.get("kind") == "filehash" and attribute.label in HASH_LENGTHS:
         name = entity.get("name")
         if isinstance(name, str) and _fits(attribute, "", name):
             yield "/name", name
-    elif not found and attribute.named and entity.get("name") and not _is_file_without_hash(attribute, entity):
+    elif not found and _stands_by_name(attribute, entity):
         yield "/name", entity["name"]
 
 
-_HASH_LENGTHS = {"SHA-256": 64, "SHA-1": 40, "MD5": 32}
-HASHES = frozenset({*_HASH_LENGTHS, "hash"})
-"""Labels of attributes that are hashes of files."""
-
-
-def _is_file_without_hash(attribute: Attribute, entity: Mapping[str, JsonValue]) -> bool:
-    """A file's name is no hash."""
-    return attribute.label in HASHES and entity.get("kind") == "file"
+def _stands_by_name(attribute: Attribute, entity: Mapping[str, JsonValue]) -> bool:
+    name = entity.get("name")
+    known = attribute.named and entity.get("kind") not in attribute.unnamed
+    return known and bool(name) and _fits(attribute, "", name)
 
 
 def _fits(attribute: Attribute, pointer: str, leaf: JsonValue) -> bool:
-    length = _HASH_LENGTHS.get(attribute.label)
+    if attribute.label in ADDRESSES:
+        return isinstance(leaf, str) and "@" in leaf
+    length = HASH_LENGTHS.get(attribute.label)
     return length is None or (isinstance(leaf, str) and re.fullmatch(rf"[0-9a-fA-F]{{{length}}}", leaf) is not None)
 
 

@@ -42,6 +42,12 @@ SUMMARY = (
     r"things|it|everything|the\s+day)|"
     r"threats?(?:\s+(?:overview|landscape|picture))?|posture|did\s+i\s+miss"
 )
+PRIORITY = (
+    r"(?:look\s+(?:at|into)|do|check|handle|tackle|investigate|triage|work\s+on|start(?:\s+with)?|see|read)\s+"
+    r"(?:\w+\s+)?first|priorities|(?:what(?:'s|s)?|which)\s+(?:is|are|has|have)\s+(?:the\s+)?(?:top\s+)?priority|"
+    r"urgent(?:ly)?|pressing|where\s+(?:do|should|can|must|shall)\s+(?:i|we)\s+(?:start|begin)|where\s+to\s+(?:start|"
+    r"begin)|needs?\s+(?:my\s+|our\s+|immediate\s+)?attention"
+)
 COMPARE = (
     r"(?:more|less|fewer)\s+(?:alerts|incidents)\b.*\bthan|"
     r"compar(?:e|ed|ing|ison)|versus|vs\.?|difference|differ|against\s+(?:the\s+)?(?:week|month|day)|week\s+over\s+week"
@@ -79,9 +85,13 @@ EXTENT = (
     r"we)\s+have|what\s+(?:time\s+)?(?:period|range)\s+(?:do|does|is)"
 )
 GROUPED = (
-    r"(?:by|per|for\s+each)\s+(?:owner|analyst|product|name|title|classification|provider)|reopen\w*|mean\s+time|"
+    r"(?:by|per|for\s+each)\s+(?:owner|analyst|product|name|title|classification|provider|tactic|technique)|reopen\w*|mean\s+time|"
     r"how\s+long|average|who\s+(?:owns|has|handles)\s+the\s+most|(?:which|what)\s+products?|"
     r"grouped|breakdown|distribution|(?:most\s+common|commonest|most\s+frequent)\s+alerts?|"
+    r"(?:techniques?|tactics?|(?:alert|incident)\s+(?:names?|titles?))\s+(?:are|is|do|were|occur|appear|come|show)\b.*"
+    r"\b(?:most|common\w*|frequent\w*|often)|"
+    r"(?:most\s+(?:\w+\s+)?|top|commonest|frequent)\s*(?:\w+\s+){0,3}(?:techniques?|tactics?)|"
+    r"(?:count|number)\s+of\s+(?:techniques|tactics)|"
     r"heartbeats?|ingest\w*"
 )
 BELONGS = r"belongs?|part\s+of|which\s+incident|what\s+incident|whose\s+incident"
@@ -102,8 +112,13 @@ ASPECTS: tuple[tuple[str, str], ...] = (
     (
         "created",
         r"when\s+(?:was|did|is|were)\b.*\b(?:created|opened|raised|start\w*|beg[ai]n|happen\w*|"
-        r"occur\w*|detected|reported)|creat(?:ed|ion)(?:\s+(?:time|date))?|how\s+old|since\s+when|"
+        r"occur\w*|detected|reported)|creat(?:ed|ion)(?:\s+(?:time|date))?|since\s+when|"
         r"when\s+did\s+it",
+    ),
+    (
+        "duration",
+        r"how\s+long|duration|for\s+how\s+(?:long|many\s+(?:hours|days))|time\s+to\s+(?:close|resolve|resolution)|"
+        r"age|how\s+old",
     ),
     ("closed", r"when\b.*\bclosed|clos(?:ed|ing)\s+(?:time|date)|closed\s+and\s+when|closed\s+when"),
     (
@@ -127,12 +142,29 @@ ASPECTS: tuple[tuple[str, str], ...] = (
     (
         "ids",
         r"defender\s+(?:id|number|incident)|provider\s+(?:incident\s+)?(?:id|number)|"
-        r"sentinel\s+(?:id|number|incident)|guid|incident\s+name|url|link|portal",
+        r"sentinel\s+(?:id|number|incident)|guid|incident\s+name|portal|"
+        r"(?:url|link)\s+(?:of|to|for)\s+(?:the\s+|this\s+|that\s+)?(?:inc(?:ident)?|case|ticket|it|#)|"
+        r"(?:incident|case)(?:'s)?\s+(?:url|link)",
     ),
     ("classification", r"classif\w+|(?:true|false|benign)[\s-]+positives?|verdict|determination"),
     ("products", r"products?|sources?|vendors?|tools?\s+(?:reported|detected)|providers?"),
 )
 """Fields of an incident that a question may ask for, in the order in which an answer gives them."""
+
+
+ALERT_FIELDS: tuple[tuple[str, str], ...] = (
+    ("description", r"descriptions?|described?|what\s+does\b.*\bmean|meaning"),
+    ("remediation", r"remediat\w+|mitigat\w+|recommended\s+(?:steps|actions?)|how\s+(?:do|can|to)\b.*\bfix"),
+    ("product", r"(?:which|what)\s+(?:products?|sources?|vendors?|tools?)|products?|detected\s+by|raised\s+by"),
+    ("tactics", r"tactics?"),
+    ("techniques", r"techniques?"),
+)
+"""Fields of an alert that a question may ask for."""
+
+
+def alert_fields_of(reading: Reading) -> tuple[str, ...]:
+    """The fields of an alert that the question asks for."""
+    return tuple(field for field, cue in ALERT_FIELDS if reading.has(cue))
 
 
 def has(reading: Reading, cue: str) -> bool:
@@ -153,6 +185,9 @@ def kinds_named(reading: Reading) -> tuple[str, ...]:
 def aspects_of(reading: Reading) -> tuple[str, ...]:
     """The fields of an incident that the question asks for; empty for "tell me about it"."""
     named = [aspect for aspect, cue in ASPECTS if reading.has(cue)]
+    if "duration" in named:
+        # Its line gives the times of opening and closing and the status.
+        named = [aspect for aspect in named if aspect not in ("created", "closed", "status", "updated")]
     if "closed" in named or "created" in named:
         named = [aspect for aspect in named if aspect != "updated"]
     return tuple(dict.fromkeys(named))

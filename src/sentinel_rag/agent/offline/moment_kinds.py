@@ -59,6 +59,17 @@ ZONES = {
     "cdt": -300,
     "pst": -480,
     "pdt": -420,
+    "mdt": -360,
+    "eet": 120,
+    "eest": 180,
+    "msk": 180,
+    "jst": 540,
+    "sgt": 480,
+    "hkt": 480,
+    "aest": 600,
+    "aedt": 660,
+    "nzst": 720,
+    "nzdt": 780,
 }
 """Minutes east of UTC for abbreviations that mean one thing only."""
 NUMBER_WORDS = {
@@ -76,7 +87,9 @@ MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 NTH = rf"({_DAY})(?:st|nd|rd|th)?"
 YEAR = r"((?:19|20)\d\d)"
-ZONE = rf"\s*({'|'.join(sorted(ZONES, key=len, reverse=True))}|[+-]\d\d:?\d\d)\b"
+MANY_ZONES = ("ist", "cst", "bst", "mst", "ast", "gst", "sst")
+"""Abbreviations that stand for more than one zone; they are asked back."""
+ZONE = rf"\s*((?:utc|gmt)\s?[+-]\d{{1,2}}(?::?\d\d)?|{'|'.join(sorted(ZONES, key=len, reverse=True))}|[+-]\d\d:?\d\d)\b"
 DAY_WORD = r"o'?\s*clock|yesterday|today|this\s+morning|on\b|utc|last\s+(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 DASH = r"(?:-|–|—|to|and|until|till|through)"
 NUMBER = r"(?:\d{1,4}|" + "|".join(sorted(NUMBER_WORDS, key=len, reverse=True)) + ")"
@@ -151,9 +164,14 @@ def zone_of(name: str | None) -> tzinfo | None:
     """The zone of an abbreviation or an offset; None for None."""
     if not name:
         return None
-    name = name.strip().lower()
+    name = "".join(name.lower().split())
     if name in ZONES:
         return timezone(timedelta(minutes=ZONES[name])) if ZONES[name] else UTC
+    name = name.removeprefix("utc").removeprefix("gmt")
     sign = -1 if name[0] == "-" else 1
-    digits = name[1:].replace(":", "")
-    return timezone(sign * timedelta(hours=int(digits[:2]), minutes=int(digits[2:4])))
+    hours, colon, minutes = name[1:].partition(":")
+    if not colon and len(hours) > 2:
+        hours, minutes = hours[:-2], hours[-2:]
+    if int(hours) > 14 or int(minutes or 0) > 59:
+        return None
+    return timezone(sign * timedelta(hours=int(hours), minutes=int(minutes or 0)))

@@ -167,6 +167,32 @@ def read_name_after_preposition(text: str) -> NameReading:
     return NameReading(text)
 
 
+_OWNER_OF_PROPERTY = re.compile(
+    r"\b(?:of|for|did|does|do|has|have|had|by|on|from|with)\s+(?:the\s+)?([A-Za-z][\w$-]{2,})\b"
+    r"|\b([A-Za-z][\w$-]{2,})(?:'s|\u2019s)\b"
+    r"|\b(?:is|was)\s+([A-Za-z][\w$-]{2,})\s+(?:involved|part|seen|affected|in|mentioned|named)\b",
+    re.IGNORECASE,
+)
+
+
+def read_plain_name(text: str) -> NameReading:
+    """A word that the grammar does not know where the owner of a property stands: "of X", "did X use", "X's"."""
+    for match in _OWNER_OF_PROPERTY.finditer(text):
+        word = match[1] or match[2] or match[3]
+        if _may_name(word):
+            place = match.start(match.lastindex or 1)
+            return NameReading(blank(text, place, place + len(word)), (NameSlot(word, shaped=False),))
+    return NameReading(text)
+
+
+def read_word(text: str, word: str) -> NameReading:
+    """`word` as a name, wherever it stands: "bjenkins sid"."""
+    match = re.search(rf"(?<![\w$-]){re.escape(word)}(?![\w$-])", text, re.IGNORECASE)
+    if match is None or not _may_name(match[0]):
+        return NameReading(text)
+    return NameReading(blank(text, match.start(), match.end()), (NameSlot(match[0], shaped=False),))
+
+
 _SAFE_KINDS = frozenset({"account", "host", "ip", "url", "file", "mailbox"})
 
 

@@ -24,6 +24,8 @@ class View(StrEnum):
     ALERT_COUNT = "alert_count"
     ALERT = "alert"
     ATTRIBUTE = "attribute"
+    PROPERTY = "property"
+    KEYWORD = "keyword"
     TREND = "trend"
     TOP = "top"
     SUMMARY = "summary"

@@ -13,18 +13,23 @@ from dataclasses import replace
 
 from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline import cues, follow_up, names, outside, subjects, template_match
-from sentinel_rag.agent.offline.arguments import alert_filters
 from sentinel_rag.agent.offline.attributes import attribute_of, is_search
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.plan import Ask, Decision, NeedTemplates, Plan, PlannedCall, View
+from sentinel_rag.agent.offline.qualifiers import TECHNIQUES
 from sentinel_rag.agent.offline.query_plans import (
+    ACTS,
+    alert_field_plan,
     alert_plan,
     alerts_plan,
     around_plan,
     detail_plan,
     incident_plan,
     incidents_plan,
+    keyword_plan,
+    priority_plan,
+    property_plan,
     search_plan,
     summary_plan,
     top_plan,
@@ -62,9 +67,10 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
     accepted = follow_up.accepted_offer(reading, conversation)
     if accepted is not None:
         return accepted
+    reading = _with_plain_name(reading)
     search = is_search(reading) and not reading.has(cues.TEMPLATES)
     subject = subjects.subject_of(reading, conversation)
-    if search and (isinstance(subject, Ask) or not subject.kind):
+    if search and (isinstance(subject, Ask) or not subject.kind) and not _plain_property(reading):
         if reading.has(cues.LOGS) and templates is None:
             return NeedTemplates()
         logs = template_plan(reading, templates, floor=SURE) if templates and reading.has(cues.LOGS) else None
@@ -73,6 +79,8 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
         return subject
     if search and subject.kind == "incident" and _describes(reading):
         return search_plan(reading, subject.incidents)
+    if not subject.kind and _asks_priority(reading):
+        return priority_plan(reading)
     refined = follow_up.refine(reading, conversation)
     if refined is not None:
         return refined
@@ -93,10 +101,45 @@ def _describes(reading: Reading) -> bool:
     """True if words tell one alert of an incident from the others ("which URL was clicked"), False for "which URLs are
     involved"."""
     attribute = attribute_of(reading)
-    acts = reading.has(
-        r"click\w*|ran|run|launch\w*|execut\w*|download\w*|drop\w*|used|open\w*|access\w*|sent|creat\w*|visit\w*"
-    )
-    return bool((attribute is not None and attribute.deep) or reading.unknown_words or acts)
+    deep = attribute is not None and attribute.deep and not reading.has(rf"(?:{_ALL_OF})\b")
+    told = len(reading.words) >= _TOLD and not reading.has(_ALL_OF)
+    return bool(deep or told or reading.unknown_words or reading.has(ACTS))
+
+
+_TOLD = 12
+"""Words from which on a question tells a story, and asks for one thing of it."""
+_ALL_OF = r"list|all|every|which\s+(?:file\s+)?hashes"
+
+
+def _plain_property(reading: Reading) -> bool:
+    """True for "which address did user X use": a property, a name and nothing that describes an alert."""
+    describing = [word for word in reading.unknown_words if len(word) > 3]
+    return bool(reading.names) and not describing and len(reading.words) <= 9 and property_plan(reading) is not None
+
+
+def _with_plain_name(reading: Reading) -> Reading:
+    """The reading with the one word that the grammar does not know as a name: "the sid of bjenkins".
+
+    Only where a property is asked for, or alerts are counted in an incident, so that words of titles stay words.
+    """
+    unknown = reading.unknown_words
+    counted = bool(reading.incidents) and reading.has(rf"{cues.COUNT}|involved|part|seen|affected|mentioned|named")
+    if reading.names or len(unknown) != 1 or len(reading.words) > 9 or unknown[0] in TECHNIQUES:
+        return reading
+    if reading.has(cues.TOP) or not (counted or attribute_of(reading) is not None):
+        return reading
+    late = names.read_plain_name(reading.rest)
+    if not late.names and len(reading.words) <= 3:
+        late = names.read_word(reading.rest, unknown[0])
+    if not late.names or late.names[0].value.lower() != unknown[0]:
+        return reading
+    words = tuple(word for word in reading.words if word != unknown[0])
+    return replace(reading, names=late.names, rest=late.rest, words=words)
+
+
+def _asks_priority(reading: Reading) -> bool:
+    """True for "what should I look at first": neither a thing nor a list of alerts is named."""
+    return reading.has(cues.PRIORITY) and not reading.names and not reading.has(cues.ALERT) and not reading.items
 
 
 def _sample(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None, now: Now) -> Decision:
@@ -153,10 +196,12 @@ def _plan(
             return grouped
     if reading.has(r"incidents?\s+(?:and|&)\s+alerts?|alerts?\s+(?:and|&)\s+incidents?") and not reading.names:
         return summary_plan(reading)
-    attribute = attribute_of(reading)
-    if reading.names and attribute is not None and attribute.deep and not incident_noun and not alert_noun:
-        call = PlannedCall("query_alerts", {**alert_filters(reading), "limit": 100})
-        return Plan(view=View.ATTRIBUTE, calls=(call,), reading=reading, aspects=(attribute.label,))
+    fields = alert_field_plan(reading) if not incident_noun else None
+    if fields is not None:
+        return fields
+    asked = property_plan(reading) if not incident_noun and not alert_noun else None
+    if asked is not None:
+        return asked
     if alert_noun and not (
         incident_noun and reading.has(rf"(?:{cues.INCIDENT})\s+(?:with|that|which|has|have|holds?)")
     ):
@@ -179,8 +224,10 @@ def _last_resort(reading: Reading, conversation: Conversation, templates: Sequen
     if attribute is not None and len(reading.words) >= 4:
         return search_plan(reading)
     unknown = reading.unknown_words
-    if len(unknown) == 1 and len(unknown[0]) >= 4 and len(reading.words) <= 3:
+    if len(unknown) == 1 and len(unknown[0]) >= 4 and 2 <= len(reading.words) <= 3:
         return alerts_plan(replace(reading, names=(NameSlot(unknown[0], shaped=False),), rest="", words=()))
+    if len(reading.words) == 1 and unknown and len(unknown[0]) >= 3:
+        return keyword_plan(reading)
     late = names.read_name_after_preposition(reading.rest)
     if late.names:
         return alerts_plan(replace(reading, names=late.names, rest=late.rest, words=()))
@@ -190,6 +237,8 @@ def _last_resort(reading: Reading, conversation: Conversation, templates: Sequen
         found = template_plan(reading, templates, floor=template_match.THRESHOLD)
         if found is not None:
             return found
+    if unknown and len(reading.words) <= 3 and not reading.has("the|an?|this|that"):
+        return keyword_plan(reading)
     if reading.numbers:
         number = reading.numbers[0]
         return Ask(

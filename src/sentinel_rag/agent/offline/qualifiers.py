@@ -41,6 +41,24 @@ def read_tactic(text: str) -> tuple[str | None, str]:
     return None, text
 
 
+TECHNIQUES = {
+    "phishing": "T1566",
+    "phish": "T1566",
+    "spearphishing": "T1566",
+    "ransomware": "T1486",
+    "brute force": "T1110",
+    "password spray": "T1110",
+    "password spraying": "T1110",
+    "credential dumping": "T1003",
+    "kerberoasting": "T1558",
+    "dcsync": "T1003",
+    "powershell": "T1059",
+    "scheduled task": "T1053",
+    "pass the hash": "T1550",
+}
+"""Words for which MITRE ATT&CK has a technique of that name (sub-techniques under their parent)."""
+
+
 PRODUCTS: tuple[tuple[str, str, str], ...] = (
     (
         r"(?:microsoft\s+)?defender\s+for\s+endpoint|\bmde\b|\bmdatp\b|defender\s+atp",

@@ -15,8 +15,8 @@ from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.qualifiers import OwnerSlot
 from sentinel_rag.agent.offline.severities import SeveritySlot
-from sentinel_rag.agent.offline.time_windows import read_time
 from sentinel_rag.agent.offline.window_kinds import TimeQuestion, WindowSlot
+from sentinel_rag.agent.offline.zone_words import read_time_in_its_zone
 from sentinel_rag.agent.row_text import plain
 
 MAX_QUESTION = 4000
@@ -84,7 +84,7 @@ def read_question(question: str, now: Now) -> Reading:
     text = names.refang(plain(question, limit=MAX_QUESTION))
     shaped = names.read_names(text)
     mended = vocabulary.mend(shaped.rest)
-    time = read_time(mended, now)
+    time = read_time_in_its_zone(mended, now)
     core = time.rest
     mention = mentions.read_mentions(core)
     rest = mention.rest

@@ -6,52 +6,70 @@ of the same question, and the answer says which one it took. Windows and filters
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
 
 from sentinel_rag.agent.offline.alert_ranking import NEAR_BEST, candidates_of, ranked_alerts
+from sentinel_rag.agent.offline.attribute_catalogue import IDENTITIES
 from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
-from sentinel_rag.agent.offline.qualifiers import older_product_name
+from sentinel_rag.agent.offline.qualifiers import TECHNIQUES, older_product_name
 from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.query_results import format_time, parse_time
 
 OTHER_TABLE = "The table of the first query that fits holds no rows, so I ran another one."
 
 
 MOST_CLOSER = 3
+WITH_PROPERTIES = 20
+"""Rows of an answer of query_alerts up to which its entities carry their properties."""
+_ALERT_ID = re.compile(r"(?:[a-z]{2})?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[a-z]{2}\d{6,24}_-?\d{1,12}", re.I)
 
 
 def closer_calls(plan: Plan, runs: Sequence[ToolRun]) -> tuple[PlannedCall, ...]:
     """Calls that read the best fitting alerts again, alone: a row among many names only some of its entities.
 
-    An alert is asked for by its own time, never by its text, so that nothing an attacker wrote becomes an argument.
+    An alert is asked for by its id, and only if that is a GUID, so that nothing an attacker wrote becomes an argument.
     """
     if plan.view is not View.ATTRIBUTE:
         return ()
-    ranked = ranked_alerts(plan.reading, candidates_of([run for run in runs if run.result is not None]))
-    calls: dict[str, PlannedCall] = {}
+    listed = [run for run in runs if run.result is not None and run.call.tool_name == "query_alerts"]
+    ranked = ranked_alerts(plan.reading, candidates_of(listed))
+    calls: list[PlannedCall] = []
     for score, run, place in ranked[:MOST_CLOSER]:
-        row = run.rows[place]
-        entities, count, when = row.get("entities"), row.get("entity_count"), row.get("time")
-        shown = len(entities) if isinstance(entities, list | tuple) else 0
-        if (
-            score < NEAR_BEST * ranked[0][0]
-            or not isinstance(count, int)
-            or count <= shown
-            or not isinstance(when, str)
-        ):
-            continue
-        moment = parse_time(when)
-        window = {"start_time": format_time(moment), "end_time": format_time(moment + timedelta(microseconds=1))}
-        incident = run.call.arguments.get("incident")
-        calls[when] = PlannedCall("query_alerts", window if incident is None else {"incident": incident, **window})
-    return tuple(calls.values())
+        alert_id = run.rows[place].get("alert_id")
+        fits = score >= NEAR_BEST * ranked[0][0] and isinstance(alert_id, str) and _is_guid(alert_id)
+        if fits and (len(run.rows) > WITH_PROPERTIES or _shown_in_part(run, place)):
+            calls.append(PlannedCall("query_alerts", {"alert_id": alert_id}))
+    return tuple(calls)
+
+
+def _shown_in_part(run: ToolRun, place: int) -> bool:
+    entities, count = run.rows[place].get("entities"), run.rows[place].get("entity_count")
+    shown = len(entities) if isinstance(entities, list | tuple) else 0
+    return isinstance(count, int) and count > shown
+
+
+def _is_guid(text: str) -> bool:
+    """True for a GUID, with the two letters before it that some products write."""
+    return _ALERT_ID.fullmatch(text) is not None
 
 
 def other_calls(plan: Plan, runs: Sequence[ToolRun]) -> Plan | None:
     """The other reading, or None if there is none or the first one found rows."""
-    if len(runs) != 1 or runs[0].result is None or runs[0].rows or plan.view not in (View.ALERTS, View.ALERT_COUNT):
+    if plan.view is View.KEYWORD and all(run.result is not None and not run.rows for run in runs):
+        return _by_technique(plan, str(plan.calls[0].arguments.get("title_contains", "")))
+    if len(runs) != 1 or runs[0].result is None or runs[0].rows:
+        return None
+    if (
+        plan.view in (View.INCIDENTS, View.INCIDENT_COUNT, View.INCIDENT)
+        and "title_contains" in plan.calls[0].arguments
+    ):
+        return _alerts_for_title(plan)
+    if plan.view is View.PROPERTY:
+        return _search_for_word(plan)
+    if plan.calls[0].tool == "query_incidents" and plan.reading.names and not plan.reading.names[0].shaped:
+        return _title_for_name(plan)
+    if plan.view not in (View.ALERTS, View.ALERT_COUNT):
         return None
     call = plan.calls[0]
     arguments = dict(call.arguments)
@@ -67,3 +85,56 @@ def other_calls(plan: Plan, runs: Sequence[ToolRun]) -> Plan | None:
         sentence = "No alert names that as an entity, so I looked for it in the names of alerts."
         return replace(plan, calls=(PlannedCall(call.tool, arguments),), opening=(*plan.opening, sentence))
     return None
+
+
+def _title_for_name(plan: Plan) -> Plan | None:
+    """No alert of an incident names that as an entity: its title may hold the word."""
+    arguments = dict(plan.calls[0].arguments)
+    name = arguments.pop("entity", None)
+    arguments.pop("entity_kind", None)
+    if name is None:
+        return None
+    sentence = "No incident names that as an entity, so I looked for it in the titles."
+    call = PlannedCall("query_incidents", {**arguments, "title_contains": name})
+    return replace(plan, calls=(call,), opening=(*plan.opening, sentence))
+
+
+def _search_for_word(plan: Plan) -> Plan | None:
+    """Nothing is called that: in an incident a plain word may describe the alert in which the property stands.
+
+    Never for an identity (SID, UPN, ...): that would be another account's.
+    """
+    word = plan.reading.names[0].value
+    identity = any(label in IDENTITIES for label in plan.aspects[:1])
+    if identity or "incident" not in plan.calls[0].arguments or not word.isalpha():
+        return None
+    arguments = {name: value for name, value in plan.calls[0].arguments.items() if not name.startswith("entity")}
+    call = PlannedCall("query_alerts", {**arguments, "limit": 100})
+    sentence = "No alert names that as an entity, so I looked for the alerts that the words describe."
+    reading = replace(plan.reading, names=())
+    return replace(plan, view=View.ATTRIBUTE, calls=(call,), reading=reading, opening=(*plan.opening, sentence))
+
+
+def _alerts_for_title(plan: Plan) -> Plan:
+    """No title holds the words: names of alerts, and the technique of that name, may."""
+    arguments = dict(plan.calls[0].arguments)
+    words = str(arguments["title_contains"])
+    kept = {name: value for name, value in arguments.items() if name in ("time_window", "start_time", "end_time")}
+    calls = [PlannedCall("query_alerts", {"name_contains": words, **kept})]
+    technique = TECHNIQUES.get(words.lower())
+    if technique is not None:
+        calls.append(PlannedCall("query_alerts", {"tactic": technique, **kept}))
+    sentence = "No incident matches in its title, so I looked at the names and techniques of alerts."
+    return replace(plan, view=View.KEYWORD, calls=tuple(calls), opening=(*plan.opening, sentence))
+
+
+def _by_technique(plan: Plan, words: str) -> Plan | None:
+    technique = TECHNIQUES.get(words.lower())
+    if technique is None:
+        return None
+    sentence = "No title of an incident and no name of an alert holds that, so I looked for the technique of that name."
+    return replace(
+        plan,
+        calls=(PlannedCall("query_alerts", {"tactic": technique}),),
+        opening=(*plan.opening, sentence),
+    )

@@ -28,6 +28,7 @@ class Subject:
     reference_asked: bool = False
 
 
+_COMPARED = rf"{cues.COMPARE}|(?:worse|better|newer|older|bigger|higher|more\s+\w+)\s+than|or"
 _NO_LIST = "There is no such line in the last list. Ask for a list first, or name the incident by its number."
 _LISTS = ("List the incidents, newest first", "Show the newest alerts")
 _ORDINAL_NOUNS = {"incident": "incident", "alert": "alert"}
@@ -45,6 +46,10 @@ def subject_of(reading: Reading, conversation: Conversation) -> Subject | Ask:
         return Subject("incident", named, reference_asked=reference_asked)
     if reading.numbers and reading.has(r"(?:sentinel|defender|incident|provider)\s+(?:incident\s+)?(?:number|id)"):
         return Subject("incident", reading.numbers[:1], reference_asked=True)
+    if len(reading.numbers) == 2 and reading.has(_COMPARED):
+        return Subject("incident", reading.numbers)
+    if len(reading.numbers) == 1 and _asks_inside(reading):
+        return Subject("incident", reading.numbers)
     if reading.guids:
         return _by_guid(reading)
     if reading.items:
@@ -57,6 +62,16 @@ def subject_of(reading: Reading, conversation: Conversation) -> Subject | Ask:
         if line is not None and line.kind in ("incident", "alert", "entity") and reading.numbers[0] not in numbers:
             return _listed(replace(reading, items=(int(reading.numbers[0]),)), conversation) or Subject()
     return _implied(reading, conversation)
+
+
+def _asks_inside(reading: Reading) -> bool:
+    """True for "which urls are in 322": a kind of entity or a field, and a bare number behind "in" or "of"."""
+    number = reading.numbers[0]
+    if re.search(rf"\b(?:about|alert\s+count|explain|describe)\s+{number}\b", reading.core, re.IGNORECASE):
+        return True
+    placed = re.search(rf"\b(?:in|of|for|inside|from)\s+{number}\s*\W*$", reading.core, re.IGNORECASE)
+    asked = cues.kinds_named(reading) or cues.aspects_of(reading)
+    return placed is not None and bool(asked) and not reading.has(f"{cues.TOP}|{cues.TREND}|{cues.ALERT}")
 
 
 def _by_guid(reading: Reading) -> Subject:
@@ -147,6 +162,8 @@ def _asks_field_only(reading: Reading) -> bool:
     if reading.has(rf"{cues.INCIDENT}|all|any|every|alerts"):
         return False
     kinds = cues.kinds_named(reading)
+    if kinds and len(reading.words) <= 5 and not reading.unknown_words and reading.has("which|what|who"):
+        return True
     if kinds and reading.has(r"involved|affected|part|concerned|hit|touched|targeted|in\s+there"):
         return True
     aspects = set(cues.aspects_of(reading)) - {"products"}

@@ -48,10 +48,30 @@ def rank(reading: Reading, templates: Sequence[Template]) -> list[Match]:
         best = _cosine(question, _vector(document, weights))
         for example in _examples(template):
             best = max(best, _cosine(question, _vector(_tokens(_masked_example(example)), weights)))
+        best *= _agreement(reading, name, document)
         if name.lower() in said or name.lower().replace("_", " ") in reading.text.lower():
             best = 1.0
         matches.append(Match(name, best, template))
     return sorted(matches, key=lambda match: (-match.score, match.name))
+
+
+_SUBJECTS = frozenset(
+    word_list("technique tactic name product owner classification provider country application title subject")
+)
+_DISAGREES = 0.5
+
+
+def _agreement(reading: Reading, name: str, document: Sequence[str]) -> float:
+    """1, or less where question and template count by different things: "techniques" is no query by name."""
+    words = {word.removesuffix("s") for word in re.findall(r"[a-z]+", reading.core.lower())}
+    asked = words & _SUBJECTS
+    if not asked:
+        return 1.0
+    counted = set(name.lower().rpartition("_by_")[2].split("_")) if "_by_" in name.lower() else set()
+    counted = {word.removesuffix("s") for word in counted} & _SUBJECTS
+    if (counted and not counted & asked) or not {_stem(word) for word in asked} & set(document):
+        return _DISAGREES
+    return 1.0
 
 
 @dataclass(frozen=True, slots=True)

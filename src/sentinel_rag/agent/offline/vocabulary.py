@@ -75,7 +75,8 @@ _OTHER = word_list(
     senders sequence severitys sha1 sha256 md5 sid sids sign signin signins signed single specific stand standing
     step steps suspicious suspected system systems target targets term terms text time times tool tools unique
     unknown unusual url usage user various view victim victims vulnerable way ways weekend whether whole wise
-    without words write written
+    without words write written touch touches urgent urgently priorities remediation remediate mitigate mitigation
+    technique techniques duration age sev enough upn upns aad entra os pid md primary secondary
     """
 )
 
@@ -144,6 +145,10 @@ _SLIPS = {
     "hgih": "high",
     "hihg": "high",
     "hots": "hosts",
+    "abov": "above",
+    "faild": "failed",
+    "inciden": "incident",
+    "incdent": "incident",
 }
 """Slips in words that are too short to be mended by distance."""
 _SHORT = re.compile(rf"(?<![\w@.\\/:'-])(?:{'|'.join(_SLIPS)})(?![\w@\\/:'-]|\.\w)", re.IGNORECASE)

@@ -12,9 +12,12 @@ from typing import Any
 from sentinel_rag.agent.answer_writer import AnswerWriter, Fact, Line
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.offline.alert_ranking import NEAR_BEST, candidates_of, ranked_alerts
-from sentinel_rag.agent.offline.attributes import ATTRIBUTES, HASHES, Attribute, values_of
+from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES, HASHES, Attribute
+from sentinel_rag.agent.offline.attributes import values_of
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
+from sentinel_rag.agent.offline.compositions.listed_items import alert_item
+from sentinel_rag.agent.offline.compositions.other_alerts import say_of_other_alerts
 from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
@@ -26,9 +29,11 @@ MAX_VALUES = 10
 
 def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed:
     """The property asked for, from the alerts that fit the words best."""
+    details = [run for run in runs if run.call.tool_name == "get_incident_detail"]
+    runs = [run for run in runs if run.call.tool_name == "query_alerts"]
     candidates = candidates_of(runs)
     if not candidates:
-        return scope.compose_empty(writer, plan, runs[0], "alerts")
+        return scope.compose_empty(writer, plan, (runs or details)[0], "alerts")
     ranked = ranked_alerts(plan.reading, candidates)
     incident = runs[0].call.arguments.get("incident")
     focus = None if incident is None else str(incident)
@@ -37,6 +42,8 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
         attribute = next(known for known in ATTRIBUTES if known.label == label)
         before = len(writer.lines)
         listed = _say_best(writer, plan, ranked, attribute)
+        if not listed and details and attribute.deep:
+            listed = say_of_other_alerts(writer, ranked, details, attribute)
         if listed:
             if label != plan.aspects[0]:
                 missing = Line(f"The results hold no {plan.aspects[0]} for that. What they do hold:", fixed=True)
@@ -106,21 +113,22 @@ def _say_missing(
 
 
 def _say_looked_at(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
-    for run in [each for each in runs if "limit" in each.call.arguments] or runs[:1]:
-        writer.say(
-            "I looked at {} of {} alerts.", writer.number(run, "/coverage/rows_returned"), scope.total_of(writer, run)
-        )
-        scope.say_partial(writer, run)
-
-
-def alert_item(row: Mapping[str, JsonValue]) -> ListItem:
-    """A row of query_alerts as something that can be referred to."""
-    return ListItem(
-        "alert",
-        str(row.get("alert_id") or ""),
-        time=str(row.get("time") or ""),
-        incident=str(row.get("incident_number") or ""),
-    )
+    """How much of the alerts was seen, in one sentence whatever the number of calls."""
+    read = [each for each in runs if "alert_id" not in each.call.arguments] or runs[:1]
+    listed = [each for each in read if "entity" not in each.call.arguments] or read[:1]
+    run = listed[0]
+    returned, total = writer.number(run, "/coverage/rows_returned"), scope.total_of(writer, run)
+    if returned.text == total.text:
+        writer.say("I looked at all {} alerts.", total)
+    elif len(listed) > 1 and any(each.call.arguments.get("order") == "oldest" for each in listed):
+        writer.say("I looked at the newest {} and the oldest ones of {} alerts.", returned, total)
+    else:
+        writer.say("I looked at the newest {} of {} alerts.", returned, total)
+    said: set[str] = set()
+    for each in read:
+        if each.result is not None and not said.issuperset(each.result.notes):
+            said.update(each.result.notes)
+            scope.say_partial(writer, each)
 
 
 def say_values(

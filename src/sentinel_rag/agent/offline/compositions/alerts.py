@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
 from sentinel_rag.agent.conversation import ListItem
-from sentinel_rag.agent.offline.attributes import ATTRIBUTES
-from sentinel_rag.agent.offline.compositions import scope
-from sentinel_rag.agent.offline.compositions.alert_attributes import alert_item, say_values
+from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES
+from sentinel_rag.agent.offline.compositions import alert_fields, scope
+from sentinel_rag.agent.offline.compositions.alert_attributes import say_values
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.incidents import count_facts
+from sentinel_rag.agent.offline.compositions.listed_items import alert_item
 from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
@@ -31,6 +32,8 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
             writer.time(run, "/rows/0/time"),
             writer.number(run, "/rows/0/incident_number"),
         )
+    if "fields" in plan.aspects:
+        alert_fields.say_fields(writer, run, plan.aspects[1:])
     total = scope.total_of(writer, run)
     template, parts = scope.filters_shown(run)
     filtered = f" ({template})" if template else ""

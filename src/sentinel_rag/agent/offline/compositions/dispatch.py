@@ -10,9 +10,11 @@ from sentinel_rag.agent.offline.compositions import (
     alert_attributes,
     alerts,
     catalogues,
+    entity_properties,
     incident_analysis,
     incident_detail,
     incidents,
+    keywords,
     rankings,
     situation,
     unsuccessful,
@@ -38,14 +40,23 @@ _COMPOSERS: dict[View, Callable[[AnswerWriter, Plan, ToolRun], Composed]] = {
 }
 
 
+_TOGETHER: dict[View, Callable[[AnswerWriter, Plan, Sequence[ToolRun]], Composed]] = {
+    View.ATTRIBUTE: alert_attributes.compose,
+    View.PROPERTY: entity_properties.compose,
+    View.KEYWORD: keywords.compose,
+}
+"""Views that tell the results of all calls as one answer."""
+
+
 def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed:
     """The answer to a plan. Facts of the calls that worked come first, then what did not."""
     for sentence in plan.opening:
         writer.fixed(sentence)
     worked = [run for run in runs if run.result is not None]
     composed = Composed()
-    if plan.view is View.ATTRIBUTE and worked:
-        composed = alert_attributes.compose(writer, plan, worked)
+    together = _TOGETHER.get(plan.view)
+    if together is not None and worked:
+        composed = together(writer, plan, worked)
     else:
         for place, run in enumerate(worked):
             part = _COMPOSERS[plan.view](writer, plan, run)

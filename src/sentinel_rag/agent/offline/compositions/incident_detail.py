@@ -36,13 +36,17 @@ def compose(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         return _ambiguous(writer, run)
     say_identity(writer, plan, run)
     aspects = plan.aspects
-    if aspects:
-        for aspect in aspects:
+    items: tuple[ListItem, ...] = ()
+    offers: tuple[Offer, ...] = ()
+    whole = not aspects or "everything" in aspects
+    if whole:
+        _say_state(writer, run)
+    for aspect in aspects:
+        if aspect != "everything":
             say_aspect(writer, run, aspect)
-        items: tuple[ListItem, ...] = ()
-        offers: tuple[Offer, ...] = ()
-    else:
-        items = _say_everything(writer, run)
+    if whole:
+        said = frozenset(aspect.partition(":")[2] for aspect in aspects if aspect.startswith("entities:"))
+        items = _say_rest(writer, run, without=said)
         call = AskedCall("get_incident_detail", dict(run.call.arguments), View.ANALYSIS.value)
         offers = (Offer(ANALYSIS_OFFER, call),)
         writer.fixed(ANALYSIS_OFFER)
@@ -84,22 +88,28 @@ def _ambiguous(writer: AnswerWriter, run: ToolRun) -> Composed:
     return Composed(outcome=Outcome.CLARIFICATION, items=incident_items(run, places))
 
 
-def _say_everything(writer: AnswerWriter, run: ToolRun) -> tuple[ListItem, ...]:
-    row = run.rows[0]
+def _say_state(writer: AnswerWriter, run: ToolRun) -> None:
     writer.say(
         "Severity {}, status {}, owner {}.",
         writer.number(run, "/rows/0/severity"),
         writer.number(run, "/rows/0/status"),
         writer.name(run, "/rows/0/owner"),
     )
-    for aspect in ("created", "alert_count", "tactics", "techniques"):
+    for aspect in ("created", "alert_count"):
+        say_aspect(writer, run, aspect)
+
+
+def _say_rest(writer: AnswerWriter, run: ToolRun, *, without: frozenset[str]) -> tuple[ListItem, ...]:
+    """Tactics, description, ids, comments, the first alerts, and the entities of the kinds that are not told yet."""
+    row = run.rows[0]
+    for aspect in ("tactics", "techniques"):
         say_aspect(writer, run, aspect)
     if row.get("description"):
         writer.say("Description: {}", writer.words(run, "/rows/0/description"))
     say_ids(writer, run)
     entities = row.get("entities")
     for kind in entities if isinstance(entities, Mapping) else ():
-        if kind in KINDS_SHOWN:
+        if kind in KINDS_SHOWN and kind not in without:
             say_entities(writer, run, kind, limit=5)
     comments = row.get("comments")
     if isinstance(comments, list | tuple) and comments:

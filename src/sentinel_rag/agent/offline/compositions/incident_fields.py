@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact
 from sentinel_rag.agent.offline.attributes import escape
+from sentinel_rag.agent.offline.compositions.incident_properties import say_property
 from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 
 MAX_ENTITIES = 15
+IN_SENTENCE = 5
+"""Entities that are named in a sentence; more of them stand in a table."""
 KINDS_SHOWN = {
     "account": "Accounts",
     "host": "Hosts",
@@ -45,6 +48,9 @@ def say_identity(writer: AnswerWriter, plan: Plan, run: ToolRun) -> None:
 
 def say_aspect(writer: AnswerWriter, run: ToolRun, aspect: str) -> None:
     """One field by its name in `cues.ASPECTS`, or `entities:KIND`."""
+    if aspect.startswith("values:"):
+        say_property(writer, run, aspect.partition(":")[2])
+        return
     if aspect.startswith("entities:"):
         kind = aspect.partition(":")[2]
         if kind:
@@ -165,6 +171,25 @@ def say_ids(writer: AnswerWriter, run: ToolRun) -> None:
         writer.say("Page: {}", writer.exact(run, "/rows/0/url"))
 
 
+def _say_duration(writer: AnswerWriter, run: ToolRun) -> None:
+    """How long it was open beside its times, or that it still is."""
+    seconds = run.at("/rows/0/open_duration_s")
+    closed = run.at("/rows/0/status") == "Closed"
+    if isinstance(seconds, int | float) and closed:
+        writer.say("It was open for {}.", writer.duration(run, "/rows/0/open_duration_s"))
+    elif not closed:
+        writer.say(
+            "It is still open, status {}, created {}.",
+            writer.number(run, "/rows/0/status"),
+            writer.time(run, "/rows/0/created_time"),
+        )
+        if run.at("/rows/0/closed_time"):
+            _say_closed(writer, run)
+        return
+    writer.say("Created {}, status {}.", writer.time(run, "/rows/0/created_time"), writer.number(run, "/rows/0/status"))
+    _say_closed(writer, run)
+
+
 def _say_classification(writer: AnswerWriter, run: ToolRun) -> None:
     writer.say("Classification: {}.", writer.number(run, "/rows/0/classification"))
 
@@ -198,7 +223,15 @@ def say_entities(writer: AnswerWriter, run: ToolRun, kind: str, *, limit: int, s
         facts.append(name)
     counted = f"/rows/0/entity_counts/{escape(kind)}"
     count = writer.number(run, counted) if run.at(counted) is not None else writer.count(run, base)
-    if len(entities) > limit:
+    if say_none and len(entities) > IN_SENTENCE:
+        writer.say(f"{label}: {{}}, in the table below.", count)
+        rows = [
+            [writer.cell(run, f"{base}/{place}/name", limit=300), writer.cell(run, f"{base}/{place}/alerts")]
+            for place in range(len(entities))
+        ]
+        title = label if count.text == str(len(entities)) else f"The first {label}"
+        writer.table(title, ("Name", "Alerts"), rows)
+    elif len(entities) > limit:
         writer.say(f"{label} ({{}} in all, the first of them here): {{}}.", count, facts)
     elif say_none:
         writer.say(f"{label} ({{}}): {{}}.", count, facts)
@@ -213,6 +246,7 @@ _ASPECTS: dict[str, Callable[[AnswerWriter, ToolRun], None]] = {
     "created": _say_created,
     "updated": _say_created,
     "closed": _say_closed,
+    "duration": _say_duration,
     "tactics": _say_list("Tactics", "tactics"),
     "techniques": _say_list("Techniques", "techniques"),
     "comments": say_comments,

@@ -16,18 +16,18 @@ from sentinel_rag.contracts.query_results import format_time
 
 _WINDOW_NAMES = ("time_window", "start_time", "end_time")
 _FILTERS = {
-    "severity": "severity",
-    "min_severity": "severity from",
-    "status": "status",
-    "title_contains": "title with",
-    "name_contains": "name with",
-    "owner": "owner",
-    "entity": "naming",
-    "incident": "of incident",
-    "product": "product",
-    "tactic": "tactic",
+    "severity": "severity {}",
+    "min_severity": "severity {} and above",
+    "status": "status {}",
+    "title_contains": "title with {}",
+    "name_contains": "name with {}",
+    "owner": "owner {}",
+    "entity": "naming {}",
+    "incident": "of incident {}",
+    "product": "product {}",
+    "tactic": "tactic {}",
+    "alert_id": "with the id {}",
 }
-
 
 _ENUMERATED = frozenset({"severity", "min_severity", "status", "tactic"})
 _REMOVABLE = (
@@ -75,7 +75,7 @@ def filters_shown(run: ToolRun) -> tuple[str, list[Echo]]:
     """A template and its parts that repeat the filters of a call: "severity {}, status {}"."""
     names = [name for name in _FILTERS if name in run.call.arguments]
     parts = [Echo(str(run.call.arguments[name]), word=name in _ENUMERATED) for name in names]
-    return ", ".join(f"{_FILTERS[name]} {{}}" for name in names), parts
+    return ", ".join(_FILTERS[name] for name in names), parts
 
 
 def total_of(writer: AnswerWriter, run: ToolRun) -> Fact:

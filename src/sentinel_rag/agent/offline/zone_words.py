@@ -1,0 +1,48 @@
+"""A time zone that stands apart from the time it belongs to: "on 2 July, CEST", "9 to 11 yesterday (UTC+2)".
+
+`moments` reads a zone right behind a time of day. What is left over is read here: the times of the sentence are read
+again in that zone, or the person is asked which zone an abbreviation with several meanings is.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from sentinel_rag.agent.offline.blanking import blank
+from sentinel_rag.agent.offline.moment_kinds import MANY_ZONES, ZONES, Now, zone_of
+from sentinel_rag.agent.offline.time_windows import read_time
+from sentinel_rag.agent.offline.window_kinds import TimeQuestion, TimeReading
+
+_NAMES = "|".join(sorted((name for name in ZONES if len(name) > 2), key=len, reverse=True))
+_LEFT = re.compile(
+    rf"(?<![\w/@.-])\(?((?:utc|gmt)\s?[+-]\s?\d{{1,2}}(?::?\d\d)?|{_NAMES}|(?<=\s)[+-]\d\d:\d\d)\)?(?:\s+time)?(?![\w@/-]|\.\w)",
+    re.IGNORECASE,
+)
+_MANY = re.compile(rf"(?<![\w/@.-])({'|'.join(name.upper() for name in MANY_ZONES)})(?![\w@/.-])")
+_LOCAL = re.compile(r"\b(?:in\s+)?(?:my\s+|our\s+)?local\s+time(?:\s+zone)?\b", re.IGNORECASE)
+
+
+def read_time_in_its_zone(text: str, now: Now) -> TimeReading:
+    """`read_time`, with a zone that stands apart applied to every time that names none of its own."""
+    plain = read_time(text, now)
+    if plain.window is None:
+        return plain
+    many = _MANY.search(plain.rest)
+    if many is not None:
+        sentence = (
+            f"{many[1]} is the name of more than one time zone. Write its offset instead, such as UTC+05:30, or give "
+            "the times in UTC."
+        )
+        return TimeReading(text, question=TimeQuestion(sentence, many[1], ("UTC",)))
+    local = _LOCAL.search(plain.rest)
+    if local is not None:
+        return replace(plain, rest=blank(plain.rest, local.start(), local.end()))
+    left = _LEFT.search(plain.rest)
+    zone = zone_of(left[1]) if left is not None else None
+    if left is None:
+        return plain
+    if zone is None:
+        sentence = f"{left[1]} is no offset of a time zone. Write it such as UTC+02:00."
+        return TimeReading(text, question=TimeQuestion(sentence, left[1]))
+    return read_time(blank(text, left.start(), left.end()), Now(now.moment, zone))
