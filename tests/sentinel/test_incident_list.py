@@ -237,3 +237,26 @@ async def test_real_rows_of_2024_leave_the_last_day_of_2026_empty(real: Any) -> 
         real.now = real_now
     assert result.rows == ()
     assert result.coverage.table_newest == parse_time("2024-08-01T12:40:38.576666Z")
+
+
+@pytest.mark.parametrize(
+    ("time_field", "start", "end", "expected"),
+    [
+        ("created", "2024-07-30T00:00:00Z", "2024-07-31T00:00:00Z", [1]),
+        ("closed", "2024-07-30T00:00:00Z", "2024-07-31T00:00:00Z", [1]),
+        ("closed", "2024-07-30T10:00:00Z", "2024-07-30T10:00:01Z", [1]),
+        ("closed", "2024-07-29T00:00:00Z", "2024-07-30T10:00:00Z", []),
+        ("closed", "2024-07-31T00:00:00Z", "2024-08-01T00:00:00Z", []),  # 2 was closed then, and is open again
+        ("updated", "2024-08-01T00:00:00Z", "2024-08-02T00:00:00Z", [3]),
+        ("updated", "2024-08-02T00:00:00Z", "2024-08-03T00:00:00Z", [4, 2, 5]),
+        ("created", "2024-08-02T00:00:00Z", "2024-08-03T00:00:00Z", [4]),
+    ],
+)
+async def test_the_window_applies_to_the_time_that_was_asked_for(
+    versions: Any, time_field: str, start: str, end: str, expected: list[int]
+) -> None:
+    result = await versions.ask("query_incidents", time_field=time_field, start_time=start, end_time=end)
+    assert numbers(result) == expected
+    assert result.coverage.rows_total == len(expected)
+    columns = {"created": "CreatedTime", "closed": "ClosedTime", "updated": "LastModifiedTime"}
+    assert result.coverage.time_column == columns[time_field]

@@ -170,6 +170,12 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
                 "enum": [*INCIDENT_STATUSES, "Open"],
                 "description": "Status of the newest version; Open means New or Active.",
             },
+            "time_field": {
+                "type": "string",
+                "enum": ["created", "closed", "updated"],
+                "default": "created",
+                "description": "Which of its times the window applies to; closed means closed and not reopened.",
+            },
             "title_contains": {"type": "string", "maxLength": 200, "description": "Words of the title, any case."},
             "owner": {
                 "type": "string",

@@ -1,4 +1,4 @@
-"""The tool query_incidents: newest versions, exact totals, and the window by creation time."""
+"""The tool query_incidents: newest versions, exact totals, and the window by one of three times."""
 
 from __future__ import annotations
 
@@ -26,13 +26,17 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
     chosen = window_from(arguments, view.clock())
     window = chosen.window
     naming = await incidents_naming(view, arguments) if "entity" in arguments else EntityIncidents()
+    time_column = incidents.TIME_COLUMNS[arguments["time_field"]]
     base = incidents.newest_versions(window, (*conditions(arguments), *naming.conditions))
     span = incidents.incident_span(window)
     (rows_answer, counts_answer), statistics = await together(
         lambda: view.logs.query_all(
             (
-                (incidents.listed(base, window, arguments["order"], arguments["limit"]), span),
-                (incidents.counted(base, window), span),
+                (
+                    incidents.listed(base, window, arguments["order"], arguments["limit"], time_column=time_column),
+                    span,
+                ),
+                (incidents.counted(base, window, time_column=time_column), span),
             )
         ),
         lambda: view.statistics.read(incidents.INCIDENT_TABLE, incidents.INCIDENT_TIME),
@@ -53,7 +57,7 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
         workspace=view.logs.name,
         tables=(incidents.INCIDENT_TABLE, *naming.tables),
         window=window,
-        time_column=incidents.INCIDENT_TIME,
+        time_column=time_column,
         rows_total=totals.total if naming.whole and not counts_answer.partial else None,
         answers=(rows_answer, counts_answer, *naming.answers),
         statistics=statistics,
@@ -78,6 +82,8 @@ def conditions(arguments: Mapping[str, Any]) -> tuple[str, ...]:
         found.append('Status in~ ("New", "Active")')
     elif status is not None:
         found.append(f"Status =~ {string_literal(status)}")
+    if arguments.get("time_field") == "closed":
+        found.append('Status =~ "Closed"')  # a reopened incident still carries the time of its first closing
     if "title_contains" in arguments:
         found.extend(incidents.title_conditions(arguments["title_contains"]))
     if "owner" in arguments:

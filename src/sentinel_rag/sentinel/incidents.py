@@ -19,6 +19,9 @@ from sentinel_rag.sentinel.time_windows import within
 
 INCIDENT_TABLE = "SecurityIncident"
 INCIDENT_TIME = "CreatedTime"
+TIME_COLUMNS = {"created": INCIDENT_TIME, "closed": "ClosedTime", "updated": "LastModifiedTime"}
+"""The column that a window applies to, by `time_field`."""
+
 UNASSIGNED = "unassigned"
 
 INCIDENT_COLUMNS = (
@@ -71,12 +74,12 @@ def newest_versions(window: TimeWindow, conditions: tuple[str, ...] = ()) -> str
     return "\n".join(lines)
 
 
-def listed(base: str, window: TimeWindow, order: str, limit: int) -> str:
-    """KQL for the first `limit` incidents created in `window`."""
+def listed(base: str, window: TimeWindow, order: str, limit: int, *, time_column: str = INCIDENT_TIME) -> str:
+    """KQL for the first `limit` incidents created in `window`, or closed or updated by `time_column`."""
     return "\n".join(
         (
             base,
-            f"| where {within(INCIDENT_TIME, window)}",
+            f"| where {within(_moment(time_column), window)}",
             f"| extend Rank = {SEVERITY_RANK.format('Severity')}",
             f"| order by {_ORDERS[order]}",
             f"| take {limit}",
@@ -85,18 +88,23 @@ def listed(base: str, window: TimeWindow, order: str, limit: int) -> str:
     )
 
 
-def counted(base: str, window: TimeWindow) -> str:
-    """KQL for counts by Severity and Status: created in `window`, and older ones that changed in it."""
+def counted(base: str, window: TimeWindow, *, time_column: str = INCIDENT_TIME) -> str:
+    """KQL for counts by Severity and Status: of `window` by `time_column`, and older ones that changed in it."""
     updated = "countif(false)"
-    if window.start is not None:
+    if window.start is not None and time_column == INCIDENT_TIME:
         updated = f"countif(VersionsInWindow > 0 and not({within(INCIDENT_TIME, TimeWindow(window.start, None))}))"
     return "\n".join(
         (
             base,
-            f"| summarize Incidents = countif({within(INCIDENT_TIME, window)}), Updated = {updated} "
+            f"| summarize Incidents = countif({within(_moment(time_column), window)}), Updated = {updated} "
             "by Severity, Status",
         )
     )
+
+
+def _moment(time_column: str) -> str:
+    """The column as an expression; a version that was never modified has changed when it was written."""
+    return "coalesce(LastModifiedTime, TimeGenerated)" if time_column == TIME_COLUMNS["updated"] else time_column
 
 
 def title_conditions(words: str) -> tuple[str, ...]:
