@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline import cues, follow_up, names, outside, subjects, template_match
+from sentinel_rag.agent.offline.attribute_catalogue import HASHES, IDENTITIES
 from sentinel_rag.agent.offline.attributes import attribute_of, is_search
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
@@ -129,7 +130,8 @@ def _with_plain_name(reading: Reading) -> Reading:
     if reading.has(cues.TOP) or not (counted or attribute_of(reading) is not None):
         return reading
     late = names.read_plain_name(reading.rest)
-    if not late.names and len(reading.words) <= 3:
+    asked = attribute_of(reading)
+    if not late.names and len(reading.words) <= 3 and asked is not None and asked.label in IDENTITIES | HASHES:
         late = names.read_word(reading.rest, unknown[0])
     if not late.names or late.names[0].value.lower() != unknown[0]:
         return reading
@@ -226,7 +228,8 @@ def _last_resort(reading: Reading, conversation: Conversation, templates: Sequen
     unknown = reading.unknown_words
     if len(unknown) == 1 and len(unknown[0]) >= 4 and 2 <= len(reading.words) <= 3:
         return alerts_plan(replace(reading, names=(NameSlot(unknown[0], shaped=False),), rest="", words=()))
-    if len(reading.words) == 1 and unknown and len(unknown[0]) >= 3:
+    alone = len(reading.words) <= 3 and len(unknown) == len(reading.words) and not reading.has(cues.LOGS)
+    if unknown and len(unknown[0]) >= 3 and (alone or reading.text.lower().strip(" .?!") in TECHNIQUES):
         return keyword_plan(reading)
     late = names.read_name_after_preposition(reading.rest)
     if late.names:

@@ -11,7 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.reading import Reading
@@ -39,7 +39,7 @@ def rank(reading: Reading, templates: Sequence[Template]) -> list[Match]:
     frequency = Counter(token for document in documents for token in set(document))
     count = len(documents) or 1
     weights = {token: math.log(1 + count / seen) for token, seen in frequency.items()}
-    masked = reading.core + " " + " ".join(_kind_of(name) for name in reading.names)
+    masked = reading.core + " " + " ".join(_kind_of(name) for name in named(reading))
     question = _vector(_tokens(masked), weights)
     said = {word.lower().replace("-", "_") for word in re.findall(r"[\w-]+", reading.text)}
     matches = []
@@ -48,11 +48,23 @@ def rank(reading: Reading, templates: Sequence[Template]) -> list[Match]:
         best = _cosine(question, _vector(document, weights))
         for example in _examples(template):
             best = max(best, _cosine(question, _vector(_tokens(_masked_example(example)), weights)))
-        best *= _agreement(reading, name, document)
+        best *= _agreement(reading, name, document) * _coverage(question, document, weights, math.log(1 + count))
         if name.lower() in said or name.lower().replace("_", " ") in reading.text.lower():
             best = 1.0
         matches.append(Match(name, best, template))
     return sorted(matches, key=lambda match: (-match.score, match.name))
+
+
+_COVERED = 0.34
+
+
+def _coverage(
+    question: Mapping[str, float], document: Sequence[str], weights: Mapping[str, float], rarest: float
+) -> float:
+    """1, or less where the template knows less than a third of what the question says, rare words counting more."""
+    total = sum(weights.get(token, rarest) for token in question)
+    known = sum(weights.get(token, rarest) for token in question if token in set(document))
+    return 1.0 if not total or known >= _COVERED * total else _DISAGREES
 
 
 _SUBJECTS = frozenset(
@@ -74,6 +86,16 @@ def _agreement(reading: Reading, name: str, document: Sequence[str]) -> float:
     return 1.0
 
 
+def named(reading: Reading) -> tuple[NameSlot, ...]:
+    """The names of the question; a bare one behind "on" is a host ("what ran on web-03")."""
+    return tuple(
+        replace(name, kind="host")
+        if name.kind is None and not name.shaped and re.search(rf"\bon\s+{re.escape(name.value)}", reading.core, re.I)
+        else name
+        for name in reading.names
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Filled:
     """Parameters found; `missing` are required ones that the question does not give."""
@@ -85,7 +107,7 @@ class Filled:
 def fill(template: Template, reading: Reading) -> Filled:
     """Values for the template's parameters from the question's slots; each value is used once."""
     specifications = _specifications(template)
-    free = list(reading.names)
+    free = list(named(reading))
     parameters: dict[str, JsonValue] = {}
     missing: list[Mapping[str, JsonValue]] = []
     texts = [spec for spec in specifications if str(spec.get("type", "string")).lower() not in _NUMBERS]
@@ -164,7 +186,9 @@ def _masked_example(example: str) -> str:
 
 
 def _tokens(text: str) -> list[str]:
-    words = re.findall(r"[a-z][a-z0-9]+", re.sub(r"(sign|log)[\s-]?(ins?|ons?)\b", r"\1in", text.lower()))
+    joined = re.sub(r"(sign|log)[\s-]?(ins?|ons?)\b", r"\1in", text.lower())
+    joined = re.sub(r"\buser[\s-]?agents?\b", "useragent", joined)
+    words = re.findall(r"[a-z][a-z0-9]+", joined)
     return [_SYNONYMS.get(_stem(word), _stem(word)) for word in words if word not in _STOP]
 
 
