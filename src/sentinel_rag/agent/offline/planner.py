@@ -15,28 +15,23 @@ from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline import cues, follow_up, names, outside, subjects, template_match
 from sentinel_rag.agent.offline.attribute_catalogue import HASHES, IDENTITIES
 from sentinel_rag.agent.offline.attributes import attribute_of, is_search
+from sentinel_rag.agent.offline.incident_plans import ACTS, detail_plan, incident_plan
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.plan import Ask, Decision, NeedTemplates, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.qualifiers import TECHNIQUES
 from sentinel_rag.agent.offline.query_plans import (
-    ACTS,
-    alert_field_plan,
     alert_plan,
     alerts_plan,
     around_plan,
-    detail_plan,
-    incident_plan,
     incidents_plan,
-    keyword_plan,
     priority_plan,
-    property_plan,
-    search_plan,
     summary_plan,
     top_plan,
     trend_plan,
 )
 from sentinel_rag.agent.offline.reading import Reading, read_question
+from sentinel_rag.agent.offline.search_plans import alert_field_plan, keyword_plan, property_plan, search_plan
 from sentinel_rag.agent.offline.subjects import Subject
 from sentinel_rag.agent.offline.template_match import Template
 from sentinel_rag.agent.offline.template_plans import SURE, logs_plan, template_plan
@@ -174,6 +169,8 @@ def _plan(
         return alerts_plan(reading, entity=subject.item)
     trend = reading.has(cues.TREND)
     kinds = cues.kinds_named(reading)
+    if not kinds and reading.has("who(?:m)?") and not incident_noun and not alert_noun:
+        kinds = ("account",)
     counted_kind = reading.has(cues.COUNT) and kinds and not incident_noun and not alert_noun
     if (
         (reading.has(cues.TOP) or counted_kind)

@@ -21,6 +21,20 @@ KINDS_SHOWN = {
     "file": "Files",
     "filehash": "Hashes",
 }
+_LABELS = {
+    **KINDS_SHOWN,
+    "process": "Processes",
+    "mailbox": "Mailboxes",
+    "mailmessage": "Emails",
+    "cloud-application": "Cloud applications",
+    "oauth-application": "OAuth applications",
+    "azure-resource": "Azure resources",
+    "dns": "Domains",
+    "malware": "Malware",
+    "registry-key": "Registry keys",
+    "registry-value": "Registry values",
+    "security-group": "Security groups",
+}
 _MATCHED = {
     "incident_number": "a Sentinel incident number",
     "provider_incident_id": "the Defender id of a Sentinel incident, not a Sentinel number",
@@ -171,6 +185,25 @@ def say_ids(writer: AnswerWriter, run: ToolRun) -> None:
         writer.say("Page: {}", writer.exact(run, "/rows/0/url"))
 
 
+def _say_began(writer: AnswerWriter, run: ToolRun) -> None:
+    """The earliest start of an alert's activity, else when the incident was created."""
+    alerts = run.at("/rows/0/alerts")
+    starts = [
+        (str(alert.get("start_time") or alert.get("time")), place, "start_time" if alert.get("start_time") else "time")
+        for place, alert in enumerate(alerts if isinstance(alerts, list | tuple) else ())
+        if isinstance(alert, Mapping) and (alert.get("start_time") or alert.get("time"))
+    ]
+    if starts:
+        _, place, key = min(starts)
+        writer.say(
+            "The earliest activity that its alerts tell began {} (alert {}).",
+            writer.time(run, f"/rows/0/alerts/{place}/{key}"),
+            writer.name(run, f"/rows/0/alerts/{place}/name"),
+        )
+    else:
+        _say_created(writer, run)
+
+
 def _say_duration(writer: AnswerWriter, run: ToolRun) -> None:
     """How long it was open beside its times, or that it still is."""
     seconds = run.at("/rows/0/open_duration_s")
@@ -212,7 +245,7 @@ def say_entities(writer: AnswerWriter, run: ToolRun, kind: str, *, limit: int, s
     """The entities of one kind; `say_none` also tells that there are none."""
     base = f"/rows/0/entities/{escape(kind)}"
     entities = run.at(base)
-    label = KINDS_SHOWN.get(kind, kind)
+    label = _LABELS.get(kind, kind)
     if not isinstance(entities, list | tuple) or not entities:
         if say_none:
             writer.fixed(f"{label}: none recorded.")
@@ -247,6 +280,7 @@ _ASPECTS: dict[str, Callable[[AnswerWriter, ToolRun], None]] = {
     "updated": _say_created,
     "closed": _say_closed,
     "duration": _say_duration,
+    "began": _say_began,
     "tactics": _say_list("Tactics", "tactics"),
     "techniques": _say_list("Techniques", "techniques"),
     "comments": say_comments,
