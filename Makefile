@@ -32,7 +32,7 @@ demo: $(VENV)/installed ## Three questions, one denied call and its audit line, 
 	@$(BIN)/sentinel demo
 
 test: check ## All checks and all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 check: $(VENV)/installed-dev ## Lint, format, types and import contracts
 	$(BIN)/ruff check .

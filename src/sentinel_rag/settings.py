@@ -149,7 +149,8 @@ def _timezone(text: str) -> str:
     return text
 
 
-def _workspace_name(text: str) -> str:
+def workspace_name(text: str) -> str:
+    """`text` if it can name an embedded workspace, and so a folder. Raises ValueError."""
     if not _NAME.fullmatch(text):
         raise ValueError(f"{text!r} is not a workspace name: use a-z, 0-9, - and _, at most 40")
     return text
@@ -258,7 +259,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
     settings = Settings(
         home=default_home(values),
         policy_file=reader.read("SENTINEL_CONFIG", lambda t: Path(t).expanduser().absolute(), installed_policy_file()),
-        workspace=reader.read("SENTINEL_WORKSPACE", _workspace_name, None),
+        workspace=reader.read("SENTINEL_WORKSPACE", workspace_name, None),
         azure_workspaces=reader.read("SENTINEL_WORKSPACE_ID", _azure_workspaces, {}),
         logs_endpoint=reader.read("SENTINEL_LOGS_ENDPOINT", _http_url, "https://api.loganalytics.io"),
         gateway_url=gateway_url,

@@ -198,7 +198,7 @@ def test_a_file_that_is_no_journal_a_missing_one_and_a_newer_one_are_named(tmp_p
     with pytest.raises(UnavailableError, match="not a journal") as refused:
         Database(foreign)
     assert refused.value.next_step
-    with pytest.raises(UnavailableError, match="cannot be opened"):
+    with pytest.raises(UnavailableError, match="no audit journal yet"):
         JournalReader(tmp_path / "missing.sqlite").read()
     newer = tmp_path / "newer.sqlite"
     with Database(newer) as database:

@@ -145,3 +145,54 @@ def test_a_database_that_another_program_holds_is_told(generated: Any, tmp_path:
         refused(generated.run("ask", "how many incidents?"), 1, str(other.pid))
         other.communicate("")
     assert generated.run("ask", "how many incidents?").returncode == 0
+
+
+def test_a_file_that_claims_two_gigabytes_is_refused_without_reading_them(sentinel: Any, tmp_path: Path) -> None:
+    path = tmp_path / "claims.csv"
+    with path.open("wb") as stream:
+        stream.write(b'TimeGenerated,Computer,SyslogMessage\n2024-01-01T00:00:00Z,web1,"')
+        stream.truncate(2**31)  # a sparse file: one quoted field of NUL bytes that never ends
+    done = sentinel.run("workspace", "import", str(path), "--table", "Syslog")
+    refused(done, done.returncode, "claims.csv")
+    assert done.returncode in (1, 2)
+
+
+def test_a_parquet_file_whose_field_claims_two_gigabytes_is_refused(sentinel: Any, tmp_path: Path) -> None:
+    import duckdb
+
+    path = tmp_path / "rows.parquet"
+    marker = "x" * 1_000
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT '2024-01-01T00:00:00Z' AS TimeGenerated, 'web1' AS Computer, '{marker}' AS SyslogMessage) "
+            f"TO '{path}' (FORMAT parquet, COMPRESSION uncompressed)"
+        )
+    content = path.read_bytes()
+    place = content.index(marker.encode()) - 4
+    assert content[place : place + 4] == (1_000).to_bytes(4, "little"), "parquet's length before a plain string"
+    path.write_bytes(content[:place] + (2**31 - 1).to_bytes(4, "little") + content[place + 4 :])
+    done = sentinel.run("workspace", "import", str(path), "--table", "Syslog")
+    refused(done, done.returncode, "rows.parquet")
+    assert not sentinel.json("workspace", "tables")
+
+
+def test_an_import_of_which_nothing_was_a_row_is_exit_code_1(sentinel: Any, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(HEADER + '2024-01-01T00:00:00Z,web1,"an unclosed quote,auth,info\n')
+    report = sentinel.json("workspace", "import", str(path), "--table", "Syslog", code=1)[0]
+    assert (report["rows_stored"], report["rows_rejected"]) == (0, 1)
+
+
+def test_a_file_of_one_column_is_asked_about(sentinel: Any, tmp_path: Path) -> None:
+    path = tmp_path / "passwords"
+    path.write_text("root:x:0:0\nbin:x:1:1\n")
+    refused(sentinel.run("workspace", "import", str(path)), 2, "one column", "--table")
+
+
+@pytest.mark.parametrize("end", ["0001-01-01T00:00:00Z", "9999-12-31T00:00:00Z", "yesterday", "2024-01-01T00:00:00"])
+def test_an_impossible_end_of_the_estate(sentinel: Any, end: str) -> None:
+    refused(sentinel.run("workspace", "generate", "--workspace", "sample", "--end", end), 2)
+
+
+def test_an_audit_before_there_is_one(sentinel: Any) -> None:
+    refused(sentinel.run("audit", "show"), 1, "no audit journal yet")

@@ -180,3 +180,32 @@ def test_a_zone_killed_while_it_answers_loses_nothing(generated: Any, tmp_path: 
     assert generated.run("ask", "how many incidents are there?").returncode == 0
     assert generated.json("workspace", "tables") == before
     assert generated.json("audit", "verify")["intact"] is True
+
+
+@pytest.mark.parametrize("part", ["interceptor", "agent", "workspace", "executor"])
+def test_a_body_that_claims_two_gigabytes_is_refused_at_once(sample: Any, part: str) -> None:
+    status = sample.json("status")
+    url = status["executors"]["sentinel"]["url"] if part == "executor" else status[part]["url"]
+    state = RunFolder(sample.home).read()
+    assert state is not None
+    path, headers = {
+        "interceptor": ("/v1/proxy-execute", {"X-API-Key": sample.environment["SENTINEL_API_KEY"]}),
+        "agent": ("/chat", {"Authorization": f"Bearer {state.agent_token}"}),
+        "workspace": ("/admin/import", {"Authorization": f"Bearer {state.workspace_token}"}),
+        "executor": ("/mcp", {}),
+    }[part]
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
+    try:
+        connection.putrequest("POST", path)
+        for name, value in {"Content-Type": "application/json", **headers}.items():
+            connection.putheader(name, value)
+        connection.putheader("Content-Length", str(2**31))
+        connection.endheaders(b'{"message": "x"}')
+        for _ in range(64):  # what fits into 4 MiB is over every limit
+            connection.send(b" " * 65536)
+        assert connection.getresponse().status in (401, 413)
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # refused before all of it was sent
+    finally:
+        connection.close()
+    assert sample.json("status")["running"]

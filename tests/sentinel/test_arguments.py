@@ -46,6 +46,8 @@ pytestmark = pytest.mark.anyio
         ("query_alerts", {"entity": "x", "entity_kind": "computer"}, "entity_kind", "'computer'", None),
         ("query_alerts", {"alert_id": "x" * 101}, "alert_id", "100 characters", ()),
         ("query_alerts", {"alert_id": 5}, "alert_id", "text", ()),
+        ("query_alerts", {"alert_id": "a\ud800"}, "alert_id", "surrogate", ()),
+        ("query_incidents", {"entity": "\udfff"}, "entity", "surrogate", ()),
         ("query_alerts", {"incident": "that one"}, "incident", "no reference", ()),
         ("get_incident_detail", {}, "incident", "needs incident", ()),
         ("get_incident_detail", {"incident": "  "}, "incident", "needs incident", ()),

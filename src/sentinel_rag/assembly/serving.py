@@ -30,6 +30,7 @@ def begin_zone(zone: str) -> dict[str, Any]:
         configuration: dict[str, Any] = json.loads(line)
     except json.JSONDecodeError:
         sys.exit("This module is started by the supervisor; run: sentinel up")
+    threading.Thread(target=_end_with_supervisor, daemon=True, name="life-line").start()
     configure_logging(zone, configuration["log_level"])
     return configuration
 
@@ -63,7 +64,6 @@ def serve(app: ASGIApp, descriptor: int) -> None:
     """Serve until SIGTERM, Ctrl-C or the end of the supervisor. Blocks."""
     import uvicorn
 
-    threading.Thread(target=_end_with_supervisor, daemon=True, name="life-line").start()
     listener = socket.socket(fileno=descriptor)
     config = uvicorn.Config(
         app,

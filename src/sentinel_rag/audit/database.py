@@ -14,7 +14,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -112,9 +112,13 @@ class Database:
             connection = sqlite3.connect(
                 self.path, isolation_level=None, check_same_thread=False, timeout=BUSY_MILLISECONDS / 1000
             )
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute(f"PRAGMA synchronous = {'FULL' if self._durability is Durability.POWER else 'NORMAL'}")
-            connection.execute("PRAGMA foreign_keys = ON")
+            with ExitStack() as opened:
+                opened.enter_context(closing(connection))
+                connection.execute("PRAGMA journal_mode = WAL")
+                power = self._durability is Durability.POWER
+                connection.execute(f"PRAGMA synchronous = {'FULL' if power else 'NORMAL'}")
+                connection.execute("PRAGMA foreign_keys = ON")
+                opened.pop_all()
         except (OSError, sqlite3.Error) as error:
             raise _unavailable(self.path, error) from error
         return connection

@@ -92,7 +92,8 @@ class CallOutcome:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRefused:
     """A call that no tool server heard of: denied by policy, or refused before a rule was asked (bad arguments,
-    another key's session, too large). `arguments` is None where the body could not be read."""
+    another key's session, too large). `arguments` is None where the body could not be read, and where they are long;
+    then their hash stands alone."""
 
     kind: ClassVar[str] = "refusal"
     audit_id: str

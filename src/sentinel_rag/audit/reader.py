@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,13 +120,21 @@ class JournalReader:
             return list(_decode(_page(connection.execute(query, values))))
 
     def _connect(self) -> sqlite3.Connection:
+        if not self._path.exists():
+            raise UnavailableError(
+                "There is no audit journal yet: no Interceptor has run with this home folder.",
+                next_step="Ask something first, or set SENTINEL_HOME to the folder that you mean.",
+            )
         try:
             connection = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
-            connection.execute("SELECT seq FROM journal LIMIT 1")
+            with ExitStack() as opened:
+                opened.enter_context(closing(connection))
+                connection.execute("SELECT seq FROM journal LIMIT 1")
+                opened.pop_all()
         except sqlite3.Error as error:
             raise UnavailableError(
                 f"The journal {self._path.name} cannot be opened: {error}.",
-                next_step="Check the path; a journal exists once the Interceptor has started there.",
+                next_step="Check that the file is yours to read, and that its disk is mounted.",
             ) from error
         return connection
 

@@ -50,6 +50,9 @@ def fit(tool: ToolPolicy, arguments: Mapping[str, Any]) -> CanonicalArguments | 
             return ArgumentFault("", f"An argument is not a parameter of {tool.name}{closest(name, known)}", known)
         if value is None:
             return ArgumentFault(name, f"{name} is null: leave it out instead.")
+        if isinstance(value, str) and not value.strip():
+            # A tool may take blank for absent, a rule such as has(incident) does not: one meaning for both.
+            return ArgumentFault(name, f"{name} is blank: leave it out instead.")
         if not _has_type(value, parameter.type):
             return ArgumentFault(name, f"{name} must be {parameter.type}.", (str(parameter.type),))
         if parameter.format is not None:

@@ -28,6 +28,9 @@ from sentinel_rag.interceptor.upstream import Upstream
 TOOL_OUTPUT = Label(integrity=Integrity.UNTRUSTED)
 """Whatever a tool returns may have been written by an attacker: log lines, file names, web pages."""
 
+MAX_REFUSED_BYTES = 16_384
+"""Longer arguments of a call that did not run leave only their hash: refusals cost nothing and could fill the disk."""
+
 
 class Gate:
     """Judges and runs calls under one policy. `upstreams` maps the policy's `server` names to tool servers."""
@@ -166,7 +169,7 @@ class _Call:
             session_id=None if self.wish is None else self.wish.session_id,
             tool=None if self.tool is None else self.tool.name,
             requested_tool=None if self.wish is None else self.wish.tool_name,
-            arguments=None if arguments is None else arguments.value,
+            arguments=arguments.value if arguments and len(arguments.encoded) <= MAX_REFUSED_BYTES else None,
             arguments_sha256=None if arguments is None else arguments.sha256,
             reason=reason,
             http_status=HTTP_STATUS[reason],

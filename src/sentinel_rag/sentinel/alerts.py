@@ -6,7 +6,6 @@ string), ExtendedProperties (an object whose Custom Details are JSON again).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column
 from sentinel_rag.sentinel.alert_entities import compact_entities, distinct_entities, full_entities
 from sentinel_rag.sentinel.entities import AlertEntities, parse_entities
+from sentinel_rag.sentinel.json_text import load_json
 from sentinel_rag.sentinel.log_tables import json_cell, parse_dynamic
 from sentinel_rag.sentinel.newest_alerts import FIRST_ROW
 from sentinel_rag.sentinel.results import one_line, shortened
@@ -179,7 +179,7 @@ def custom_details(properties: Mapping[str, Any] | None) -> JsonValue:
         value: JsonValue = raw
         return value
     try:
-        parsed: JsonValue = json.loads(raw, strict=False)
+        parsed: JsonValue = load_json(raw)
     except ValueError:
         return raw
     return parsed

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import operator
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.sentinel.failures import invalid_argument
 
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 _TYPE_NAMES = {"string": "text", "integer": "a whole number", "number": "a number", "object": "an object"}
 
 
@@ -50,6 +52,8 @@ def _checked_value(name: str, schema: JsonObject, value: Any) -> Any:
             f"{name} must be {_TYPE_NAMES.get(str(kind), kind)}, not {_shown(value)}.",
             next_step="Correct the type.",
         )
+    if isinstance(value, str) and _HALF_PAIR.search(value):
+        raise invalid_argument(name, f"{name} holds half of a surrogate pair, which no query can carry.")
     allowed = schema.get("enum")
     if isinstance(allowed, list) and value not in allowed:
         raise _not_allowed(name, value, tuple(str(item) for item in allowed))

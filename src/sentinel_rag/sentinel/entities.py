@@ -7,10 +7,11 @@ What an entity is called and when two are the same is the business of `entity_id
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from sentinel_rag.sentinel.json_text import load_json
 
 _KINDS = {
     "cloudapplication": "cloud-application",
@@ -83,8 +84,8 @@ def parse_entities(text: Any) -> AlertEntities:
         if not text.strip():
             return AlertEntities()
         try:
-            elements = json.loads(text, strict=False)
-        except (ValueError, RecursionError):
+            elements = load_json(text)
+        except ValueError:
             return AlertEntities(readable=False)
     else:
         elements = text

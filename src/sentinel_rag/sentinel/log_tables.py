@@ -6,7 +6,6 @@ decoders work a column at a time. Above lies `log_analytics`, which fetches; bel
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, format_time
+from sentinel_rag.sentinel.json_text import load_json
 
 _TIMESPAN = re.compile(r"(-)?(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2})(?:\.(\d{1,7}))?\Z")
 _REALS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -76,7 +76,7 @@ def parse_dynamic(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value, strict=False)
+        return load_json(value)
     except ValueError:
         return value
 

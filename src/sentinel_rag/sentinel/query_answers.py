@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from sentinel_rag.sentinel import error_bodies
 from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.sentinel.json_text import load_json
 from sentinel_rag.sentinel.log_tables import LogsTable, decode_table
 
 
@@ -15,7 +15,7 @@ def read_answer(content: bytes, kql: str, duration_ms: float) -> LogsTable:
     if not content.strip():
         raise QueryFailedError(error_bodies.protocol_error("Log Analytics answered 200 with an empty body."))
     try:
-        document = json.loads(content)
+        document = load_json(content)
         error = document.get("error")
         tables = document.get("tables") or []
         if not tables:
@@ -34,7 +34,7 @@ def read_answer(content: bytes, kql: str, duration_ms: float) -> LogsTable:
 def read_table_names(content: bytes) -> tuple[str, ...]:
     """The names in a metadata answer. Raises QueryFailedError for a body that is none."""
     try:
-        return tuple(str(table["name"]) for table in json.loads(content).get("tables", ()))
+        return tuple(str(table["name"]) for table in load_json(content).get("tables", ()))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise QueryFailedError(
             error_bodies.protocol_error("Log Analytics answered with something that is not a schema.")

@@ -15,6 +15,7 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Collection
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -66,13 +67,16 @@ class KeyStore:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5)
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = FULL")
-            self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS api_key (key_id TEXT PRIMARY KEY, name TEXT NOT NULL, hash BLOB NOT NULL, "
-                "scopes TEXT NOT NULL, created_at TEXT NOT NULL, revoked_at TEXT) STRICT"
-            )
-            self._reload()
+            with ExitStack() as opened:
+                opened.enter_context(closing(self._connection))
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                self._connection.execute("PRAGMA synchronous = FULL")
+                self._connection.execute(
+                    "CREATE TABLE IF NOT EXISTS api_key (key_id TEXT PRIMARY KEY, name TEXT NOT NULL, "
+                    "hash BLOB NOT NULL, scopes TEXT NOT NULL, created_at TEXT NOT NULL, revoked_at TEXT) STRICT"
+                )
+                self._reload()
+                opened.pop_all()
         except (OSError, sqlite3.Error) as error:
             raise UnavailableError(
                 f"The key store {path.name} cannot be opened: {error}.",

@@ -14,6 +14,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; the value is the exit code (see `sentinel --help`)."""
     from sentinel_rag.surfaces.cli._parser import build_parser
 
+    _open_closed_streams()
     options = build_parser().parse_args(arguments)
     from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UsageError
     from sentinel_rag.surfaces.cli._errors import report
@@ -33,8 +34,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = 0
     except Exception as error:  # the last net: a person gets a sentence, a developer the file
-        from sentinel_rag.surfaces.cli._errors import report_fault
+        from sentinel_rag.surfaces.cli._errors import full_disk, is_interruption, report_fault
 
-        report_fault(error)
+        if is_interruption(error):
+            print("Stopped.", file=sys.stderr)
+            return 130
+        known = full_disk(error)
+        if known is None:
+            report_fault(error)
+        else:
+            report(known, as_json=False)
         code = 1
     return code
+
+
+def _open_closed_streams() -> None:
+    """A scheduler may start a command without standard streams; then nothing is read and what is said goes nowhere."""
+    import os
+
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # open until the process ends

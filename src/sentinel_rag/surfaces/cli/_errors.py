@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sys
 import tempfile
 import traceback
 
-from sentinel_rag.contracts.errors import ConfigurationError, SentinelError
+from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UnavailableError
 from sentinel_rag.surfaces.cli._safe_text import safe
 
 
@@ -22,6 +23,21 @@ def report(error: SentinelError, *, as_json: bool) -> None:
         print(f"  - {safe(problem)}", file=sys.stderr)
     if error.next_step:
         print(f"  Next: {safe(error.next_step)}", file=sys.stderr)
+
+
+def is_interruption(error: Exception) -> bool:
+    """True for Ctrl-C during a long statement: DuckDB takes the signal itself and raises an error of its own."""
+    return isinstance(error, RuntimeError) and str(error) == "Query interrupted"
+
+
+def full_disk(error: Exception) -> SentinelError | None:
+    """The error to report if `error` comes from a full disk; DuckDB says so in its text only."""
+    if not (isinstance(error, OSError) and error.errno == errno.ENOSPC) and "No space left on device" not in str(error):
+        return None
+    return UnavailableError(
+        "There is no space left on the device, so nothing more could be written.",
+        next_step="Free some disk space, or set SENTINEL_HOME to a folder on another disk, and repeat the command.",
+    )
 
 
 def report_fault(error: Exception) -> None:

@@ -123,8 +123,21 @@ def _group(
 
 def _workspace_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--workspace", default=None, metavar="NAME", help="embedded workspace to use (see sentinel status)"
+        "--workspace",
+        type=_workspace_name,
+        default=None,
+        metavar="NAME",
+        help="embedded workspace to use (see sentinel status)",
     )
+
+
+def _workspace_name(text: str) -> str:
+    from sentinel_rag.settings import workspace_name
+
+    try:
+        return workspace_name(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _port(text: str) -> int:

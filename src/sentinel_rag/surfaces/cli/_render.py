@@ -37,9 +37,15 @@ OUTCOME_STYLES = {
 }
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave it to `main`, which ends with 0: rich would exit with 1, as if the command had failed."""
+        raise BrokenPipeError
+
+
 def console(*, stderr: bool = False) -> Console:
     """Rich's console: colour and width of the terminal, or plain and wide in a pipe. Markup is never interpreted."""
-    made = Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+    made = _Console(stderr=stderr, markup=False, highlight=False, emoji=False)
     if not made.is_terminal:
         made.width = PIPE_WIDTH
     return made

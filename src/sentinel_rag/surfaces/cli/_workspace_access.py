@@ -137,4 +137,4 @@ class _Served:
 
 def _error(data: Json) -> SentinelError:
     kind = UsageError if data.get("actor") == "user" else UnavailableError
-    return kind(data["message"], next_step=data["next_step"], code=data["code"])
+    return kind(data["message"], next_step=data.get("next_step", "Run: sentinel status"), code=data["code"])

@@ -68,10 +68,19 @@ def read_text(words: list[str], *, what: str) -> str:
     """The words of the command line, or standard input when there are none. Raises UsageError for nothing."""
     text = " ".join(words)
     if not words and not sys.stdin.isatty():
-        text = sys.stdin.read()
+        try:
+            text = sys.stdin.read()
+        except UnicodeDecodeError:
+            raise _not_utf8(what) from None
     if not text.strip():
         raise UsageError(f"There is no {what}.", next_step="Write it in quotes after the command, or pipe it in.")
+    if any("\ud800" <= character <= "\udfff" for character in text):  # bytes that Python smuggles in as surrogates
+        raise _not_utf8(what)
     return text.strip()
+
+
+def _not_utf8(what: str) -> UsageError:
+    return UsageError(f"The {what} holds bytes that are not UTF-8 text.", next_step="Save or type it as UTF-8.")
 
 
 @contextmanager

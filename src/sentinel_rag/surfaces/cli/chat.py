@@ -50,6 +50,11 @@ def _ask(question: str, client: AgentClient, zones: RunningZones | None) -> None
     try:
         with waiting("Thinking...") as progress:
             answer = client.ask(question, progress)
+    except KeyboardInterrupt:
+        if not sys.stdin.isatty():
+            raise
+        print("Stopped; the conversation goes on. Ctrl-D or /quit leaves it.")
+        return
     except UnavailableError as error:
         if zones is not None:
             zones.check()  # a dead zone ends the conversation, with its own reason

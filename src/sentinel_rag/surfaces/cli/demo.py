@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sentinel_rag.assembly.plan import workspace_folder
-from sentinel_rag.assembly.run_state import RunState
+from sentinel_rag.assembly.run_state import AlreadyRunningError, RunState
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.query_results import parse_time
@@ -35,6 +35,11 @@ STOLEN_CALL = {"template": "raw_signins"}
 def run(*, as_json: bool) -> int:
     """Show it all; 0 if every question was answered and the call was denied, 1 otherwise."""
     settings = load_settings()
+    if settings.gateway_url is not None:
+        raise UnavailableError(
+            "SENTINEL_URL names an Interceptor that runs elsewhere; the demo shows its own.",
+            next_step="Unset it for the demo: env -u SENTINEL_URL make demo",
+        )
     with waiting("Preparing the sample estate...", quiet=as_json):
         guide = _sample_estate(settings)
     questions = (
@@ -84,7 +89,14 @@ def _sample_estate(settings: Settings) -> Mapping[str, Any]:
     from sentinel_rag.workspace.estate.options import EstateOptions
     from sentinel_rag.workspace.workspace import Workspace
 
-    with home_to_itself(settings):
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(home_to_itself(settings))
+        except AlreadyRunningError:
+            raise UnavailableError(
+                "sentinel up is running with this home folder, so the demo cannot write its sample estate.",
+                next_step="Stop it, or run the demo elsewhere: SENTINEL_HOME=./demo-home sentinel demo",
+            ) from None
         shutil.rmtree(folder, ignore_errors=True)
         workspace = Workspace.open(folder)
         try:
@@ -99,8 +111,8 @@ def _stolen_call(state: RunState) -> tuple[dict[str, Any], dict[str, Any]]:
     gateway = state.zone("interceptor")
     if gateway is None:
         raise UnavailableError(
-            "SENTINEL_URL names an Interceptor that runs elsewhere; the demo shows its own.",
-            next_step="Unset it for the demo: env -u SENTINEL_URL make demo",
+            "The zones that run now have no Interceptor of their own.",
+            next_step="Stop them, then repeat: make demo",
         )
     body = {"session_id": "demo-hijacked-agent", "tool_name": "run_kql_query", "args": STOLEN_CALL}
     status, denial = call_gateway(gateway.url, state.agent_key, "POST", "/v1/proxy-execute", body)

@@ -118,6 +118,8 @@ def _policy(settings: Settings) -> Finding:
 
 
 def _workspace(settings: Settings) -> Finding:
+    if settings.gateway_url is not None:
+        return Finding("workspace", True, f"behind the Interceptor at {settings.gateway_url}")
     if settings.uses_azure:
         names = ", ".join(settings.azure_workspaces)
         return Finding("workspace", True, f"Azure: {names} (signing in is tried with the first question)")

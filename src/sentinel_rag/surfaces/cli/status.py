@@ -45,6 +45,7 @@ def addresses(settings: Settings, state: RunState | None) -> dict[str, Any]:
     interceptor = by_name.get("interceptor", stopped)
     if settings.gateway_url is not None:
         interceptor = {"url": settings.gateway_url, "state": "remote", "pid": None}
+        workspace, serves = {**stopped, "state": "remote"}, "what the remote Interceptor serves"
     executors = {name.removeprefix(EXECUTOR): part for name, part in by_name.items() if name.startswith(EXECUTOR)}
     return {
         "running": state is not None,

@@ -11,9 +11,10 @@ from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
-from sentinel_rag.surfaces.cli._workspace_access import workspace_access
+from sentinel_rag.surfaces.cli._workspace_access import WorkspaceAccess, workspace_access
 from sentinel_rag.surfaces.cli._zones import SAMPLE_WORKSPACE
 from sentinel_rag.surfaces.cli.ask import read_text, waiting
+from sentinel_rag.workspace.estate.company import TENANT_ID
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.importing.reports import ImportReport
 
@@ -42,7 +43,7 @@ def import_files(requested: str | None, paths: Sequence[str], *, table: str | No
         for report in reports:
             _print_report(report)
         print(f"Workspace: {name}")
-    return 1 if any(report.error for report in reports) else 0
+    return 1 if any(_failed(report) for report in reports) else 0
 
 
 def generate(
@@ -55,13 +56,16 @@ def generate(
     as_json: bool,
 ) -> int:
     """Write a sample estate into the chosen workspace."""
+    settings = load_settings()
     given = {name: value for name, value in (("days", days), ("events", events), ("seed", seed)) if value is not None}
     options = EstateOptions(**given, end=None if end is None else _moment(end))
     with (
         waiting("Generating...", quiet=as_json),
-        workspace_access(load_settings(), requested, writes=True) as workspace,
+        workspace_access(settings, requested, writes=True) as workspace,
     ):
         name = workspace.name
+        if (requested or settings.workspace) is None:
+            _keep_apart(workspace)
         made = workspace.generate(options)
     if as_json:
         print(json.dumps(made, indent=2))
@@ -70,6 +74,16 @@ def generate(
         print(f"{key.replace('_', ' '):24} {safe(_plain(value))}")
     print(f'\nWorkspace: {name}. Ask, for example: sentinel ask "what happened in the last 7 days?"')
     return 0
+
+
+def _keep_apart(workspace: WorkspaceAccess) -> None:
+    """Raise UsageError if invented incidents would come to lie among imported ones; naming the workspace allows it."""
+    foreign = f'union SecurityAlert, SecurityIncident | where isempty(TenantId) or TenantId != "{TENANT_ID}" | take 1'
+    if workspace.query(foreign, None)["rows"]:
+        raise UsageError(
+            f"The workspace {workspace.name!r} holds imported incidents or alerts; invented ones would mix with them.",
+            next_step=f"Name another workspace: --workspace practice (or --workspace {workspace.name}, to mix them).",
+        )
 
 
 def tables(requested: str | None, *, as_json: bool) -> int:
@@ -102,6 +116,12 @@ def query(requested: str | None, words: list[str], *, timespan: str | None, as_j
         if answer["partial"]:
             print(f"Partial: {safe(answer['partial'])}")
     return 0 if answer["rows"] else 3
+
+
+def _failed(report: ImportReport) -> bool:
+    """Not read, or nothing in it was a row."""
+    nothing = report.rows_rejected > 0 and not report.rows_stored and not report.duplicates_skipped
+    return bool(report.error) or nothing
 
 
 def _print_report(report: ImportReport) -> None:

@@ -11,6 +11,7 @@ from sentinel_rag.contracts.query_results import format_time
 
 DEFAULT_DAYS = 21
 DEFAULT_EVENTS = 12_000
+EARLIEST_YEAR, LATEST_YEAR = 1980, 2200
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,11 @@ class EstateOptions:
             raise UsageError(
                 f"A sample estate of {self.events:,} events cannot be made.",
                 next_step="Choose between 0 and 20,000,000 events.",
+            )
+        if self.end is not None and not EARLIEST_YEAR <= self.end.year <= LATEST_YEAR:
+            raise UsageError(
+                f"A sample estate that ends in the year {self.end.year} cannot be made.",
+                next_step=f"Choose an end between {EARLIEST_YEAR} and {LATEST_YEAR}.",
             )
         if self.end is not None and self.end.tzinfo is None:
             raise UsageError("The end of a sample estate needs a time zone.", next_step="Write it with Z.")

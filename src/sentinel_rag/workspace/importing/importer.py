@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from sentinel_rag.contracts.errors import SentinelError
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.workspace.importing.column_mapping import clean_headers
 from sentinel_rag.workspace.importing.destinations import SeveralTablesError, destinations
 from sentinel_rag.workspace.importing.loading import load, materialised
@@ -71,6 +71,11 @@ class Importer:
             try:
                 reports = self._attempts(source, target, folder, table)
             except duckdb.Error as error:
+                if "No space left on device" in str(error):
+                    raise UnavailableError(
+                        f"The disk filled up while {path} was imported.",
+                        next_step="Nothing of it was stored. Free some space, or set SENTINEL_HOME to another disk.",
+                    ) from error
                 raise UnreadableFileError(
                     f"{path} could not be imported: {str(error).splitlines()[0]}",
                     next_step="Nothing of it was stored. Please report the file's first lines.",

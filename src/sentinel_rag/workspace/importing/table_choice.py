@@ -7,7 +7,7 @@ columns; else a new table of its own, named after the file with Azure's `_CL` fo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from sentinel_rag.workspace.importing.source_files import UnreadableFileError
@@ -41,8 +41,11 @@ def is_table_name(text: str, schema: Schema) -> bool:
     return text in schema or (text.endswith("_CL") and _NAME.fullmatch(text) is not None)
 
 
-def table_of_file(path: Path, columns: Iterable[str], schema: Schema) -> tuple[str, str]:
-    """The table by the file's name or its columns, and the reason in words."""
+def table_of_file(path: Path, columns: Collection[str], schema: Schema) -> tuple[str, str]:
+    """The table by the file's name or its columns, and the reason in words.
+
+    Raises UnreadableFileError for a file of one column that fits none: that is hardly an export.
+    """
     names = {name for name in columns if name not in _EVERYWHERE}
     by_name = _table_in_name(path.stem, schema)
     if by_name and len(names & schema[by_name].keys()) >= len(names) * _LEAST_OVERLAP / 2:
@@ -63,6 +66,11 @@ def table_of_file(path: Path, columns: Iterable[str], schema: Schema) -> tuple[s
     for table in schema:
         if table.lower() == custom.lower():
             return table, "the file's name"
+    if len(set(columns)) < 2:
+        raise UnreadableFileError(
+            f"{path} has one column and fits no known table, so it is probably not an export.",
+            next_step=f"If it is one, say where it belongs: --table {custom}",
+        )
     return custom, "no known table has its columns"
 
 

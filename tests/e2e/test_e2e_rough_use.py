@@ -1,0 +1,176 @@
+"""Rough use of the command line: closed streams, full disks, names that are paths, Ctrl-C, readers that leave."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def answered_in_sentences(done: Any, code: int, *words: str) -> None:
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert "fault of Sentinel RAG" not in done.stderr
+    for word in words:
+        assert word in done.stderr
+
+
+@pytest.mark.parametrize("name", ["../../elsewhere", "/tmp/elsewhere", "A B", ""])
+@pytest.mark.parametrize("command", [("ask",), ("workspace", "import"), ("workspace", "generate")], ids=" ".join)
+def test_a_workspace_name_cannot_be_a_path(sentinel: Any, command: tuple[str, ...], name: str, tmp_path: Path) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    words = [] if command[-1] == "generate" else ["x.csv"]
+    answered_in_sentences(sentinel.run(*command, *words, "--workspace", name), 2, "is not a workspace name")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("arguments", ["ask", "ask 'how many incidents?'", "chat", "workspace query", "status"])
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&-"])
+def test_closed_streams_are_no_fault(generated: Any, arguments: str, closed: str, tmp_path: Path) -> None:
+    home = generated.copy(tmp_path / "home")
+    sentinel = Path(sys.executable).parent / "sentinel"
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"'{sentinel}' {arguments} {closed}"],
+        env=home.environment,
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    answered_in_sentences(done, 2 if arguments in ("ask", "workspace query") else 0)
+
+
+def test_a_full_disk_is_told(sample: Any) -> None:
+    with open("/dev/full", "w") as full:
+        for arguments in (("ask", "list open incidents"), ("status", "--json")):
+            done = subprocess.run(
+                [*sample_command(), *arguments],
+                env=sample.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=100,
+            )
+            assert done.returncode in (1, 120)  # 120: Python itself could not flush at exit
+            assert "Traceback" not in done.stderr
+            assert "fault of Sentinel RAG" not in done.stderr
+            assert "No space left" in done.stderr or "no space left" in done.stderr
+
+
+def sample_command() -> list[str]:
+    import sys
+
+    return [str(Path(sys.executable).parent / "sentinel")]
+
+
+def test_bytes_that_are_no_text_are_told(sentinel: Any) -> None:
+    for arguments, stdin in ((["ask", b"caf\xe9 incidents"], b""), (["ask"], b"caf\xe9 incidents")):
+        done = subprocess.run(
+            [*sample_command(), *arguments],
+            input=stdin,
+            env=sentinel.environment,
+            capture_output=True,
+            timeout=100,
+        )
+        assert done.returncode == 2
+        assert b"not UTF-8" in done.stderr
+
+
+def test_a_reader_that_leaves_early_is_no_failure(sample: Any) -> None:
+    line = f"'{sample_command()[0]}' ask 'list the incidents, newest first'"
+    done = subprocess.run(
+        ["/bin/bash", "-c", f"{line} | true; echo ${{PIPESTATUS[0]}}"],
+        env=sample.environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def test_invented_incidents_do_not_come_to_lie_among_imported_ones(imported: Any, tmp_path: Path) -> None:
+    home = imported.copy(tmp_path / "home")
+    before = home.json("workspace", "tables")
+    answered_in_sentences(home.run("workspace", "generate"), 2, "would mix", "--workspace practice")
+    assert home.json("workspace", "tables") == before
+    assert home.run("workspace", "generate", "--workspace", "practice", "--events", "10").returncode == 0
+    assert home.json("workspace", "tables") == before
+
+
+def test_generating_again_replaces_what_was_generated(generated: Any, tmp_path: Path) -> None:
+    home = generated.copy(tmp_path / "home")
+    assert home.run("workspace", "generate", "--events", "10").returncode == 0
+
+
+def test_the_demo_refuses_a_foreign_interceptor_before_it_writes(sentinel: Any) -> None:
+    remote = type(sentinel)(sentinel.home, {"SENTINEL_URL": "http://127.0.0.1:9"})
+    answered_in_sentences(remote.run("demo"), 1, "SENTINEL_URL")
+    assert not sentinel.home.exists()
+
+
+def test_the_doctor_does_not_ask_for_a_workspace_behind_a_foreign_interceptor(sentinel: Any) -> None:
+    remote = type(sentinel)(sentinel.home, {"SENTINEL_URL": "http://127.0.0.1:9"})
+    found = {finding["name"]: finding for finding in remote.json("doctor")}
+    assert "http://127.0.0.1:9" in found["workspace"]["detail"]
+
+
+def test_ctrl_c_ends_the_question_and_not_the_conversation(sample: Any) -> None:
+    controller, terminal = pty.openpty()
+    with subprocess.Popen(
+        [*sample_command(), "chat"],
+        env={**sample.environment, "TERM": "xterm"},
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        start_new_session=True,
+    ) as chat:
+        os.close(terminal)
+        try:
+            agent = sample.json("status")["agent"]["pid"]
+            os.kill(agent, signal.SIGSTOP)  # so that the question is certainly unanswered
+            read_until(controller, b"Ask about incidents")
+            os.write(controller, b"list open incidents\r")
+            read_until(controller, b"Thinking...")
+            os.kill(chat.pid, signal.SIGINT)
+            read_until(controller, b"the conversation goes on")
+            os.kill(agent, signal.SIGCONT)
+            os.write(controller, b"/quit\r")
+            assert chat.wait(30) == 0
+        finally:
+            os.kill(agent, signal.SIGCONT)
+            chat.kill()
+            os.close(controller)
+
+
+@pytest.mark.parametrize("arguments", [("workspace", "generate", "--events", "3000000")], ids=" ".join)
+def test_ctrl_c_in_a_long_statement_is_no_fault(sentinel: Any, arguments: tuple[str, ...]) -> None:
+    with sentinel.start(*arguments) as process:
+        database = sentinel.home / "workspaces" / "default" / "workspace.duckdb"
+        while process.poll() is None and not (database.exists() and busy(process.pid)):
+            pass
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, "Stopped.\n")
+
+
+def busy(pid: int) -> bool:
+    """True once a process has used two seconds of processor time: it is past its imports, in its work."""
+    ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(map(int, ticks)) > 2 * os.sysconf("SC_CLK_TCK")
+
+
+def read_until(descriptor: int, wanted: bytes) -> bytes:
+    seen = b""
+    while wanted not in seen:
+        assert select.select([descriptor], [], [], 30)[0], seen
+        seen += os.read(descriptor, 4096)
+    return seen
