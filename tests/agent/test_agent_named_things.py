@@ -337,3 +337,40 @@ async def test_a_name_with_an_apostrophe_stays_whole(ask: Ask, gateway: Scripted
     await ask("sid of siobhan.o'brien@contoso.example")
     asked = [arguments["entity"] for name, arguments in calls(gateway) if name == "query_alerts"]
     assert asked == ["siobhan.o'brien", "siobhan.o'brien@contoso.example"]
+
+
+async def test_the_sid_of_another_account_in_the_same_alert_is_no_answer() -> None:
+    rows = [alert("a1", account("gsmith"), account("other", sid=SIDS[0]))]
+    answer, _ = await ask_over("sid of gsmith", *rows)
+    assert answer.outcome is Outcome.NO_DATA
+    assert "The alerts that name `gsmith` hold no SID of it." in answer.text
+    assert SIDS[0] not in answer.text
+
+
+async def test_a_lone_word_that_only_an_entity_is_called_is_found_as_one(ask: Ask, gateway: ScriptedGateway) -> None:
+    rows = rows_result([alert("a1", account("gsmith"))], total=1)
+    gateway = small_estate(
+        query_incidents=rows_result([], total=0, table_rows=6),
+        query_alerts=[rows_result([], total=0, table_rows=8), rows],
+    )
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("gsmith", session_id="s")
+    assert answer.text.startswith("No title of an incident and no name of an alert holds that")
+    assert "1 alert matches (naming `gsmith`)." in answer.text
+    assert calls(gateway)[-1] == ("query_alerts", {"entity": "gsmith"})
+
+
+async def test_incidents_of_a_plain_word_keep_their_other_filters(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("high incidents of bjenkins")
+    assert calls(gateway)[0] == ("query_incidents", {"severity": "High", "entity": "bjenkins"})
+
+
+async def test_an_attack_and_a_host_narrow_together(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("ransomware alerts on fin-ws-014")
+    assert calls(gateway)[0] == ("query_alerts", {"entity": "fin-ws-014", "name_contains": "ransomware"})
+
+
+async def test_a_hash_with_the_word_of_its_kind_is_looked_up(ask: Ask, gateway: ScriptedGateway) -> None:
+    value = "da39a3ee5e6b4b0d3255bfef95601890afd80709"
+    answer = await ask(f"hash {value}")
+    assert calls(gateway) == [("query_alerts", {"entity": value})]
+    assert "1 alert matches" in answer.text

@@ -13,7 +13,6 @@ from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.arguments import (
     alert_filters,
     incident_filters,
-    placed_words,
     window_arguments,
 )
 from sentinel_rag.agent.offline.attributes import attribute_of
@@ -135,12 +134,12 @@ def incidents_plan(reading: Reading) -> Decision:
 
 
 def _involved(reading: Reading) -> NameSlot | None:
-    """ "Incidents that involve gsmith": one plain word behind such a verb is a name, unless it is an attack's."""
-    words = placed_words(reading)
-    verbs = r"involv\w+|mention\w*|affect\w*|touch\w*|hit\w*|target\w*|nam(?:es?|ing)|contain\w*"
+    """ "Incidents that involve gsmith", "incidents of gsmith": one plain word there is a name, unless an attack's."""
+    words = reading.unknown_words
+    links = r"involv\w+|mention\w*|affect\w*|touch\w*|hit\w*|target\w*|nam(?:es?|ing)|contain\w*|of|for|from|on|against"
     if reading.names or len(words) != 1 or words[0] in TECHNIQUES:
         return None
-    match = re.search(rf"\b(?:{verbs})\s+(?:by\s+|the\s+)?({re.escape(words[0])})\b", reading.core, re.IGNORECASE)
+    match = re.search(rf"\b(?:{links})\s+(?:by\s+|the\s+)?({re.escape(words[0])})\b", reading.core, re.IGNORECASE)
     return None if match is None else NameSlot(match[1], shaped=False)
 
 
