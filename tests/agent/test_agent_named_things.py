@@ -374,3 +374,9 @@ async def test_a_hash_with_the_word_of_its_kind_is_looked_up(ask: Ask, gateway: 
     answer = await ask(f"hash {value}")
     assert calls(gateway) == [("query_alerts", {"entity": value})]
     assert "1 alert matches" in answer.text
+
+
+async def test_what_a_person_closed_is_counted_by_owner(ask: Ask, gateway: ScriptedGateway) -> None:
+    for name in ("Ines Duarte", "\u00c5sa \u00d6berg"):
+        await ask(f"how many incidents did {name} close")
+        assert calls(gateway)[-1] == ("query_incidents", {"status": "Closed", "owner": name})
