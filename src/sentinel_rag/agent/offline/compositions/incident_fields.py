@@ -5,36 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact
-from sentinel_rag.agent.offline.attributes import escape
+from sentinel_rag.agent.offline.compositions.incident_entities import MAX_ENTITIES, say_entities
 from sentinel_rag.agent.offline.compositions.incident_properties import say_property
 from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 
-MAX_ENTITIES = 15
-IN_SENTENCE = 5
-"""Entities that are named in a sentence; more of them stand in a table."""
-KINDS_SHOWN = {
-    "account": "Accounts",
-    "host": "Hosts",
-    "ip": "IP addresses",
-    "url": "URLs",
-    "file": "Files",
-    "filehash": "Hashes",
-}
-_LABELS = {
-    **KINDS_SHOWN,
-    "process": "Processes",
-    "mailbox": "Mailboxes",
-    "mailmessage": "Emails",
-    "cloud-application": "Cloud applications",
-    "oauth-application": "OAuth applications",
-    "azure-resource": "Azure resources",
-    "dns": "Domains",
-    "malware": "Malware",
-    "registry-key": "Registry keys",
-    "registry-value": "Registry values",
-    "security-group": "Security groups",
-}
 _MATCHED = {
     "incident_number": "a Sentinel incident number",
     "provider_incident_id": "the Defender id of a Sentinel incident, not a Sentinel number",
@@ -239,37 +214,6 @@ def _say_products(writer: AnswerWriter, run: ToolRun) -> None:
     writer.say(
         "Provider {}; products of its alerts: {}.", writer.name(run, "/rows/0/provider"), facts or [Fact("none")]
     )
-
-
-def say_entities(writer: AnswerWriter, run: ToolRun, kind: str, *, limit: int, say_none: bool = False) -> None:
-    """The entities of one kind; `say_none` also tells that there are none."""
-    base = f"/rows/0/entities/{escape(kind)}"
-    entities = run.at(base)
-    label = _LABELS.get(kind, kind)
-    if not isinstance(entities, list | tuple) or not entities:
-        if say_none:
-            writer.fixed(f"{label}: none recorded.")
-        return
-    facts = []
-    for place in range(min(len(entities), limit)):
-        name = writer.exact(run, f"{base}/{place}/name", limit=200)
-        facts.append(name)
-    counted = f"/rows/0/entity_counts/{escape(kind)}"
-    count = writer.number(run, counted) if run.at(counted) is not None else writer.count(run, base)
-    if say_none and len(entities) > IN_SENTENCE:
-        writer.say(f"{label}: {{}}, in the table below.", count)
-        rows = [
-            [writer.cell(run, f"{base}/{place}/name", limit=300), writer.cell(run, f"{base}/{place}/alerts")]
-            for place in range(len(entities))
-        ]
-        title = label if count.text == str(len(entities)) else f"The first {label}"
-        writer.table(title, ("Name", "Alerts"), rows)
-    elif len(entities) > limit:
-        writer.say(f"{label} ({{}} in all, the first of them here): {{}}.", count, facts)
-    elif say_none:
-        writer.say(f"{label} ({{}}): {{}}.", count, facts)
-    else:
-        writer.say(f"{label}: {{}}.", facts)
 
 
 _ASPECTS: dict[str, Callable[[AnswerWriter, ToolRun], None]] = {
