@@ -9,6 +9,7 @@ import pytest
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Line
 from sentinel_rag.agent.grounding import REMOVED, KnownAtoms, broken_evidence, checked_lines, checked_table, unsupported
+from sentinel_rag.agent.times import show_duration
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Evidence, Table
 from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
@@ -119,3 +120,34 @@ def test_a_value_that_is_missing_is_said_to_be_missing() -> None:
     writer = AnswerWriter(UTC)
     writer.say("Owner {}.", writer.name(RUN, "/rows/0/owner"))
     assert writer.lines[0] == Line("Owner not recorded.")
+
+
+@pytest.mark.requirement("GRND-1")
+def test_a_count_of_ours_is_supported_only_as_far_as_its_places_are_in_the_result() -> None:
+    rows = [{"entities": [{"sid": "S-1-5-21-1"}]} for _ in range(3)]
+    run = ToolRun(CALL, Succeeded(CALL, rows_result(rows, total=9)))
+    writer = AnswerWriter(UTC)
+    places = [f"/rows/{place}/entities/0/sid" for place in range(3)]
+    true = writer.tally(run, places)
+    assert true.text == "3"
+    assert unsupported("In 3 alerts.", KnownAtoms([run], "", UTC, writer.tallies)) == []
+    invented = AnswerWriter(UTC)
+    invented.tally(run, [*places, "/rows/7/entities/0/sid", "/rows/8/entities/0/sid"])
+    assert unsupported("In 5 alerts.", KnownAtoms([run], "", UTC, invented.tallies))
+
+
+@pytest.mark.requirement("GRND-1")
+def test_a_duration_in_words_is_supported_by_its_seconds() -> None:
+    run = ToolRun(CALL, Succeeded(CALL, rows_result([{"open_duration_s": 185400.0}])))
+    known = KnownAtoms([run], "", UTC)
+    assert unsupported("It was open for 2 days 3 hours.", known) == []
+    assert unsupported("It was open for 4 days 3 hours.", known)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.2, "under a second"), (59, "59 seconds"), (60, "1 minute"), (3661, "1 hour 1 minute"), (90000, "1 day 1 hour"),
+     (86400 * 40 + 59, "40 days 59 seconds")],
+)  # fmt: skip
+def test_durations_in_words(seconds: float, words: str) -> None:
+    assert show_duration(seconds) == words

@@ -114,6 +114,7 @@ async def test_the_answer_notes_it_and_the_plan_stays_the_same(field: str) -> No
     assert "came from the logs" in note
     assert "was not followed" in note
     assert hostile in note
+    assert answer.text.splitlines()[-1] == "Would you like me to analyze potential implications?"
     assert [(call.tool_name, dict(call.arguments)) for call in gateway.calls] == [
         ("get_incident_detail", {"incident": "12"})
     ]

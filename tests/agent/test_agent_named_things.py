@@ -285,3 +285,98 @@ async def test_a_property_that_another_alert_tells_is_found_through_the_incident
         session_id="s",
     )
     assert f"SID of `m.keller`, which alert “Suspicious remote activity” names: `{SIDS[0]}`" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("question", "expected", "numbers"),
+    [
+        ("how many incidents have more than 1 alert", "2 of 6 incidents have more than 1 alert.", ["31", "12"]),
+        ("incidents with fewer than 2 alerts", "4 of 6 incidents have fewer than 2 alerts.", ["40", "23", "18", "7"]),
+        ("incidents with at least 2 alerts", "2 of 6 incidents have at least 2 alerts.", ["31", "12"]),
+    ],
+)
+async def test_incidents_by_their_number_of_alerts(ask: Ask, question: str, expected: str, numbers: list[str]) -> None:
+    answer = await ask(question)
+    assert answer.text.startswith(expected)
+    assert column(answer, "Incident") == numbers
+
+
+async def test_no_incident_with_so_many_alerts_is_said_so(ask: Ask) -> None:
+    answer = await ask("which incidents have more than 50 alerts")
+    assert answer.text.startswith("None of the 6 incidents has more than 50 alerts.")
+    assert not answer.tables
+
+
+async def test_when_an_attack_began_is_the_earliest_activity_of_its_alerts(ask: Ask) -> None:
+    answer = await ask("when did the attack in incident 12 start")
+    assert "began 2024-07-02 09:42:00 UTC (alert “Malicious file was dropped”)" in answer.text
+
+
+async def test_a_bare_number_behind_in_is_an_incident(ask: Ask, gateway: ScriptedGateway) -> None:
+    answer = await ask("which urls are in 23")
+    assert calls(gateway) == [("get_incident_detail", {"incident": "23"})]
+    assert "URLs (1): `https://login-update.example/reset`." in answer.text
+
+
+@pytest.mark.parametrize("question", ["scheduled tasks created", "impossible travel logins"])
+async def test_a_template_that_knows_little_of_the_question_is_not_run(
+    ask: Ask, gateway: ScriptedGateway, question: str
+) -> None:
+    await ask(question)
+    assert "run_kql_query" not in [name for name, _ in calls(gateway)]
+
+
+async def test_a_bare_name_behind_on_is_a_host(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("what programs were started on web-03")
+    expected = {"template": "processes_on_host", "parameters": {"host": "web-03"}}
+    assert calls(gateway)[-1] == ("run_kql_query", expected)
+
+
+async def test_a_name_with_an_apostrophe_stays_whole(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("alerts of siobhan.o'brien")
+    await ask("sid of siobhan.o'brien@contoso.example")
+    asked = [arguments["entity"] for name, arguments in calls(gateway) if name == "query_alerts"]
+    assert asked == ["siobhan.o'brien", "siobhan.o'brien@contoso.example"]
+
+
+async def test_the_sid_of_another_account_in_the_same_alert_is_no_answer() -> None:
+    rows = [alert("a1", account("gsmith"), account("other", sid=SIDS[0]))]
+    answer, _ = await ask_over("sid of gsmith", *rows)
+    assert answer.outcome is Outcome.NO_DATA
+    assert "The alerts that name `gsmith` hold no SID of it." in answer.text
+    assert SIDS[0] not in answer.text
+
+
+async def test_a_lone_word_that_only_an_entity_is_called_is_found_as_one(ask: Ask, gateway: ScriptedGateway) -> None:
+    rows = rows_result([alert("a1", account("gsmith"))], total=1)
+    gateway = small_estate(
+        query_incidents=rows_result([], total=0, table_rows=6),
+        query_alerts=[rows_result([], total=0, table_rows=8), rows],
+    )
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("gsmith", session_id="s")
+    assert answer.text.startswith("No title of an incident and no name of an alert holds that")
+    assert "1 alert matches (naming `gsmith`)." in answer.text
+    assert calls(gateway)[-1] == ("query_alerts", {"entity": "gsmith"})
+
+
+async def test_incidents_of_a_plain_word_keep_their_other_filters(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("high incidents of bjenkins")
+    assert calls(gateway)[0] == ("query_incidents", {"severity": "High", "entity": "bjenkins"})
+
+
+async def test_an_attack_and_a_host_narrow_together(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("ransomware alerts on fin-ws-014")
+    assert calls(gateway)[0] == ("query_alerts", {"entity": "fin-ws-014", "name_contains": "ransomware"})
+
+
+async def test_a_hash_with_the_word_of_its_kind_is_looked_up(ask: Ask, gateway: ScriptedGateway) -> None:
+    value = "da39a3ee5e6b4b0d3255bfef95601890afd80709"
+    answer = await ask(f"hash {value}")
+    assert calls(gateway) == [("query_alerts", {"entity": value})]
+    assert "1 alert matches" in answer.text
+
+
+async def test_what_a_person_closed_is_counted_by_owner(ask: Ask, gateway: ScriptedGateway) -> None:
+    for name in ("Ines Duarte", "\u00c5sa \u00d6berg"):
+        await ask(f"how many incidents did {name} close")
+        assert calls(gateway)[-1] == ("query_incidents", {"status": "Closed", "owner": name})

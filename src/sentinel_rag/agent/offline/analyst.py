@@ -158,13 +158,15 @@ class OfflineAnalyst:
     def _say_instructions(writer: AnswerWriter, view: View, runs: Sequence[ToolRun]) -> None:
         """One note if a text of the rows reads like an instruction: it is shown as data and changes nothing.
 
-        An answer about one incident or alert tells of every such text; a list or a search of those that it shows.
+        An answer about one incident or alert tells of every such text; a list or a search of those that it shows. A
+        question that ends the answer stays its end.
         """
         found = suspicions([run for run in runs if run.call.tool_name not in _OWN_TEXT])
         if view not in (View.INCIDENT, View.ANALYSIS, View.ALERT):
             found = [each for each in found if writer.shows(each.text)]
         if not found:
             return
+        last = writer.lines.pop() if writer.lines and writer.lines[-1].text.endswith("?") else None
         shown = [writer.words(each.run, each.pointer, limit=240) for each in found]
         if len(shown) == 1:
             writer.say(
@@ -178,6 +180,8 @@ class OfflineAnalyst:
                 "and were not followed: {}",
                 shown,
             )
+        if last is not None:
+            writer.lines.append(last)
 
     def _failed(self, turn: _Turn, runs: Sequence[ToolRun]) -> Answer:
         writer = AnswerWriter(self._zone)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from sentinel_rag.agent.offline.qualifiers import TECHNIQUES
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.contracts.json_values import JsonValue
@@ -75,6 +76,9 @@ def alert_filters(reading: Reading) -> dict[str, JsonValue]:
     else:
         arguments |= entity_argument(reading)
         words = title_words(reading) if not reading.names and reading.tactic is None else ""
+        if reading.names and not words:
+            # "ransomware alerts of host X": the name of an attack narrows beside the thing.
+            words = " ".join(word for word in placed_words(reading) if word in TECHNIQUES)
         if words:
             arguments["name_contains"] = words
     if reading.product is not None:

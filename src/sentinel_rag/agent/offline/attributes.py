@@ -37,6 +37,8 @@ def attributes_asked(reading: Reading) -> list[Attribute]:
 def _without_named(reading: Reading) -> str:
     """The cue text without the named values and without the word of their kind: "host dc-01" asks for no host."""
     text = _NAMED.sub("", reading.core) if reading.names else reading.core
+    if any(name.shaped for name in reading.names):
+        text = _KIND_OF_SHAPED.sub(" ", text)
     for name in reading.names:
         if not name.shaped and not name.quoted:
             value = re.escape(name.value)
@@ -97,6 +99,8 @@ def _word(attribute: Attribute) -> re.Pattern[str]:
 
 
 _KIND = "|".join(sorted((re.escape(word) for word in KIND_WORDS), key=len, reverse=True))
+_KIND_OF_SHAPED = re.compile(rf"\b(?:{_KIND})\s{{3,}}", re.IGNORECASE)
+"""The word of a kind right before a value that was blanked out: "hash 7fe7..." asks for no hash."""
 _NAMED = re.compile(
     r"\b(?:of|for|by|from|did|does|has|have|was|is)\s+(?:the\s+)?(?:host|user|account|file|"
     r"machine|device|process|ip)\s{2,}",

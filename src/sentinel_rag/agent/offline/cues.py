@@ -28,7 +28,7 @@ TREND = (
 TOP = (
     r"top|most\s+(?:alerts|attacked|targeted|affected|alerted|active|common|frequent(?:ly)?|"
     r"often|seen|named|mentioned|incidents|hit)|"
-    r"the\s+most|noisiest|riskiest|busiest|worst|rank(?:ed|ing)?|commonest|highest\s+number|biggest|loudest"
+    r"(?:affected|attacked|targeted|hit|alerted|mentioned)\s+(?:the\s+)?most|the\s+most|noisiest|riskiest|busiest|worst|rank(?:ed|ing)?|commonest|highest\s+number|biggest|loudest"
 )
 SUMMARY = (
     r"under\s+attack|status\s+(?:update|report)|everything\s+(?:ok(?:ay)?|fine|quiet|under\s+control)|all\s+(?:quiet|"
@@ -120,6 +120,11 @@ ASPECTS: tuple[tuple[str, str], ...] = (
         r"how\s+long|duration|for\s+how\s+(?:long|many\s+(?:hours|days))|time\s+to\s+(?:close|resolve|resolution)|"
         r"age|how\s+old",
     ),
+    (
+        "began",
+        r"when\b.*\b(?:attack|activity|intrusion|compromise)\b.*\b(?:start\w*|beg[ai]n\w*|first\s+seen)|"
+        r"(?:start|beginning|first\s+(?:event|sign|activity|trace))\s+of\s+(?:the\s+)?(?:attack|intrusion|activity)",
+    ),
     ("closed", r"when\b.*\bclosed|clos(?:ed|ing)\s+(?:time|date)|closed\s+and\s+when|closed\s+when"),
     (
         "updated",
@@ -185,6 +190,8 @@ def kinds_named(reading: Reading) -> tuple[str, ...]:
 def aspects_of(reading: Reading) -> tuple[str, ...]:
     """The fields of an incident that the question asks for; empty for "tell me about it"."""
     named = [aspect for aspect, cue in ASPECTS if reading.has(cue)]
+    if "began" in named:
+        named = [aspect for aspect in named if aspect != "created"]
     if "duration" in named:
         # Its line gives the times of opening and closing and the status.
         named = [aspect for aspect in named if aspect not in ("created", "closed", "status", "updated")]

@@ -58,7 +58,8 @@ _URL = re.compile(r"\b(?:https?|ftp)://[^\s\"'<>`]+", re.IGNORECASE)
 _SHAPES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r"(?<![\w.])[\w.+%-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}\b",  # UPN or mail address
+        r"(?<![\w.])\w[\w.+%'\u2019-]*@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}\b",  # UPN or mail address
+        r"(?<![\w.'])[A-Za-z]\w*\.[od]['\u2019][A-Za-z]{3,}\b(?!['\u2019@])",  # its user part with an apostrophe
         r"\bS-1-\d+(?:-\d+){1,14}\b",  # SID
         r"(?<![\w\\:])[A-Za-z]:\\[^\s\"'<>|?*]*[^\s\"'<>|?*.,;]",  # Windows path
         r"(?<![\w\\])\\\\[\w.$-]+(?:\\[^\s\"'<>|?*]+)+",  # UNC path
@@ -196,9 +197,14 @@ def read_word(text: str, word: str) -> NameReading:
 _SAFE_KINDS = frozenset({"account", "host", "ip", "url", "file", "mailbox"})
 
 
+_PARTS = frozenset({"rule", "rules", "agent", "agents", "principal", "principals", "group", "groups", "code", "codes"})
+"""Words that end a compound with a kind before them: "mailbox rules", "user agents", "device code"."""
+
+
 def _may_name(word: str) -> bool:
     return not (
         is_known(word.rstrip("."))
+        or word.lower() in _PARTS
         or word.isdigit()
         or _TECHNIQUE.fullmatch(word)
         or _DURATION.fullmatch(word)

@@ -19,6 +19,7 @@ class View(StrEnum):
 
     INCIDENTS = "incidents"
     INCIDENT_COUNT = "incident_count"
+    INCIDENTS_BY_ALERTS = "incidents_by_alerts"
     INCIDENT = "incident"
     ALERTS = "alerts"
     ALERT_COUNT = "alert_count"

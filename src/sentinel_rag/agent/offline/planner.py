@@ -13,29 +13,25 @@ from dataclasses import replace
 
 from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline import cues, follow_up, names, outside, subjects, template_match
+from sentinel_rag.agent.offline.attribute_catalogue import HASHES, IDENTITIES
 from sentinel_rag.agent.offline.attributes import attribute_of, is_search
+from sentinel_rag.agent.offline.incident_plans import ACTS, detail_plan, incident_plan
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.plan import Ask, Decision, NeedTemplates, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.qualifiers import TECHNIQUES
 from sentinel_rag.agent.offline.query_plans import (
-    ACTS,
-    alert_field_plan,
     alert_plan,
     alerts_plan,
     around_plan,
-    detail_plan,
-    incident_plan,
     incidents_plan,
-    keyword_plan,
     priority_plan,
-    property_plan,
-    search_plan,
     summary_plan,
     top_plan,
     trend_plan,
 )
 from sentinel_rag.agent.offline.reading import Reading, read_question
+from sentinel_rag.agent.offline.search_plans import alert_field_plan, keyword_plan, property_plan, search_plan
 from sentinel_rag.agent.offline.subjects import Subject
 from sentinel_rag.agent.offline.template_match import Template
 from sentinel_rag.agent.offline.template_plans import SURE, logs_plan, template_plan
@@ -129,7 +125,8 @@ def _with_plain_name(reading: Reading) -> Reading:
     if reading.has(cues.TOP) or not (counted or attribute_of(reading) is not None):
         return reading
     late = names.read_plain_name(reading.rest)
-    if not late.names and len(reading.words) <= 3:
+    asked = attribute_of(reading)
+    if not late.names and len(reading.words) <= 3 and asked is not None and asked.label in IDENTITIES | HASHES:
         late = names.read_word(reading.rest, unknown[0])
     if not late.names or late.names[0].value.lower() != unknown[0]:
         return reading
@@ -172,6 +169,8 @@ def _plan(
         return alerts_plan(reading, entity=subject.item)
     trend = reading.has(cues.TREND)
     kinds = cues.kinds_named(reading)
+    if not kinds and reading.has("who(?:m)?") and not incident_noun and not alert_noun:
+        kinds = ("account",)
     counted_kind = reading.has(cues.COUNT) and kinds and not incident_noun and not alert_noun
     if (
         (reading.has(cues.TOP) or counted_kind)
@@ -226,7 +225,8 @@ def _last_resort(reading: Reading, conversation: Conversation, templates: Sequen
     unknown = reading.unknown_words
     if len(unknown) == 1 and len(unknown[0]) >= 4 and 2 <= len(reading.words) <= 3:
         return alerts_plan(replace(reading, names=(NameSlot(unknown[0], shaped=False),), rest="", words=()))
-    if len(reading.words) == 1 and unknown and len(unknown[0]) >= 3:
+    alone = len(reading.words) <= 3 and len(unknown) == len(reading.words) and not reading.has(cues.LOGS)
+    if unknown and len(unknown[0]) >= 3 and (alone or reading.text.lower().strip(" .?!") in TECHNIQUES):
         return keyword_plan(reading)
     late = names.read_name_after_preposition(reading.rest)
     if late.names:

@@ -124,6 +124,10 @@ _OWNER_NAME = re.compile(r"\b(?:owner|assignee|analyst)\s+([A-Za-z][\w.@+-]*(?:\
 _POSSESSIVE = re.compile(
     r"\b([A-Z][\w.-]+(?:\s+[A-Z][\w.-]+)?)('s?|\u2019s?)\s+(?=(?:\w+\s+){0,2}(?:incidents?|cases?|tickets?|queue)\b)"
 )
+_DID = re.compile(
+    r"\b(?:did|has|have|does)\s+([A-Z\u00c0-\u00de][\w.'\u2019-]*(?:\s+[A-Z\u00c0-\u00de][\w.'\u2019-]*){0,3})\s+"
+    r"(clos\w+|resolv\w+|handl\w+|own\w*|work\w*\s+on)\b"
+)
 _MINE = re.compile(
     r"\b(?:my|mine)\s+(?:own\s+)?(?:open\s+|active\s+|new\s+)?(?:incidents?|cases?|queue)\b|\bassigned\s+to\s+me\b",
     re.I,
@@ -151,6 +155,12 @@ def read_owner(text: str) -> tuple[OwnerSlot, str]:
     if match := _OWNER.search(text):
         name = (match[1] or match[2]).rstrip(".")
         return OwnerSlot(name), blank(text, match.start(), match.end())
+    if match := _DID.search(text):
+        verb = "closed" if re.match(r"clos|resolv", match[2], re.IGNORECASE) else ""
+        rest = blank(text, match.start(), match.end())
+        return OwnerSlot(match[1]), rest[: match.start()] + verb.ljust(match.end() - match.start()) + rest[
+            match.end() :
+        ]
     if (match := _OWNER_NAME.search(text)) and not is_known(match[1].split()[0]):
         return OwnerSlot(match[1].rstrip(".")), blank(text, match.start(), match.end())
     if match := _POSSESSIVE.search(text):

@@ -57,7 +57,8 @@ def _is_guid(text: str) -> bool:
 def other_calls(plan: Plan, runs: Sequence[ToolRun]) -> Plan | None:
     """The other reading, or None if there is none or the first one found rows."""
     if plan.view is View.KEYWORD and all(run.result is not None and not run.rows for run in runs):
-        return _by_technique(plan, str(plan.calls[0].arguments.get("title_contains", "")))
+        words = str(plan.calls[0].arguments.get("title_contains", ""))
+        return _by_technique(plan, words) or _as_entity(plan, words)
     if len(runs) != 1 or runs[0].result is None or runs[0].rows:
         return None
     if (
@@ -126,6 +127,15 @@ def _alerts_for_title(plan: Plan) -> Plan:
         calls.append(PlannedCall("query_alerts", {"tactic": technique, **kept}))
     sentence = "No incident matches in its title, so I looked at the names and techniques of alerts."
     return replace(plan, view=View.KEYWORD, calls=tuple(calls), opening=(*plan.opening, sentence))
+
+
+def _as_entity(plan: Plan, words: str) -> Plan | None:
+    """A lone word that no title and no name holds may be called so itself."""
+    if not re.fullmatch(r"[\w.$@-]{3,}", words):
+        return None
+    sentence = "No title of an incident and no name of an alert holds that, so I looked for an entity of that name."
+    call = PlannedCall("query_alerts", {"entity": words})
+    return replace(plan, view=View.ALERTS, calls=(call,), opening=(*plan.opening, sentence))
 
 
 def _by_technique(plan: Plan, words: str) -> Plan | None:

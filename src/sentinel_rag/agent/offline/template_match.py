@@ -1,8 +1,8 @@
-"""Which KQL template answers a question, and with which parameters.
+"""Which KQL template answers a question.
 
 Templates describe themselves (`list_kql_templates`): the question is compared with their names, descriptions and
-example questions by tf-idf and cosine, values masked by their kind. Parameters are filled from typed slots only; one
-that is required and missing is asked for.
+example questions by tf-idf and cosine, values masked by their kind. One that counts by another noun than the question
+or knows too little of its words loses half of its score; `template_parameters` fills what it needs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.reading import Reading
@@ -39,7 +39,7 @@ def rank(reading: Reading, templates: Sequence[Template]) -> list[Match]:
     frequency = Counter(token for document in documents for token in set(document))
     count = len(documents) or 1
     weights = {token: math.log(1 + count / seen) for token, seen in frequency.items()}
-    masked = reading.core + " " + " ".join(_kind_of(name) for name in reading.names)
+    masked = reading.core + " " + " ".join(kind_of(name) for name in named(reading))
     question = _vector(_tokens(masked), weights)
     said = {word.lower().replace("-", "_") for word in re.findall(r"[\w-]+", reading.text)}
     matches = []
@@ -48,11 +48,23 @@ def rank(reading: Reading, templates: Sequence[Template]) -> list[Match]:
         best = _cosine(question, _vector(document, weights))
         for example in _examples(template):
             best = max(best, _cosine(question, _vector(_tokens(_masked_example(example)), weights)))
-        best *= _agreement(reading, name, document)
+        best *= _agreement(reading, name, document) * _coverage(question, document, weights, math.log(1 + count))
         if name.lower() in said or name.lower().replace("_", " ") in reading.text.lower():
             best = 1.0
         matches.append(Match(name, best, template))
     return sorted(matches, key=lambda match: (-match.score, match.name))
+
+
+_COVERED = 0.34
+
+
+def _coverage(
+    question: Mapping[str, float], document: Sequence[str], weights: Mapping[str, float], rarest: float
+) -> float:
+    """1, or less where the template knows less than a third of what the question says, rare words counting more."""
+    total = sum(weights.get(token, rarest) for token in question)
+    known = sum(weights.get(token, rarest) for token in question if token in set(document))
+    return 1.0 if not total or known >= _COVERED * total else _DISAGREES
 
 
 _SUBJECTS = frozenset(
@@ -74,36 +86,16 @@ def _agreement(reading: Reading, name: str, document: Sequence[str]) -> float:
     return 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """Parameters found; `missing` are required ones that the question does not give."""
-
-    parameters: Mapping[str, JsonValue]
-    missing: tuple[Mapping[str, JsonValue], ...]
-
-
-def fill(template: Template, reading: Reading) -> Filled:
-    """Values for the template's parameters from the question's slots; each value is used once."""
-    specifications = _specifications(template)
-    free = list(reading.names)
-    parameters: dict[str, JsonValue] = {}
-    missing: list[Mapping[str, JsonValue]] = []
-    texts = [spec for spec in specifications if str(spec.get("type", "string")).lower() not in _NUMBERS]
-    for spec in specifications:
-        name = str(spec.get("name", ""))
-        value = _allowed_value(spec, reading)
-        if value is None and str(spec.get("type", "")).lower() in _NUMBERS:
-            value = _number(spec, reading)
-        elif value is None and not spec.get("allowed"):
-            value = _text(spec, free, only=len(texts) == 1)
-        if value is not None:
-            parameters[name] = [value] if _is_array(spec) else value
-        elif spec.get("required"):
-            missing.append(spec)
-    return Filled(parameters, tuple(missing))
+def named(reading: Reading) -> tuple[NameSlot, ...]:
+    """The names of the question; a bare one behind "on" is a host ("what ran on web-03")."""
+    return tuple(
+        replace(name, kind="host")
+        if name.kind is None and not name.shaped and re.search(rf"\bon\s+{re.escape(name.value)}", reading.core, re.I)
+        else name
+        for name in reading.names
+    )
 
 
-_NUMBERS = ("int", "long", "integer", "number", "real", "double")
 _STOP = frozenset(
     word_list(
         """
@@ -120,39 +112,26 @@ _KIND_PATTERNS = (
     ("account", r"[^@\s]+@[^@\s]+|[\w.-]+\\[\w.$-]+|S-1-[\d-]+"),
     ("file", r"[A-Za-z]:\\.*|.*\.(?:exe|dll|ps1|bat|cmd|vbs|js|docx?|xlsx?|pdf|zip|msi|lnk)"),
 )
-_PARAMETER_KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (r"account|user|upn|identity|actor|caller|principal|owner|mailbox|initiat", ("account", "mailbox", "")),
-    (r"host|computer|device|machine|server|workstation", ("host", "domain", "")),
-    (r"\bip\b|ip_|_ip|address", ("ip",)),
-    (r"url|link", ("url", "domain")),
-    (r"domain|dns", ("domain", "url")),
-    (r"hash|sha|md5", ("hash", "filehash")),
-    (r"file|path", ("file", "")),
-    (r"process|image|command|term|text|search|keyword|pattern|contains|name|operation|event", ("file", "quoted", "")),
-)
 
 
 def _document(template: Template) -> str:
     parts = [str(template.get("name", "")).replace("_", " "), str(template.get("description", ""))]
-    parts += [str(item.get("name", "")).replace("_", " ") for item in _specifications(template)]
+    parts += [str(item.get("name", "")).replace("_", " ") for item in specifications(template)]
     return " ".join([*parts, *(_masked_example(example) for example in _examples(template))])
 
 
 def _examples(template: Template) -> list[str]:
-    return [str(question) for question in _items(template.get("questions"))]
+    return [str(question) for question in items(template.get("questions"))]
 
 
-def _items(value: JsonValue) -> list[JsonValue]:
+def items(value: JsonValue) -> list[JsonValue]:
+    """The elements of a list; nothing of any other value."""
     return list(value) if isinstance(value, list | tuple) else []
 
 
-def _specifications(template: Template) -> list[Mapping[str, JsonValue]]:
-    return [item for item in _items(template.get("parameters")) if isinstance(item, Mapping)]
-
-
-def _is_array(spec: Mapping[str, JsonValue]) -> bool:
-    kind = str(spec.get("type", "")).lower()
-    return kind.startswith(("array", "list")) or kind.endswith("[]")
+def specifications(template: Template) -> list[Mapping[str, JsonValue]]:
+    """The template's parameters as list_kql_templates tells them."""
+    return [item for item in items(template.get("parameters")) if isinstance(item, Mapping)]
 
 
 def _masked_example(example: str) -> str:
@@ -164,7 +143,9 @@ def _masked_example(example: str) -> str:
 
 
 def _tokens(text: str) -> list[str]:
-    words = re.findall(r"[a-z][a-z0-9]+", re.sub(r"(sign|log)[\s-]?(ins?|ons?)\b", r"\1in", text.lower()))
+    joined = re.sub(r"(sign|log)[\s-]?(ins?|ons?)\b", r"\1in", text.lower())
+    joined = re.sub(r"\buser[\s-]?agents?\b", "useragent", joined)
+    words = re.findall(r"[a-z][a-z0-9]+", joined)
     return [_SYNONYMS.get(_stem(word), _stem(word)) for word in words if word not in _STOP]
 
 
@@ -205,7 +186,8 @@ def _cosine(left: Mapping[str, float], right: Mapping[str, float]) -> float:
     return dot / size if size else 0.0
 
 
-def _kind_of(name: NameSlot) -> str:
+def kind_of(name: NameSlot) -> str:
+    """The kind that was said or that the value's form shows; empty for a bare name."""
     if name.kind is not None:
         return name.kind
     for kind, pattern in _KIND_PATTERNS:
@@ -214,41 +196,3 @@ def _kind_of(name: NameSlot) -> str:
     if name.quoted:
         return "quoted"
     return "domain" if re.fullmatch(r"(?:[\w-]+\.)+[A-Za-z]{2,}", name.value) and name.shaped else ""
-
-
-def _allowed_value(spec: Mapping[str, JsonValue], reading: Reading) -> JsonValue:
-    text = f" {reading.core.lower()} "
-    for value in _items(spec.get("allowed")):
-        if re.search(rf"(?<!\w){re.escape(str(value).lower())}(?!\w)", text):
-            return value
-    return None
-
-
-def _number(spec: Mapping[str, JsonValue], reading: Reading) -> JsonValue:
-    name = str(spec.get("name", "")).lower()
-    words = [word for word in re.split(r"[_\W]+", name) if len(word) > 2]
-    for word in (*words, "least", "threshold", "over", "above"):
-        if match := re.search(rf"\b{re.escape(word)}\w*\s+(?:of\s+|than\s+|=\s*)?(\d+)", reading.core, re.IGNORECASE):
-            return int(match[1])
-    return None
-
-
-def _text(spec: Mapping[str, JsonValue], free: list[NameSlot], *, only: bool) -> JsonValue:
-    kinds_asked = False
-    described = f"{spec.get('name', '')} {spec.get('description', '')}".lower()
-    name = str(spec.get("name", "")).lower()
-    for source in (name, described):
-        for pattern, kinds in _PARAMETER_KINDS:
-            if not re.search(pattern, source):
-                continue
-            kinds_asked = True
-            for kind in kinds:
-                for slot in free:
-                    if _kind_of(slot) == kind:
-                        free.remove(slot)
-                        return slot.value
-            if source is name:
-                break
-    if only and len(free) == 1 and not kinds_asked:
-        return free.pop().value
-    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sentinel_rag.agent.offline import cues, template_match
+from sentinel_rag.agent.offline import cues, template_match, template_parameters
 from sentinel_rag.agent.offline.arguments import window_arguments
 from sentinel_rag.agent.offline.plan import Ask, Decision, NeedTemplates, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading
@@ -37,7 +37,7 @@ def template_plan(reading: Reading, templates: Sequence[Template], *, floor: flo
         if match.name != best.name
         and best.score < 1
         and abs(best.score - match.score) < template_match.MARGIN
-        and not template_match.fill(match.template, reading).missing
+        and not template_parameters.fill(match.template, reading).missing
     ]
     if close and filled.missing:
         return Ask(
@@ -54,7 +54,7 @@ def template_plan(reading: Reading, templates: Sequence[Template], *, floor: flo
     others = []
     for match in matches[:6]:
         if match.name != best.name and match.score >= max(floor, 0.6 * best.score):
-            parameters = template_match.fill(match.template, reading)
+            parameters = template_parameters.fill(match.template, reading)
             if not parameters.missing and match.template.get("tables") != best.template.get("tables"):
                 others.append(_kql_call(match.name, parameters, reading))
     call = _kql_call(best.name, filled, reading)
@@ -63,18 +63,18 @@ def template_plan(reading: Reading, templates: Sequence[Template], *, floor: flo
 
 def _best_fitting(
     matches: Sequence[template_match.Match], reading: Reading, floor: float
-) -> tuple[template_match.Match, template_match.Filled]:
+) -> tuple[template_match.Match, template_parameters.Filled]:
     """The best of those that score nearly as well as the first and take every value that the question names."""
     first = matches[0]
     for match in matches[:6] if reading.names else ():
-        filled = template_match.fill(match.template, reading)
+        filled = template_parameters.fill(match.template, reading)
         near = match.score >= max(floor, 0.7 * first.score)
         if near and not filled.missing and len(filled.parameters) >= len(reading.names):
             return match, filled
-    return first, template_match.fill(first.template, reading)
+    return first, template_parameters.fill(first.template, reading)
 
 
-def _kql_call(name: str, filled: template_match.Filled, reading: Reading) -> PlannedCall:
+def _kql_call(name: str, filled: template_parameters.Filled, reading: Reading) -> PlannedCall:
     arguments: dict[str, JsonValue] = {"template": name}
     if filled.parameters:
         arguments["parameters"] = dict(filled.parameters)

@@ -76,7 +76,7 @@ _OTHER = word_list(
     step steps suspicious suspected system systems target targets term terms text time times tool tools unique
     unknown unusual url usage user various view victim victims vulnerable way ways weekend whether whole wise
     without words write written touch touches urgent urgently priorities remediation remediate mitigate mitigation
-    technique techniques duration age sev enough upn upns aad entra os pid md primary secondary
+    technique techniques duration age sev enough upn upns aad entra os pid md primary secondary compromised infected
     """
 )
 

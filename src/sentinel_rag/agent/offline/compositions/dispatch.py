@@ -8,6 +8,7 @@ from dataclasses import replace
 from sentinel_rag.agent.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.compositions import (
     alert_attributes,
+    alert_limits,
     alerts,
     catalogues,
     entity_properties,
@@ -26,6 +27,7 @@ from sentinel_rag.agent.tool_runs import ToolRun
 _COMPOSERS: dict[View, Callable[[AnswerWriter, Plan, ToolRun], Composed]] = {
     View.INCIDENTS: incidents.compose_list,
     View.INCIDENT_COUNT: incidents.compose_count,
+    View.INCIDENTS_BY_ALERTS: alert_limits.compose,
     View.INCIDENT: incident_detail.compose,
     View.ANALYSIS: incident_analysis.compose_analysis,
     View.ALERTS: alerts.compose_list,

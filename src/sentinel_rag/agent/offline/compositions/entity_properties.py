@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact
 from sentinel_rag.agent.conversation import ListItem
-from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES, Attribute
+from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES, HASHES, IDENTITIES, Attribute
 from sentinel_rag.agent.offline.attributes import values_of
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
@@ -65,7 +65,8 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
 def values_in(writer: AnswerWriter, run: ToolRun, attribute: Attribute, name: str) -> tuple[list[FoundValue], bool]:
     """Distinct values in the rows of query_alerts, commonest first; True if they are the named thing's own."""
     own = _collect(writer, run, attribute, name, of_named=True)
-    if own:
+    if own or attribute.label in IDENTITIES | HASHES:
+        # Another account's SID or another file's hash is no answer.
         return own, True
     return _collect(writer, run, attribute, name, of_named=False), False
 

@@ -9,11 +9,10 @@ from sentinel_rag.agent.conversation import AskedCall, ListItem, Offer
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.alert_list import brief_alert_table
 from sentinel_rag.agent.offline.compositions.composed import Composed
+from sentinel_rag.agent.offline.compositions.incident_entities import KINDS_SHOWN, say_entities
 from sentinel_rag.agent.offline.compositions.incident_fields import (
-    KINDS_SHOWN,
     say_aspect,
     say_comments,
-    say_entities,
     say_identity,
     say_ids,
 )

@@ -5,22 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact
-from sentinel_rag.agent.offline.attributes import escape
+from sentinel_rag.agent.offline.compositions.incident_entities import MAX_ENTITIES, say_entities
 from sentinel_rag.agent.offline.compositions.incident_properties import say_property
 from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 
-MAX_ENTITIES = 15
-IN_SENTENCE = 5
-"""Entities that are named in a sentence; more of them stand in a table."""
-KINDS_SHOWN = {
-    "account": "Accounts",
-    "host": "Hosts",
-    "ip": "IP addresses",
-    "url": "URLs",
-    "file": "Files",
-    "filehash": "Hashes",
-}
 _MATCHED = {
     "incident_number": "a Sentinel incident number",
     "provider_incident_id": "the Defender id of a Sentinel incident, not a Sentinel number",
@@ -171,6 +160,25 @@ def say_ids(writer: AnswerWriter, run: ToolRun) -> None:
         writer.say("Page: {}", writer.exact(run, "/rows/0/url"))
 
 
+def _say_began(writer: AnswerWriter, run: ToolRun) -> None:
+    """The earliest start of an alert's activity, else when the incident was created."""
+    alerts = run.at("/rows/0/alerts")
+    starts = [
+        (str(alert.get("start_time") or alert.get("time")), place, "start_time" if alert.get("start_time") else "time")
+        for place, alert in enumerate(alerts if isinstance(alerts, list | tuple) else ())
+        if isinstance(alert, Mapping) and (alert.get("start_time") or alert.get("time"))
+    ]
+    if starts:
+        _, place, key = min(starts)
+        writer.say(
+            "The earliest activity that its alerts tell began {} (alert {}).",
+            writer.time(run, f"/rows/0/alerts/{place}/{key}"),
+            writer.name(run, f"/rows/0/alerts/{place}/name"),
+        )
+    else:
+        _say_created(writer, run)
+
+
 def _say_duration(writer: AnswerWriter, run: ToolRun) -> None:
     """How long it was open beside its times, or that it still is."""
     seconds = run.at("/rows/0/open_duration_s")
@@ -208,37 +216,6 @@ def _say_products(writer: AnswerWriter, run: ToolRun) -> None:
     )
 
 
-def say_entities(writer: AnswerWriter, run: ToolRun, kind: str, *, limit: int, say_none: bool = False) -> None:
-    """The entities of one kind; `say_none` also tells that there are none."""
-    base = f"/rows/0/entities/{escape(kind)}"
-    entities = run.at(base)
-    label = KINDS_SHOWN.get(kind, kind)
-    if not isinstance(entities, list | tuple) or not entities:
-        if say_none:
-            writer.fixed(f"{label}: none recorded.")
-        return
-    facts = []
-    for place in range(min(len(entities), limit)):
-        name = writer.exact(run, f"{base}/{place}/name", limit=200)
-        facts.append(name)
-    counted = f"/rows/0/entity_counts/{escape(kind)}"
-    count = writer.number(run, counted) if run.at(counted) is not None else writer.count(run, base)
-    if say_none and len(entities) > IN_SENTENCE:
-        writer.say(f"{label}: {{}}, in the table below.", count)
-        rows = [
-            [writer.cell(run, f"{base}/{place}/name", limit=300), writer.cell(run, f"{base}/{place}/alerts")]
-            for place in range(len(entities))
-        ]
-        title = label if count.text == str(len(entities)) else f"The first {label}"
-        writer.table(title, ("Name", "Alerts"), rows)
-    elif len(entities) > limit:
-        writer.say(f"{label} ({{}} in all, the first of them here): {{}}.", count, facts)
-    elif say_none:
-        writer.say(f"{label} ({{}}): {{}}.", count, facts)
-    else:
-        writer.say(f"{label}: {{}}.", facts)
-
-
 _ASPECTS: dict[str, Callable[[AnswerWriter, ToolRun], None]] = {
     "owner": _say_owner,
     "severity": _say_severity,
@@ -247,6 +224,7 @@ _ASPECTS: dict[str, Callable[[AnswerWriter, ToolRun], None]] = {
     "updated": _say_created,
     "closed": _say_closed,
     "duration": _say_duration,
+    "began": _say_began,
     "tactics": _say_list("Tactics", "tactics"),
     "techniques": _say_list("Techniques", "techniques"),
     "comments": say_comments,
