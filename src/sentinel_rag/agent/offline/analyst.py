@@ -20,6 +20,7 @@ from sentinel_rag.agent.offline import directory, follow_up, second_look
 from sentinel_rag.agent.offline.arguments import unused_words
 from sentinel_rag.agent.offline.compositions import Composed, compose, say_failures, say_numbered
 from sentinel_rag.agent.offline.moment_kinds import Now
+from sentinel_rag.agent.offline.parts import joined, parts_of
 from sentinel_rag.agent.offline.plan import Ask, NeedTemplates, Plan, PlannedCall, Reply, View
 from sentinel_rag.agent.offline.planner import decide
 from sentinel_rag.agent.offline.reading import read_question
@@ -31,6 +32,7 @@ from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Clock, ProgressListener, ToolGateway
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Failed, ToolCall
+from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 
 
 def _misshapen(run: ToolRun) -> ToolRun:
@@ -82,6 +84,12 @@ class OfflineAnalyst:
 
     async def answer(self, question: str, *, session_id: str, progress: ProgressListener | None = None) -> Answer:
         """One turn; never raises for a tool."""
+        self._conversations.of(session_id).turns += 1
+        parts = parts_of(question)
+        answers = [await self._answer_part(part, session_id, progress) for part in parts]
+        return answers[0] if len(answers) == 1 else joined(answers)
+
+    async def _answer_part(self, question: str, session_id: str, progress: ProgressListener | None) -> Answer:
         turn = _Turn(
             question,
             session_id,
@@ -90,7 +98,6 @@ class OfflineAnalyst:
             time.monotonic(),
             Now(self._clock(), self._zone),
         )
-        turn.conversation.turns += 1
         if not plain(question):
             return self._plain_answer(turn, Outcome.CLARIFICATION, "Ask me something about Sentinel.", ())
         reading = read_question(follow_up.completed(question, turn.conversation), turn.now)
@@ -147,6 +154,8 @@ class OfflineAnalyst:
             return self._failed(turn, [_misshapen(run) for run in runs])
         if plan.view in _LISTS and (unused := unused_words(plan.reading)):
             writer.say("I did not understand and left out: {}.", Echo(", ".join(unused)))
+        if plan.reading.limit == MAX_LIMIT and not plan.reading.everything and not plan.reading.has(str(MAX_LIMIT)):
+            writer.say("More than {} rows do not come at once.", Echo(str(MAX_LIMIT)))
         self._say_instructions(writer, plan.view, runs)
         if composed.outcome is Outcome.NO_DATA:
             proposed = await self._near_names(turn, writer, plan, runs)

@@ -25,6 +25,10 @@ _TITLE_STOP = frozenset(
 )
 
 _NOUN = r"(?:incidents?|incs?|cases?|tickets?|alerts?|detections?|alarms?|activity|events?)"
+_CLOSED_THEN = (
+    r"(?:incidents?|cases?|tickets?|ones?|many)\s+(?:(?:that|which|we|they|i|were|was|got|been|have|has|had|did|get)\s+)*"
+    r"(?:closed?|resolved?|dismiss(?:ed)?)"
+)
 _INTRODUCES = frozenset(
     word_list(
         """
@@ -45,6 +49,8 @@ def incident_filters(reading: Reading) -> dict[str, JsonValue]:
     arguments: dict[str, JsonValue] = {**window_arguments(reading), **reading.severity.arguments()}
     if reading.status is not None:
         arguments["status"] = _INCIDENT_STATUS[reading.status]
+    if reading.window is not None:
+        arguments |= _time_field(reading)
     title = title_words(reading)
     if reading.tactic is not None and not re.fullmatch(r"T\d{4}(\.\d{3})?", reading.tactic):
         # Incidents have no tactic to filter by; their titles often say it in words.
@@ -63,6 +69,15 @@ def incident_filters(reading: Reading) -> dict[str, JsonValue]:
     if limit is not None:
         arguments["limit"] = limit
     return arguments
+
+
+def _time_field(reading: Reading) -> dict[str, JsonValue]:
+    """Which of an incident's times a window is about: "closed in July" is not "created in July and closed now"."""
+    if reading.has(_CLOSED_THEN) and not reading.has(r"not|never|nobody|created|opened"):
+        return {"time_field": "closed"}
+    if reading.has(r"updated|changed|modified|touched") and reading.order != "updated":
+        return {"time_field": "updated"}
+    return {}
 
 
 def alert_filters(reading: Reading) -> dict[str, JsonValue]:

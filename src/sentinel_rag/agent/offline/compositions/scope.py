@@ -27,9 +27,10 @@ _FILTERS = {
     "product": "product {}",
     "tactic": "tactic {}",
     "alert_id": "with the id {}",
+    "time_field": "placed by when they were {}",
 }
 
-_ENUMERATED = frozenset({"severity", "min_severity", "status", "tactic"})
+_ENUMERATED = frozenset({"severity", "min_severity", "status", "tactic", "time_field"})
 _REMOVABLE = (
     ("min_severity", "severity"),
     ("severity", "severity"),
@@ -115,7 +116,7 @@ def compose_empty(writer: AnswerWriter, plan: Plan, run: ToolRun, noun: str) -> 
         if len(unbounded) < len(arguments):
             offers += _window_offers(run, arguments, unbounded, plan, noun)
     for name, label in _REMOVABLE:
-        if name in arguments:
+        if name in arguments and not (name == "status" and arguments.get("time_field") == "closed"):
             wider = {key: value for key, value in arguments.items() if key != name}
             offers.append(_offer(run, wider, plan, f"The same without the filter on {label}"))
     if offers:
