@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from sentinel_rag.contracts.errors import ConfigurationError
+from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
 
 if TYPE_CHECKING:
     from dotenv.parser import Original
@@ -177,8 +178,7 @@ def _http_url(text: str) -> str:
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"{text!r} is not an http or https URL")
-    loopback = parts.hostname in ("127.0.0.1", "localhost", "::1")
-    if parts.scheme == "http" and not loopback:
+    if parts.scheme == "http" and parts.hostname not in LOOPBACK_NAMES:
         raise ValueError("plain http is for this machine only: use https, or keys and answers travel unprotected")
     return text.rstrip("/")
 

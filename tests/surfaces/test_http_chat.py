@@ -106,6 +106,7 @@ def test_a_question_over_its_time_is_stopped_and_says_so(address: str) -> None:
         ({"Authorization": f"Basic {TOKEN}"}, 401),
         ({"Host": "evil.example"}, 421),
         ({"Host": "127.0.0.1.evil.example:80"}, 421),
+        ({"Origin": "https://evil.example"}, 421),
     ],
 )
 @pytest.mark.parametrize(("method", "path"), [("POST", "/chat"), ("DELETE", "/chat/session-0001")])

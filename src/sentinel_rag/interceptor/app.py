@@ -19,6 +19,7 @@ from sentinel_rag.audit import Journal
 from sentinel_rag.audit.reader import MAX_PAGE
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
+from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
 from sentinel_rag.interceptor.admission import Doorkeeper, Refusal, read_json_body
 from sentinel_rag.interceptor.catalogue import survey
 from sentinel_rag.interceptor.gate import Gate
@@ -31,7 +32,6 @@ from sentinel_rag.interceptor.responses import json_response, outcome_response, 
 from sentinel_rag.interceptor.store import KeyRing, Scope, SessionStore, new_audit_id
 from sentinel_rag.interceptor.upstream import Upstream
 
-LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 DEFAULT_PAGE = 100
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -45,7 +45,7 @@ def create_app(
     journal: Journal,
     upstreams: Mapping[str, Upstream],
     limits: Limits | None = None,
-    allowed_hosts: Collection[str] = LOOPBACK_HOSTS,
+    allowed_hosts: Collection[str] = LOOPBACK_NAMES,
 ) -> Starlette:
     """The Interceptor as an ASGI application. It closes the upstreams when it stops; the state is its owner's."""
     limits = limits or Limits()

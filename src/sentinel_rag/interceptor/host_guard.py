@@ -1,21 +1,18 @@
-"""Refuses requests that were meant for somebody else.
+"""Refuses requests that were meant for somebody else: none with a foreign Host or Origin reaches a route.
 
-A web page can make a browser send requests to 127.0.0.1 (DNS rebinding, cross-site forms). Such a request carries a
-foreign Host or an Origin; neither reaches a route.
+`contracts.loopback` says why; here are the names that this gateway goes by, and its answer.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.loopback import is_own_host, is_own_origin
 from sentinel_rag.interceptor.responses import problem
-
-_HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]+)(:\d{1,5})?")
 
 
 class HostGuard:
@@ -32,11 +29,5 @@ class HostGuard:
         await self._app(scope, receive, send)
 
     def _admits(self, headers: Headers) -> bool:
-        hosts, origins = headers.getlist("host"), headers.getlist("origin")
-        if len(hosts) != 1 or not self._is_ours(hosts[0]):
-            return False
-        return all(self._is_ours(re.sub(r"^https?://", "", origin)) for origin in origins)
-
-    def _is_ours(self, host: str) -> bool:
-        match = _HOST.fullmatch(host)
-        return match is not None and match[1].lower() in self._allowed
+        own = self._allowed
+        return is_own_host(headers.getlist("host"), own) and is_own_origin(headers.getlist("origin"), own)

@@ -7,14 +7,14 @@ that had its name rebound to 127.0.0.1 learns nothing; the token is compared in 
 from __future__ import annotations
 
 import hmac
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from sentinel_rag.contracts.loopback import is_own_host, is_own_origin
+
 HEALTH_PATH = "/healthz"
-_LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class Door:
@@ -40,24 +40,13 @@ class Door:
             await refusal(scope, receive, send)
 
     def _refusal(self, path: str, headers: Headers) -> JSONResponse | None:
-        if _host_name(headers.get("host", "")) not in _LOOPBACK_NAMES:
+        if not is_own_host(headers.getlist("host")):
             return JSONResponse({"detail": "This server answers to this machine's own names only."}, 421)
-        origin = headers.get("origin")
-        if origin is not None and _host_name(origin.partition("://")[2]) not in _LOOPBACK_NAMES:
+        if not is_own_origin(headers.getlist("origin")):
             return JSONResponse({"detail": "This server takes no requests from web pages."}, 403)
         if path == HEALTH_PATH:
             return None
         given = headers.getlist("authorization")
         if len(given) != 1 or not hmac.compare_digest(given[0].encode("utf-8", "surrogateescape"), self._expected):
             return JSONResponse({"detail": "A bearer token is needed."}, 401, {"WWW-Authenticate": "Bearer"})
-        return None
-
-
-def _host_name(authority: str) -> str | None:
-    """The host of `host[:port]`; None for anything that is more than that, or is not well formed."""
-    if any(character in authority for character in "@/\\?#"):
-        return None
-    try:
-        return urlsplit(f"//{authority}").hostname
-    except ValueError:  # a bracket without its pair
         return None

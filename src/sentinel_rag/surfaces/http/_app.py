@@ -17,6 +17,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
+from sentinel_rag.contracts.loopback import is_own_host, is_own_origin
 from sentinel_rag.contracts.ports import Analyst
 from sentinel_rag.surfaces.http._sessions import SessionLocks
 
@@ -131,10 +132,10 @@ def create_app(analyst: Analyst, *, token: str, question_timeout_s: float, close
 
 
 def _refuse(request: Request, token: str) -> Response | None:
-    host = request.headers.get("host", "").rpartition(":")[0] or request.headers.get("host", "")
-    if host not in ("127.0.0.1", "localhost", "[::1]"):
+    headers = request.headers
+    if not (is_own_host(headers.getlist("host")) and is_own_origin(headers.getlist("origin"))):
         return _error(421, "wrong_host", "This server answers on this machine's loopback address only.")
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    scheme, _, given = headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not compare_digest(given.encode(), token.encode()):
         return _error(401, "unauthenticated", "Send the surface's token as Authorization: Bearer ...")
     return None
