@@ -85,6 +85,26 @@ def test_bytes_that_are_no_text_are_told(sentinel: Any) -> None:
         assert b"not UTF-8" in done.stderr
 
 
+@pytest.mark.parametrize(("errors", "code"), [("surrogateescape", 0), ("strict", 2)])
+def test_bytes_that_are_no_text_are_told_in_a_piped_conversation(sample: Any, errors: str, code: int) -> None:
+    done = subprocess.run(
+        [*sample_command(), "chat"],
+        input=b"caf\xe9 incidents\n",
+        env={**sample.environment, "PYTHONIOENCODING": f"utf-8:{errors}"},
+        capture_output=True,
+        timeout=100,
+    )
+    assert done.returncode == code
+    assert b"not UTF-8" in done.stderr
+
+
+def test_a_question_that_is_too_long_does_not_end_the_conversation(sample: Any) -> None:
+    done = sample.run("chat", stdin="x" * 9000 + "\nhow many incidents are there?\n")
+    assert done.returncode == 0
+    assert "at most 8000 are read" in done.stderr
+    assert "incidents" in done.stdout
+
+
 def test_a_reader_that_leaves_early_is_no_failure(sample: Any) -> None:
     line = f"'{sample_command()[0]}' ask 'list the incidents, newest first'"
     done = subprocess.run(

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.assembly.plan import gateway_folder
+from sentinel_rag.contracts.ports import Analyst, utc_now
 from sentinel_rag.settings import Settings, agent_gateway
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from sentinel_rag.audit import JournalReader
-    from sentinel_rag.contracts.ports import Analyst
 
 Configuration = Mapping[str, Any]
 
@@ -100,7 +99,7 @@ def build_agent(*, timezone: str) -> Agent:
 
     url, key = agent_gateway()
     gateway = HttpToolGateway(url, key.reveal())
-    return Agent(OfflineAnalyst(gateway, clock=_now, timezone=timezone), gateway.aclose)
+    return Agent(OfflineAnalyst(gateway, clock=utc_now, timezone=timezone), gateway.aclose)
 
 
 def journal_reader(settings: Settings) -> JournalReader:
@@ -109,7 +108,3 @@ def journal_reader(settings: Settings) -> JournalReader:
     from sentinel_rag.interceptor.store.state import JOURNAL_FILE
 
     return JournalReader(gateway_folder(settings.home) / JOURNAL_FILE)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

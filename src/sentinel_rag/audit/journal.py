@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 import anyio.to_thread
 
@@ -16,7 +15,7 @@ from sentinel_rag.audit.chain import GENESIS, Head, seal
 from sentinel_rag.audit.database import Database, Work
 from sentinel_rag.audit.events import AuditEvent, CallIntended, CallOutcome, OutcomeStatus
 from sentinel_rag.audit.reader import Entry, JournalReader, Verification
-from sentinel_rag.contracts.ports import Clock
+from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.query_results import format_time
 
 
@@ -31,10 +30,6 @@ def _tables(connection: sqlite3.Connection) -> None:
 
 
 MIGRATIONS = (_tables,)
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 class Journal:

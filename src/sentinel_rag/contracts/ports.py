@@ -6,7 +6,7 @@ Each has a shipped second implementation under `testing` or a second real one, a
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Protocol
 
 from sentinel_rag.contracts.evidence import Answer, Progress
@@ -15,6 +15,14 @@ from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
 ProgressListener = Callable[[Progress], None]
 Clock = Callable[[], datetime]
 """The current time in UTC, aware; an argument so that "yesterday" can be tested."""
+
+MAX_QUESTION_CHARACTERS = 8_000
+"""The longest question that is read; surfaces refuse a longer one before an analyst sees it."""
+
+
+def utc_now() -> datetime:
+    """The clock of the product."""
+    return datetime.now(UTC)
 
 
 class ToolGateway(Protocol):

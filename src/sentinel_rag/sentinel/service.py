@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.contracts.ports import Clock
+from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
 from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME, canonical_tool_name
 from sentinel_rag.sentinel.alert_list import query_alerts
@@ -34,10 +33,6 @@ from sentinel_rag.sentinel.workspace_view import WorkspaceView
 _LOG = logging.getLogger(__name__)
 
 ToolHandler = Callable[[WorkspaceView, Mapping[str, Any]], Awaitable[QueryResult]]
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 class SentinelService:

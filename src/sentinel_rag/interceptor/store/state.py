@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sentinel_rag.audit import Database, Durability, Journal
-from sentinel_rag.audit.journal import utc_now
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.contracts.ports import Clock
+from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.interceptor.store.keys import KeyStore
 from sentinel_rag.interceptor.store.sessions import SessionStore
 

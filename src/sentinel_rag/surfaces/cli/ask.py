@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
-from sentinel_rag.contracts.ports import ProgressListener
+from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS, ProgressListener
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.cli._zones import attached_zones
@@ -22,17 +22,11 @@ EXIT_CODES = {
     Outcome.DENIED: 4,
     Outcome.TOOL_FAILED: 5,
 }
-MAX_QUESTION_CHARACTERS = 8_000
 
 
 def run(words: list[str], *, workspace: str | None, as_json: bool, evidence: bool) -> int:
     """Ask and print. The exit code says how the question ended (EXIT_CODES)."""
-    question = read_text(words, what="question")
-    if len(question) > MAX_QUESTION_CHARACTERS:
-        raise UsageError(
-            f"The question has {len(question)} characters; at most {MAX_QUESTION_CHARACTERS} are read.",
-            next_step="Ask about the essential part.",
-        )
+    question = checked_question(read_text(words, what="question"))
     settings = load_settings()
     with ExitStack() as stack:
         with waiting("Starting...", quiet=as_json) as progress:
@@ -71,15 +65,31 @@ def read_text(words: list[str], *, what: str) -> str:
         try:
             text = sys.stdin.read()
         except UnicodeDecodeError:
-            raise _not_utf8(what) from None
+            raise not_utf8(what) from None
     if not text.strip():
         raise UsageError(f"There is no {what}.", next_step="Write it in quotes after the command, or pipe it in.")
-    if any("\ud800" <= character <= "\udfff" for character in text):  # bytes that Python smuggles in as surrogates
-        raise _not_utf8(what)
+    _check_utf8(text, what)
     return text.strip()
 
 
-def _not_utf8(what: str) -> UsageError:
+def checked_question(text: str) -> str:
+    """`text` if an analyst reads it. Raises UsageError for one that is too long or holds bytes that are no text."""
+    _check_utf8(text, "question")
+    if len(text) > MAX_QUESTION_CHARACTERS:
+        raise UsageError(
+            f"The question has {len(text)} characters; at most {MAX_QUESTION_CHARACTERS} are read.",
+            next_step="Ask about the essential part.",
+        )
+    return text
+
+
+def _check_utf8(text: str, what: str) -> None:
+    if any("\ud800" <= character <= "\udfff" for character in text):  # bytes that Python smuggles in as surrogates
+        raise not_utf8(what)
+
+
+def not_utf8(what: str) -> UsageError:
+    """The error for input that is no text."""
     return UsageError(f"The {what} holds bytes that are not UTF-8 text.", next_step="Save or type it as UTF-8.")
 
 

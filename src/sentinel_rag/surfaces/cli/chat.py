@@ -8,12 +8,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from sentinel_rag.assembly.processes import RunningZones
-from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._zones import attached_zones
-from sentinel_rag.surfaces.cli.ask import print_result, waiting
+from sentinel_rag.surfaces.cli.ask import checked_question, not_utf8, print_result, waiting
 
 COMMANDS = {
     "/help": "this list",
@@ -49,11 +49,14 @@ def run(*, workspace: str | None) -> int:
 def _ask(question: str, client: AgentClient, zones: RunningZones | None) -> None:
     try:
         with waiting("Thinking...") as progress:
-            answer = client.ask(question, progress)
+            answer = client.ask(checked_question(question), progress)
     except KeyboardInterrupt:
         if not sys.stdin.isatty():
             raise
         print("Stopped; the conversation goes on. Ctrl-D or /quit leaves it.")
+        return
+    except UsageError as error:
+        report(error, as_json=False)
         return
     except UnavailableError as error:
         if zones is not None:
@@ -95,7 +98,10 @@ def _clear(client: AgentClient) -> None:
 
 
 def _piped() -> Iterator[str]:
-    yield from sys.stdin
+    try:
+        yield from sys.stdin
+    except UnicodeDecodeError:
+        raise not_utf8("input") from None
 
 
 def _prompted(home: Path) -> Iterator[str]:

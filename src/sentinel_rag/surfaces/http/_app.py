@@ -18,11 +18,10 @@ from starlette.routing import Route
 
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
 from sentinel_rag.contracts.loopback import is_own_host, is_own_origin
-from sentinel_rag.contracts.ports import Analyst
+from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS, Analyst
 from sentinel_rag.surfaces.http._sessions import SessionLocks
 
 MAX_BODY_BYTES = 64 * 1024
-MAX_QUESTION_CHARACTERS = 8_000
 
 Question = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_QUESTION_CHARACTERS)]
 SessionId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{8,64}$")]
