@@ -28,7 +28,7 @@ def test_the_same_question_goes_to_azure_by_settings_alone(sentinel: Any, tmp_pa
             azure = type(sentinel)(
                 sentinel.home,
                 {
-                    "SENTINEL_WORKSPACE_ID": f"prod={workspace_id}",
+                    "SENTINEL_WORKSPACE_ID": f"prod={workspace_id},dev={uuid4()}",
                     "SENTINEL_LOGS_ENDPOINT": url,
                     "IDENTITY_ENDPOINT": f"{url}/msi/token",
                     "IDENTITY_HEADER": header,
@@ -39,6 +39,11 @@ def test_the_same_question_goes_to_azure_by_settings_alone(sentinel: Any, tmp_pa
             assert answer["coverage"][0]["workspace"] == "prod"
             with azure.up() as parts:
                 assert parts["workspace"] == {"url": url, "state": "azure", "pid": None}
+            other = azure.json("ask", "how many incidents are there?", "--workspace", "dev", code=5)
+            assert other["outcome"] == "tool_failed"  # the server knows prod alone: dev was asked and nothing else
+            unknown = azure.run("ask", "how many incidents are there?", "--workspace", "default")
+            assert unknown.returncode == 2
+            assert "Use one of: prod, dev" in unknown.stderr
             wrong = type(sentinel)(sentinel.home, {**azure.settings, "SENTINEL_WORKSPACE_ID": str(uuid4())})
             failed = wrong.json("ask", "how many incidents are there?", code=5)
             assert failed["outcome"] == "tool_failed"

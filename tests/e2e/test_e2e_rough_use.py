@@ -137,6 +137,13 @@ def test_the_demo_refuses_a_foreign_interceptor_before_it_writes(sentinel: Any) 
     assert not sentinel.home.exists()
 
 
+def test_a_workspace_is_not_chosen_for_a_foreign_interceptor(sentinel: Any) -> None:
+    foreign = type(sentinel)(sentinel.home, {"SENTINEL_URL": "http://127.0.0.1:9"})
+    done = foreign.run("ask", "how many incidents are there?", "--workspace", "default")
+    assert done.returncode == 2
+    assert "Leave --workspace out" in done.stderr
+
+
 def test_the_doctor_does_not_ask_for_a_workspace_behind_a_foreign_interceptor(sentinel: Any) -> None:
     remote = type(sentinel)(sentinel.home, {"SENTINEL_URL": "http://127.0.0.1:9"})
     found = {finding["name"]: finding for finding in remote.json("doctor")}

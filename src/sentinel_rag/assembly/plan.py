@@ -75,6 +75,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
     if settings.gateway_url is None:
         executor: dict[str, Any] = {
             "workspaces": dict(settings.azure_workspaces),
+            "default": workspace,
             "endpoint": settings.logs_endpoint,
             "identity": None,
             "token": executor_token,

@@ -57,7 +57,7 @@ def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
     )
     connection = LogAnalytics(credential, endpoint=configuration["endpoint"])
     workspaces = {name: connection.workspace(name, guid) for name, guid in configuration["workspaces"].items()}
-    return create_app(SentinelService(workspaces), token=configuration["token"])
+    return create_app(SentinelService(workspaces, default=configuration["default"]), token=configuration["token"])
 
 
 def build_interceptor(configuration: Configuration) -> ASGIApp:

@@ -127,7 +127,7 @@ def _workspace_option(parser: argparse.ArgumentParser) -> None:
         type=_workspace_name,
         default=None,
         metavar="NAME",
-        help="embedded workspace to use (see sentinel status)",
+        help="workspace to use (see sentinel status)",
     )
 
 

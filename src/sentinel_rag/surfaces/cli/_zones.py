@@ -18,7 +18,15 @@ SAMPLE_WORKSPACE = "sample"
 
 
 def choose_workspace(settings: Settings, requested: str | None) -> str:
-    """The embedded workspace a command means: the one named, or `default`, or `sample` while only that one exists."""
+    """The workspace a command means. Embedded: the one named, or `default`, or `sample` while only that one exists. On
+    Azure: the one named, or the first of `SENTINEL_WORKSPACE_ID`. Raises UsageError for a name that means none."""
+    if requested is not None and settings.gateway_url is not None:
+        raise UsageError(
+            "SENTINEL_URL is set, and an Interceptor that runs elsewhere has its own workspace.",
+            next_step="Leave --workspace out, or unset SENTINEL_URL.",
+        )
+    if settings.uses_azure:
+        return _azure_workspace(tuple(settings.azure_workspaces), requested)
     named = requested or settings.workspace
     if named is not None:
         return named
@@ -26,6 +34,15 @@ def choose_workspace(settings: Settings, requested: str | None) -> str:
         return DEFAULT_WORKSPACE
     sample = workspace_folder(settings.home, SAMPLE_WORKSPACE)
     return SAMPLE_WORKSPACE if sample.exists() else DEFAULT_WORKSPACE
+
+
+def _azure_workspace(known: tuple[str, ...], requested: str | None) -> str:
+    if requested is not None and requested not in known:
+        raise UsageError(
+            f"SENTINEL_WORKSPACE_ID names no workspace {requested!r}.",
+            next_step=f"Use one of: {', '.join(known)}; or unset it for the embedded workspaces.",
+        )
+    return known[0] if requested is None else requested
 
 
 @contextmanager
@@ -40,7 +57,7 @@ def attached_zones(settings: Settings, requested: str | None) -> Iterator[tuple[
         while True:
             state = folder.read()
             if state is not None and not state.private:
-                _same_workspace(settings, state, requested)
+                _same_workspace(state, requested)
                 yield state, None
                 return
             workspace = choose_workspace(settings, requested)
@@ -74,8 +91,8 @@ def home_to_itself(settings: Settings) -> Iterator[None]:
         yield
 
 
-def _same_workspace(settings: Settings, state: RunState, requested: str | None) -> None:
-    if requested is not None and not settings.uses_azure and requested != state.workspace:
+def _same_workspace(state: RunState, requested: str | None) -> None:
+    if requested is not None and requested != state.workspace:
         raise UsageError(
             f"The zones that run now serve the workspace {state.workspace!r}, not {requested!r}.",
             next_step=f"Stop `sentinel up` and start it with --workspace {requested}.",

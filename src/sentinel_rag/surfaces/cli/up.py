@@ -25,7 +25,7 @@ def run(*, workspace: str | None, port: int, agent_port: int, as_json: bool) -> 
         else:
             for zone in zones.state.zones:
                 print(f"{zone.name:18} {zone.url}")
-            where = "Azure" if settings.uses_azure else f"the embedded workspace {chosen!r}"
+            where = f"the {'Azure' if settings.uses_azure else 'embedded'} workspace {chosen!r}"
             print(f'Serving {where}. Ask from another terminal: sentinel ask "..."   Stop with Ctrl-C.', flush=True)
         try:
             zones.wait()
