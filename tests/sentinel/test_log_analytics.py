@@ -194,6 +194,7 @@ SEMANTIC = error_body(
         (JSONResponse(error_body("GatewayTimeout", "ADX timed out"), 504), QueryErrorCode.TIMEOUT, "ADX timed out"),
         (JSONResponse(error_body("Broken", "oops"), 500), QueryErrorCode.UNAVAILABLE, "oops"),
         (Response("<html>Bad gateway</html>", 502, media_type="text/html"), QueryErrorCode.UNAVAILABLE, "502"),
+        (Response("[" * 100_000, 502, media_type="application/json"), QueryErrorCode.UNAVAILABLE, "502"),
         (Response(b"", 200), QueryErrorCode.PROTOCOL, "empty body"),
         (Response("<html></html>", 200, media_type="text/html"), QueryErrorCode.PROTOCOL, "not a query result"),
         (JSONResponse([1], 200), QueryErrorCode.PROTOCOL, "not a query result"),

@@ -146,6 +146,11 @@ def gateway_folder(home: Path) -> Path:
     return home / "gateway"
 
 
+def logs_folder(home: Path) -> Path:
+    """Where each zone's log lies."""
+    return home / "logs"
+
+
 def _listen(name: str, port: int) -> Listener:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

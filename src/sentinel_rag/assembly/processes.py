@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from sentinel_rag.assembly.plan import Ports, ZonePlan, plan_zones
+from sentinel_rag.assembly.plan import Ports, ZonePlan, logs_folder, plan_zones
 from sentinel_rag.assembly.run_state import RunFolder, RunState, ZoneEntry
 from sentinel_rag.assembly.serving import startup_error
 from sentinel_rag.contracts.errors import UnavailableError
@@ -66,7 +66,7 @@ def running_zones(
     Raises UnavailableError if this home's zones run already, a port is taken or a zone does not come up.
     """
     folder = RunFolder(settings.home)
-    logs = settings.home / "logs"
+    logs = logs_folder(settings.home)
     with folder.hold(), ExitStack() as stack:
         logs.mkdir(mode=0o700, exist_ok=True)
         plan = plan_zones(settings, workspace, ports or Ports(), stack)

@@ -6,7 +6,6 @@ workspace hands out tokens as App Service does, and a GET is all that this takes
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ import anyio
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.sentinel.json_text import load_json
 
 if TYPE_CHECKING:
     from azure.core.credentials import AccessToken
@@ -97,7 +97,7 @@ class IdentityEndpointCredential:
                 )
             ) from error
         try:
-            document = json.loads(body)
+            document = load_json(body)
             return AccessToken(str(document["access_token"]), int(document["expires_on"]))
         except (ValueError, KeyError, TypeError) as error:
             raise QueryFailedError(

@@ -6,11 +6,11 @@ position, an Entra error whose `error` is a string, a proxy's HTML); the innermo
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.sentinel.json_text import load_json
 
 _LONGEST_MESSAGE = 500
 _NOT_FOUND_CODES = frozenset({"FailedToResolveResource", "PathNotFoundError", "WorkspaceNotFoundError"})
@@ -91,7 +91,7 @@ def partial_reason(error: Mapping[str, Any]) -> str:
 
 def _error_object(body: bytes) -> Mapping[str, Any]:
     try:
-        document = json.loads(body)
+        document = load_json(body)
     except ValueError:  # HTML of a proxy, an empty body: the status is all there is
         return {}
     if not isinstance(document, dict):

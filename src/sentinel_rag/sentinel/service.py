@@ -78,10 +78,6 @@ class SentinelService:
             "list_tables": list_tables,
         }
 
-    @property
-    def tool_names(self) -> tuple[str, ...]:
-        return tuple(self._handlers)
-
     async def close(self) -> None:
         """Close the connections of the workspaces."""
         for connection in {view.logs.connection for view in self._views.values()}:

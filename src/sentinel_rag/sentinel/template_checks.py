@@ -33,9 +33,7 @@ def faults_of(document: Any, stem: str) -> list[str]:
     """Everything that is wrong with one file; empty for a sound one."""
     if not isinstance(document, Mapping):
         return ["not a mapping of keys"]
-    faults = [
-        f"unknown key {key!r}.{nearest_hint(str(key), _TEMPLATE_KEYS)}" for key in document if key not in _TEMPLATE_KEYS
-    ]
+    faults = _unknown_keys(document, _TEMPLATE_KEYS)
     for key in ("name", "description", "time_column", "kql"):
         if not isinstance(document.get(key), str) or not document[key].strip():
             faults.append(f"{key} must be text")
@@ -63,11 +61,7 @@ def faults_of(document: Any, stem: str) -> list[str]:
 def _parameter_faults(name: str, declared: Any) -> list[str]:
     if not isinstance(declared, Mapping):
         return ["must be a mapping"]
-    faults = [
-        f"unknown key {key!r}.{nearest_hint(str(key), _PARAMETER_KEYS)}"
-        for key in declared
-        if key not in _PARAMETER_KEYS
-    ]
+    faults = _unknown_keys(declared, _PARAMETER_KEYS)
     if _NAME.fullmatch(name) is None or name == WINDOW_SLOT:
         faults.append("the name must be lower case with underscores, and not 'window'")
     if declared.get("type") not in PARAMETER_TYPES:

@@ -50,7 +50,7 @@ class Workspace:
         return self._importer.import_path(path, table=table, progress=progress)
 
     def generate(self, options: EstateOptions, *, progress: ProgressListener | None = None) -> EstateGuide:
-        """Add the sample estate; generating the same options again adds nothing."""
+        """Write the sample estate in place of an earlier one; imported rows stay. Same options, same rows."""
         return generate_estate(self._store, options, progress=progress)
 
     def tables(self, *, include_empty: bool = False) -> list[TableInfo]:

@@ -6,6 +6,7 @@ import http.client
 import json
 from typing import Any
 
+from sentinel_rag.assembly.plan import logs_folder
 from sentinel_rag.assembly.run_state import RunFolder, RunState, ZoneEntry
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._zones import choose_workspace
@@ -51,7 +52,7 @@ def addresses(settings: Settings, state: RunState | None) -> dict[str, Any]:
         "running": state is not None,
         "private": state is not None and state.private,
         "home": str(settings.home),
-        "logs": str(settings.home / "logs"),
+        "logs": str(logs_folder(settings.home)),
         "serves": serves,
         "supervisor_pid": None if state is None else state.supervisor_pid,
         "interceptor": interceptor,

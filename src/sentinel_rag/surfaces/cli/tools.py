@@ -1,4 +1,4 @@
-"""`sentinel tools`: what the agent may ask for, and what the policy says of it."""
+"""`sentinel tools`: what the agent may ask for. What may run is the policy's word, not this list's."""
 
 from __future__ import annotations
 

@@ -73,13 +73,13 @@ def open_rows(cursor: duckdb.DuckDBPyConnection, source: SourceFile, staged: Pat
     if source.format is Format.PARQUET:
         return _parquet(cursor, source, staged)
     if source.format is Format.JSON_LINES:
-        rows = _json_lines(cursor, source, staged, "json lines")
+        rows = _json_lines(cursor, staged, "json lines")
         if rows.headers:
             return rows
     if source.format in (Format.JSON, Format.JSON_LINES):
         lines = staged.with_suffix(".jsonl")
         rejects = write_json_lines(staged, lines, name=source.path.name)
-        rows = _json_lines(cursor, source, lines, "json")
+        rows = _json_lines(cursor, lines, "json")
         return RawRows(rows.headers, rows.source, rows.format, (*rejects, *rows.rejects))
     return _delimited(source, staged, strict=strict)
 
@@ -96,7 +96,7 @@ def _delimited(source: SourceFile, staged: Path, *, strict: bool) -> RawRows:
     return RawRows(dialect.columns, csv.scan_sql(), name, csv=csv, notes=tuple(notes))
 
 
-def _json_lines(cursor: duckdb.DuckDBPyConnection, source: SourceFile, path: Path, name: str) -> RawRows:
+def _json_lines(cursor: duckdb.DuckDBPyConnection, path: Path, name: str) -> RawRows:
     scan = (
         f"read_csv({quote_text(str(path))}, delim=chr(1), quote='', escape='', header=false, auto_detect=false, "
         f"columns={{'line': 'VARCHAR'}}, ignore_errors=true, strict_mode=false, max_line_size={MAX_LINE_BYTES}, "

@@ -38,8 +38,8 @@ class QueryEndpoint:
         workspace: Workspace,
         door: WorkspaceDoor,
         *,
-        max_rows: int = 500_000,
-        max_bytes: int = 64_000_000,
+        max_rows: int,
+        max_bytes: int,
     ) -> None:
         self._workspace = workspace
         self._door = door
