@@ -12,7 +12,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from sentinel_rag.workspace.estate import everyday
-from sentinel_rag.workspace.estate.attack import LENGTH, attack
+from sentinel_rag.workspace.estate.attack import attack
+from sentinel_rag.workspace.estate.attack_facts import LENGTH
 from sentinel_rag.workspace.estate.background import SHARES, Background
 from sentinel_rag.workspace.estate.company import ATTACKER_ADDRESSES, DOMAIN, PEOPLE, TENANT_ID, VICTIM, host_name
 from sentinel_rag.workspace.estate.guide import EstateGuide
