@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -196,3 +197,27 @@ def test_an_impossible_end_of_the_estate(sentinel: Any, end: str) -> None:
 
 def test_an_audit_before_there_is_one(sentinel: Any) -> None:
     refused(sentinel.run("audit", "show"), 1, "no audit journal yet")
+
+
+@pytest.mark.parametrize("victim", ["workspace", "agent"])
+def test_a_zone_killed_during_a_served_import_leaves_all_or_nothing(sentinel: Any, tmp_path: Path, victim: str) -> None:
+    path = tmp_path / "rows.csv"
+    rows = 200_000
+    with path.open("w") as stream:
+        stream.write(HEADER)
+        stream.writelines(f"2024-01-01T00:00:{i % 60:02}Z,web{i},message number {i},auth,info\n" for i in range(rows))
+    with sentinel.start("up", "--json") as zones:
+        parts = json.loads(zones.stdout.readline())
+        with sentinel.start("workspace", "import", str(path), "--table", "Syslog") as importing:
+            staging = sentinel.home / "workspaces" / "default" / "staging"
+            while importing.poll() is None and not any(staging.iterdir()):
+                pass
+            os.kill(parts[victim]["pid"], signal.SIGKILL)
+            _, errors = importing.communicate(timeout=100)
+        zones.communicate(timeout=60)
+    assert "Traceback" not in errors
+    assert importing.returncode in (0, 1)
+    kept = {t["table"]: t["rows"] for t in sentinel.json("workspace", "tables")}.get("Syslog", 0)
+    assert kept in (0, rows)
+    sentinel.json("workspace", "import", str(path), "--table", "Syslog")
+    assert {t["table"]: t["rows"] for t in sentinel.json("workspace", "tables")}["Syslog"] == rows

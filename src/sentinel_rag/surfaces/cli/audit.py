@@ -54,7 +54,9 @@ def audit_line(entry: dict[str, Any]) -> str:
     record = entry["record"]
     parts = [str(record["seq"]), record["at"], record["kind"]]
     parts += [
-        f"{name}={record[name]}" for name in ("tool", "decision", "rule_id", "reason", "status") if record.get(name)
+        f"{name}={record[name]}"
+        for name in ("tool", "change", "decision", "rule_id", "reason", "status")
+        if record.get(name)
     ]
     if entry["outcome"] is not None:
         parts.append(f"outcome={entry['outcome']}")

@@ -7,6 +7,8 @@ import json
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, TOOLS_BY_NAME, canonical_tool_name
+from sentinel_rag.interceptor.policy import Policy, Rule, ToolPolicy, load_policy
+from sentinel_rag.settings import load_settings
 
 
 def run(name: str | None, *, as_json: bool) -> int:
@@ -23,15 +25,19 @@ def run(name: str | None, *, as_json: bool) -> int:
                 f"There is no tool {name!r}.", next_step=f"Did you mean {close[0]}?" if close else "Run: sentinel tools"
             )
         tools = (TOOLS_BY_NAME[canonical],)
+    policy = load_policy(load_settings().policy_file)
     if as_json:
-        print(json.dumps([_as_json(tool) for tool in tools], indent=2))
+        print(json.dumps([_as_json(tool, policy) for tool in tools], indent=2))
         return 0
     from sentinel_rag.surfaces.cli._render import console, print_table
 
     target = console()
     if name is None:
-        rows = [(tool.name, ", ".join(tool.parameter_schemas()), tool.description) for tool in tools]
-        print_table(target, "", ("tool", "parameters", "what it does"), rows)
+        rows = [
+            (tool.name, ", ".join(tool.parameter_schemas()), tool.description, _in_short(policy.tool(tool.name)))
+            for tool in tools
+        ]
+        print_table(target, "", ("tool", "parameters", "what it does", "policy"), rows)
         return 0
     tool = tools[0]
     target.print(f"{tool.name}: {tool.description}")
@@ -49,16 +55,40 @@ def run(name: str | None, *, as_json: bool) -> int:
     ]
     if parameters:
         print_table(target, "", ("parameter", "type", "values", "meaning"), parameters)
+    judged = policy.tool(tool.name)
+    target.print()
+    if judged is None:
+        target.print("The policy does not name this tool, so every call of it is denied.")
+    else:
+        rules = [(rule.rule_id, rule.condition, _verdict(rule)) for rule in judged.rules]
+        print_table(target, "Rules, the first that holds decides", ("rule", "condition", "verdict"), rules)
     return 0
 
 
-def _as_json(tool: ToolSchema) -> dict[str, object]:
+def _as_json(tool: ToolSchema, policy: Policy) -> dict[str, object]:
+    judged = policy.tool(tool.name)
     return {
         "name": tool.name,
         "description": tool.description,
         "aliases": list(tool.aliases),
         "parameters": tool.parameters,
+        "rules": [
+            {"rule_id": rule.rule_id, "condition": rule.condition, "verdict": _verdict(rule)}
+            for rule in (() if judged is None else judged.rules)
+        ],
     }
+
+
+def _in_short(judged: ToolPolicy | None) -> str:
+    if judged is None:
+        return "denied"
+    return "; ".join(dict.fromkeys(_verdict(rule) for rule in judged.rules))
+
+
+def _verdict(rule: Rule) -> str:
+    if rule.deny:
+        return f"denied, {rule.taint_level.name}"
+    return f"{'needs approval' if rule.requires_approval else 'allowed'}, {rule.taint_level.name}"
 
 
 def _values(schema: object) -> str:
