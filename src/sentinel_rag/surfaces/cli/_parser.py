@@ -55,7 +55,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     _workspace(commands)
 
-    tools = _command(commands, "tools", "the tools that the agent may ask for, and their parameters", _tools)
+    tools = _command(commands, "tools", "the tools, their parameters and what the policy says of them", _tools)
     tools.add_argument("name", nargs="?", help="one tool, with all its parameters")
     tools.add_argument("--json", action="store_true", help="print names, descriptions and JSON schemas")
 

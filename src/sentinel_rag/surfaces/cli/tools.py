@@ -1,4 +1,4 @@
-"""`sentinel tools`: what the agent may ask for. What may run is the policy's word, not this list's."""
+"""`sentinel tools`: what the agent may ask for, and what the policy says of it."""
 
 from __future__ import annotations
 
@@ -29,17 +29,27 @@ def run(name: str | None, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps([_as_json(tool, policy) for tool in tools], indent=2))
         return 0
+    if name is None:
+        _print_list(policy)
+    else:
+        _print_tool(tools[0], policy)
+    return 0
+
+
+def _print_list(policy: Policy) -> None:
+    from sentinel_rag.surfaces.cli._render import console, print_table
+
+    rows = [
+        (tool.name, ", ".join(tool.parameter_schemas()), tool.description, _in_short(policy.tool(tool.name)))
+        for tool in SENTINEL_TOOLS
+    ]
+    print_table(console(), "", ("tool", "parameters", "what it does", "policy"), rows)
+
+
+def _print_tool(tool: ToolSchema, policy: Policy) -> None:
     from sentinel_rag.surfaces.cli._render import console, print_table
 
     target = console()
-    if name is None:
-        rows = [
-            (tool.name, ", ".join(tool.parameter_schemas()), tool.description, _in_short(policy.tool(tool.name)))
-            for tool in tools
-        ]
-        print_table(target, "", ("tool", "parameters", "what it does", "policy"), rows)
-        return 0
-    tool = tools[0]
     target.print(f"{tool.name}: {tool.description}")
     if tool.aliases:
         target.print(f"Also called {', '.join(tool.aliases)}.")
@@ -62,7 +72,6 @@ def run(name: str | None, *, as_json: bool) -> int:
     else:
         rules = [(rule.rule_id, rule.condition, _verdict(rule)) for rule in judged.rules]
         print_table(target, "Rules, the first that holds decides", ("rule", "condition", "verdict"), rules)
-    return 0
 
 
 def _as_json(tool: ToolSchema, policy: Policy) -> dict[str, object]:
