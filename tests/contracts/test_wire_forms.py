@@ -126,6 +126,12 @@ def test_azures_seven_digits_are_cut_to_six_and_a_time_without_zone_is_refused()
         format_time(datetime(2024, 7, 2))  # the naive time is the case
 
 
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_time_that_utc_has_no_year_for_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="years 1 to 9999"):
+        parse_time(text)
+
+
 def test_windows_of_any_offset_are_told_in_utc() -> None:
     start = datetime(2024, 7, 2, 9, 45, tzinfo=timezone(timedelta(hours=2)))
     assert TimeWindow(start).to_dict() == {"start": "2024-07-02T07:45:00Z", "end": None}

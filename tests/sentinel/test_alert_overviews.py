@@ -167,6 +167,22 @@ async def test_a_situation_report_compares_with_the_window_before(estate: Any) -
     assert [row["number"] for row in result.rows] == [1]
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("get_threat_summary", {}),
+        ("get_top_entities", {"kind": "account"}),
+        ("query_alerts", {}),
+        ("query_incidents", {}),
+        ("run_kql_query", {"template": "alert_count_by_name"}),
+    ],
+)
+async def test_a_window_as_wide_as_the_calendar_is_read(estate: Any, tool: str, arguments: dict[str, str]) -> None:
+    result = await estate.ask(tool, start_time="0001-01-02T00:00:00Z", end_time="9999-12-31T00:00:00Z", **arguments)
+    assert result.coverage.rows_returned > 0
+    assert result.summary.get("previous") is None
+
+
 async def test_an_open_window_has_nothing_before_it(estate: Any) -> None:
     result = await estate.ask("get_threat_summary")
     assert result.summary["previous"] is None

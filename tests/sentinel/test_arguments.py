@@ -25,6 +25,7 @@ pytestmark = pytest.mark.anyio
         ("query_incidents", {"start_time": "yesterday"}, "start_time", "ISO 8601", ()),
         ("query_incidents", {"start_time": "2024-07-02T09:45:00"}, "start_time", "zone", ()),
         ("query_incidents", {"end_time": "2024-13-02T09:45:00Z"}, "end_time", "ISO 8601", ()),
+        ("query_incidents", {"end_time": "9999-12-31T23:59:59-14:00"}, "end_time", "ISO 8601", ()),
         (
             "query_incidents",
             {"start_time": "2024-07-02T09:45:00Z", "end_time": "2024-07-02T11:45:00+02:00"},

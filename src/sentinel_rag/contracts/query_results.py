@@ -34,7 +34,10 @@ def parse_time(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"the time {text!r} has no zone: write it with Z or an offset")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"the time {text!r} lies outside the years 1 to 9999 in UTC") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from sentinel_rag.contracts.query_results import Column, TimeWindow
 from sentinel_rag.sentinel.kql_literals import string_literal
 from sentinel_rag.sentinel.log_tables import json_cell, parse_dynamic
 from sentinel_rag.sentinel.results import shortened
-from sentinel_rag.sentinel.time_windows import within
+from sentinel_rag.sentinel.time_windows import since_before, within
 
 INCIDENT_TABLE = "SecurityIncident"
 INCIDENT_TIME = "CreatedTime"
@@ -63,7 +63,7 @@ def incident_span(window: TimeWindow) -> TimeWindow:
     It has no end: the newest version of an incident of last month may be of today. It begins a day early, since an
     export may stamp a version a little before its creation.
     """
-    return TimeWindow(None if window.start is None else window.start - timedelta(days=1), None)
+    return since_before(window, timedelta(days=1))
 
 
 def newest_versions(window: TimeWindow, conditions: tuple[str, ...] = ()) -> str:

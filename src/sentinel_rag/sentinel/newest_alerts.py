@@ -12,7 +12,7 @@ from datetime import timedelta
 from sentinel_rag.contracts.query_results import TimeWindow
 from sentinel_rag.sentinel.incidents import SEVERITY_RANK
 from sentinel_rag.sentinel.log_tables import LogsTable
-from sentinel_rag.sentinel.time_windows import within
+from sentinel_rag.sentinel.time_windows import since_before, within
 
 ALERT_TABLE = "SecurityAlert"
 ALERT_TIME = "TimeGenerated"
@@ -34,7 +34,7 @@ ORDERS = {
 
 def alert_span(window: TimeWindow) -> TimeWindow:
     """The TimeGenerated span to read for alerts of `window`: earlier for first rows, open for newest rows."""
-    return TimeWindow(None if window.start is None else window.start - LOOK_BACK, None)
+    return since_before(window, LOOK_BACK)
 
 
 def newest_alerts(conditions: tuple[str, ...] = ()) -> str:

@@ -15,7 +15,7 @@ from sentinel_rag.sentinel.log_tables import json_cell
 from sentinel_rag.sentinel.results import Stopwatch, build_result
 from sentinel_rag.sentinel.table_statistics import TableStatistics
 from sentinel_rag.sentinel.template_registry import KqlTemplate
-from sentinel_rag.sentinel.time_windows import window_from
+from sentinel_rag.sentinel.time_windows import since_before, window_from
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 MOST_ROWS_COUNTED = 10_000
@@ -103,4 +103,4 @@ def api_span(template: KqlTemplate, window: TimeWindow) -> TimeWindow:
     """The span of TimeGenerated to read: the window itself, or wider where the template collapses versions first."""
     if template.window_on == "TimeGenerated":
         return window
-    return TimeWindow(None if window.start is None else window.start - _LOOK_BACK, None)
+    return since_before(window, _LOOK_BACK)

@@ -71,8 +71,20 @@ def within(column: str, window: TimeWindow) -> str:
     return " and ".join(bounds) or "true"
 
 
+def since_before(window: TimeWindow, by: timedelta) -> TimeWindow:
+    """From `by` before the start of `window` on, without an end; all that there is if that lies before the year 1."""
+    try:
+        return TimeWindow(None if window.start is None else window.start - by)
+    except OverflowError:
+        return TimeWindow()
+
+
 def previous_window(window: TimeWindow) -> TimeWindow | None:
-    """The window of the same length that ends where this one starts; None unless both sides are closed."""
+    """The window of the same length that ends where this one starts; None if a side is open or it would begin before
+    the year 1."""
     if window.start is None or window.end is None:
         return None
-    return TimeWindow(window.start - (window.end - window.start), window.start)
+    try:
+        return TimeWindow(window.start - (window.end - window.start), window.start)
+    except OverflowError:
+        return None
