@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
 from sentinel_rag.contracts.loopback import is_own_host, is_own_origin
-from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS, Analyst
+from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS, Analyst, ProgressListener
 from sentinel_rag.surfaces.http._sessions import SessionLocks
 
 MAX_BODY_BYTES = 64 * 1024
@@ -46,13 +46,38 @@ def create_app(analyst: Analyst, *, token: str, question_timeout_s: float, close
     """
     if len(token) < 16:
         raise ValueError("the surface's token must have at least 16 characters")
-    locks = SessionLocks()
+    routes = _Routes(_Turns(analyst, question_timeout_s), analyst, token)
 
-    async def healthz(_: Request) -> Response:
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        if close is not None:
+            await close()
+
+    return Starlette(
+        routes=[
+            Route("/healthz", routes.healthz),
+            Route("/chat", routes.chat, methods=["POST"]),
+            Route("/chat/{session_id}", routes.clear, methods=["DELETE"]),
+        ],
+        exception_handlers={404: _not_found, 405: _wrong_method, Exception: _broken},
+        lifespan=lifespan,
+    )
+
+
+class _Routes:
+    """The routes as methods, so that each sees the parts it needs."""
+
+    def __init__(self, turns: _Turns, analyst: Analyst, token: str) -> None:
+        self._turns = turns
+        self._analyst = analyst
+        self._token = token
+
+    async def healthz(self, _: Request) -> Response:
         return _json({"status": "ok"})
 
-    async def chat(request: Request) -> Response:
-        refusal = _refuse(request, token)
+    async def chat(self, request: Request) -> Response:
+        refusal = _refuse(request, self._token)
         if refusal is not None:
             return refusal
         body = await _read(request)
@@ -65,35 +90,44 @@ def create_app(analyst: Analyst, *, token: str, question_timeout_s: float, close
         session_id = asked.session_id or uuid4().hex
         if "text/event-stream" in request.headers.get("accept", ""):
             return StreamingResponse(
-                _stream(asked.message, session_id),
+                self._turns.stream(asked.message, session_id),
                 media_type="text/event-stream",
                 headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
             )
-        return _json((await _bounded(asked.message, session_id, lambda _: None)).to_dict())
+        return _json((await self._turns.answer(asked.message, session_id, lambda _: None)).to_dict())
 
-    async def clear(request: Request) -> Response:
-        refusal = _refuse(request, token)
+    async def clear(self, request: Request) -> Response:
+        refusal = _refuse(request, self._token)
         if refusal is not None:
             return refusal
-        analyst.forget(request.path_params["session_id"])
+        self._analyst.forget(request.path_params["session_id"])
         return Response(status_code=204)
 
-    async def _bounded(question: str, session_id: str, progress: Callable[[Progress], None]) -> Answer:
+
+class _Turns:
+    """One question of a session at a time, each within its deadline; as an answer, or as events while it is found."""
+
+    def __init__(self, analyst: Analyst, timeout_s: float) -> None:
+        self._analyst = analyst
+        self._timeout_s = timeout_s
+        self._locks = SessionLocks()
+
+    async def answer(self, question: str, session_id: str, progress: ProgressListener) -> Answer:
         started = time.monotonic()
-        async with locks.hold(session_id):
-            with anyio.move_on_after(question_timeout_s):
-                return await analyst.answer(question, session_id=session_id, progress=progress)
+        async with self._locks.hold(session_id):
+            with anyio.move_on_after(self._timeout_s):
+                return await self._analyst.answer(question, session_id=session_id, progress=progress)
         return Answer(
             outcome=Outcome.TOOL_FAILED,
             text=(
-                f"This took longer than {question_timeout_s:.0f} seconds, so it was stopped and nothing was changed. "
+                f"This took longer than {self._timeout_s:.0f} seconds, so it was stopped and nothing was changed. "
                 "Try a narrower time window, or raise SENTINEL_QUESTION_TIMEOUT_S."
             ),
             session_id=session_id,
             duration_ms=(time.monotonic() - started) * 1e3,
         )
 
-    async def _stream(question: str, session_id: str) -> AsyncIterator[bytes]:
+    async def stream(self, question: str, session_id: str) -> AsyncIterator[bytes]:
         send, receive = anyio.create_memory_object_stream[bytes](64)
 
         def listen(progress: Progress) -> None:
@@ -105,29 +139,13 @@ def create_app(analyst: Analyst, *, token: str, question_timeout_s: float, close
 
         async def work() -> None:
             async with send:
-                answer = await _bounded(question, session_id, listen)
+                answer = await self.answer(question, session_id, listen)
                 await send.send(_event("answer", answer.to_dict()))
 
         async with anyio.create_task_group() as group, receive:
             group.start_soon(work)
             async for line in receive:
                 yield line
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        yield
-        if close is not None:
-            await close()
-
-    return Starlette(
-        routes=[
-            Route("/healthz", healthz),
-            Route("/chat", chat, methods=["POST"]),
-            Route("/chat/{session_id}", clear, methods=["DELETE"]),
-        ],
-        exception_handlers={404: _not_found, 405: _wrong_method, Exception: _broken},
-        lifespan=lifespan,
-    )
 
 
 def _refuse(request: Request, token: str) -> Response | None:
