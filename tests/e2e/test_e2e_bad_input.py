@@ -190,7 +190,16 @@ def test_a_file_of_one_column_is_asked_about(sentinel: Any, tmp_path: Path) -> N
     refused(sentinel.run("workspace", "import", str(path)), 2, "one column", "--table")
 
 
-@pytest.mark.parametrize("end", ["0001-01-01T00:00:00Z", "9999-12-31T00:00:00Z", "yesterday", "2024-01-01T00:00:00"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        "0001-01-01T00:00:00Z",
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T00:00:00Z",
+        "yesterday",
+        "2024-01-01T00:00:00",
+    ],
+)
 def test_an_impossible_end_of_the_estate(sentinel: Any, end: str) -> None:
     refused(sentinel.run("workspace", "generate", "--workspace", "sample", "--end", end), 2)
 

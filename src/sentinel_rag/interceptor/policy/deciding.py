@@ -23,7 +23,7 @@ def decide(tool: ToolPolicy, arguments: Mapping[str, Any]) -> Decision:
         index = tool.first_match(arguments)
     except KeyError:
         return _decide_with_unknowns(tool, arguments)
-    except Exception:
+    except Exception:  # whatever went wrong inside a condition, it was not decided: that is a refusal
         return Deny(Reason.CONDITION_UNDECIDED, TOP)
     return _apply(tool.rules[index]) if index >= 0 else Deny(Reason.NO_RULE_MATCHED, TOP)
 
@@ -32,7 +32,7 @@ def _decide_with_unknowns(tool: ToolPolicy, arguments: Mapping[str, Any]) -> Dec
     for rule in tool.rules:
         try:
             verdict = evaluate(rule.expression, arguments)
-        except Exception:
+        except Exception:  # as above
             verdict = None
         match verdict:
             case True:
