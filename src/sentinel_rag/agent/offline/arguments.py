@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from dataclasses import replace
 
+from sentinel_rag.agent.offline.plan import PlannedCall
 from sentinel_rag.agent.offline.qualifiers import TECHNIQUES
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.word_lists import word_list
@@ -114,6 +117,39 @@ def entity_argument(reading: Reading) -> dict[str, JsonValue]:
         return {}
     name = reading.names[0]
     return {"entity": name.value} if name.kind is None else {"entity": name.value, "entity_kind": name.kind}
+
+
+def for_each_name(reading: Reading, call: PlannedCall) -> tuple[PlannedCall, ...]:
+    """`call`, or one call for each thing that the question names where it filters by one of several."""
+    named = {name.value.lower(): name for name in reading.names if not name.quoted}
+    first = call.arguments.get("entity")
+    if not isinstance(first, str) or first.lower() not in named or not 2 <= len(named) <= MOST_NAMES:
+        return (call,)
+    kept = {key: value for key, value in call.arguments.items() if key not in ("entity", "entity_kind")}
+    return tuple(
+        replace(call, arguments={**kept, **entity_argument(replace(reading, names=(name,)))}) for name in named.values()
+    )
+
+
+MOST_NAMES = 4
+"""Things that one question is answered for; more of them are told as left out."""
+_LISTED = re.compile(
+    r"(?:\s|,|;|&|/|\+|\b(?:and|or|also|then|the|on|of|for|from|as|well|vs|versus|hosts?|users?|accounts?|ips?|machines?"
+    r"|devices?|servers?|addresses|address)\b)*",
+    re.IGNORECASE,
+)
+_TOGETHER = re.compile(r"\b(?:both|together|same\s+alerts?|at\s+once)\b", re.IGNORECASE)
+
+
+def are_meant_together(reading: Reading) -> bool:
+    """True if one alert has to name all the things: "both A and B", "of user A on host B"; False for a list of them."""
+    places = sorted(
+        (reading.text.find(name.value), len(name.value)) for name in reading.names if name.value in reading.text
+    )
+    between = [reading.text[left + size : right] for (left, size), (right, _) in itertools.pairwise(places)]
+    joined = all(re.search(r",|;|&|/|\+|\b(?:and|or|vs|versus)\b", part, re.IGNORECASE) for part in between)
+    listed = joined and all(_LISTED.fullmatch(part) for part in between)
+    return _TOGETHER.search(reading.text) is not None or not listed
 
 
 def alert_name(reading: Reading) -> str:

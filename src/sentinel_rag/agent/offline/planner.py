@@ -58,6 +58,9 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
         )
     if reading.severity.question:
         return Ask(reading.severity.question)
+    inexpressible = _inexpressible(reading)
+    if inexpressible is not None:
+        return inexpressible
     if outside.wants_sample(reading.text):
         return _sample(reading, conversation, templates, now)
     accepted = follow_up.accepted_offer(reading, conversation)
@@ -83,6 +86,27 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
     if _foreign(reading):
         return Ask("I understand questions in English only. Did you mean one of these?", ALTERNATIVES)
     return _plan(reading, conversation, subject, templates)
+
+
+_NO_ROWS = r"(?:top|first|last|latest|newest|oldest|only|show|list|limit(?:\s+to)?)\s+(?:me\s+)?(?:0|zero)"
+_LEAVES_OUT = re.compile(
+    r"\b(?:except|excluding|exclude|apart\s+from|other\s+than)\b|\bnot(?:\s{3,}|\s+(?:in|on|from|by|of|for|to|"
+    r"assigned|owned|naming|involving|part)\b)|\bwithout\s{3,}",
+    re.IGNORECASE,
+)
+
+
+def _inexpressible(reading: Reading) -> Ask | None:
+    """A question back for what no tool can do: no rows at all, or everything but a named thing."""
+    if reading.has(_NO_ROWS):
+        return Ask("No rows would be no answer. How many do you want to see, from one up?")
+    names = reading.names or reading.incidents or reading.owner.name or reading.product or reading.tactic
+    if names and _LEAVES_OUT.search(reading.rest):
+        return Ask(
+            "The tools filter by what is there and cannot leave a named thing out. Ask for everything, or for what you "
+            "do want, such as one incident, host or owner."
+        )
+    return None
 
 
 def _foreign(reading: Reading) -> bool:
@@ -172,6 +196,20 @@ def _plan(
     if not kinds and reading.has("who(?:m)?") and not incident_noun and not alert_noun:
         kinds = ("account",)
     counted_kind = reading.has(cues.COUNT) and kinds and not incident_noun and not alert_noun
+    if (
+        reading.has(cues.RAW)
+        and not incident_noun
+        and not alert_noun
+        and not reading.names
+        and (kinds or reading.has(cues.BY))
+    ):
+        # Counting alerts instead would answer another question.
+        if templates is None:
+            return NeedTemplates()
+        return template_plan(reading, templates, floor=template_match.THRESHOLD) or Ask(
+            "No stored query answers that of the raw logs. Which one comes nearest?",
+            ("What queries can you run?", "Top accounts by distinct alerts"),
+        )
     if (
         (reading.has(cues.TOP) or counted_kind)
         and kinds
