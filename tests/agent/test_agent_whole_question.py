@@ -102,6 +102,32 @@ async def test_no_rows_are_asked_back(ask: Ask, gateway: ScriptedGateway, questi
     assert gateway.calls == []
 
 
+@pytest.mark.parametrize("question", ["alerts on 6 july 2024 weekend", "incidents yesterday, and 2 july 2024"])
+async def test_a_second_time_is_not_dropped(ask: Ask, gateway: ScriptedGateway, question: str) -> None:
+    answer = await ask(question)
+    assert answer.outcome is Outcome.CLARIFICATION
+    assert "more than one time" in answer.text
+    assert gateway.calls == []
+
+
+async def test_two_times_that_are_compared_are_both_read(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("compare this week with last week")
+    assert [(name, arguments["start_time"]) for name, arguments in calls(gateway)] == [
+        ("get_threat_summary", "2024-07-22T00:00:00Z"),
+        ("get_threat_summary", "2024-07-15T00:00:00Z"),
+    ]
+
+
+async def test_sign_ins_per_day_are_no_trend_of_alerts(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("sign-ins per day")
+    assert "get_alert_trend" not in [name for name, _ in calls(gateway)]
+
+
+async def test_all_of_them_is_not_confirmed_by_some(ask: Ask) -> None:
+    answer = await ask("are all incidents closed?")
+    assert answer.text.startswith("These are those of which it is true")
+
+
 async def test_short_words_for_a_severity_filter(ask: Ask, gateway: ScriptedGateway) -> None:
     await ask("how mny hi sev alrts")
     assert calls(gateway) == [("query_alerts", {"severity": "High"})]

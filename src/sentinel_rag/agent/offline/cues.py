@@ -74,7 +74,7 @@ LOGS = (
     r"services?\s+(?:installed|created)|"
     r"emails?\s+(?:sent|received|delivered|from|to)|file\s+(?:events?|downloads?|created|"
     r"copied)|downloads?|powershell\s+(?:commands?|executions?|activity)|syslog|firewall|"
-    r"heartbeat|vpn|"
+    r"heartbeat|stopped\s+(?:reporting|sending)|vpn|"
     r"commands?\s+(?:ran|run|executed)|usb|user\s+agents?|countries|locations?|mfa|"
     r"password\s+(?:changes?|resets?)|group\s+(?:changes?|members?\w*)|beacon\w*|rare\s+\w+|"
     r"query|hunt"

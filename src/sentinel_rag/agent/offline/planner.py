@@ -35,6 +35,7 @@ from sentinel_rag.agent.offline.search_plans import alert_field_plan, keyword_pl
 from sentinel_rag.agent.offline.subjects import Subject
 from sentinel_rag.agent.offline.template_match import Template
 from sentinel_rag.agent.offline.template_plans import SURE, logs_plan, template_plan
+from sentinel_rag.agent.row_text import plain
 
 _RUNS = re.compile(r"\W*(?:please\s+|pls\s+|can\s+you\s+)?(?:run|execute|start|use)\b", re.IGNORECASE)
 ALTERNATIVES = (
@@ -101,6 +102,11 @@ def _inexpressible(reading: Reading) -> Ask | None:
     if reading.has(_NO_ROWS):
         return Ask("No rows would be no answer. How many do you want to see, from one up?")
     names = reading.names or reading.incidents or reading.owner.name or reading.product or reading.tactic
+    if reading.other_time and not reading.has(cues.COMPARE):
+        return Ask(
+            f"The question names more than one time, “{plain(reading.other_time)}” beside another. Ask about one of "
+            "them, or from one to the other."
+        )
     if names and _LEAVES_OUT.search(reading.rest):
         return Ask(
             "The tools filter by what is there and cannot leave a named thing out. Ask for everything, or for what you "
@@ -143,7 +149,9 @@ def _with_plain_name(reading: Reading) -> Reading:
     Only where a property is asked for, or alerts are counted in an incident, so that words of titles stay words.
     """
     unknown = reading.unknown_words
-    counted = bool(reading.incidents) and reading.has(rf"{cues.COUNT}|involved|part|seen|affected|mentioned|named")
+    counted = bool(reading.incidents) and reading.has(
+        rf"{cues.COUNT}|appear\w*|touch\w*|involved|part|seen|affected|mentioned|named"
+    )
     if reading.names or len(unknown) != 1 or len(reading.words) > 9 or unknown[0] in TECHNIQUES:
         return reading
     if reading.has(cues.TOP) or not (counted or attribute_of(reading) is not None):
@@ -196,13 +204,8 @@ def _plan(
     if not kinds and reading.has("who(?:m)?") and not incident_noun and not alert_noun:
         kinds = ("account",)
     counted_kind = reading.has(cues.COUNT) and kinds and not incident_noun and not alert_noun
-    if (
-        reading.has(cues.RAW)
-        and not incident_noun
-        and not alert_noun
-        and not reading.names
-        and (kinds or reading.has(cues.BY))
-    ):
+    raw = reading.has(cues.RAW) and not incident_noun and not alert_noun and not reading.names
+    if raw and (kinds or reading.has(cues.BY)) and not reading.has(r"(?:by|per)\s+(?:day|hour|week)"):
         # Counting alerts instead would answer another question.
         if templates is None:
             return NeedTemplates()
@@ -217,6 +220,13 @@ def _plan(
         and not (incident_noun and reading.order == "severity")
     ):
         return top_plan(reading, kinds[0])
+    if trend and raw:
+        if templates is None:
+            return NeedTemplates()
+        return template_plan(reading, templates, floor=SURE) or Ask(
+            "I can count alerts over time, not rows of the raw logs. Which of these do you want?",
+            ("Show the trend of alerts per day", "What queries can you run?"),
+        )
     if trend and not (reading.names and not alert_noun):
         return trend_plan(reading, incident_noun=incident_noun and not alert_noun)
     if not incident_noun and not alert_noun:

@@ -180,6 +180,8 @@ def top_plan(reading: Reading, kind: str) -> Decision:
 
 
 def summary_plan(reading: Reading) -> Decision:
-    """get_threat_summary."""
-    call = PlannedCall("get_threat_summary", window_arguments(reading))
-    return Plan(view=View.SUMMARY, calls=(call,), reading=reading)
+    """get_threat_summary, of both windows where two are compared."""
+    calls = [PlannedCall("get_threat_summary", window_arguments(reading))]
+    if reading.other_window is not None:
+        calls.append(PlannedCall("get_threat_summary", dict(reading.other_window.arguments())))
+    return Plan(view=View.SUMMARY, calls=tuple(calls), reading=reading)

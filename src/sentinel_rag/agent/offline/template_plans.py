@@ -71,10 +71,16 @@ def _for_each_name(matches: Sequence[template_match.Match], reading: Reading, fl
     names = reading.names
     if not 2 <= len(names) <= MOST_NAMES or any(name.quoted for name in names):
         return None
-    kinds = {template_match.kind_of(name) for name in template_match.named(reading)}
+    told = template_match.named(reading)
+    kinds = {template_match.kind_of(name) for name in told} - {""}
     if len(kinds) > 1:
         return None
-    alone = [replace(reading, names=(name,)) for name in template_match.named(reading)]
+    # "On A and B" are two hosts, though only the first stands behind "on".
+    like = next(iter(kinds), "")
+    kind = like if like in ("host", "account", "mailbox") else None
+    alone = [
+        replace(reading, names=(name if template_match.kind_of(name) else replace(name, kind=kind),)) for name in told
+    ]
     for match in matches[:6]:
         if match.score < max(floor, 0.7 * matches[0].score):
             return None

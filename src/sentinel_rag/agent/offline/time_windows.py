@@ -132,7 +132,24 @@ def _read_absolute(text: str, moments: list[Found], now: Now, around: timedelta 
     if window.start is not None and window.end is not None and window.start >= window.end:
         said = text[begin:end].strip()
         return TimeReading(text, question=TimeQuestion(f"The window “{said}” ends before it starts.", said))
-    return TimeReading(rest, window)
+    said, other = _other_time(text, moments, first, last, window)
+    return TimeReading(rest, window, other=said, other_window=other)
+
+
+def _other_time(
+    text: str, moments: list[Found], first: int, last: int, window: WindowSlot
+) -> tuple[str, WindowSlot | None]:
+    """A day or an instant that is no part of the window that is read and does not hold it, as said and as a window."""
+    for place, found in enumerate(moments):
+        if first <= place <= last or not isinstance(found.moment, Day | Instant):
+            continue
+        span = found.moment.span
+        apart = (window.end is not None and span.start >= window.end) or (
+            window.start is not None and span.end <= window.start
+        )
+        if apart:
+            return text[found.begin : found.end].strip(), WindowSlot(span.start, span.end)
+    return "", None
 
 
 _SHAPES = ("DATRDAT", "TADRTAD", "TRTAD", "DATRT", "IRI", "IRT", "IRD", "DRI", "DATRD", "DRD", "TRT", "DAT", "TAD")

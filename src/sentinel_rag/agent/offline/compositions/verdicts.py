@@ -63,6 +63,9 @@ def open_with_verdict(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun])
         sentence = "Whether that is so is no field of the rows, and I do not judge it; here is what the alerts hold."
         writer.lines.insert(place, Line(sentence, fixed=True))
         return
+    if reading.has(r"all|every|each") and reading.status:
+        writer.lines.insert(place, Line("These are those of which it is true; ask for the others too.", fixed=True))
+        return
     decided = reading.has(_EXISTS) and not reading.has(f"{_NOT_EXISTS}|{_OPEN_ENDED}")
     if not decided or unused_words(reading) or run.at("/coverage/partial"):
         return
