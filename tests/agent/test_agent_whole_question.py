@@ -148,3 +148,28 @@ async def test_a_list_tells_both_numbers_where_they_are_asked(ask: Ask) -> None:
     (table,) = answer.tables
     assert table.columns[1:3] == ("Incident", "Defender id")
     assert ("12", "598") in {(row[1], row[2]) for row in table.rows}
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["alerts before 5 july 2024 and after 1 july 2024", "alerts after 1 july 2024 and before 5 july 2024"],
+)
+async def test_two_bounds_make_one_window(ask: Ask, gateway: ScriptedGateway, question: str) -> None:
+    await ask(question)
+    assert calls(gateway)[0][1] == {"start_time": "2024-07-02T00:00:00Z", "end_time": "2024-07-05T00:00:00Z"}
+
+
+async def test_a_word_that_narrows_nothing_is_told_and_gets_no_yes(ask: Ask) -> None:
+    answer = await ask("is there an alert on web-03 with mimikatz?")
+    assert not answer.text.startswith("Yes")
+    assert "left out: `mimikatz`" in answer.text
+
+
+async def test_things_in_alerts_are_counted_and_not_the_alerts(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("how many different users are in all alerts?")
+    assert calls(gateway)[0] == ("get_top_entities", {"kind": "account"})
+
+
+async def test_the_present_state_does_not_answer_for_the_past(ask: Ask) -> None:
+    answer = await ask("was incident 12 ever closed?")
+    assert not answer.text.startswith(("Yes", "No"))

@@ -55,10 +55,15 @@ _LISTS = frozenset({View.INCIDENTS, View.INCIDENT_COUNT, View.ALERTS, View.ALERT
 
 def _names_left_out(plan: Plan, runs: Sequence[ToolRun]) -> list[str]:
     """Things that the question names beside others and that no call asked for."""
-    asked = " ".join(str(dict(run.call.arguments)) for run in runs).lower()
+    asked = _asked_for(runs)
     names = [plain(name.value) for name in plan.reading.names]
     left = [name for name in names if name.lower() not in asked.replace("\\\\", "\\")]
-    return left if len(left) < len(names) else []
+    return left if len(left) < len(names) or plan.view is View.KQL else []
+
+
+def _asked_for(runs: Sequence[ToolRun]) -> str:
+    """The arguments of all calls as one text in lower case."""
+    return " ".join(str(dict(run.call.arguments)) for run in runs).lower()
 
 
 @dataclass(slots=True)
@@ -162,7 +167,7 @@ class OfflineAnalyst:
             open_with_verdict(writer, plan, runs)
         except (TypeError, ValueError, KeyError, IndexError, AttributeError):
             return self._failed(turn, [_misshapen(run) for run in runs])
-        if plan.view in _LISTS and (unused := unused_words(plan.reading)):
+        if plan.view in _LISTS and (unused := unused_words(plan.reading, _asked_for(runs))):
             writer.say("I did not understand and left out: {}.", Echo(", ".join(unused)))
         if plan.view is not View.ATTRIBUTE and (dropped := _names_left_out(plan, runs)):
             writer.say("I looked nothing up for {}; ask about it by itself.", Echo(", ".join(dropped)))

@@ -191,11 +191,11 @@ def placed_words(reading: Reading) -> tuple[str, ...]:
     return tuple(placed)
 
 
-def unused_words(reading: Reading) -> tuple[str, ...]:
-    """Words that were neither understood nor used, so that an answer can say so."""
+def unused_words(reading: Reading, asked: str) -> tuple[str, ...]:
+    """Words that were neither understood nor used in `asked`, the arguments of the calls: an answer says so."""
     if any(name.quoted for name in reading.names):
         return ()
-    used = {*placed_words(reading), *_TITLE_STOP}
+    used = {*(word for word in placed_words(reading) if word in asked.lower() or word in TECHNIQUES), *_TITLE_STOP}
     return tuple(word for word in reading.unknown_words if word not in used and len(word) > 2)
 
 

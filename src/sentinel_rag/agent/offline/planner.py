@@ -35,6 +35,7 @@ from sentinel_rag.agent.offline.search_plans import alert_field_plan, keyword_pl
 from sentinel_rag.agent.offline.subjects import Subject
 from sentinel_rag.agent.offline.template_match import Template
 from sentinel_rag.agent.offline.template_plans import SURE, logs_plan, template_plan
+from sentinel_rag.agent.offline.vocabulary import KIND_WORDS
 from sentinel_rag.agent.row_text import plain
 
 _RUNS = re.compile(r"\W*(?:please\s+|pls\s+|can\s+you\s+)?(?:run|execute|start|use)\b", re.IGNORECASE)
@@ -203,7 +204,10 @@ def _plan(
     kinds = cues.kinds_named(reading)
     if not kinds and reading.has("who(?:m)?") and not incident_noun and not alert_noun:
         kinds = ("account",)
-    counted_kind = reading.has(cues.COUNT) and kinds and not incident_noun and not alert_noun
+    of_kind = reading.has(
+        rf"(?:{cues.COUNT})\s+(?:different\s+|distinct\s+|unique\s+|of\s+)*(?:{'|'.join(KIND_WORDS)})"
+    )
+    counted_kind = reading.has(cues.COUNT) and kinds and (of_kind or not (incident_noun or alert_noun))
     raw = reading.has(cues.RAW) and not incident_noun and not alert_noun and not reading.names
     if raw and (kinds or reading.has(cues.BY)) and not reading.has(r"(?:by|per)\s+(?:day|hour|week)"):
         # Counting alerts instead would answer another question.

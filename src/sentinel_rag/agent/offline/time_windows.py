@@ -126,14 +126,28 @@ def _read_absolute(text: str, moments: list[Found], now: Now, around: timedelta 
         if left.start == left.end:
             return TimeReading(blank(rest, begin, end))
         window, begin = WindowSlot(left.start, left.end), _strip(head, _PREPOSITION)
+    bounded = _with_other_bound(text, moments[last + 1 :], window)
     for found in moments[first:]:
         rest = blank(rest, found.begin, found.end)
     rest = blank(rest, begin, end)
     if window.start is not None and window.end is not None and window.start >= window.end:
         said = text[begin:end].strip()
         return TimeReading(text, question=TimeQuestion(f"The window “{said}” ends before it starts.", said))
-    said, other = _other_time(text, moments, first, last, window)
-    return TimeReading(rest, window, other=said, other_window=other)
+    said, other = ("", None) if bounded != window else _other_time(text, moments, first, last, window)
+    return TimeReading(rest, bounded, other=said, other_window=other)
+
+
+def _with_other_bound(text: str, later: list[Found], window: WindowSlot) -> WindowSlot:
+    """An open window closed by a later bound of the other side: "before B and after A"."""
+    for found in later:
+        if not isinstance(found.moment, Day | Instant):
+            continue
+        head, span = text[: found.begin], found.moment.span
+        if window.start is None and (_AFTER.search(head) or _SINCE.search(head)):
+            return WindowSlot(span.end if _AFTER.search(head) and span.whole_days else span.start, window.end)
+        if window.end is None and (_BEFORE.search(head) or _UNTIL.search(head)):
+            return WindowSlot(window.start, span.end if _UNTIL.search(head) and span.whole_days else span.start)
+    return window
 
 
 def _other_time(

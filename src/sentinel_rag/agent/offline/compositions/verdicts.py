@@ -67,7 +67,7 @@ def open_with_verdict(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun])
         writer.lines.insert(place, Line("These are those of which it is true; ask for the others too.", fixed=True))
         return
     decided = reading.has(_EXISTS) and not reading.has(f"{_NOT_EXISTS}|{_OPEN_ENDED}")
-    if not decided or unused_words(reading) or run.at("/coverage/partial"):
+    if not decided or unused_words(reading, str(dict(run.call.arguments))) or run.at("/coverage/partial"):
         return
     found = bool(run.rows or run.at("/coverage/rows_total"))
     line = writer.lines[place]
@@ -76,7 +76,8 @@ def open_with_verdict(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun])
 
 def _of_incident(writer: AnswerWriter, reading: Reading, run: ToolRun) -> Line | None:
     """Whether the incident has the status, severity and owner that the question says it has."""
-    if reading.has(_OPEN_ENDED):
+    if reading.has(rf"{_OPEN_ENDED}|ever|once|before|previously"):
+        # The row holds the present state only.
         return None
     held: list[bool] = []
     told: list[tuple[str, Fact]] = []
