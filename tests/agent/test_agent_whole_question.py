@@ -173,3 +173,11 @@ async def test_things_in_alerts_are_counted_and_not_the_alerts(ask: Ask, gateway
 async def test_the_present_state_does_not_answer_for_the_past(ask: Ask) -> None:
     answer = await ask("was incident 12 ever closed?")
     assert not answer.text.startswith(("Yes", "No"))
+
+
+async def test_those_without_a_list_are_asked_back(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("is incident 23 closed?")
+    before = len(gateway.calls)
+    answer = await ask("alerts for those")
+    assert answer.outcome is Outcome.CLARIFICATION
+    assert len(gateway.calls) == before

@@ -85,6 +85,9 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
     refined = follow_up.refine(reading, conversation)
     if refined is not None:
         return refined
+    nothing_named = not (subject.kind or reading.names or reading.items or reading.incidents)
+    if nothing_named and reading.has(r"(?:for|on|from|about|naming|involving)\s+(?:those|these|them)"):
+        return Ask("Which ones do you mean? Name them, or ask for a list first.", ALTERNATIVES[:2])
     if _foreign(reading):
         return Ask("I understand questions in English only. Did you mean one of these?", ALTERNATIVES)
     return _plan(reading, conversation, subject, templates)

@@ -39,7 +39,11 @@ def rank(reading: Reading, templates: Sequence[Template]) -> list[Match]:
     frequency = Counter(token for document in documents for token in set(document))
     count = len(documents) or 1
     weights = {token: math.log(1 + count / seen) for token, seen in frequency.items()}
-    masked = reading.core + " " + " ".join(kind_of(name) for name in named(reading))
+    core = reading.core
+    for slot in reading.names if len(reading.names) > 1 else ():
+        # Parts of names ("srv-file-01") are no words of the question.
+        core = re.sub(rf"(?<![\w.-]){re.escape(slot.value)}(?![\w-])", " ", core, flags=re.IGNORECASE)
+    masked = core + " " + " ".join(kind_of(name) for name in named(reading))
     question = _vector(_tokens(masked), weights)
     said = {word.lower().replace("-", "_") for word in re.findall(r"[\w-]+", reading.text)}
     matches = []

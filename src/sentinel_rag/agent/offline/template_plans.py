@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sentinel_rag.agent.offline import cues, template_match, template_parameters
-from sentinel_rag.agent.offline.arguments import MOST_NAMES, window_arguments
+from sentinel_rag.agent.offline.arguments import MOST_NAMES, are_meant_together, window_arguments
 from sentinel_rag.agent.offline.plan import Ask, Decision, NeedTemplates, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.template_match import Template
@@ -32,8 +32,8 @@ def template_plan(reading: Reading, templates: Sequence[Template], *, floor: flo
     if not matches or matches[0].score < floor:
         return None
     best, filled = _best_fitting(matches, reading, floor)
-    each = _for_each_name(matches, reading, floor)
-    if each is not None and len(filled.parameters) < len(reading.names):
+    each = None if are_meant_together(reading) else _for_each_name(matches, reading, floor)
+    if each is not None:
         return each
     close = [
         match
