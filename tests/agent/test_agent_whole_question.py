@@ -181,3 +181,11 @@ async def test_those_without_a_list_are_asked_back(ask: Ask, gateway: ScriptedGa
     answer = await ask("alerts for those")
     assert answer.outcome is Outcome.CLARIFICATION
     assert len(gateway.calls) == before
+
+
+async def test_a_query_of_the_logs_runs_for_each_account_and_tells_which(ask: Ask, gateway: ScriptedGateway) -> None:
+    answer = await ask("failed sign-ins of m.keller@contoso.example and svc-backup@contoso.example")
+    ran = [arguments["parameters"] for name, arguments in calls(gateway) if name == "run_kql_query"]
+    assert ran == [{"account": "m.keller@contoso.example"}, {"account": "svc-backup@contoso.example"}]
+    assert "for `m.keller@contoso.example`" in answer.text
+    assert "for `svc-backup@contoso.example`" in answer.text
