@@ -142,9 +142,14 @@ class AnswerWriter:
         """Add a sentence of ours that states nothing about data."""
         self.lines.append(Line(text, fixed=True))
 
-    def note(self, run: ToolRun, place: int) -> None:
-        """A note that the tool's code wrote, with its place as evidence."""
-        fact = self._fact(run, f"/notes/{place}", lambda value: plain(str(value), limit=600))
+    def note(self, run: ToolRun, place: int, *, brief: bool = False) -> None:
+        """A note that the tool's code wrote, with its place as evidence; `brief` leaves out what follows a colon."""
+
+        def shown(value: JsonValue) -> str:
+            text = plain(str(value), limit=600)
+            return f"{text.partition(': ')[0].rstrip('.')}." if brief else text
+
+        fact = self._fact(run, f"/notes/{place}", shown)
         self.lines.append(Line(f"Note: {fact.text}", () if fact.evidence is None else (fact.evidence,)))
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Fact]]) -> None:

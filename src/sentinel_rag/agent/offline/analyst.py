@@ -19,6 +19,7 @@ from sentinel_rag.agent.instruction_text import suspicions
 from sentinel_rag.agent.offline import directory, follow_up, second_look
 from sentinel_rag.agent.offline.arguments import unused_words
 from sentinel_rag.agent.offline.compositions import Composed, compose, say_failures, say_numbered
+from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.parts import joined, parts_of
 from sentinel_rag.agent.offline.plan import Ask, NeedTemplates, Plan, PlannedCall, Reply, View
@@ -50,6 +51,19 @@ def _misshapen(run: ToolRun) -> ToolRun:
 _OWN_TEXT = frozenset({"list_kql_templates", "list_tables"})
 """Tools whose rows are not from the logs."""
 _LISTS = frozenset({View.INCIDENTS, View.INCIDENT_COUNT, View.ALERTS, View.ALERT_COUNT})
+
+
+def _names_left_out(plan: Plan, runs: Sequence[ToolRun]) -> list[str]:
+    """Things that the question names beside others and that no call asked for."""
+    asked = _asked_for(runs)
+    names = [plain(name.value) for name in plan.reading.names]
+    left = [name for name in names if name.lower() not in asked.replace("\\\\", "\\")]
+    return left if len(left) < len(names) or plan.view is View.KQL else []
+
+
+def _asked_for(runs: Sequence[ToolRun]) -> str:
+    """The arguments of all calls as one text in lower case."""
+    return " ".join(str(dict(run.call.arguments)) for run in runs).lower()
 
 
 @dataclass(slots=True)
@@ -150,10 +164,13 @@ class OfflineAnalyst:
             if closer:
                 runs = [*await self._run(turn, closer), *runs]
             composed = compose(writer, plan, runs)
+            open_with_verdict(writer, plan, runs)
         except (TypeError, ValueError, KeyError, IndexError, AttributeError):
             return self._failed(turn, [_misshapen(run) for run in runs])
-        if plan.view in _LISTS and (unused := unused_words(plan.reading)):
+        if plan.view in _LISTS and (unused := unused_words(plan.reading, _asked_for(runs))):
             writer.say("I did not understand and left out: {}.", Echo(", ".join(unused)))
+        if plan.view is not View.ATTRIBUTE and (dropped := _names_left_out(plan, runs)):
+            writer.say("I looked nothing up for {}; ask about it by itself.", Echo(", ".join(dropped)))
         if plan.reading.limit == MAX_LIMIT and not plan.reading.everything and not plan.reading.has(str(MAX_LIMIT)):
             writer.say("More than {} rows do not come at once.", Echo(str(MAX_LIMIT)))
         self._say_instructions(writer, plan.view, runs)

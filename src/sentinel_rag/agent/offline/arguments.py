@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from dataclasses import replace
 
+from sentinel_rag.agent.offline.plan import PlannedCall
 from sentinel_rag.agent.offline.qualifiers import TECHNIQUES
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.word_lists import word_list
@@ -116,6 +119,39 @@ def entity_argument(reading: Reading) -> dict[str, JsonValue]:
     return {"entity": name.value} if name.kind is None else {"entity": name.value, "entity_kind": name.kind}
 
 
+def for_each_name(reading: Reading, call: PlannedCall) -> tuple[PlannedCall, ...]:
+    """`call`, or one call for each thing that the question names where it filters by one of several."""
+    named = {name.value.lower(): name for name in reading.names if not name.quoted}
+    first = call.arguments.get("entity")
+    if not isinstance(first, str) or first.lower() not in named or not 2 <= len(named) <= MOST_NAMES:
+        return (call,)
+    kept = {key: value for key, value in call.arguments.items() if key not in ("entity", "entity_kind")}
+    return tuple(
+        replace(call, arguments={**kept, **entity_argument(replace(reading, names=(name,)))}) for name in named.values()
+    )
+
+
+MOST_NAMES = 4
+"""Things that one question is answered for; more of them are told as left out."""
+_LISTED = re.compile(
+    r"(?:\s|,|;|&|/|\+|\b(?:and|or|also|then|the|on|of|for|from|as|well|vs|versus|hosts?|users?|accounts?|ips?|machines?"
+    r"|devices?|servers?|addresses|address)\b)*",
+    re.IGNORECASE,
+)
+_TOGETHER = re.compile(r"\b(?:both|together|same\s+alerts?|at\s+once)\b", re.IGNORECASE)
+
+
+def are_meant_together(reading: Reading) -> bool:
+    """True if one alert has to name all the things: "both A and B", "of user A on host B"; False for a list of them."""
+    places = sorted(
+        (reading.text.find(name.value), len(name.value)) for name in reading.names if name.value in reading.text
+    )
+    between = [reading.text[left + size : right] for (left, size), (right, _) in itertools.pairwise(places)]
+    joined = all(re.search(r",|;|&|/|\+|\b(?:and|or|vs|versus)\b", part, re.IGNORECASE) for part in between)
+    listed = joined and all(_LISTED.fullmatch(part) for part in between)
+    return _TOGETHER.search(reading.text) is not None or not listed
+
+
 def alert_name(reading: Reading) -> str:
     """Quoted words, or those behind "named" or "called", when they are meant as the alert's name."""
     cue = r"(?:named|called|titled|with\s+(?:the\s+)?(?:name|title)|(?:alert|its)\s+name)"
@@ -155,11 +191,11 @@ def placed_words(reading: Reading) -> tuple[str, ...]:
     return tuple(placed)
 
 
-def unused_words(reading: Reading) -> tuple[str, ...]:
-    """Words that were neither understood nor used, so that an answer can say so."""
+def unused_words(reading: Reading, asked: str) -> tuple[str, ...]:
+    """Words that were neither understood nor used in `asked`, the arguments of the calls: an answer says so."""
     if any(name.quoted for name in reading.names):
         return ()
-    used = {*placed_words(reading), *_TITLE_STOP}
+    used = {*(word for word in placed_words(reading) if word in asked.lower() or word in TECHNIQUES), *_TITLE_STOP}
     return tuple(word for word in reading.unknown_words if word not in used and len(word) > 2)
 
 

@@ -74,11 +74,21 @@ LOGS = (
     r"services?\s+(?:installed|created)|"
     r"emails?\s+(?:sent|received|delivered|from|to)|file\s+(?:events?|downloads?|created|"
     r"copied)|downloads?|powershell\s+(?:commands?|executions?|activity)|syslog|firewall|"
-    r"heartbeat|vpn|"
+    r"heartbeat|stopped\s+(?:reporting|sending)|vpn|"
     r"commands?\s+(?:ran|run|executed)|usb|user\s+agents?|countries|locations?|mfa|"
     r"password\s+(?:changes?|resets?)|group\s+(?:changes?|members?\w*)|beacon\w*|rare\s+\w+|"
     r"query|hunt"
 )
+RAW = (
+    r"(?:sign|log)[\s-]?(?:ins?|ons?)|logged\s+(?:in|on)|signed\s+in|(?:dns\s+|count\s+)(?:quer\w+|processes)|"
+    r"processes\s+(?:by|per)|network\s+connections?|(?:inbox|mailbox)\s+rules?"
+)
+"""Rows of the raw logs that a question counts or groups; alerts say nothing of how many there were."""
+BY = (
+    r"(?:by|per|for\s+each)\s+(?:countr(?:y|ies)|cit(?:y|ies)|locations?|places?|clients?|reasons?|browsers?|results?|"
+    r"status|departments?|outcomes?)"
+)
+"""What the raw logs may be grouped by, beside the kinds of things."""
 ENTITIES = r"entit(?:y|ies)|iocs?|indicators?|artefacts?|artifacts?|observables?"
 EXTENT = (
     r"from\s+when\s+(?:to|until|till)\s+when|how\s+far\s+back|since\s+when\s+do\s+(?:you|"
@@ -151,6 +161,8 @@ ASPECTS: tuple[tuple[str, str], ...] = (
         r"(?:url|link)\s+(?:of|to|for)\s+(?:the\s+|this\s+|that\s+)?(?:inc(?:ident)?|case|ticket|it|#)|"
         r"(?:incident|case)(?:'s)?\s+(?:url|link)",
     ),
+    ("closer", r"who\s+(?:has\s+)?(?:closed|resolved|dismissed)|(?:closed|resolved)\s+by\s+wh\w+"),
+    ("reason", r"why\b.*\b(?:closed|resolved|dismissed)|(?:closing\s+)?reason"),
     ("classification", r"classif\w+|(?:true|false|benign)[\s-]+positives?|verdict|determination"),
     ("products", r"products?|sources?|vendors?|tools?\s+(?:reported|detected)|providers?"),
 )

@@ -8,6 +8,7 @@ from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.arguments import (
     alert_filters,
     entity_argument,
+    for_each_name,
 )
 from sentinel_rag.agent.offline.attribute_catalogue import Attribute
 from sentinel_rag.agent.offline.attributes import attribute_of
@@ -46,8 +47,11 @@ def incident_plan(reading: Reading, subject: Subject) -> Decision:
         return _alerts_of(reading, subject)
     if reading.names and attribute is None:
         calls = tuple(
-            PlannedCall("query_alerts", {"incident": reference, **entity_argument(reading)})
+            call
             for reference in subject.incidents
+            for call in for_each_name(
+                reading, PlannedCall("query_alerts", {"incident": reference, **entity_argument(reading)})
+            )
         )
         return Plan(view=View.ALERTS, calls=calls, reading=reading)
     if attribute is None and kinds and not asked:
@@ -75,7 +79,11 @@ _ACTS_ALONE = ACTS.replace("|used", "").replace("|ran|run", "")
 def _alerts_of(reading: Reading, subject: Subject) -> Plan:
     """query_alerts in each incident with every filter that was said, listed or counted."""
     filters_ = alert_filters(reading)
-    calls = tuple(PlannedCall("query_alerts", {"incident": reference, **filters_}) for reference in subject.incidents)
+    calls = tuple(
+        call
+        for reference in subject.incidents
+        for call in for_each_name(reading, PlannedCall("query_alerts", {"incident": reference, **filters_}))
+    )
     view = View.ALERT_COUNT if reading.has(cues.COUNT) else View.ALERTS
     return Plan(view=view, calls=calls, reading=reading)
 

@@ -24,6 +24,7 @@ class View(StrEnum):
     ALERTS = "alerts"
     ALERT_COUNT = "alert_count"
     ALERT = "alert"
+    SHARED_ALERTS = "shared_alerts"
     ATTRIBUTE = "attribute"
     PROPERTY = "property"
     KEYWORD = "keyword"

@@ -35,6 +35,8 @@ from sentinel_rag.agent.offline.search_plans import alert_field_plan, keyword_pl
 from sentinel_rag.agent.offline.subjects import Subject
 from sentinel_rag.agent.offline.template_match import Template
 from sentinel_rag.agent.offline.template_plans import SURE, logs_plan, template_plan
+from sentinel_rag.agent.offline.vocabulary import KIND_WORDS
+from sentinel_rag.agent.row_text import plain
 
 _RUNS = re.compile(r"\W*(?:please\s+|pls\s+|can\s+you\s+)?(?:run|execute|start|use)\b", re.IGNORECASE)
 ALTERNATIVES = (
@@ -58,6 +60,9 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
         )
     if reading.severity.question:
         return Ask(reading.severity.question)
+    inexpressible = _inexpressible(reading)
+    if inexpressible is not None:
+        return inexpressible
     if outside.wants_sample(reading.text):
         return _sample(reading, conversation, templates, now)
     accepted = follow_up.accepted_offer(reading, conversation)
@@ -80,9 +85,38 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
     refined = follow_up.refine(reading, conversation)
     if refined is not None:
         return refined
+    nothing_named = not (subject.kind or reading.names or reading.items or reading.incidents)
+    if nothing_named and reading.has(r"(?:for|on|from|about|naming|involving)\s+(?:those|these|them)"):
+        return Ask("Which ones do you mean? Name them, or ask for a list first.", ALTERNATIVES[:2])
     if _foreign(reading):
         return Ask("I understand questions in English only. Did you mean one of these?", ALTERNATIVES)
     return _plan(reading, conversation, subject, templates)
+
+
+_NO_ROWS = r"(?:top|first|last|latest|newest|oldest|only|show|list|limit(?:\s+to)?)\s+(?:me\s+)?(?:0|zero)"
+_LEAVES_OUT = re.compile(
+    r"\b(?:except|excluding|exclude|apart\s+from|other\s+than)\b|\bnot(?:\s{3,}|\s+(?:in|on|from|by|of|for|to|"
+    r"assigned|owned|naming|involving|part)\b)|\bwithout\s{3,}",
+    re.IGNORECASE,
+)
+
+
+def _inexpressible(reading: Reading) -> Ask | None:
+    """A question back for what no tool can do: no rows at all, or everything but a named thing."""
+    if reading.has(_NO_ROWS):
+        return Ask("No rows would be no answer. How many do you want to see, from one up?")
+    names = reading.names or reading.incidents or reading.owner.name or reading.product or reading.tactic
+    if reading.other_time and not reading.has(cues.COMPARE):
+        return Ask(
+            f"The question names more than one time, “{plain(reading.other_time)}” beside another. Ask about one of "
+            "them, or from one to the other."
+        )
+    if names and _LEAVES_OUT.search(reading.rest):
+        return Ask(
+            "The tools filter by what is there and cannot leave a named thing out. Ask for everything, or for what you "
+            "do want, such as one incident, host or owner."
+        )
+    return None
 
 
 def _foreign(reading: Reading) -> bool:
@@ -119,7 +153,9 @@ def _with_plain_name(reading: Reading) -> Reading:
     Only where a property is asked for, or alerts are counted in an incident, so that words of titles stay words.
     """
     unknown = reading.unknown_words
-    counted = bool(reading.incidents) and reading.has(rf"{cues.COUNT}|involved|part|seen|affected|mentioned|named")
+    counted = bool(reading.incidents) and reading.has(
+        rf"{cues.COUNT}|appear\w*|touch\w*|involved|part|seen|affected|mentioned|named"
+    )
     if reading.names or len(unknown) != 1 or len(reading.words) > 9 or unknown[0] in TECHNIQUES:
         return reading
     if reading.has(cues.TOP) or not (counted or attribute_of(reading) is not None):
@@ -171,7 +207,19 @@ def _plan(
     kinds = cues.kinds_named(reading)
     if not kinds and reading.has("who(?:m)?") and not incident_noun and not alert_noun:
         kinds = ("account",)
-    counted_kind = reading.has(cues.COUNT) and kinds and not incident_noun and not alert_noun
+    of_kind = reading.has(
+        rf"(?:{cues.COUNT})\s+(?:different\s+|distinct\s+|unique\s+|of\s+)*(?:{'|'.join(KIND_WORDS)})"
+    )
+    counted_kind = reading.has(cues.COUNT) and kinds and (of_kind or not (incident_noun or alert_noun))
+    raw = reading.has(cues.RAW) and not incident_noun and not alert_noun and not reading.names
+    if raw and (kinds or reading.has(cues.BY)) and not reading.has(r"(?:by|per)\s+(?:day|hour|week)"):
+        # Counting alerts instead would answer another question.
+        if templates is None:
+            return NeedTemplates()
+        return template_plan(reading, templates, floor=template_match.THRESHOLD) or Ask(
+            "No stored query answers that of the raw logs. Which one comes nearest?",
+            ("What queries can you run?", "Top accounts by distinct alerts"),
+        )
     if (
         (reading.has(cues.TOP) or counted_kind)
         and kinds
@@ -179,6 +227,13 @@ def _plan(
         and not (incident_noun and reading.order == "severity")
     ):
         return top_plan(reading, kinds[0])
+    if trend and raw:
+        if templates is None:
+            return NeedTemplates()
+        return template_plan(reading, templates, floor=SURE) or Ask(
+            "I can count alerts over time, not rows of the raw logs. Which of these do you want?",
+            ("Show the trend of alerts per day", "What queries can you run?"),
+        )
     if trend and not (reading.names and not alert_noun):
         return trend_plan(reading, incident_noun=incident_noun and not alert_noun)
     if not incident_noun and not alert_noun:

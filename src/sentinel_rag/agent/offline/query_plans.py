@@ -12,6 +12,8 @@ from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.arguments import (
     alert_filters,
+    are_meant_together,
+    for_each_name,
     incident_filters,
     window_arguments,
 )
@@ -22,6 +24,7 @@ from sentinel_rag.agent.offline.qualifiers import TECHNIQUES
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.subjects import Subject
 from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 
 
 def priority_plan(reading: Reading) -> Plan:
@@ -78,10 +81,17 @@ def alerts_plan(reading: Reading, entity: ListItem | None = None) -> Decision:
         if entity.entity_kind:
             arguments["entity_kind"] = entity.entity_kind
     opening: tuple[str, ...] = (reading.severity.note,) if reading.severity.note else ()
-    calls: tuple[PlannedCall, ...] = (PlannedCall("query_alerts", arguments),)
+    calls = for_each_name(reading, PlannedCall("query_alerts", arguments))
+    if len(calls) > 1 and are_meant_together(reading):
+        wide = tuple(replace(call, arguments={**call.arguments, "limit": MAX_LIMIT}) for call in calls)
+        return Plan(view=View.SHARED_ALERTS, calls=wide, reading=reading, opening=opening)
     if reading.status in ("open", "active"):
         opening += ("Alerts have no status Open. New and InProgress are not settled yet, so I asked for both.",)
-        calls = tuple(PlannedCall("query_alerts", {**arguments, "status": status}) for status in ("New", "InProgress"))
+        calls = tuple(
+            replace(call, arguments={**call.arguments, "status": status})
+            for call in calls
+            for status in ("New", "InProgress")
+        )
     view = View.ALERT_COUNT if reading.has(cues.COUNT) and not reading.limit else View.ALERTS
     return Plan(view=view, calls=calls, reading=reading, opening=opening)
 
@@ -127,7 +137,7 @@ def incidents_plan(reading: Reading) -> Decision:
     view = View.INCIDENT_COUNT if reading.has(cues.COUNT) and not reading.limit else View.INCIDENTS
     return Plan(
         view=view,
-        calls=(PlannedCall("query_incidents", arguments),),
+        calls=for_each_name(reading, PlannedCall("query_incidents", arguments)),
         reading=reading,
         opening=opening,
     )
@@ -170,6 +180,8 @@ def top_plan(reading: Reading, kind: str) -> Decision:
 
 
 def summary_plan(reading: Reading) -> Decision:
-    """get_threat_summary."""
-    call = PlannedCall("get_threat_summary", window_arguments(reading))
-    return Plan(view=View.SUMMARY, calls=(call,), reading=reading)
+    """get_threat_summary, of both windows where two are compared."""
+    calls = [PlannedCall("get_threat_summary", window_arguments(reading))]
+    if reading.other_window is not None:
+        calls.append(PlannedCall("get_threat_summary", dict(reading.other_window.arguments())))
+    return Plan(view=View.SUMMARY, calls=tuple(calls), reading=reading)

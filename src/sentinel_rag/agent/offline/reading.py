@@ -32,6 +32,8 @@ class Reading:
     window: WindowSlot | None
     around: timedelta | None
     time_question: TimeQuestion | None
+    other_time: str
+    other_window: WindowSlot | None
     names: tuple[NameSlot, ...]
     guids: tuple[str, ...]
     incident_urls: tuple[str, ...]
@@ -103,6 +105,8 @@ def read_question(question: str, now: Now) -> Reading:
         window=time.window,
         around=time.around,
         time_question=time.question,
+        other_time=time.other,
+        other_window=time.other_window,
         names=shaped.names + bare.names,
         guids=shaped.guids,
         incident_urls=shaped.incident_urls,

@@ -52,12 +52,14 @@ _ONE = re.compile(rf"\b{_SEVERITY}(?:s\b|\b)(?:[\s-]*(?:severity|sev|prio(?:rity
 _SEVERITY_OF = re.compile(
     r"\b(?:severity|sev)\s*(?:is|=|:|of)?\s*(high|critical|medium|low|informational|info)\b", re.I
 )
+_HI_LO = re.compile(r"\b(hi|lo)(?=[\s-]*(?:sev|severity|prio|priority)\b)", re.IGNORECASE)
 _INFO = re.compile(r"\binfo(?=[\s-]+(?:severity|sev|level|alerts?|incidents?)\b)", re.IGNORECASE)
 
 
 def read_severity(text: str) -> tuple[SeveritySlot, str]:
     """The severity that is said, and the rest."""
     text = _INFO.sub("informational", text)
+    text = _HI_LO.sub(lambda match: {"hi": "high", "lo": "low"}[match[1].lower()], text)
     if match := _DOWNWARD.search(text):
         said = " ".join(match[0].split())
         question = (

@@ -39,7 +39,11 @@ def rank(reading: Reading, templates: Sequence[Template]) -> list[Match]:
     frequency = Counter(token for document in documents for token in set(document))
     count = len(documents) or 1
     weights = {token: math.log(1 + count / seen) for token, seen in frequency.items()}
-    masked = reading.core + " " + " ".join(kind_of(name) for name in named(reading))
+    core = reading.core
+    for slot in reading.names if len(reading.names) > 1 else ():
+        # Parts of names ("srv-file-01") are no words of the question.
+        core = re.sub(rf"(?<![\w.-]){re.escape(slot.value)}(?![\w-])", " ", core, flags=re.IGNORECASE)
+    masked = core + " " + " ".join(kind_of(name) for name in named(reading))
     question = _vector(_tokens(masked), weights)
     said = {word.lower().replace("-", "_") for word in re.findall(r"[\w-]+", reading.text)}
     matches = []
@@ -48,6 +52,7 @@ def rank(reading: Reading, templates: Sequence[Template]) -> list[Match]:
         best = _cosine(question, _vector(document, weights))
         for example in _examples(template):
             best = max(best, _cosine(question, _vector(_tokens(_masked_example(example)), weights)))
+        best = min(0.99, best * _grouping(reading, template))
         best *= _agreement(reading, name, document) * _coverage(question, document, weights, math.log(1 + count))
         if name.lower() in said or name.lower().replace("_", " ") in reading.text.lower():
             best = 1.0
@@ -67,6 +72,26 @@ def _coverage(
     return 1.0 if not total or known >= _COVERED * total else _DISAGREES
 
 
+def _grouping(reading: Reading, template: Template) -> float:
+    """More than 1 for a query that counts by what the question groups by, less for one that wants one value of it."""
+    if reading.names:
+        return 1.0
+    asked = {_singular(match[1]) for match in re.finditer(r"\b(?:by|per|each)\s+([a-z]+)\b", reading.core.lower())}
+    if not asked:
+        return 1.0
+    name = str(template.get("name", "")).lower()
+    counted = {_singular(word) for word in name.rpartition("_by_")[2].split("_")} if "_by_" in name else set()
+    if counted & asked:
+        return 1.5
+    return 0.5 if any(item.get("required") for item in specifications(template)) else 0.7
+
+
+def _singular(word: str) -> str:
+    word = word.lower().removesuffix("s")
+    return _SYNONYMS.get(word, word).replace("addres", "ip")
+
+
+_SIGNINS = frozenset({"signin", "login"})
 _SUBJECTS = frozenset(
     word_list("technique tactic name product owner classification provider country application title subject")
 )
@@ -76,6 +101,8 @@ _DISAGREES = 0.5
 def _agreement(reading: Reading, name: str, document: Sequence[str]) -> float:
     """1, or less where question and template count by different things: "techniques" is no query by name."""
     words = {word.removesuffix("s") for word in re.findall(r"[a-z]+", reading.core.lower())}
+    if _SIGNINS & set(_tokens(reading.core)) and not _SIGNINS & set(document):
+        return _DISAGREES
     asked = words & _SUBJECTS
     if not asked:
         return 1.0
@@ -101,7 +128,7 @@ _STOP = frozenset(
         """
     a an the of in on for to and or by with is are was were be do does did has have what which who how show me list
     give all any from at this that it there their as per us our my please can you tell find get been between during
-    last past recent day days week weeks hour hours today yesterday kind
+    anyone anybody someone somebody last past recent day days week weeks hour hours today yesterday kind
     """
     )
 )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sentinel_rag.agent.offline import cues, template_match, template_parameters
-from sentinel_rag.agent.offline.arguments import window_arguments
+from sentinel_rag.agent.offline.arguments import MOST_NAMES, are_meant_together, window_arguments
 from sentinel_rag.agent.offline.plan import Ask, Decision, NeedTemplates, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.template_match import Template
@@ -31,6 +32,9 @@ def template_plan(reading: Reading, templates: Sequence[Template], *, floor: flo
     if not matches or matches[0].score < floor:
         return None
     best, filled = _best_fitting(matches, reading, floor)
+    each = None if are_meant_together(reading) else _for_each_name(matches, reading, floor)
+    if each is not None:
+        return each
     close = [
         match
         for match in matches[:3]
@@ -58,7 +62,49 @@ def template_plan(reading: Reading, templates: Sequence[Template], *, floor: flo
             if not parameters.missing and match.template.get("tables") != best.template.get("tables"):
                 others.append(_kql_call(match.name, parameters, reading))
     call = _kql_call(best.name, filled, reading)
-    return Plan(view=View.KQL, calls=(call,), reading=reading, others=tuple(others[:2]))
+    opening = _not_narrowed(reading, best.template)
+    return Plan(view=View.KQL, calls=(call,), reading=reading, opening=opening, others=tuple(others[:2]))
+
+
+def _for_each_name(matches: Sequence[template_match.Match], reading: Reading, floor: float) -> Plan | None:
+    """The best query that takes every thing that the question names alone, run once for each; None if there is none."""
+    names = reading.names
+    if not 2 <= len(names) <= MOST_NAMES or any(name.quoted for name in names):
+        return None
+    told = template_match.named(reading)
+    kinds = {template_match.kind_of(name) for name in told} - {""}
+    if len(kinds) > 1:
+        return None
+    # "On A and B" are two hosts, though only the first stands behind "on".
+    like = next(iter(kinds), "")
+    kind = like if like in ("host", "account", "mailbox") else None
+    alone = [
+        replace(reading, names=(name if template_match.kind_of(name) else replace(name, kind=kind),)) for name in told
+    ]
+    for match in matches[:6]:
+        if match.score < max(floor, 0.7 * matches[0].score):
+            return None
+        filled = [template_parameters.fill(match.template, each) for each in alone]
+        if all(len(each.parameters) == 1 and not each.missing for each in filled):
+            calls = tuple(_kql_call(match.name, each, reading) for each in filled)
+            return Plan(view=View.KQL, calls=calls, reading=reading, opening=_not_narrowed(reading, match.template))
+    return None
+
+
+_OUTCOMES = (
+    (r"failed|failures?|failing|unsuccessful", "fail", "failed"),
+    (r"successful|succeeded", "success", "successful"),
+)
+
+
+def _not_narrowed(reading: Reading, template: Template) -> tuple[str, ...]:
+    """A sentence where the question wants one outcome and the query that fits returns every one."""
+    told = f"{template.get('name')} {template.get('description')}".lower()
+    return tuple(
+        f"This query cannot be narrowed to {word} ones: its rows have every outcome."
+        for cue, stem, word in _OUTCOMES
+        if reading.has(cue) and stem not in told and "denied" not in told
+    )
 
 
 def _best_fitting(

@@ -126,13 +126,44 @@ def _read_absolute(text: str, moments: list[Found], now: Now, around: timedelta 
         if left.start == left.end:
             return TimeReading(blank(rest, begin, end))
         window, begin = WindowSlot(left.start, left.end), _strip(head, _PREPOSITION)
+    bounded = _with_other_bound(text, moments[last + 1 :], window)
     for found in moments[first:]:
         rest = blank(rest, found.begin, found.end)
     rest = blank(rest, begin, end)
     if window.start is not None and window.end is not None and window.start >= window.end:
         said = text[begin:end].strip()
         return TimeReading(text, question=TimeQuestion(f"The window “{said}” ends before it starts.", said))
-    return TimeReading(rest, window)
+    said, other = ("", None) if bounded != window else _other_time(text, moments, first, last, window)
+    return TimeReading(rest, bounded, other=said, other_window=other)
+
+
+def _with_other_bound(text: str, later: list[Found], window: WindowSlot) -> WindowSlot:
+    """An open window closed by a later bound of the other side: "before B and after A"."""
+    for found in later:
+        if not isinstance(found.moment, Day | Instant):
+            continue
+        head, span = text[: found.begin], found.moment.span
+        if window.start is None and (_AFTER.search(head) or _SINCE.search(head)):
+            return WindowSlot(span.end if _AFTER.search(head) and span.whole_days else span.start, window.end)
+        if window.end is None and (_BEFORE.search(head) or _UNTIL.search(head)):
+            return WindowSlot(window.start, span.end if _UNTIL.search(head) and span.whole_days else span.start)
+    return window
+
+
+def _other_time(
+    text: str, moments: list[Found], first: int, last: int, window: WindowSlot
+) -> tuple[str, WindowSlot | None]:
+    """A day or an instant that is no part of the window that is read and does not hold it, as said and as a window."""
+    for place, found in enumerate(moments):
+        if first <= place <= last or not isinstance(found.moment, Day | Instant):
+            continue
+        span = found.moment.span
+        apart = (window.end is not None and span.start >= window.end) or (
+            window.start is not None and span.end <= window.start
+        )
+        if apart:
+            return text[found.begin : found.end].strip(), WindowSlot(span.start, span.end)
+    return "", None
 
 
 _SHAPES = ("DATRDAT", "TADRTAD", "TRTAD", "DATRT", "IRI", "IRT", "IRD", "DRI", "DATRD", "DRD", "TRT", "DAT", "TAD")

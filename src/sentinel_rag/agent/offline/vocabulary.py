@@ -77,6 +77,8 @@ _OTHER = word_list(
     unknown unusual url usage user various view victim victims vulnerable way ways weekend whether whole wise
     without words write written touch touches urgent urgently priorities remediation remediate mitigate mitigation
     technique techniques duration age sev enough upn upns aad entra os pid md primary secondary compromised infected
+    bad good safe clean hacked breached dangerous legit legitimate benign harmless guilty trustworthy known zero
+    stop stopped silent reporting offline sending
     """
 )
 
@@ -132,6 +134,11 @@ def mend(text: str) -> str:
 
 _SLIPS = {
     "wich": "which",
+    "mny": "many",
+    "meny": "many",
+    "manny": "many",
+    "usr": "user",
+    "usrs": "users",
     "whta": "what",
     "wat": "what",
     "teh": "the",

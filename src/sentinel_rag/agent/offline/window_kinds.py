@@ -36,9 +36,12 @@ class TimeQuestion:
 @dataclass(frozen=True, slots=True)
 class TimeReading:
     """What a sentence says about time. `around` is the half width asked for around a thing that has no time yet;
-    `rest` is the sentence with the time blanked out, of the same length."""
+    `rest` is the sentence with the time blanked out, of the same length; `other` is a second time, as it was said and
+    as a window."""
 
     rest: str
     window: WindowSlot | None = None
     question: TimeQuestion | None = None
     around: timedelta | None = None
+    other: str = ""
+    other_window: WindowSlot | None = None

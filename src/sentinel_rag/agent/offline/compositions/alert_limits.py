@@ -26,12 +26,14 @@ def compose(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     words = {"more": "at least" if equal else "more than", "fewer": "at most" if equal else "fewer than"}[direction]
     total = scope.total_of(writer, run)
     noun = "alert" if limit == 1 else "alerts"
+    template, parts = scope.filters_shown(run)
+    those = f"incidents ({template})" if template else "incidents"
     if not places:
-        writer.say(f"None of the {{}} incidents has {words} {{}} {noun}.", total, Echo(number, word=True))
+        writer.say(f"None of the {{}} {those} has {words} {{}} {noun}.", total, *parts, Echo(number, word=True))
     else:
         found = writer.tally(run, [f"/rows/{place}/alert_count" for place in places])
         verb = "has" if found.text == "1" else "have"
-        writer.say(f"{{}} of {{}} incidents {verb} {words} {{}} {noun}.", found, total, Echo(number, word=True))
+        writer.say(f"{{}} of {{}} {those} {verb} {words} {{}} {noun}.", found, total, *parts, Echo(number, word=True))
     if len(run.rows) < int(total.text):
         writer.say("Only the {} incidents returned were compared.", writer.number(run, "/coverage/rows_returned"))
     scope.say_window(writer, run)

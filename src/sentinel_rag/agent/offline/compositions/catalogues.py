@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
+from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact
 from sentinel_rag.agent.offline.attributes import escape
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
@@ -62,15 +62,16 @@ def compose_templates(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Compose
 def compose_kql(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     """The rows of a template, columns with values first."""
     if scope.is_empty(run):
-        writer.say("The query {} was run.", writer.exact(run, "/summary/template"))
+        writer.say(f"The query {{}} was run{_for_values(run)}.", writer.exact(run, "/summary/template"), *_values(run))
         return scope.compose_empty(writer, plan, run, "rows")
     assert run.result is not None
     total = scope.total_of(writer, run)
     writer.say(
-        "The query {} ({}) found {} rows.",
+        f"The query {{}} ({{}}) found {{}} rows{_for_values(run)}.",
         writer.exact(run, "/summary/template"),
         writer.words(run, "/summary/description"),
         total,
+        *_values(run),
     )
     if len(run.rows) < int(total.text):
         writer.say("Rows shown: {} of {}.", writer.number(run, "/coverage/rows_returned"), total)
@@ -97,3 +98,14 @@ def compose_kql(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         rows.append(cells)
     writer.table("", shown, rows)
     return Composed(shown=len(run.rows))
+
+
+def _values(run: ToolRun) -> list[Echo]:
+    """The values with which a template was run, which tell the runs of one answer apart."""
+    given = run.call.arguments.get("parameters")
+    return [Echo(str(value)) for value in given.values()] if isinstance(given, Mapping) else []
+
+
+def _for_values(run: ToolRun) -> str:
+    values = _values(run)
+    return " for " + ", ".join("{}" for _ in values) if values else ""

@@ -17,6 +17,7 @@ from sentinel_rag.agent.offline.compositions import (
     incidents,
     keywords,
     rankings,
+    shared_alerts,
     situation,
     unsuccessful,
 )
@@ -46,6 +47,7 @@ _TOGETHER: dict[View, Callable[[AnswerWriter, Plan, Sequence[ToolRun]], Composed
     View.ATTRIBUTE: alert_attributes.compose,
     View.PROPERTY: entity_properties.compose,
     View.KEYWORD: keywords.compose,
+    View.SHARED_ALERTS: shared_alerts.compose,
 }
 """Views that tell the results of all calls as one answer."""
 

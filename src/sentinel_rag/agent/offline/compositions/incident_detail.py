@@ -49,7 +49,7 @@ def compose(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         call = AskedCall("get_incident_detail", dict(run.call.arguments), View.ANALYSIS.value)
         offers = (Offer(ANALYSIS_OFFER, call),)
         writer.fixed(ANALYSIS_OFFER)
-    scope.say_partial(writer, run)
+    scope.say_partial(writer, run, () if whole else aspects)
     return Composed(incident=str(run.rows[0].get("number")), items=items, offers=offers)
 
 

@@ -202,6 +202,22 @@ def _say_classification(writer: AnswerWriter, run: ToolRun) -> None:
     writer.say("Classification: {}.", writer.number(run, "/rows/0/classification"))
 
 
+def _say_reason(writer: AnswerWriter, run: ToolRun) -> None:
+    """Why it was closed: what the row tells is the classification, and what people wrote."""
+    if run.at("/rows/0/status") != "Closed":
+        writer.say("It is not closed: its status is {}.", writer.number(run, "/rows/0/status"))
+    if run.at("/rows/0/classification"):
+        _say_classification(writer, run)
+    else:
+        writer.fixed("No reason for closing is recorded: it has no classification.")
+    say_comments(writer, run)
+
+
+def _say_closer(writer: AnswerWriter, run: ToolRun) -> None:
+    writer.fixed("Who closed it is not recorded in its row; the owner need not be the one.")
+    _say_owner(writer, run)
+
+
 def _say_products(writer: AnswerWriter, run: ToolRun) -> None:
     alerts = run.at("/rows/0/alerts")
     facts: list[Fact] = []
@@ -232,5 +248,7 @@ _ASPECTS: dict[str, Callable[[AnswerWriter, ToolRun], None]] = {
     "alert_count": _say_alert_count,
     "ids": say_ids,
     "classification": _say_classification,
+    "reason": _say_reason,
+    "closer": _say_closer,
     "products": _say_products,
 }

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
 from sentinel_rag.agent.conversation import ListItem
+from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.plan import Plan
@@ -20,11 +21,19 @@ _ORDERS = {
 }
 
 
-def incident_table(writer: AnswerWriter, run: ToolRun, places: list[int], *, first: int, title: str = "") -> None:
-    """Rows of query_incidents or get_threat_summary as a numbered table."""
+def incident_table(
+    writer: AnswerWriter, run: ToolRun, places: list[int], *, first: int, title: str = "", ids: bool = False
+) -> None:
+    """Rows of query_incidents or get_threat_summary as a numbered table; `ids` sets Defender ids beside the numbers."""
     start = first + writer.listed + 1
     writer.listed += len(places)
-    writer.table(title, COLUMNS, [_row(writer, run, place, shown) for shown, place in enumerate(places, start=start)])
+    rows = [_row(writer, run, place, shown) for shown, place in enumerate(places, start=start)]
+    columns: tuple[str, ...] = COLUMNS
+    if ids:
+        columns = (*columns[:2], "Defender id", *columns[2:])
+        for row, place in zip(rows, places, strict=True):
+            row.insert(2, writer.cell(run, f"/rows/{place}/provider_incident_id"))
+    writer.table(title, columns, rows)
 
 
 def incident_items(run: ToolRun, places: list[int]) -> tuple[ListItem, ...]:
@@ -59,7 +68,7 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         writer.say("Rows shown: {} of {}.", writer.number(run, "/coverage/rows_returned"), total)
     scope.say_window(writer, run)
     scope.say_partial(writer, run)
-    incident_table(writer, run, places, first=plan.first)
+    incident_table(writer, run, places, first=plan.first, ids="ids" in cues.aspects_of(plan.reading))
     items = incident_items(run, places)
     only = items[0].value if len(items) == 1 else None
     suggestions: tuple[str, ...] = ()

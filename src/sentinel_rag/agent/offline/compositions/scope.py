@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -61,15 +62,31 @@ def say_window(writer: AnswerWriter, run: ToolRun) -> None:
         writer.fixed("Window: all retained data.")
 
 
-def say_partial(writer: AnswerWriter, run: ToolRun) -> None:
-    """A warning where the service cut the result, and the notes that the tool's code wrote."""
+_EXPLAINED = (
+    (re.compile(r"another state than the incident"), frozenset({"alerts"})),
+    (re.compile(r"carr(?:y|ies) a closing time"), frozenset({"status", "closed", "duration", "reason", "closer"})),
+    (re.compile(r"has no row for"), frozenset({"alert_count", "timeline"})),
+)
+"""Notes that the tools explain at length, and the fields of an incident that each is about."""
+
+
+def say_partial(writer: AnswerWriter, run: ToolRun, aspects: Sequence[str] = ()) -> None:
+    """A warning where the service cut the result, and the notes that the tool's code wrote.
+
+    Where `aspects` names the fields that were asked for, a note about other fields is left out.
+    """
     if run.at("/coverage/partial"):
         if run.at("/coverage/partial_reason"):
             writer.say("Warning: the result is partial. {}", writer.words(run, "/coverage/partial_reason"))
         else:
             writer.fixed("Warning: the result is partial; counts may be too low.")
     for place in range(len(run.result.notes) if run.result is not None else 0):
-        writer.note(run, place)
+        text = str(run.at(f"/notes/{place}"))
+        about = next((topics for pattern, topics in _EXPLAINED if pattern.search(text)), None)
+        if about is None:
+            writer.note(run, place)
+        elif not aspects or about & set(aspects):
+            writer.note(run, place, brief=True)
 
 
 def filters_shown(run: ToolRun) -> tuple[str, list[Echo]]:
