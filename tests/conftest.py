@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from sentinel_rag.interceptor.policy import Policy, load_policy
+from sentinel_rag.testing.fake_executor import FakeExecutor
+from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -36,3 +41,21 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     home = tmp_path / "home"
     monkeypatch.setenv("SENTINEL_HOME", str(home))
     return home
+
+
+@pytest.fixture(scope="session")
+def shipped_policy() -> Policy:
+    return load_policy(REPOSITORY / "config" / "sentinel_config.yaml")
+
+
+@pytest.fixture
+def executor() -> Iterator[FakeExecutor]:
+    with FakeExecutor(token="upstream-token").running() as running:
+        yield running
+
+
+@pytest.fixture
+def gateway(shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path) -> Iterator[RunningGateway]:
+    """An Interceptor with the shipped policy in front of a fake executor, on real sockets."""
+    with running_gateway(shipped_policy, tmp_path / "state", executor) as running:
+        yield running
