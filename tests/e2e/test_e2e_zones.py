@@ -209,3 +209,16 @@ def test_a_body_that_claims_two_gigabytes_is_refused_at_once(sample: Any, part: 
     finally:
         connection.close()
     assert sample.json("status")["running"]
+
+
+def test_the_reason_of_an_earlier_run_is_not_told_again(generated: Any, tmp_path: Path) -> None:
+    generated = generated.copy(tmp_path / "home")
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("tools:\n  - nam: x\n")
+    broken = type(generated)(generated.home, {"SENTINEL_CONFIG": str(policy)})
+    assert "policy.yaml" in broken.run("ask", "how many incidents?").stderr
+    with generated.start("up", "--json") as process:
+        status = json.loads(process.stdout.readline())
+        os.kill(status["interceptor"]["pid"], signal.SIGKILL)
+        output, _ = process.communicate(timeout=60)
+    assert "ended unexpectedly" in json.loads(output)["error"]["message"]

@@ -29,9 +29,16 @@ LOG_LIMIT_BYTES = 5_000_000
 class RunningZones:
     """Zones that were started; `state` is what surfaces need. Use `running_zones` to get one."""
 
-    def __init__(self, processes: Mapping[str, subprocess.Popen[bytes]], logs: Path, state: RunState) -> None:
+    def __init__(
+        self,
+        processes: Mapping[str, subprocess.Popen[bytes]],
+        logs: Path,
+        log_starts: Mapping[str, int],
+        state: RunState,
+    ) -> None:
         self._processes = processes
         self._logs = logs
+        self._log_starts = log_starts
         self.state = state
 
     def check(self) -> None:
@@ -41,8 +48,7 @@ class RunningZones:
             if code is None:
                 continue
             log = self._logs / f"{name}.log"
-            last_line = _last_line(log)
-            known = startup_error(last_line)
+            known = startup_error(_last_line(log, self._log_starts[name]))
             if known is not None:
                 raise known
             raise UnavailableError(
@@ -72,6 +78,7 @@ def running_zones(
         plan = plan_zones(settings, workspace, ports or Ports(), stack)
         processes: dict[str, subprocess.Popen[bytes]] = {}
         stack.callback(_stop, processes)
+        log_starts = {zone.name: _prepare_log(logs / f"{zone.name}.log") for zone in plan.zones}
         for zone in plan.zones:
             processes[zone.name] = _start(zone, logs, folder.path)
             zone.listener.socket.close()  # only the child listens: when it dies, callers hear of it
@@ -85,17 +92,24 @@ def running_zones(
             audit_key=plan.audit_key,
             agent_key=plan.agent_key,
         )
-        zones = RunningZones(processes, logs, state)
+        zones = RunningZones(processes, logs, log_starts, state)
         for entry in state.zones:
             _wait_until_healthy(entry, zones)
         folder.write(state)
         yield zones
 
 
+def _prepare_log(log_file: Path) -> int:
+    """Put a long log aside; where this run's lines begin, so that an old reason is not taken for a new one."""
+    size = log_file.stat().st_size if log_file.exists() else 0
+    if size > LOG_LIMIT_BYTES:
+        log_file.replace(log_file.with_suffix(".log.1"))
+        return 0
+    return size
+
+
 def _start(zone: ZonePlan, logs: Path, folder: Path) -> subprocess.Popen[bytes]:
     log_file = logs / f"{zone.name}.log"
-    if log_file.exists() and log_file.stat().st_size > LOG_LIMIT_BYTES:
-        log_file.replace(log_file.with_suffix(".log.1"))
     empty = folder / "empty"
     empty.mkdir(exist_ok=True)
     descriptor = zone.listener.socket.fileno()
@@ -155,9 +169,12 @@ def _stop(processes: Mapping[str, subprocess.Popen[bytes]]) -> None:
             process.stdin.close()
 
 
-def _last_line(log_file: Path) -> str:
+def _last_line(log_file: Path, start: int) -> str:
+    """The last line at or behind byte `start`; empty if there is none."""
     try:
-        lines = log_file.read_text(errors="replace").strip().splitlines()
+        with log_file.open("rb") as log:
+            log.seek(start)
+            lines = log.read().decode(errors="replace").strip().splitlines()
     except OSError:
         return ""
     return lines[-1] if lines else ""

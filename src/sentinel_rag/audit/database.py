@@ -154,12 +154,12 @@ class Database:
                 connection.execute("SAVEPOINT job")
                 try:
                     job.result, job.error = job.work(connection), None
-                except Exception as error:
+                except Exception as error:  # whatever one job raises is its caller's, not the other jobs'
                     job.error = _unavailable(self.path, error) if isinstance(error, sqlite3.OperationalError) else error
                     connection.execute("ROLLBACK TO job")
                 connection.execute("RELEASE job")
             connection.execute("COMMIT")
-        except Exception as error:
+        except Exception as error:  # the writer thread must outlive a failed batch, and every caller hear of it
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
             for job in batch:

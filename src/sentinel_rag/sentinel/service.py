@@ -99,7 +99,7 @@ class SentinelService:
             return await handler(self._views[self._default], checked_arguments(TOOLS_BY_NAME[name], arguments))
         except QueryFailedError as failure:
             return failure.error
-        except Exception:
+        except Exception:  # one tool's fault must not end the server or reach the caller as a traceback
             return _internal_error(name)
 
 

@@ -90,7 +90,7 @@ class QueryEndpoint:
             return encoded(504, answers.gateway_timeout(correlation_id))
         except SentinelError as error:
             return encoded(500, answers.plain_error("InternalServerError", str(error), correlation_id))
-        except Exception:
+        except Exception:  # a fault of ours is answered in the service's form, as Azure would
             _log.exception("query %s failed", correlation_id)
             message = "Something went wrong processing your query on the server."
             return encoded(500, answers.plain_error("InternalServerError", message, correlation_id))
