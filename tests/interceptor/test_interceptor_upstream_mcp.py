@@ -70,7 +70,7 @@ async def test_our_client_speaks_to_the_official_server(official_url: str, era: 
         assert msgspec.json.decode(reply.encoded) == {**VALUE, "limit": 3}
         assert reply.rows == 2
         text = await call("text", name="00713")
-        assert text == Returned(b'"hello 00713"', None)
+        assert text == Returned(b'"hello 00713"', "hello 00713")
         failed = await call("fails")
         assert isinstance(failed, ToolFailed)
         assert failed.error.code is QueryErrorCode.INTERNAL

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sentinel_rag.contracts.decisions import Reason
@@ -13,9 +13,10 @@ from sentinel_rag.interceptor.arguments import CanonicalArguments
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The tool's result: `encoded` is its JSON. `rows` is the length of its `rows`, None if it has none."""
+    """The tool's result: `value`, and `encoded`, its JSON. `rows` is the length of its `rows`, None if it has none."""
 
     encoded: bytes
+    value: Any = field(repr=False)
     rows: int | None = None
 
 

@@ -48,7 +48,7 @@ def reply_of(message: Mapping[str, Any]) -> UpstreamReply:
         return ToolFailed(_typed_error(result))
     value = _value(result)
     rows = value.get("rows") if isinstance(value, dict) else None
-    return Returned(msgspec.json.encode(value), len(rows) if isinstance(rows, list) else None)
+    return Returned(msgspec.json.encode(value), value, len(rows) if isinstance(rows, list) else None)
 
 
 def _value(result: Mapping[str, Any]) -> Any:
