@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -41,24 +41,37 @@ UpstreamReply = Returned | ToolFailed | Unanswered
 
 @dataclass(frozen=True, slots=True)
 class UpstreamTool:
-    """A tool as its server describes it; `input_schema` is JSON Schema, not yet trusted."""
+    """A tool as its server describes it; schemas are JSON Schema of any draft. Nothing of it is trusted yet."""
 
     name: str
     description: str
     input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any] | None = None
+    annotations: Mapping[str, Any] | None = None
 
 
 class Upstream(Protocol):
-    """One tool server. A call is sent at most once, whatever happens."""
+    """One tool server. A call is sent at most once, whatever happens.
+
+    What a server keeps for one (`principal`, `session_id`), such as an MCP session or a process, serves no other pair.
+    """
 
     async def call(
-        self, tool: str, arguments: CanonicalArguments, *, session_id: str, timeout_s: float
+        self, tool: str, arguments: CanonicalArguments, *, principal: str, session_id: str, timeout_s: float
     ) -> UpstreamReply:
         """Run one call within `timeout_s`. Never raises for what the server or the network does."""
         ...
 
     async def list_tools(self, *, timeout_s: float) -> tuple[UpstreamTool, ...]:
         """What the server serves now. Raises UnavailableError."""
+        ...
+
+    def on_tools_changed(self, listener: Callable[[], None]) -> None:
+        """Have `listener` called whenever the server says that its list of tools has changed."""
+        ...
+
+    async def end_session(self, *, principal: str, session_id: str) -> None:
+        """Drop what the server keeps for a session of the gateway that was closed. Never raises."""
         ...
 
     async def aclose(self) -> None: ...
