@@ -36,7 +36,7 @@ from sentinel_rag.interceptor.upstream.mcp_messages import (
     request,
     speaks_stateless,
 )
-from sentinel_rag.interceptor.upstream.port import UpstreamReply, UpstreamTool
+from sentinel_rag.interceptor.upstream.port import Owner, UpstreamReply, UpstreamTool
 from sentinel_rag.interceptor.upstream.tool_list import NoList, all_pages
 from sentinel_rag.interceptor.upstream.tool_result import reply_of
 from sentinel_rag.interceptor.upstream.unanswered import away, timed_out, too_large, unusable
@@ -45,9 +45,6 @@ MAX_UPSTREAM_SESSIONS = 1_000
 SESSION_ATTEMPTS = 2
 LAST_WORD_S = 0.25
 """How long the word that nobody waits any more may take: the caller, whose deadline has passed, waits for it."""
-
-Owner = tuple[str, str]
-"""Whose upstream session it is: the key's id and the gateway session."""
 
 _LISTING: Owner = ("", "")
 """The owner of the session in which tools are listed; no caller can be it."""

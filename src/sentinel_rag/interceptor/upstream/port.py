@@ -38,6 +38,9 @@ class Unanswered:
 
 UpstreamReply = Returned | ToolFailed | Unanswered
 
+Owner = tuple[str, str]
+"""Whose MCP session or process it is: the key's id and the gateway session."""
+
 
 @dataclass(frozen=True, slots=True)
 class UpstreamTool:
