@@ -144,7 +144,7 @@ async def hops(executor_url: str, gateway_url: str, key: str, gateway: subproces
     headers = {"X-API-Key": key, "Content-Type": "application/json"}
 
     async def direct() -> None:
-        reply = await upstream.call("query_incidents", arguments, session_id="bench", timeout_s=30)
+        reply = await upstream.call("query_incidents", arguments, principal="bench", session_id="bench", timeout_s=30)
         assert isinstance(reply, Returned)
 
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), headers=headers) as client:

@@ -128,8 +128,11 @@ class _Routes:
 
     async def close_session(self, request: Request) -> Response:
         principal = await self._doorkeeper.admit(request, Scope.EXECUTE)
-        if not await self._sessions.close(request.path_params["session_id"], principal.key_id):
+        session_id = request.path_params["session_id"]
+        if not await self._sessions.close(session_id, principal.key_id):
             return problem(Reason.NOT_FOUND, "There is no such session.")
+        for upstream in self._upstreams.values():
+            await upstream.end_session(principal=principal.key_id, session_id=session_id)
         return Response(status_code=204)
 
     async def audit_page(self, request: Request) -> Response:

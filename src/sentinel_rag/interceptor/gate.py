@@ -120,7 +120,13 @@ class Gate:
             started = time.perf_counter()
             timeout = tool.timeout_s or self._limits.tool_seconds
             try:
-                reply = await upstream.call(tool.name, arguments, session_id=session.session_id, timeout_s=timeout)
+                reply = await upstream.call(
+                    tool.name,
+                    arguments,
+                    principal=call.key_id,
+                    session_id=session.session_id,
+                    timeout_s=timeout,
+                )
             except BaseException:  # this server stops, or the upstream broke its promise not to raise
                 await self._journal.append(CallOutcome(audit_id=call.audit_id, status=OutcomeStatus.UNKNOWN))
                 raise

@@ -88,7 +88,7 @@ def outcome_of(
     """What the caller is told and what is recorded, for a reply that took `duration_ms`."""
     duration_ms = round(duration_ms, 3)
     match reply:
-        case Returned(encoded, rows):
+        case Returned(encoded, rows=rows):
             return Completed(encoded, audit_id), CallOutcome(
                 audit_id=audit_id,
                 status=OutcomeStatus.SUCCESS,
