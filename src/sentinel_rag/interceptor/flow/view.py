@@ -14,6 +14,7 @@ import msgspec
 from sentinel_rag.contracts.labels import Label
 from sentinel_rag.interceptor.flow.references import Reference
 from sentinel_rag.interceptor.policy.fields import Exposure, Path, ResultFields
+from sentinel_rag.interceptor.upstream.tool_result import OTHER_CONTENT
 
 QUOTE_KEY = "$quote"
 
@@ -41,6 +42,8 @@ def view_of(value: Any, encoded: bytes, fields: ResultFields, base: Label, resul
     if not fields.exposures:
         return View(encoded)
     hidden: list[Hidden] = []
+    # What a server says beside its structured result is text about it, and may repeat what is hidden there.
+    beside = fields.hides and not any(entry.path[:1] == (OTHER_CONTENT,) for entry in fields.exposures)
 
     def hide(part: Any, path: Path) -> Any:
         reference = Reference(result, path)
@@ -48,7 +51,7 @@ def view_of(value: Any, encoded: bytes, fields: ResultFields, base: Label, resul
         return reference.to_json()
 
     def walk(part: Any, path: Path) -> Any:
-        mode = fields.exposure_at(path)
+        mode = Exposure.HIDE if beside and path == (OTHER_CONTENT,) else fields.exposure_at(path)
         if mode is Exposure.HIDE and not fields.shows_below(path):
             return hide(part, path)
         if isinstance(part, dict):
