@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from sentinel_rag.audit.approval_events import ApprovalEvent
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import Label
@@ -170,4 +171,4 @@ class SessionChanged:
         return {"key_id": self.key_id, "session_id": self.session_id, "change": self.change}
 
 
-AuditEvent = CallIntended | CallOutcome | CallRefused | AuthenticationFailed | SessionChanged
+AuditEvent = CallIntended | CallOutcome | CallRefused | AuthenticationFailed | SessionChanged | ApprovalEvent
