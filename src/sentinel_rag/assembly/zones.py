@@ -64,7 +64,7 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
     """The Interceptor over its policy, state folder and tool servers."""
     from sentinel_rag.audit import Durability
     from sentinel_rag.interceptor import create_app
-    from sentinel_rag.interceptor.policy import load_policy
+    from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
     from sentinel_rag.interceptor.store import RunKeys, Scope, open_state
     from sentinel_rag.interceptor.upstream import McpHttpUpstream
 
@@ -74,10 +74,9 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
         key["key"]: (key["key_id"], [Scope(scope) for scope in key["scopes"]]) for key in configuration["keys"]
     }
     return create_app(
-        policy=policy,
+        policies=FixedPolicy(policy),
         keys=RunKeys(handed_over, stored=state.keys),
-        sessions=state.sessions,
-        journal=state.journal,
+        state=state,
         upstreams={
             name: McpHttpUpstream(server["url"], token=server["token"])
             for name, server in configuration["upstreams"].items()

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from sentinel_rag.audit.flow_events import ContextRaised, HandlesResolved, ValuesNamed
+from sentinel_rag.audit.approval_events import ApprovalEvent
+from sentinel_rag.audit.flow_events import FlowEvent
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import Label
@@ -179,24 +180,17 @@ class SessionChanged:
     key_id: str
     session_id: str
     change: str
-    context: Label
+    context: Label | None = None
 
     def fields(self) -> dict[str, JsonValue]:
         return {
             "key_id": self.key_id,
             "session_id": self.session_id,
             "change": self.change,
-            "context": self.context.to_dict(),
+            "context": None if self.context is None else self.context.to_dict(),
         }
 
 
 AuditEvent = (
-    CallIntended
-    | CallOutcome
-    | CallRefused
-    | AuthenticationFailed
-    | SessionChanged
-    | ContextRaised
-    | ValuesNamed
-    | HandlesResolved
+    CallIntended | CallOutcome | CallRefused | AuthenticationFailed | SessionChanged | ApprovalEvent | FlowEvent
 )

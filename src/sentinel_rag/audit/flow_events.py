@@ -72,3 +72,6 @@ class ContextRaised:
             "context_before": self.context_before.to_dict(),
             "context_after": self.context_after.to_dict(),
         }
+
+
+FlowEvent = ValuesNamed | HandlesResolved | ContextRaised

@@ -13,15 +13,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, assert_never
+from typing import assert_never
 
-from sentinel_rag.audit import CallIntended, CallOutcome, CallRefused, ContextRaised, Journal, OutcomeStatus, ValuesNamed
+from sentinel_rag.audit import (
+    CallIntended,
+    CallOutcome,
+    CallRefused,
+    ContextRaised,
+    Journal,
+    OutcomeStatus,
+    ValuesNamed,
+)
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import Label, join_all
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.interceptor.approvals import ApprovalSpent, ApprovalStore, Binding, question_about
+from sentinel_rag.interceptor.approval_question import question_about
+from sentinel_rag.interceptor.approvals import ApprovalSpent, ApprovalStore, Binding, TurnedAway
 from sentinel_rag.interceptor.arguments import ArgumentFault, CanonicalArguments, fit
 from sentinel_rag.interceptor.flow import (
     Facts,
@@ -36,8 +45,8 @@ from sentinel_rag.interceptor.flow import (
 from sentinel_rag.interceptor.flow.endorsement import endorsed_values
 from sentinel_rag.interceptor.flow.record import flow_record
 from sentinel_rag.interceptor.limits import Limits
-from sentinel_rag.interceptor.outcomes import HTTP_STATUS, Completed, Denied, NotCompleted, Outcome, outcome_of
-from sentinel_rag.interceptor.policy import Policy, Rule, ToolPolicy
+from sentinel_rag.interceptor.outcomes import HTTP_STATUS, Denied, NotCompleted, Outcome, outcome_of
+from sentinel_rag.interceptor.policy import Policies, Policy, Rule, ToolPolicy
 from sentinel_rag.interceptor.policy.deciding import UNKNOWN_TOOL
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.request_body import ExecuteRequest
@@ -60,13 +69,6 @@ MAX_REFUSED_BYTES = 16_384
 
 MAX_ATTEMPTS = 10
 """How often a call is decided again because labels rose meanwhile. A context label can rise three times in all."""
-
-
-class Policies(Protocol):
-    """Where the policy in force is found; it may be another one for the next call."""
-
-    @property
-    def current(self) -> Policy: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,11 @@ class Gate:
                 return await self._run(_Run(call, tool, session, arguments, facts, judgement, decision.rule_id, reads))
             case Deny():
                 rule = tool.rule(decision.rule_id)
-                if rule is None or not rule.may_ask or decision.reason not in (Reason.APPROVAL_REQUIRED, Reason.SINK_LABEL):
+                if (
+                    rule is None
+                    or not rule.may_ask
+                    or decision.reason not in (Reason.APPROVAL_REQUIRED, Reason.SINK_LABEL)
+                ):
                     return await self._deny(call, decision)
                 run = _Run(call, tool, session, arguments, facts, judgement, rule.rule_id, reads)
                 return await self._run_if_approved(run, rule, decision)
@@ -180,14 +186,14 @@ class Gate:
                 pass
         raised_by = await self._stores.sessions.raises(run.session)
         question = question_about(run.tool, rule, deny.reason, run.arguments.value, run.judgement.violations, raised_by)
-        waiting = await self._stores.approvals.ask(binding, question)
-        if waiting is None:
-            run.call.approval_id = None
-            return await self._refuse(
-                run.call, Reason.RATE_LIMITED, "Too many approvals are waiting; let them be decided first."
+        answer = await self._stores.approvals.request(binding, question)
+        required = replace(deny, reason=Reason.APPROVAL_REQUIRED)
+        if isinstance(answer, TurnedAway):
+            return replace(
+                await self._deny(run.call, required), note=answer.sentence, retry_after_s=answer.retry_after_s
             )
-        run.call.approval_id = waiting
-        return await self._deny(run.call, replace(deny, reason=Reason.APPROVAL_REQUIRED))
+        run.call.approval_id = answer.approval_id
+        return await self._deny(run.call, required)
 
     async def _run(self, run: _Run) -> Outcome:
         call, tool, session = run.call, run.tool, run.session

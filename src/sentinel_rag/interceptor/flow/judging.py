@@ -80,7 +80,7 @@ class Violation:
 class Judgement:
     """`base` is the share of the result's label that rule, arguments and resources give; `revealed` an upper bound of
     what the agent may see of the result; `decision` an Allow only without violations. `consulted` names the arguments
-    whose value, and not only its label, had a say: for a hidden value the decision itself then tells something of it."""
+    whose value, and not only its label, had a say: of a hidden value the decision itself then tells something."""
 
     decision: Decision
     arguments: tuple[LabelledArgument, ...]

@@ -48,11 +48,35 @@ _LISTS = {
 }
 _ONE_NAME = re.compile(_NAME)
 _NOT_NAMES = frozenset(
-    "a an and are as at be by did do does for from had has have he her his how if in is it its me my no of on or our "
-    "she show that the their them then there these they this those to was we were what when where which who whose why "
-    "will with would you your name names named called id ids account accounts user users host hosts".split()
+    {
+        *(
+            "a",
+            "an",
+            "and",
+            "are",
+            "as",
+            "at",
+            "be",
+            "by",
+            "did",
+            "do",
+            "does",
+            "for",
+            "from",
+            "had",
+            "has",
+            "have",
+            "he",
+        ),
+        *("her", "his", "how", "if", "in", "is", "it", "its", "me", "my", "no", "of", "on", "or", "our", "she", "show"),
+        *("that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "was", "we", "were"),
+        *("what", "when", "where", "which", "who", "whose", "why", "will", "with", "would", "you", "your", "name"),
+        *("names", "named", "called", "id", "ids", "account", "accounts", "user", "users", "host", "hosts"),
+    }
 )
-_DOMAIN_USER = re.compile(r"(?<![\w\\])([A-Za-z0-9][A-Za-z0-9.-]{0,30})\\([A-Za-z0-9_$][A-Za-z0-9._$-]{0,62})(?![\w\\])")
+_DOMAIN_USER = re.compile(
+    r"(?<![\w\\])([A-Za-z0-9][A-Za-z0-9.-]{0,30})\\([A-Za-z0-9_$][A-Za-z0-9._$-]{0,62})(?![\w\\])"
+)
 _EMAIL = re.compile(
     r"(?<![\w.+@-])[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?![\w@-])"
 )
@@ -60,12 +84,15 @@ _URL = re.compile(r"\bhttps?://[^\s<>\"'`\])}]{1,500}", re.IGNORECASE)
 _FQDN = re.compile(
     r"(?<![\w@./\\-])(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z][A-Za-z0-9-]{1,23}(?![\w@/\\-])"
 )
-_ADDRESS = re.compile(r"(?<![\w.:])(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7})(?![\w:]|\.\d)")
+_ADDRESS = re.compile(
+    r"(?<![\w.:])(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7})(?![\w:]|\.\d)"
+)
 _PATH = re.compile(r"(?<![\w./:\\@-])(?:[A-Za-z0-9._-]{1,100}/){1,15}[A-Za-z0-9._-]{0,100}(?![\w/\\@])")
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _CLAUSE = re.compile(r"(?<=[.!?;])\s+|\n|,\s+(?:but|except)\b|\bbut\b")
 _NEGATION = re.compile(
-    r"\b(?:not|never|no|without|except|ignore|avoid|instead of|other than|rather than|leave|skip)\b|n['’]t\b", re.IGNORECASE
+    r"\b(?:not|never|no|without|except|ignore|avoid|instead of|other than|rather than|leave|skip)\b|n['’]t\b",
+    re.IGNORECASE,
 )
 
 

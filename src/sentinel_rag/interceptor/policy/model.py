@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from sentinel_rag.contracts.labels import TOP, Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.policy.conditions import Expression, ValueType
@@ -207,3 +207,17 @@ class Policy:
     def servers(self) -> frozenset[str]:
         """The MCP servers that the tools name."""
         return frozenset(tool.server for tool in self.tools.values())
+
+
+class Policies(Protocol):
+    """Where the policy in force is found; it may be another one for the next call."""
+
+    @property
+    def current(self) -> Policy: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPolicy:
+    """`Policies` that never change."""
+
+    current: Policy

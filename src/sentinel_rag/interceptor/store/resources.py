@@ -7,7 +7,7 @@ in memory, and a call that was decided by an older one is refused in its transac
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from urllib.parse import quote
 
 from sentinel_rag.audit import Database
@@ -86,7 +86,7 @@ def _with_parents(resource: str) -> list[str]:
     return [resource, *("/".join([*parts[:length], "*"]) for length in range(1, len(parts)))]
 
 
-def _read_all(connection: sqlite3.Connection) -> Mapping[str, Label] | dict[str, Label]:
+def _read_all(connection: sqlite3.Connection) -> dict[str, Label]:
     rows = connection.execute("SELECT resource, sensitivity, integrity FROM resource_label")
     return {resource: _label(sensitivity, integrity) for resource, sensitivity, integrity in rows}
 

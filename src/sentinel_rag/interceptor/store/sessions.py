@@ -104,7 +104,9 @@ class Session:
                     [session_id, audit_id, tool, raised.sensitivity.value, raised.integrity.value, format_time(now)],
                 )
             if touch:
-                connection.execute("UPDATE session SET used_at = ? WHERE session_id = ?", [format_time(now), session_id])
+                connection.execute(
+                    "UPDATE session SET used_at = ? WHERE session_id = ?", [format_time(now), session_id]
+                )
 
         return write
 
@@ -245,7 +247,9 @@ class SessionStore:
         )
 
 
-def _read(connection: sqlite3.Connection, session_id: str) -> tuple[tuple[str, str | None, str | None, int, int] | None, Mapping[NamedValue, str]]:
+def _read(
+    connection: sqlite3.Connection, session_id: str
+) -> tuple[tuple[str, str | None, str | None, int, int] | None, Mapping[NamedValue, str]]:
     row = connection.execute(
         "SELECT key_id, user_key_id, closed_at, sensitivity, integrity FROM session WHERE session_id = ?", [session_id]
     ).fetchone()
