@@ -44,14 +44,14 @@ INTERCEPTOR = """
 import json, resource, sys
 from pathlib import Path
 from sentinel_rag.interceptor import create_app
-from sentinel_rag.interceptor.policy import load_policy
+from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
 from sentinel_rag.interceptor.store import Scope, open_state
 from sentinel_rag.interceptor.upstream import McpHttpUpstream
 from sentinel_rag.testing.loopback import serve
 with open_state(Path(sys.argv[3])) as state:
     key, _ = state.keys.create([Scope.EXECUTE])
-    app = create_app(policy=load_policy(Path(sys.argv[2])), keys=state.keys, sessions=state.sessions,
-                     journal=state.journal, upstreams={"sentinel": McpHttpUpstream(sys.argv[1], token="bench")})
+    app = create_app(policies=FixedPolicy(load_policy(Path(sys.argv[2]))), keys=state.keys, state=state,
+                     upstreams={"sentinel": McpHttpUpstream(sys.argv[1], token="bench")})
     with serve(app) as url:
         print(json.dumps([url, key]), flush=True)
         for line in sys.stdin:

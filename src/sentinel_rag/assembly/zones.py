@@ -66,7 +66,7 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
     from sentinel_rag.assembly.tool_servers import ToolServers
     from sentinel_rag.audit import Durability
     from sentinel_rag.interceptor import create_app
-    from sentinel_rag.interceptor.policy import load_policy
+    from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
     from sentinel_rag.interceptor.store import RunKeys, Scope, open_state
     from sentinel_rag.interceptor.upstream import McpHttpUpstream
 
@@ -79,10 +79,9 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
     for notice in tool_servers.faults(policy):
         give_notice(notice)
     return create_app(
-        policy=policy,
+        policies=FixedPolicy(policy),
         keys=RunKeys(handed_over, stored=state.keys),
-        sessions=state.sessions,
-        journal=state.journal,
+        state=state,
         upstreams={
             # The text of our own servers' results is a line about their structured content.
             **{

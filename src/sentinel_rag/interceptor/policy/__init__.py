@@ -5,12 +5,24 @@
 
 from sentinel_rag.interceptor.policy.deciding import decide
 from sentinel_rag.interceptor.policy.loading import load_policy, parse_policy
-from sentinel_rag.interceptor.policy.model import OWN_SERVERS, Effect, Parameter, Policy, Rule, ServerSpec, ToolPolicy
+from sentinel_rag.interceptor.policy.model import (
+    OWN_SERVERS,
+    Effect,
+    FixedPolicy,
+    Parameter,
+    Policies,
+    Policy,
+    Rule,
+    ServerSpec,
+    ToolPolicy,
+)
 
 __all__ = [
     "OWN_SERVERS",
     "Effect",
+    "FixedPolicy",
     "Parameter",
+    "Policies",
     "Policy",
     "Rule",
     "ServerSpec",
