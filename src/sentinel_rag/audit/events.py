@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from sentinel_rag.audit.approval_events import ApprovalEvent
 from sentinel_rag.audit.flow_events import FlowEvent
+from sentinel_rag.audit.tool_events import ToolEvent
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import Label
@@ -192,5 +193,12 @@ class SessionChanged:
 
 
 AuditEvent = (
-    CallIntended | CallOutcome | CallRefused | AuthenticationFailed | SessionChanged | ApprovalEvent | FlowEvent
+    CallIntended
+    | CallOutcome
+    | CallRefused
+    | AuthenticationFailed
+    | SessionChanged
+    | ApprovalEvent
+    | FlowEvent
+    | ToolEvent
 )

@@ -1,5 +1,5 @@
-"""Which tools a caller is offered: those of the policy that their server really serves, with the server's schemas cut
-down to the parameters that the policy allows."""
+"""Which tools a caller is offered: those of the policy that their server really serves as it was pinned, with the
+server's schemas cut down to the parameters that the policy allows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.interceptor.pins import Pins, Quarantined, definition_of
 from sentinel_rag.interceptor.policy import Parameter, Policy, ToolPolicy
 from sentinel_rag.interceptor.policy.conditions import Kind
 from sentinel_rag.interceptor.upstream import Upstream, UpstreamTool
@@ -27,13 +28,14 @@ class Catalogue:
     unreachable: frozenset[str]
 
 
-async def survey(policy: Policy, upstreams: Mapping[str, Upstream]) -> Catalogue:
-    """Ask every server, at once, what it serves now."""
+async def survey(policy: Policy, upstreams: Mapping[str, Upstream], pins: Pins) -> Catalogue:
+    """Ask every server, at once, what it serves now; only what is pinned so is offered."""
     served: dict[str, dict[str, UpstreamTool]] = {}
 
     async def ask(server: str, upstream: Upstream) -> None:
         try:
             tools = await upstream.list_tools(timeout_s=LIST_SECONDS)
+            await pins.observe(server, tools)
         except UnavailableError:
             return
         served[server] = {tool.name: tool for tool in tools}
@@ -50,12 +52,21 @@ async def survey(policy: Policy, upstreams: Mapping[str, Upstream]) -> Catalogue
             withheld[tool.name] = "its server does not serve it"
         else:
             described = served[tool.server][tool.name]
-            difference = _difference(tool, described.input_schema)
+            difference = _difference(tool, described.input_schema) or _change(pins.sha256_of(tool), described)
             if difference:
                 withheld[tool.name] = difference
             else:
                 offered.append(_wire_form(tool, described))
     return Catalogue(tuple(offered), withheld, policy.servers() - served.keys())
+
+
+def _change(pin: str | Quarantined | None, described: UpstreamTool) -> str:
+    """Why a definition may not be shown; empty if it is the pinned one."""
+    try:
+        same = pin == definition_of(described).sha256
+    except ValueError:
+        return "its definition cannot be written as JSON"
+    return "" if same else "its definition has changed and is not accepted yet"
 
 
 def _difference(tool: ToolPolicy, schema: Mapping[str, Any]) -> str:

@@ -81,8 +81,9 @@ class RunningGateway:
             connection.close()
 
     def records(self) -> list[dict[str, Any]]:
-        """The journal so far, oldest first."""
-        return [entry.record for entry in JournalReader(self.state.database.path).read(0, 1_000)]
+        """The journal so far, oldest first; without `tool_pinned`, which come in their own time."""
+        entries = JournalReader(self.state.database.path).read(0, 1_000)
+        return [entry.record for entry in entries if entry.kind != "tool_pinned"]
 
     def last_record(self) -> dict[str, Any]:
         return self.records()[-1]
