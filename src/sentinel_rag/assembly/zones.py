@@ -62,6 +62,8 @@ def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
 
 def build_interceptor(configuration: Configuration) -> ASGIApp:
     """The Interceptor over its policy, state folder and tool servers."""
+    from sentinel_rag.assembly.serving import give_notice
+    from sentinel_rag.assembly.tool_servers import ToolServers
     from sentinel_rag.audit import Durability
     from sentinel_rag.interceptor import create_app
     from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
@@ -73,13 +75,20 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
     handed_over = {
         key["key"]: (key["key_id"], [Scope(scope) for scope in key["scopes"]]) for key in configuration["keys"]
     }
+    tool_servers = ToolServers(**configuration["tool_servers"])
+    for notice in tool_servers.faults(policy):
+        give_notice(notice)
     return create_app(
         policies=FixedPolicy(policy),
         keys=RunKeys(handed_over, stored=state.keys),
         state=state,
         upstreams={
-            name: McpHttpUpstream(server["url"], token=server["token"])
-            for name, server in configuration["upstreams"].items()
+            # The text of our own servers' results is a line about their structured content.
+            **{
+                name: McpHttpUpstream(server["url"], token=server["token"], text_is_summary=True)
+                for name, server in configuration["upstreams"].items()
+            },
+            **tool_servers.upstreams(policy),
         },
     )
 

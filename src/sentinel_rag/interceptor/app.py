@@ -63,7 +63,7 @@ def create_app(
     )
     doorkeeper = Doorkeeper(keys, journal, new_audit_id, RecordBudget(time.monotonic))
     routes = _Routes(gate, policies, doorkeeper, journal, upstreams, limits)
-    sessions = SessionRoutes(doorkeeper, state.sessions, state.handles, journal, limits, new_audit_id)
+    sessions = SessionRoutes(doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
