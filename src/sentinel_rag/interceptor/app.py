@@ -21,6 +21,9 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
 from sentinel_rag.interceptor.admission import Doorkeeper, Refusal, read_json_body
+from sentinel_rag.interceptor.approvals import ApprovalStore
+from sentinel_rag.interceptor.approvals.serving import notifying, served_routes
+from sentinel_rag.interceptor.approvals.webhook import Webhook
 from sentinel_rag.interceptor.catalogue import survey
 from sentinel_rag.interceptor.gate import Gate
 from sentinel_rag.interceptor.host_guard import HostGuard
@@ -44,6 +47,8 @@ def create_app(
     sessions: SessionStore,
     journal: Journal,
     upstreams: Mapping[str, Upstream],
+    approvals: ApprovalStore | None = None,
+    webhook: Webhook | None = None,
     limits: Limits | None = None,
     allowed_hosts: Collection[str] = LOOPBACK_NAMES,
 ) -> Starlette:
@@ -52,13 +57,15 @@ def create_app(
     gate = Gate(
         policy=policy, sessions=sessions, journal=journal, upstreams=upstreams, limits=limits, new_id=new_audit_id
     )
-    doorkeeper = Doorkeeper(keys, journal, new_audit_id, RecordBudget(time.monotonic))
+    budget = RecordBudget(time.monotonic)
+    doorkeeper = Doorkeeper(keys, journal, new_audit_id, budget)
     routes = _Routes(gate, doorkeeper, sessions, journal, upstreams, limits)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         try:
-            yield
+            async with notifying(approvals, webhook):
+                yield
         finally:
             for upstream in upstreams.values():
                 await upstream.aclose()
@@ -71,6 +78,7 @@ def create_app(
             Route("/v1/sessions/{session_id}", routes.close_session, methods=["DELETE"]),
             Route("/v1/audit", routes.audit_page, methods=["GET"]),
             Route("/v1/audit/{audit_id}", routes.audit_record, methods=["GET"]),
+            *served_routes(approvals, webhook, doorkeeper=doorkeeper, journal=journal, budget=budget, limits=limits),
             Route("/healthz", routes.health, methods=["GET"]),
             Route("/readyz", routes.ready, methods=["GET"]),
         ],

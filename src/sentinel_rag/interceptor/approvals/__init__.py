@@ -13,6 +13,7 @@ from sentinel_rag.interceptor.approvals.approval import (
 )
 from sentinel_rag.interceptor.approvals.binding import Binding, Question, Raise, Violation
 from sentinel_rag.interceptor.approvals.bounds import Bounds, TurnedAway
+from sentinel_rag.interceptor.approvals.questions import question_about
 from sentinel_rag.interceptor.approvals.store import ApprovalStore, Waiting
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "Verdict",
     "Violation",
     "Waiting",
+    "question_about",
 ]
