@@ -64,27 +64,26 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
     """The Interceptor over its policy, state folder and tool servers."""
     from sentinel_rag.audit import Durability
     from sentinel_rag.interceptor import create_app
-    from sentinel_rag.interceptor.approvals import ApprovalStore
-    from sentinel_rag.interceptor.approvals.webhook import Webhook
-    from sentinel_rag.interceptor.policy import load_policy
-    from sentinel_rag.interceptor.store import RunKeys, Scope, new_audit_id, open_state
+    from sentinel_rag.interceptor.approval_desk import Webhook
+    from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
+    from sentinel_rag.interceptor.store import RunKeys, Scope, open_state
     from sentinel_rag.interceptor.upstream import McpHttpUpstream
 
     policy = load_policy(Path(configuration["policy_file"]))
-    state = open_state(Path(configuration["state_folder"]), durability=Durability(configuration["durability"]))
+    state = open_state(
+        Path(configuration["state_folder"]),
+        durability=Durability(configuration["durability"]),
+        approval_ttl_s=configuration["approvals"]["ttl_s"],
+    )
     handed_over = {
         key["key"]: (key["key_id"], [Scope(scope) for scope in key["scopes"]]) for key in configuration["keys"]
     }
-    approvals = configuration["approvals"]
+    webhook = configuration["approvals"]["webhook"]
     return create_app(
-        policy=policy,
+        policies=FixedPolicy(policy),
         keys=RunKeys(handed_over, stored=state.keys),
-        sessions=state.sessions,
-        journal=state.journal,
-        approvals=ApprovalStore(
-            state.database, state.journal, clock=utc_now, new_id=new_audit_id, ttl_s=approvals["ttl_s"]
-        ),
-        webhook=Webhook(**approvals["webhook"]) if approvals["webhook"] is not None else None,
+        state=state,
+        webhook=None if webhook is None else Webhook(**webhook),
         upstreams={
             name: McpHttpUpstream(server["url"], token=server["token"])
             for name, server in configuration["upstreams"].items()

@@ -63,10 +63,14 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The policy said no."""
+    """The policy said no. `approval_id` names the approval that a person may give; where none could be asked for,
+    `note` says why and `retry_after_s` when to try again."""
 
     deny: Deny
     audit_id: str
+    approval_id: str | None = None
+    note: str = ""
+    retry_after_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ def outcome_of(
     """What the caller is told and what is recorded, for a reply that took `duration_ms`."""
     duration_ms = round(duration_ms, 3)
     match reply:
-        case Returned(encoded, rows):
+        case Returned(encoded, rows=rows):
             return Completed(encoded, audit_id), CallOutcome(
                 audit_id=audit_id,
                 status=OutcomeStatus.SUCCESS,

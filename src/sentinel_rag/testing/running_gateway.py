@@ -18,12 +18,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sentinel_rag.audit import JournalReader
-from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor import Limits, create_app
-from sentinel_rag.interceptor.approvals import ApprovalStore
-from sentinel_rag.interceptor.approvals.webhook import Webhook
-from sentinel_rag.interceptor.policy import Policy
-from sentinel_rag.interceptor.store import Scope, State, new_audit_id, open_state
+from sentinel_rag.interceptor.approval_desk import Webhook
+from sentinel_rag.interceptor.policy import FixedPolicy, Policy
+from sentinel_rag.interceptor.store import Scope, State, open_state
 from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.loopback import serve
@@ -46,7 +44,7 @@ class HttpAnswer:
 @dataclass(frozen=True, slots=True)
 class RunningGateway:
     """An Interceptor that serves at `url`. `key` may execute, `auditor` may read the journal, `approver` may decide
-    what waits in `approvals`."""
+    what waits."""
 
     url: str
     state: State
@@ -54,7 +52,6 @@ class RunningGateway:
     key: str
     auditor: str
     approver: str
-    approvals: ApprovalStore
 
     def call(
         self, tool: str, arguments: Mapping[str, Any], *, session_id: str = "session-1", key: str | None = None
@@ -112,16 +109,13 @@ def running_gateway(
         key, _ = state.keys.create([Scope.EXECUTE], name="caller")
         auditor, _ = state.keys.create([Scope.AUDIT], name="auditor")
         approver, _ = state.keys.create([Scope.APPROVE], name="approver")
-        approvals = ApprovalStore(state.database, state.journal, clock=utc_now, new_id=new_audit_id)
         app = create_app(
-            policy=policy,
+            policies=FixedPolicy(policy),
             keys=state.keys,
-            sessions=state.sessions,
-            journal=state.journal,
-            approvals=approvals,
+            state=state,
             webhook=webhook,
             upstreams=upstreams,
             limits=limits,
         )
         with serve(app) as url:
-            yield RunningGateway(url, state, executor, key, auditor, approver, approvals)
+            yield RunningGateway(url, state, executor, key, auditor, approver)

@@ -14,18 +14,18 @@ from starlette.routing import Route
 from sentinel_rag.audit import Journal
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.admission import Doorkeeper
-from sentinel_rag.interceptor.approvals.callback import Callback
-from sentinel_rag.interceptor.approvals.notifier import Notifier
-from sentinel_rag.interceptor.approvals.routes import approval_routes
+from sentinel_rag.interceptor.approval_desk.callback import Callback
+from sentinel_rag.interceptor.approval_desk.notifier import Notifier
+from sentinel_rag.interceptor.approval_desk.routes import approval_routes
+from sentinel_rag.interceptor.approval_desk.webhook import Webhook
 from sentinel_rag.interceptor.approvals.store import ApprovalStore
-from sentinel_rag.interceptor.approvals.webhook import Webhook
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.record_budget import RecordBudget
 from sentinel_rag.interceptor.store import new_audit_id
 
 
 def served_routes(
-    store: ApprovalStore | None,
+    store: ApprovalStore,
     webhook: Webhook | None,
     *,
     doorkeeper: Doorkeeper,
@@ -33,9 +33,7 @@ def served_routes(
     budget: RecordBudget,
     limits: Limits,
 ) -> list[Route]:
-    """The routes of approvals: none without a store, the signed one only if the webhook's receiver may decide."""
-    if store is None:
-        return []
+    """The routes of approvals; the signed one only if the webhook's receiver may decide."""
     routes = approval_routes(store, doorkeeper, limits)
     if webhook is not None and webhook.decides:
         signed = Callback(
@@ -46,10 +44,10 @@ def served_routes(
 
 
 @asynccontextmanager
-async def notifying(store: ApprovalStore | None, webhook: Webhook | None) -> AsyncIterator[None]:
+async def notifying(store: ApprovalStore, webhook: Webhook | None) -> AsyncIterator[None]:
     """Tell the webhook's receiver of questions for as long as the block runs."""
     async with anyio.create_task_group() as background:
-        if store is not None and webhook is not None:
+        if webhook is not None:
             background.start_soon(Notifier(store, webhook).run)
         yield
         background.cancel_scope.cancel()

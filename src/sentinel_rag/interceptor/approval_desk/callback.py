@@ -19,10 +19,10 @@ from sentinel_rag.audit import AuthenticationFailed, Journal
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.interceptor.admission import Refusal, read_json_body
+from sentinel_rag.interceptor.approval_desk.routes import comment_of, object_of, refusal
+from sentinel_rag.interceptor.approval_desk.webhook import DECISION, SIGNATURE_HEADER, Webhook, is_signed
 from sentinel_rag.interceptor.approvals.approval import WEBHOOK, Decider, DecisionRefused, Verdict
-from sentinel_rag.interceptor.approvals.routes import comment_of, object_of, refusal
 from sentinel_rag.interceptor.approvals.store import ApprovalStore
-from sentinel_rag.interceptor.approvals.webhook import DECISION, SIGNATURE_HEADER, Webhook, is_signed
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.record_budget import RecordBudget
 from sentinel_rag.interceptor.responses import json_response, problem

@@ -16,9 +16,9 @@ import anyio
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.ports import Clock, utc_now
+from sentinel_rag.interceptor.approval_desk.webhook import NOTICE, SIGNATURE_HEADER, Webhook, notice_body, sign
 from sentinel_rag.interceptor.approvals.store import ApprovalStore
 from sentinel_rag.interceptor.approvals.table import Notice
-from sentinel_rag.interceptor.approvals.webhook import NOTICE, SIGNATURE_HEADER, Webhook, notice_body, sign
 
 if TYPE_CHECKING:
     import aiohttp
