@@ -59,12 +59,13 @@ class Plan:
     audit_key: str
     agent_key: str
     admin_key: str
+    approver_key: str
 
 
 def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStack) -> Plan:
     """Who listens where and who shares which secret with whom. One secret for each border, made anew at each start."""
     identity_header, workspace_token, agent_token, executor_token = (secrets.token_urlsafe(32) for _ in range(4))
-    audit_key, admin_key = new_key("audit"), new_key("admin")
+    audit_key, admin_key, approver_key = new_key("audit"), new_key("admin"), new_key("approver")
     agent_key = settings.gateway_key.reveal() if settings.gateway_key is not None else new_key("agent")
     zones: list[ZonePlan] = []
     common = {"log_level": settings.log_level}
@@ -110,12 +111,19 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
                 {"key_id": "agent", "key": agent_key, "scopes": ["execute"]},
                 {"key_id": "audit", "key": audit_key, "scopes": ["audit"]},
                 {"key_id": "admin", "key": admin_key, "scopes": ["admin"]},
+                {"key_id": "approver", "key": approver_key, "scopes": ["approve"]},
             ],
+            "approvals": {"ttl_s": settings.approval_ttl_s, "webhook": _webhook(settings)},
         }
         listener = listen("interceptor", ports.interceptor)
         zones.append(_zone("interceptor", {**common, **interceptor}, bare_environment(), listener))
         gateway_url = listener.url
     else:
+        if settings.gateway_key is None:
+            raise UsageError(
+                "SENTINEL_URL is set without SENTINEL_API_KEY, so the agent has no key at that Interceptor.",
+                next_step="Set SENTINEL_API_KEY; sentinel approvals alone needs SENTINEL_APPROVER_KEY only.",
+            )
         gateway_url = settings.gateway_url
     agent = {"token": agent_token, "timezone": settings.timezone, "question_timeout_s": settings.question_timeout_s}
     zones.append(
@@ -128,7 +136,18 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             listen("agent", ports.agent),
         )
     )
-    return Plan(tuple(zones), agent_token, workspace_token, audit_key, agent_key, admin_key)
+    return Plan(tuple(zones), agent_token, workspace_token, audit_key, agent_key, admin_key, approver_key)
+
+
+def _webhook(settings: Settings) -> dict[str, Any] | None:
+    if settings.approval_webhook_url is None or settings.approval_webhook_secret is None:
+        return None
+    return {
+        "url": settings.approval_webhook_url,
+        "secret": settings.approval_webhook_secret.reveal(),
+        "arguments": settings.approval_webhook_arguments,
+        "decides": settings.approval_webhook_decides,
+    }
 
 
 def _zone(name: str, configuration: Mapping[str, Any], environment: Mapping[str, str], listener: Listener) -> ZonePlan:

@@ -101,6 +101,7 @@ def running_zones(
             audit_key=plan.audit_key,
             agent_key=plan.agent_key,
             admin_key=plan.admin_key,
+            approver_key=plan.approver_key,
         )
         zones = RunningZones(processes, logs, log_starts, state)
         for entry in state.zones:

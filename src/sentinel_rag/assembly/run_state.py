@@ -39,6 +39,7 @@ class RunState:
     audit_key: str = field(repr=False, default="")
     agent_key: str = field(repr=False, default="")
     admin_key: str = field(repr=False, default="")
+    approver_key: str = field(repr=False, default="")
 
     def zone(self, name: str) -> ZoneEntry | None:
         """The zone of that name, or None if it is not part of this run (no embedded workspace on Azure)."""

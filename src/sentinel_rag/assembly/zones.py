@@ -66,22 +66,29 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
     from sentinel_rag.assembly.tool_servers import ToolServers
     from sentinel_rag.audit import Durability
     from sentinel_rag.interceptor import create_app
+    from sentinel_rag.interceptor.approval_desk import Webhook
     from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
     from sentinel_rag.interceptor.store import RunKeys, Scope, open_state
     from sentinel_rag.interceptor.upstream import McpHttpUpstream
 
     policy = load_policy(Path(configuration["policy_file"]))
-    state = open_state(Path(configuration["state_folder"]), durability=Durability(configuration["durability"]))
+    state = open_state(
+        Path(configuration["state_folder"]),
+        durability=Durability(configuration["durability"]),
+        approval_ttl_s=configuration["approvals"]["ttl_s"],
+    )
     handed_over = {
         key["key"]: (key["key_id"], [Scope(scope) for scope in key["scopes"]]) for key in configuration["keys"]
     }
     tool_servers = ToolServers(**configuration["tool_servers"])
     for notice in tool_servers.faults(policy):
         give_notice(notice)
+    webhook = configuration["approvals"]["webhook"]
     return create_app(
         policies=FixedPolicy(policy),
         keys=RunKeys(handed_over, stored=state.keys),
         state=state,
+        webhook=None if webhook is None else Webhook(**webhook),
         upstreams={
             # The text of our own servers' results is a line about their structured content.
             **{

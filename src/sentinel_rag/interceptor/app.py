@@ -22,6 +22,7 @@ from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.admission import Doorkeeper, Refusal, read_json_body
+from sentinel_rag.interceptor.approval_desk import Webhook, notifying, served_routes
 from sentinel_rag.interceptor.catalogue import survey
 from sentinel_rag.interceptor.gate import Gate, Stores
 from sentinel_rag.interceptor.host_guard import HostGuard
@@ -46,6 +47,7 @@ def create_app(
     keys: KeyRing,
     state: State,
     upstreams: Mapping[str, Upstream],
+    webhook: Webhook | None = None,
     limits: Limits | None = None,
     allowed_hosts: Collection[str] = LOOPBACK_NAMES,
 ) -> Starlette:
@@ -61,14 +63,16 @@ def create_app(
         new_id=new_audit_id,
         clock=utc_now,
     )
-    doorkeeper = Doorkeeper(keys, journal, new_audit_id, RecordBudget(time.monotonic))
+    budget = RecordBudget(time.monotonic)
+    doorkeeper = Doorkeeper(keys, journal, new_audit_id, budget)
     routes = _Routes(gate, policies, doorkeeper, journal, upstreams, limits)
     sessions = SessionRoutes(doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         try:
-            yield
+            async with notifying(state.approvals, webhook):
+                yield
         finally:
             for upstream in upstreams.values():
                 await upstream.aclose()
@@ -80,6 +84,9 @@ def create_app(
             *sessions.routes(),
             Route("/v1/audit", routes.audit_page, methods=["GET"]),
             Route("/v1/audit/{audit_id}", routes.audit_record, methods=["GET"]),
+            *served_routes(
+                state.approvals, webhook, doorkeeper=doorkeeper, journal=journal, budget=budget, limits=limits
+            ),
             Route("/healthz", routes.health, methods=["GET"]),
             Route("/readyz", routes.ready, methods=["GET"]),
         ],

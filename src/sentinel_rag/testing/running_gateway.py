@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.interceptor import Limits, create_app
+from sentinel_rag.interceptor.approval_desk import Webhook
 from sentinel_rag.interceptor.policy import FixedPolicy, Policy
 from sentinel_rag.interceptor.store import Scope, State, open_state
 from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
@@ -42,13 +43,15 @@ class HttpAnswer:
 
 @dataclass(frozen=True, slots=True)
 class RunningGateway:
-    """An Interceptor that serves at `url`. `key` may execute and `auditor` may read the journal."""
+    """An Interceptor that serves at `url`. `key` may execute, `auditor` may read the journal, `approver` may decide
+    what waits."""
 
     url: str
     state: State
     executor: FakeExecutor
     key: str
     auditor: str
+    approver: str
 
     def call(
         self, tool: str, arguments: Mapping[str, Any], *, session_id: str = "session-1", key: str | None = None
@@ -96,6 +99,7 @@ def running_gateway(
     *,
     limits: Limits | None = None,
     upstreams: Mapping[str, Upstream] | None = None,
+    webhook: Webhook | None = None,
 ) -> Iterator[RunningGateway]:
     """Serve `policy` with its state in `folder`; every server that it names is `executor`, unless `upstreams` says."""
     if upstreams is None:
@@ -104,12 +108,14 @@ def running_gateway(
     with open_state(folder) as state:
         key, _ = state.keys.create([Scope.EXECUTE], name="caller")
         auditor, _ = state.keys.create([Scope.AUDIT], name="auditor")
+        approver, _ = state.keys.create([Scope.APPROVE], name="approver")
         app = create_app(
             policies=FixedPolicy(policy),
             keys=state.keys,
             state=state,
+            webhook=webhook,
             upstreams=upstreams,
             limits=limits,
         )
         with serve(app) as url:
-            yield RunningGateway(url, state, executor, key, auditor)
+            yield RunningGateway(url, state, executor, key, auditor, approver)
