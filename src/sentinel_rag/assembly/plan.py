@@ -57,12 +57,13 @@ class Plan:
     workspace_token: str
     audit_key: str
     agent_key: str
+    user_key: str
 
 
 def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStack) -> Plan:
     """Who listens where and who shares which secret with whom. One secret for each border, made anew at each start."""
     identity_header, workspace_token, agent_token, executor_token = (secrets.token_urlsafe(32) for _ in range(4))
-    audit_key = new_key("audit")
+    audit_key, user_key = new_key("audit"), new_key("user")
     agent_key = settings.gateway_key.reveal() if settings.gateway_key is not None else new_key("agent")
     zones: list[ZonePlan] = []
     common = {"log_level": settings.log_level}
@@ -106,6 +107,13 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "keys": [
                 {"key_id": "agent", "key": agent_key, "scopes": ["execute"]},
                 {"key_id": "audit", "key": audit_key, "scopes": ["audit"]},
+                {
+                    "key_id": "user",
+                    "key": user_key,
+                    "scopes": ["user"],
+                    "clearance": "HIGH",  # whoever may read zones.json owns the data already
+                    "for_key": "agent",
+                },
             ],
         }
         listener = listen("interceptor", ports.interceptor)
@@ -124,7 +132,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             listen("agent", ports.agent),
         )
     )
-    return Plan(tuple(zones), agent_token, workspace_token, audit_key, agent_key)
+    return Plan(tuple(zones), agent_token, workspace_token, audit_key, agent_key, user_key)
 
 
 def _zone(name: str, configuration: Mapping[str, Any], environment: Mapping[str, str], listener: Listener) -> ZonePlan:

@@ -91,6 +91,7 @@ def running_zones(
             workspace_token=plan.workspace_token,
             audit_key=plan.audit_key,
             agent_key=plan.agent_key,
+            user_key=plan.user_key,
         )
         zones = RunningZones(processes, logs, log_starts, state)
         for entry in state.zones:

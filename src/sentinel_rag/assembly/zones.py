@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from sentinel_rag.audit import JournalReader
+    from sentinel_rag.interceptor.store import KeyStore
 
 Configuration = Mapping[str, Any]
 
@@ -65,19 +66,18 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
     from sentinel_rag.audit import Durability
     from sentinel_rag.interceptor import create_app
     from sentinel_rag.interceptor.policy import load_policy
-    from sentinel_rag.interceptor.store import RunKeys, Scope, open_state
+    from sentinel_rag.interceptor.store import RunKeys, open_state, run_principal
     from sentinel_rag.interceptor.upstream import McpHttpUpstream
 
     policy = load_policy(Path(configuration["policy_file"]))
     state = open_state(Path(configuration["state_folder"]), durability=Durability(configuration["durability"]))
-    handed_over = {
-        key["key"]: (key["key_id"], [Scope(scope) for scope in key["scopes"]]) for key in configuration["keys"]
-    }
+    handed_over = {key["key"]: run_principal(key) for key in configuration["keys"]}
     return create_app(
         policy=policy,
         keys=RunKeys(handed_over, stored=state.keys),
         sessions=state.sessions,
         journal=state.journal,
+        key_journal=state.key_journal,
         upstreams={
             name: McpHttpUpstream(server["url"], token=server["token"])
             for name, server in configuration["upstreams"].items()
@@ -108,3 +108,11 @@ def journal_reader(settings: Settings) -> JournalReader:
     from sentinel_rag.interceptor.store.state import JOURNAL_FILE
 
     return JournalReader(gateway_folder(settings.home) / JOURNAL_FILE)
+
+
+def key_store(settings: Settings) -> KeyStore:
+    """The stored keys of this home's Interceptor, whether or not it runs. The caller closes it."""
+    from sentinel_rag.interceptor.store import KeyStore
+    from sentinel_rag.interceptor.store.state import KEYS_FILE
+
+    return KeyStore(gateway_folder(settings.home) / KEYS_FILE)

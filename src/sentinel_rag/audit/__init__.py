@@ -17,6 +17,7 @@ from sentinel_rag.audit.events import (
     SessionChanged,
 )
 from sentinel_rag.audit.journal import Journal
+from sentinel_rag.audit.key_events import KeyChanged, RequestRefused
 from sentinel_rag.audit.reader import DamagedJournal, Entry, JournalReader, Verification
 
 __all__ = [
@@ -33,7 +34,9 @@ __all__ = [
     "Head",
     "Journal",
     "JournalReader",
+    "KeyChanged",
     "OutcomeStatus",
+    "RequestRefused",
     "SessionChanged",
     "Verification",
 ]

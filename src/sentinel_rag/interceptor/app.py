@@ -20,16 +20,17 @@ from sentinel_rag.audit.reader import MAX_PAGE
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
-from sentinel_rag.interceptor.admission import Doorkeeper, Refusal, read_json_body
+from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
 from sentinel_rag.interceptor.catalogue import survey
 from sentinel_rag.interceptor.gate import Gate
 from sentinel_rag.interceptor.host_guard import HostGuard
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.policy import Policy
-from sentinel_rag.interceptor.record_budget import RecordBudget
+from sentinel_rag.interceptor.rates import RateLimiter
+from sentinel_rag.interceptor.refusals import Refusal, Refusals, Unread
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_execute
 from sentinel_rag.interceptor.responses import json_response, outcome_response, problem
-from sentinel_rag.interceptor.store import KeyRing, Scope, SessionStore, new_audit_id
+from sentinel_rag.interceptor.store import KeyJournal, KeyRing, Scope, SessionStore, new_audit_id
 from sentinel_rag.interceptor.upstream import Upstream
 
 DEFAULT_PAGE = 100
@@ -44,6 +45,7 @@ def create_app(
     sessions: SessionStore,
     journal: Journal,
     upstreams: Mapping[str, Upstream],
+    key_journal: KeyJournal | None = None,
     limits: Limits | None = None,
     allowed_hosts: Collection[str] = LOOPBACK_NAMES,
 ) -> Starlette:
@@ -52,11 +54,19 @@ def create_app(
     gate = Gate(
         policy=policy, sessions=sessions, journal=journal, upstreams=upstreams, limits=limits, new_id=new_audit_id
     )
-    doorkeeper = Doorkeeper(keys, journal, new_audit_id, RecordBudget(time.monotonic))
+    refusals = Refusals(journal, new_audit_id, time.monotonic)
+    rates = RateLimiter(time.monotonic, default=limits.key_rate)
+    doorkeeper = Doorkeeper(keys, refusals, rates, key_journal)
     routes = _Routes(gate, doorkeeper, sessions, journal, upstreams, limits)
+
+    async def refused(request: Request, refusal: Exception) -> Response:
+        assert isinstance(refusal, Refusal)
+        return await refusals.unread(request, refusal) if isinstance(refusal, Unread) else refusal.response
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        if key_journal is not None:
+            await key_journal.catch_up()
         try:
             yield
         finally:
@@ -74,11 +84,11 @@ def create_app(
             Route("/healthz", routes.health, methods=["GET"]),
             Route("/readyz", routes.ready, methods=["GET"]),
         ],
-        middleware=[Middleware(HostGuard, allowed_hosts=allowed_hosts)],
+        middleware=[Middleware(HostGuard, allowed_hosts=allowed_hosts, limits=limits, refusals=refusals)],
         exception_handlers={
             404: _no_route,
             405: _no_method,
-            Refusal: _refused,
+            Refusal: refused,
             SentinelError: _not_possible,
             Exception: _broken,
         },
@@ -108,11 +118,12 @@ class _Routes:
         self._limits = limits
 
     async def execute(self, request: Request) -> Response:
-        principal = await self._doorkeeper.admit(request, Scope.EXECUTE)
+        principal = await self._doorkeeper.admit(request, Scope.EXECUTE, counts=False)
         body = await read_json_body(request, self._limits)
         try:
             wish = parse_execute(body)
         except MalformedBody as fault:
+            self._doorkeeper.rates.take(principal.key_id, principal.rate)
             return outcome_response(await self._gate.refuse_body(principal, str(fault)))
         return outcome_response(await self._gate.execute(principal, wish))
 
@@ -170,11 +181,6 @@ def _whole_number(request: Request, name: str, default: int, largest: int) -> in
     if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= largest):
         raise Refusal(problem(Reason.INVALID_ARGUMENT, f"{name} must be a whole number from 0 to {largest}."))
     return int(text)
-
-
-async def _refused(_: Request, refusal: Exception) -> Response:
-    assert isinstance(refusal, Refusal)
-    return refusal.response
 
 
 async def _not_possible(_: Request, error: Exception) -> Response:

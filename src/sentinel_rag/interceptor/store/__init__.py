@@ -4,16 +4,21 @@ Keys lie in a file of their own, so that an administrator's command and a runnin
 share the journal's file and transactions, so that a label and the record of its rise are one write.
 """
 
-from sentinel_rag.interceptor.store.keys import KeyInfo, KeyStore, Principal, Scope
-from sentinel_rag.interceptor.store.run_keys import KeyRing, RunKeys
+from sentinel_rag.interceptor.store.key_journal import KeyJournal
+from sentinel_rag.interceptor.store.keys import KeyInfo, KeyStore
+from sentinel_rag.interceptor.store.principals import KeyRing, KeyState, Principal, Refused, Scope
+from sentinel_rag.interceptor.store.run_keys import RunKeys, run_principal
 from sentinel_rag.interceptor.store.sessions import Session, SessionClosed, SessionStore
 from sentinel_rag.interceptor.store.state import State, new_audit_id, open_state
 
 __all__ = [
     "KeyInfo",
+    "KeyJournal",
     "KeyRing",
+    "KeyState",
     "KeyStore",
     "Principal",
+    "Refused",
     "RunKeys",
     "Scope",
     "Session",
@@ -22,4 +27,5 @@ __all__ = [
     "State",
     "new_audit_id",
     "open_state",
+    "run_principal",
 ]

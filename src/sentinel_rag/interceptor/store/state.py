@@ -16,6 +16,7 @@ from pathlib import Path
 from sentinel_rag.audit import Database, Durability, Journal
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.ports import Clock, utc_now
+from sentinel_rag.interceptor.store.key_journal import KeyJournal
 from sentinel_rag.interceptor.store.keys import KeyStore
 from sentinel_rag.interceptor.store.sessions import SessionStore
 
@@ -35,6 +36,7 @@ class State:
     database: Database
     journal: Journal
     sessions: SessionStore
+    key_journal: KeyJournal
     owner: sqlite3.Connection
 
     def __enter__(self) -> State:
@@ -53,12 +55,13 @@ def open_state(folder: Path, *, durability: Durability = Durability.PROCESS, clo
     """Open or create the state in `folder`. Raises UnavailableError if it cannot be used, or is used already."""
     with ExitStack() as opened:
         owner = opened.enter_context(closing(_own(folder)))
-        keys = opened.enter_context(closing(KeyStore(folder / KEYS_FILE)))
+        keys = opened.enter_context(closing(KeyStore(folder / KEYS_FILE, clock=clock)))
         database = opened.enter_context(Database(folder / JOURNAL_FILE, durability=durability))
         journal = Journal(database, clock=clock)
         sessions = SessionStore(database, journal, clock=clock, new_id=new_audit_id)
+        key_journal = KeyJournal(keys, database, journal)
         opened.pop_all()
-    return State(keys, database, journal, sessions, owner)
+    return State(keys, database, journal, sessions, key_journal, owner)
 
 
 def _own(folder: Path) -> sqlite3.Connection:
