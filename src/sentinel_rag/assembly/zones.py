@@ -65,7 +65,7 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
     """The Interceptor over its policy, state folder and tool servers."""
     from sentinel_rag.audit import Durability
     from sentinel_rag.interceptor import create_app
-    from sentinel_rag.interceptor.policy import load_policy
+    from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
     from sentinel_rag.interceptor.store import RunKeys, open_state, run_principal
     from sentinel_rag.interceptor.upstream import McpHttpUpstream
 
@@ -73,11 +73,9 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
     state = open_state(Path(configuration["state_folder"]), durability=Durability(configuration["durability"]))
     handed_over = {key["key"]: run_principal(key) for key in configuration["keys"]}
     return create_app(
-        policy=policy,
+        policies=FixedPolicy(policy),
         keys=RunKeys(handed_over, stored=state.keys),
-        sessions=state.sessions,
-        journal=state.journal,
-        key_journal=state.key_journal,
+        state=state,
         upstreams={
             name: McpHttpUpstream(server["url"], token=server["token"])
             for name, server in configuration["upstreams"].items()

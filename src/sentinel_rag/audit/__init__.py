@@ -16,6 +16,7 @@ from sentinel_rag.audit.events import (
     OutcomeStatus,
     SessionChanged,
 )
+from sentinel_rag.audit.flow_events import ContextRaised, HandlesResolved, ValuesNamed
 from sentinel_rag.audit.journal import Journal
 from sentinel_rag.audit.key_events import KeyChanged, RequestRefused
 from sentinel_rag.audit.reader import DamagedJournal, Entry, JournalReader, Verification
@@ -27,10 +28,12 @@ __all__ = [
     "CallIntended",
     "CallOutcome",
     "CallRefused",
+    "ContextRaised",
     "DamagedJournal",
     "Database",
     "Durability",
     "Entry",
+    "HandlesResolved",
     "Head",
     "Journal",
     "JournalReader",
@@ -38,5 +41,6 @@ __all__ = [
     "OutcomeStatus",
     "RequestRefused",
     "SessionChanged",
+    "ValuesNamed",
     "Verification",
 ]

@@ -62,3 +62,6 @@ class RequestRefused:
             "http_status": self.http_status,
             "not_recorded": self.not_recorded,
         }
+
+
+KeyEvent = KeyChanged | RequestRefused

@@ -33,23 +33,22 @@ class Doorkeeper:
     keys: KeyRing
     refusals: Refusals
     rates: RateLimiter
-    key_journal: KeyJournal | None = None
+    key_journal: KeyJournal
 
-    async def admit(self, request: Request, scope: Scope, *, counts: bool = True) -> Principal:
-        """The principal of a request that has one live key with that scope and room in its rate. Raises Refusal.
+    async def admit(self, request: Request, *scopes: Scope, counts: bool = True) -> Principal:
+        """The principal of a request that has one live key with one of the scopes and room in its rate. Raises Refusal.
 
         With `counts=False` the request is only let through where there is room, and the gate counts it.
         """
         headers = request.headers.getlist(KEY_HEADER)
         principal = self.keys.check(headers[0] if len(headers) == 1 else None)
-        if self.key_journal is not None:
-            await self.key_journal.catch_up()  # a change of a key is on record before the first use that shows it
+        await self.key_journal.catch_up()  # a change of a key is on record before the first use that shows it
         if isinstance(principal, Refused):
             detail = _SENTENCES.get(principal.state, "A valid X-API-Key header is required.")
             raise await self.refusals.no_entry(request, principal, detail)
         request.scope[KEY_ID] = principal.key_id
-        if scope not in principal.scopes:
-            raise await self.refusals.no_scope(request, principal.key_id, scope)
+        if principal.scopes.isdisjoint(scopes):
+            raise await self.refusals.no_scope(request, principal.key_id, scopes[0])
         ask = self.rates.take if counts else self.rates.wait
         wait = ask(principal.key_id, principal.rate)
         if wait is not None:

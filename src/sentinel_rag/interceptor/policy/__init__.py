@@ -5,6 +5,17 @@
 
 from sentinel_rag.interceptor.policy.deciding import decide
 from sentinel_rag.interceptor.policy.loading import load_policy, parse_policy
-from sentinel_rag.interceptor.policy.model import Effect, Parameter, Policy, Rule, ToolPolicy
+from sentinel_rag.interceptor.policy.model import Effect, FixedPolicy, Parameter, Policies, Policy, Rule, ToolPolicy
 
-__all__ = ["Effect", "Parameter", "Policy", "Rule", "ToolPolicy", "decide", "load_policy", "parse_policy"]
+__all__ = [
+    "Effect",
+    "FixedPolicy",
+    "Parameter",
+    "Policies",
+    "Policy",
+    "Rule",
+    "ToolPolicy",
+    "decide",
+    "load_policy",
+    "parse_policy",
+]

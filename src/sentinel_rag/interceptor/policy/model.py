@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
-from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
+from sentinel_rag.contracts.labels import TOP, Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.policy.conditions import Expression, ValueType
+from sentinel_rag.interceptor.policy.conditions import reads as parameters_of
 from sentinel_rag.interceptor.policy.fields import NO_FIELDS, ResultFields
 
 DEFAULT_SERVER = "sentinel"
@@ -155,9 +156,26 @@ class ToolPolicy:
     approvers: tuple[str, ...] = ()
     rate: Rate | None = None
 
-    def rule(self, rule_id: str) -> Rule:
-        """The rule with that id. Raises StopIteration if it is another tool's."""
-        return next(rule for rule in self.rules if rule.rule_id == rule_id)
+    condition_parameters: frozenset[str] = field(init=False, repr=False, compare=False)
+    """The parameters whose values the conditions of the rules read."""
+    revealed: Label = field(init=False, repr=False, compare=False)
+    """An upper bound of the declared labels of what the agent may see of a result."""
+    _rules: Mapping[str | None, Rule] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        read = frozenset(name for rule in self.rules for name in parameters_of(rule.expression))
+        object.__setattr__(self, "condition_parameters", read)
+        object.__setattr__(self, "revealed", self.fields.revealed())
+        object.__setattr__(self, "_rules", {rule.rule_id: rule for rule in self.rules})
+
+    def rule(self, rule_id: str | None) -> Rule | None:
+        """The rule of this tool with that id."""
+        return self._rules.get(rule_id)
+
+    def rule_label(self, rule_id: str | None) -> Label:
+        """What a rule says about the secrecy of a result; who may have written it is the matter of `fields`."""
+        rule = self._rules.get(rule_id)
+        return TOP if rule is None else Label(rule.taint_level, Integrity.TRUSTED)
 
     def ceiling(self, parameter: str) -> Label:
         """The label that an argument may carry at most."""
@@ -189,3 +207,17 @@ class Policy:
     def servers(self) -> frozenset[str]:
         """The MCP servers that the tools name."""
         return frozenset(tool.server for tool in self.tools.values())
+
+
+class Policies(Protocol):
+    """Where the policy in force is found; it may be another one for the next call."""
+
+    @property
+    def current(self) -> Policy: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPolicy:
+    """`Policies` that never change."""
+
+    current: Policy

@@ -1,6 +1,7 @@
-"""The way from the Interceptor to the tool servers of Zone C: a port, and MCP over streamable HTTP behind it."""
+"""The way from the Interceptor to the tool servers of Zone C: a port, and MCP over HTTP and over pipes behind it."""
 
 from sentinel_rag.interceptor.upstream.mcp_http import McpHttpUpstream
+from sentinel_rag.interceptor.upstream.mcp_stdio import McpStdioUpstream
 from sentinel_rag.interceptor.upstream.port import (
     Returned,
     ToolFailed,
@@ -9,5 +10,16 @@ from sentinel_rag.interceptor.upstream.port import (
     UpstreamReply,
     UpstreamTool,
 )
+from sentinel_rag.interceptor.upstream.stdio_child import Launch
 
-__all__ = ["McpHttpUpstream", "Returned", "ToolFailed", "Unanswered", "Upstream", "UpstreamReply", "UpstreamTool"]
+__all__ = [
+    "Launch",
+    "McpHttpUpstream",
+    "McpStdioUpstream",
+    "Returned",
+    "ToolFailed",
+    "Unanswered",
+    "Upstream",
+    "UpstreamReply",
+    "UpstreamTool",
+]
