@@ -38,7 +38,7 @@ def difference(tool: ToolPolicy, schema: Mapping[str, Any]) -> str:
 
 
 def cut_down(tool: ToolPolicy, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with the policy's parameters and no others; the policy's descriptions take the place of the server's."""
+    """The schema with the policy's parameters and no others; the policy's descriptions replace the server's."""
     properties = _properties(schema)
     required = _required(schema)
     return {

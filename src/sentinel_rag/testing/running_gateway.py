@@ -108,7 +108,7 @@ class RunningGateway:
         return label["sensitivity"], label["integrity"]
 
     def records(self) -> list[dict[str, Any]]:
-        """The journal so far, oldest first, without what opens every journal here: the tools' pins, the keys' making."""
+        """The journal so far, oldest first, without what opens every journal here: pins of tools, making of keys."""
         entries = JournalReader(self.state.database.path).read(0, 1_000)
         return [entry.record for entry in entries if entry.kind not in (KeyChanged.kind, ToolPinned.kind)]
 

@@ -74,6 +74,7 @@ class Pins:
         self._accepted, self._waiting = self._table.load()
         self._own = own
         self._listed: set[str] = set()
+        self._listed_at: dict[str, float] = {}
         self._finished: Counter[str] = Counter()
         self._listing: dict[str, anyio.Lock] = {}
         self._observing = anyio.Lock()
@@ -89,7 +90,8 @@ class Pins:
         return pinned.sha256 if waiting is None else Quarantined(pinned.sha256, waiting.sha256)
 
     async def learn(self, server: str) -> bool:
-        """List a server now; False if it does not answer. Those who ask at once share one listing.
+        """List a server, unless that was done a moment ago; False if it does not answer. Those who ask at once share
+        one listing.
 
         Raises UnavailableError if what was learnt cannot be recorded.
         """
@@ -98,7 +100,7 @@ class Pins:
             return False
         before = self._finished[server]
         async with self._listing.setdefault(server, anyio.Lock()):
-            if self._finished[server] != before:
+            if self._finished[server] != before or self._is_fresh(server):
                 return server in self._listed
             try:
                 tools = await upstream.list_tools(timeout_s=LIST_SECONDS)
@@ -108,6 +110,7 @@ class Pins:
             finally:
                 self._finished[server] += 1
             await self.observe(server, tools)
+            self._listed_at[server] = anyio.current_time()
             return True
 
     async def observe(self, server: str, tools: Iterable[UpstreamTool]) -> None:
@@ -168,6 +171,9 @@ class Pins:
             await anyio.sleep(MIN_GAP_SECONDS)
             with anyio.move_on_after(pause):
                 await self._news.wait()
+
+    def _is_fresh(self, server: str) -> bool:
+        return anyio.current_time() - self._listed_at.get(server, float("-inf")) < MIN_GAP_SECONDS
 
     async def _look(self, server: str) -> None:
         try:
