@@ -137,6 +137,43 @@ async def test_one_owners_slow_opening_keeps_nobody_else() -> None:
         await upstream.aclose()
 
 
+def wrong_about_sessions(known: set[str], calls: list[str]) -> Starlette:
+    """A server that answers 400 where the protocol wants 404; clearing `known` is its restart."""
+
+    async def receive(request: Request) -> Response:
+        message = await request.json()
+        if "id" not in message:
+            return Response(status_code=202)
+        answer = {"jsonrpc": "2.0", "id": message["id"], "result": {"content": []}}
+        if message["method"] == "initialize":
+            session = f"session-{len(calls)}-{len(known)}"
+            known.add(session)
+            return JSONResponse(answer, headers={"Mcp-Session-Id": session})
+        calls.append(message["method"])
+        if request.headers["mcp-session-id"] not in known:
+            error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "no valid session"}}
+            return JSONResponse(error, status_code=400)
+        return JSONResponse(answer)
+
+    return Starlette(routes=[Route("/mcp", receive, methods=["POST"])])
+
+
+@pytest.mark.anyio
+async def test_a_restarted_server_that_misstates_it_fails_one_call_and_not_all() -> None:
+    known: set[str] = set()
+    calls: list[str] = []
+    with serve(wrong_about_sessions(known, calls)) as url:
+        upstream = McpHttpUpstream(f"{url}/mcp", era=Era.SESSIONS)
+        assert isinstance(await ask(upstream, "list_tables"), Returned)
+        known.clear()
+        lost = await ask(upstream, "list_tables")
+        assert isinstance(lost, Unanswered)
+        assert (lost.reason, lost.may_have_run) == (Reason.UPSTREAM_FAILED, True)
+        assert isinstance(await ask(upstream, "list_tables"), Returned)
+        assert calls == ["tools/call"] * 3
+        await upstream.aclose()
+
+
 WRONG_SUCCESSES = [
     Sends(b"", status=202),
     Sends(b"", status=200),

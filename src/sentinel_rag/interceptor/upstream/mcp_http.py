@@ -101,6 +101,7 @@ class McpHttpUpstream:
                         self._forget(owner, session)
                         sent = None
                     else:
+                        self._doubt(owner, session, answer.status)
                         reply = reply_of(answer.document, text_is_summary=self._text_is_summary)
                         return self._credentials.hidden_in(reply)
                 return away("The tool server forgets its sessions at once.", may_have_run=False)
@@ -111,6 +112,7 @@ class McpHttpUpstream:
         except TooLarge:
             return too_large(self._max_result_bytes, may_have_run=sent is not None)
         except UnusableAnswer as fault:
+            self._doubt(owner, "" if sent is None else sent[1], fault.status)
             return unusable(str(fault), may_have_run=sent is not None)
         except ConnectionNotMade:
             return away("The tool server cannot be reached.", may_have_run=False)
@@ -196,6 +198,12 @@ class McpHttpUpstream:
     def _forget(self, owner: Owner, session: str) -> None:
         if self._sessions.get(owner) == session:  # another call of this owner may have opened the next one already
             del self._sessions[owner]
+
+    def _doubt(self, owner: Owner, session: str, status: int) -> None:
+        """Some servers answer 400 where the protocol wants 404 for a session they have forgotten. The call is not sent
+        again, because 400 does not say that it did not run; the next one opens a session of its own."""
+        if session and status == 400:
+            self._forget(owner, session)
 
     async def _give_up(self, message: Message, session: str) -> None:
         """Tell a server with sessions that the call is over. Without sessions the closed connection says so."""
