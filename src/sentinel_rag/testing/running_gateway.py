@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sentinel_rag.audit import JournalReader, KeyChanged
+from sentinel_rag.audit.tool_events import ToolPinned
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.interceptor import Limits, create_app
 from sentinel_rag.interceptor.approval_desk import Webhook
@@ -107,9 +108,9 @@ class RunningGateway:
         return label["sensitivity"], label["integrity"]
 
     def records(self) -> list[dict[str, Any]]:
-        """The journal so far, oldest first, without the changes of keys: two of them open every journal here."""
+        """The journal so far, oldest first, without what opens every journal here: pins of tools, making of keys."""
         entries = JournalReader(self.state.database.path).read(0, 1_000)
-        return [entry.record for entry in entries if entry.kind != KeyChanged.kind]
+        return [entry.record for entry in entries if entry.kind not in (KeyChanged.kind, ToolPinned.kind)]
 
     def last_record(self) -> dict[str, Any]:
         return self.records()[-1]
