@@ -21,6 +21,7 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
 from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.interceptor import openapi
 from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
 from sentinel_rag.interceptor.catalogue import survey
 from sentinel_rag.interceptor.gate import Gate, Stores
@@ -87,6 +88,7 @@ def create_app(
             *sessions.routes(),
             Route("/v1/audit", routes.audit_page, methods=["GET"]),
             Route("/v1/audit/{audit_id}", routes.audit_record, methods=["GET"]),
+            Route(openapi.PATH, openapi.show, methods=["GET"]),
             Route("/healthz", routes.health, methods=["GET"]),
             Route("/readyz", routes.ready, methods=["GET"]),
         ],
