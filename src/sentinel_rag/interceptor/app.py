@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from sentinel_rag.audit import Journal
 from sentinel_rag.audit.reader import MAX_PAGE
@@ -190,9 +190,11 @@ async def _no_route(_: Request, __: Exception) -> Response:
     return problem(Reason.NOT_FOUND, "There is no such route.")
 
 
-async def _no_method(_: Request, error: Exception) -> Response:
+async def _no_method(request: Request, _: Exception) -> Response:
     response = problem(Reason.METHOD_NOT_ALLOWED, "This route does not take that method.")
-    response.headers["Allow"] = (getattr(error, "headers", None) or {}).get("Allow", "")
+    # Starlette names the methods of the first route with this path, and some paths have several.
+    at_path = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    response.headers["Allow"] = ", ".join(sorted({method for route in at_path for method in route.methods}))
     return response
 
 
