@@ -63,22 +63,38 @@ def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
 
 def build_interceptor(configuration: Configuration) -> ASGIApp:
     """The Interceptor over its policy, state folder and tool servers."""
+    from sentinel_rag.assembly.serving import give_notice
+    from sentinel_rag.assembly.tool_servers import ToolServers
     from sentinel_rag.audit import Durability
     from sentinel_rag.interceptor import create_app
+    from sentinel_rag.interceptor.approval_desk import Webhook
     from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
     from sentinel_rag.interceptor.store import RunKeys, open_state, run_principal
     from sentinel_rag.interceptor.upstream import McpHttpUpstream
 
     policy = load_policy(Path(configuration["policy_file"]))
-    state = open_state(Path(configuration["state_folder"]), durability=Durability(configuration["durability"]))
+    state = open_state(
+        Path(configuration["state_folder"]),
+        durability=Durability(configuration["durability"]),
+        approval_ttl_s=configuration["approvals"]["ttl_s"],
+    )
+    tool_servers = ToolServers(**configuration["tool_servers"])
+    for notice in tool_servers.faults(policy):
+        give_notice(notice)
+    webhook = configuration["approvals"]["webhook"]
     handed_over = {key["key"]: run_principal(key) for key in configuration["keys"]}
     return create_app(
         policies=FixedPolicy(policy),
         keys=RunKeys(handed_over, stored=state.keys),
         state=state,
+        webhook=None if webhook is None else Webhook(**webhook),
         upstreams={
-            name: McpHttpUpstream(server["url"], token=server["token"])
-            for name, server in configuration["upstreams"].items()
+            # The text of our own servers' results is a line about their structured content.
+            **{
+                name: McpHttpUpstream(server["url"], token=server["token"], text_is_summary=True)
+                for name, server in configuration["upstreams"].items()
+            },
+            **tool_servers.upstreams(policy),
         },
     )
 

@@ -23,6 +23,7 @@ from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor import openapi
 from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
+from sentinel_rag.interceptor.approval_desk import Webhook, notifying, served_routes
 from sentinel_rag.interceptor.catalogue import survey
 from sentinel_rag.interceptor.gate import Gate, Stores
 from sentinel_rag.interceptor.host_guard import HostGuard
@@ -47,6 +48,7 @@ def create_app(
     keys: KeyRing,
     state: State,
     upstreams: Mapping[str, Upstream],
+    webhook: Webhook | None = None,
     limits: Limits | None = None,
     allowed_hosts: Collection[str] = LOOPBACK_NAMES,
 ) -> Starlette:
@@ -66,7 +68,7 @@ def create_app(
     refusals = Refusals(journal, new_audit_id, time.monotonic)
     doorkeeper = Doorkeeper(keys, refusals, rates, state.key_journal)
     routes = _Routes(gate, policies, doorkeeper, journal, upstreams, limits)
-    sessions = SessionRoutes(doorkeeper, state.sessions, state.handles, journal, limits, new_audit_id)
+    sessions = SessionRoutes(doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id)
 
     async def refused(request: Request, refusal: Exception) -> Response:
         assert isinstance(refusal, Refusal)
@@ -76,7 +78,8 @@ def create_app(
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         await state.key_journal.catch_up()
         try:
-            yield
+            async with notifying(state.approvals, webhook):
+                yield
         finally:
             for upstream in upstreams.values():
                 await upstream.aclose()
@@ -89,6 +92,7 @@ def create_app(
             Route("/v1/audit", routes.audit_page, methods=["GET"]),
             Route("/v1/audit/{audit_id}", routes.audit_record, methods=["GET"]),
             Route(openapi.PATH, openapi.show, methods=["GET"]),
+            *served_routes(state.approvals, webhook, doorkeeper=doorkeeper, refusals=refusals, limits=limits),
             Route("/healthz", routes.health, methods=["GET"]),
             Route("/readyz", routes.ready, methods=["GET"]),
         ],

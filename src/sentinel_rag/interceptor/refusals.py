@@ -56,6 +56,10 @@ class Refusals:
         """The refusal of a header that opens nothing."""
         return await self._authentication(request, Reason.UNAUTHENTICATED, refused.key_id, refused.state.value, detail)
 
+    async def no_signature(self, request: HTTPConnection, detail: str) -> Refusal:
+        """The refusal of a request that is not signed as it must be."""
+        return await self._authentication(request, Reason.UNAUTHENTICATED, None, None, detail)
+
     async def no_scope(self, request: HTTPConnection, key_id: str, scope: Scope) -> Refusal:
         """The refusal of a live key that lacks `scope`."""
         detail = f"This key lacks the scope {scope.value!r}."

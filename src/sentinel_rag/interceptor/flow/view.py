@@ -1,7 +1,7 @@
 """What the agent sees of a result: the result itself, with quoted texts marked and hidden parts put aside.
 
-A hidden part becomes a handle and leaves as a `Hidden` for the store. A result that is not built of objects and lists
-although the policy hides parts of it is hidden whole: its parts could not be found.
+A hidden part becomes a handle and leaves as a `Hidden` for the store. A result that is no object although the policy
+hides parts of it is hidden whole: structured content is an object, and in anything else the parts cannot be found.
 """
 
 from __future__ import annotations
@@ -62,5 +62,5 @@ def view_of(value: Any, encoded: bytes, fields: ResultFields, base: Label, resul
             return hide(part, path)
         return {QUOTE_KEY: part} if mode is Exposure.QUOTE and isinstance(part, str) else part
 
-    shown = walk(value, ()) if isinstance(value, dict | list) or not fields.hides else hide(value, ())
+    shown = walk(value, ()) if isinstance(value, dict) or not fields.hides else hide(value, ())
     return View(msgspec.json.encode(shown), tuple(hidden))

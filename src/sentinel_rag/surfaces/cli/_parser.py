@@ -64,6 +64,7 @@ def build_parser() -> argparse.ArgumentParser:
     tools.add_argument("--json", action="store_true", help="print names, descriptions and JSON schemas")
 
     _audit(commands)
+    _approvals(commands)
     _keys(commands)
     return parser
 
@@ -108,6 +109,27 @@ def _audit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     show.add_argument("--json", action="store_true", help="one JSON object a line")
     verify = _command(actions, "verify", "recompute the hash chain over the whole journal", _audit_verify)
     verify.add_argument("--json", action="store_true", help="print as JSON")
+
+
+def _approvals(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    summary = "calls that wait for a person: see and decide them"
+    approvals = _group(commands, "approvals", summary)
+    actions = approvals.add_subparsers(title="actions", metavar="ACTION", required=True)
+    states = ("pending", "approved", "denied", "used", "expired", "all")
+    shown = _command(actions, "list", "those that wait, oldest first", _approvals_list)
+    shown.add_argument("--state", choices=states, default="pending", help="those in another state, or all")
+    shown.add_argument("--json", action="store_true", help="print as JSON")
+    one = _command(actions, "show", "one call whole: what it does, with which data, why it is asked", _approvals_show)
+    one.add_argument("approval_id", metavar="ID", help="the id, or its beginning")
+    one.add_argument("--json", action="store_true", help="print as JSON")
+    for verb, meaning in (("approve", "let exactly this call run, once"), ("deny", "let it not run")):
+        decide = _command(actions, verb, meaning, _approvals_decide)
+        decide.set_defaults(verb=verb)
+        decide.add_argument("approval_id", metavar="ID", help="the id, or its beginning")
+        decide.add_argument("--comment", default="", help="why; it stands on record")
+        decide.add_argument("--json", action="store_true", help="print as JSON")
+    watch = _command(actions, "watch", "print new ones as they come; on a terminal, ask y or n", _approvals_watch)
+    watch.add_argument("--json", action="store_true", help="one JSON object a line")
 
 
 def _keys(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -321,6 +343,30 @@ def _audit_verify(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.audit import verify
 
     return verify(as_json=options.json)
+
+
+def _approvals_list(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.approvals import list_all
+
+    return list_all(options.state, as_json=options.json)
+
+
+def _approvals_show(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.approvals import show
+
+    return show(options.approval_id, as_json=options.json)
+
+
+def _approvals_decide(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.approvals import decide
+
+    return decide(options.approval_id, options.verb, comment=options.comment, as_json=options.json)
+
+
+def _approvals_watch(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.approvals import watch
+
+    return watch(as_json=options.json)
 
 
 def _keys_create(options: argparse.Namespace) -> int:
