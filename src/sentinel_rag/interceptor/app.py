@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from sentinel_rag.audit import Journal
 from sentinel_rag.audit.reader import MAX_PAGE
@@ -22,6 +22,7 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
 from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.interceptor import openapi
 from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
 from sentinel_rag.interceptor.approval_desk import Webhook, notifying, served_routes
 from sentinel_rag.interceptor.catalogue import survey
@@ -98,6 +99,7 @@ def create_app(
             *PinRoutes(doorkeeper, pins, limits).routes(),
             Route("/v1/audit", routes.audit_page, methods=["GET"]),
             Route("/v1/audit/{audit_id}", routes.audit_record, methods=["GET"]),
+            Route(openapi.PATH, openapi.show, methods=["GET"]),
             *served_routes(state.approvals, webhook, doorkeeper=doorkeeper, refusals=refusals, limits=limits),
             Route("/healthz", routes.health, methods=["GET"]),
             Route("/readyz", routes.ready, methods=["GET"]),
@@ -202,9 +204,11 @@ async def _no_route(_: Request, __: Exception) -> Response:
     return problem(Reason.NOT_FOUND, "There is no such route.")
 
 
-async def _no_method(_: Request, error: Exception) -> Response:
+async def _no_method(request: Request, _: Exception) -> Response:
     response = problem(Reason.METHOD_NOT_ALLOWED, "This route does not take that method.")
-    response.headers["Allow"] = (getattr(error, "headers", None) or {}).get("Allow", "")
+    # Starlette names the methods of the first route with this path, and some paths have several.
+    at_path = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    response.headers["Allow"] = ", ".join(sorted({method for route in at_path for method in route.methods}))
     return response
 
 
