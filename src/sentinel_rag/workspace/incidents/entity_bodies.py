@@ -12,106 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sentinel_rag.workspace.incidents.entity_names import FRIENDLY, KINDS, RENAMED
 from sentinel_rag.workspace.incidents.rows import Row, derived_guid, json_list, json_object, wire_time
 
-KINDS: Mapping[str, str] = {
-    "account": "Account",
-    "host": "Host",
-    "ip": "Ip",
-    "url": "Url",
-    "file": "File",
-    "filehash": "FileHash",
-    "process": "Process",
-    "dns": "DnsResolution",
-    "azure-resource": "AzureResource",
-    "cloud-application": "CloudApplication",
-    "malware": "Malware",
-    "registry-key": "RegistryKey",
-    "registry-value": "RegistryValue",
-    "security-group": "SecurityGroup",
-    "mailbox": "Mailbox",
-    "mailmessage": "MailMessage",
-    "mailcluster": "MailCluster",
-    "submissionmail": "SubmissionMail",
-    "iotdevice": "IoTDevice",
-}
-"""Type in an alert's row -> kind on the wire. A type that is not here keeps its own name."""
-
-_RENAMED: Mapping[str, Mapping[str, str]] = {
-    "Account": {
-        "Name": "accountName",
-        "NTDomain": "ntDomain",
-        "UPNSuffix": "upnSuffix",
-        "Sid": "sid",
-        "AadTenantId": "aadTenantId",
-        "AadUserId": "aadUserId",
-        "ObjectGuid": "objectGuid",
-        "PUID": "puid",
-        "DnsDomain": "dnsDomain",
-        "IsDomainJoined": "isDomainJoined",
-        "DisplayName": "displayName",
-        "Host": "hostEntityId",
-    },
-    "Host": {
-        "HostName": "hostName",
-        "DnsDomain": "dnsDomain",
-        "NTDomain": "ntDomain",
-        "NetBiosName": "netBiosName",
-        "OSFamily": "osFamily",
-        "OSVersion": "osVersion",
-        "AzureID": "azureID",
-        "OMSAgentID": "omsAgentID",
-        "IsDomainJoined": "isDomainJoined",
-    },
-    "Ip": {"Address": "address", "Location": "location", "ThreatIntelligence": "threatIntelligence"},
-    "Url": {"Url": "url"},
-    "File": {
-        "Directory": "directory",
-        "Name": "fileName",
-        "Host": "hostEntityId",
-        "FileHashes": "fileHashEntityIds",
-    },
-    "FileHash": {"Algorithm": "algorithm", "Value": "hashValue"},
-    "Process": {
-        "ProcessId": "processId",
-        "CommandLine": "commandLine",
-        "CreationTimeUtc": "creationTimeUtc",
-        "ElevationToken": "elevationToken",
-        "Account": "accountEntityId",
-        "Host": "hostEntityId",
-        "ImageFile": "imageFileEntityId",
-        "ParentProcess": "parentProcessEntityId",
-    },
-    "DnsResolution": {"DomainName": "domainName", "IpAddress": "ipAddressEntityIds"},
-    "AzureResource": {"ResourceId": "resourceId"},
-    "CloudApplication": {"AppId": "appId", "Name": "appName", "InstanceName": "instanceName"},
-    "Malware": {"Name": "malwareName", "Category": "category"},
-    "RegistryKey": {"Hive": "hive", "Key": "key"},
-    "RegistryValue": {"Key": "keyEntityId", "Name": "valueName", "Value": "valueData", "ValueType": "valueType"},
-    "SecurityGroup": {"DistinguishedName": "distinguishedName", "SID": "sid", "ObjectGuid": "objectGuid"},
-    "Mailbox": {
-        "MailboxPrimaryAddress": "mailboxPrimaryAddress",
-        "DisplayName": "displayName",
-        "Upn": "upn",
-        "ExternalDirectoryObjectId": "externalDirectoryObjectId",
-    },
-    "MailMessage": {
-        "Recipient": "recipient",
-        "Sender": "p2Sender",
-        "P1Sender": "p1Sender",
-        "P2Sender": "p2Sender",
-        "SenderIP": "senderIP",
-        "Subject": "subject",
-        "Urls": "urls",
-        "NetworkMessageId": "networkMessageId",
-        "InternetMessageId": "internetMessageId",
-        "DeliveryAction": "deliveryAction",
-    },
-}
-_FRIENDLY = (
-    *("accountName", "hostName", "address", "url", "fileName", "hashValue", "commandLine", "domainName"),
-    *("resourceId", "appName", "malwareName", "key", "mailboxPrimaryAddress", "subject", "displayName"),
-)
 _MOST_LEVELS = 8
 
 
@@ -206,7 +109,7 @@ class _AlertEntities:
     def _new_resource(self, element: Mapping[str, Any], level: int) -> dict[str, Any]:
         type_ = str(element["Type"])
         kind = KINDS.get(type_.lower(), type_)
-        renamed = _RENAMED.get(kind, {})
+        renamed = RENAMED.get(kind, {})
         properties: dict[str, Any] = {}
         additional: dict[str, Any] = {}
         for key, value in element.items():
@@ -217,7 +120,7 @@ class _AlertEntities:
                 properties[renamed[key]] = shown
             elif shown is not None:
                 additional[key] = shown
-        friendly = next((str(properties[key]) for key in _FRIENDLY if properties.get(key)), kind)
+        friendly = next((str(properties[key]) for key in FRIENDLY if properties.get(key)), kind)
         identity = json.dumps([kind, properties, additional], sort_keys=True, ensure_ascii=True)
         properties |= {"additionalData": additional, "friendlyName": friendly}
         return _entity(self._path, derived_guid("entity", identity), kind, properties)

@@ -7,29 +7,29 @@ returned, the row is in the file. Above stand the REST endpoints; any thread may
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.workspace.incidents.bodies import IncidentWrite
 from sentinel_rag.workspace.incidents.comments import Comment, comment_names, comments_of
 from sentinel_rag.workspace.incidents.odata_filter import SqlCondition
-from sentinel_rag.workspace.incidents.rows import Row, etag_of, fetch_rows, json_list, json_object, wire_time
-from sentinel_rag.workspace.kql_types import quote_name
+from sentinel_rag.workspace.incidents.rows import Row, etag_of, fetch_rows, json_list, wire_time
+from sentinel_rag.workspace.incidents.version_log import (
+    NEWEST,
+    Author,
+    append_version,
+    commented_columns,
+    first_columns,
+    insert_version,
+    known_person,
+    newest_row,
+    written_columns,
+)
 from sentinel_rag.workspace.store import Store
-
-if TYPE_CHECKING:
-    import duckdb
 
 MAX_COMMENTS = 100
 _WRITE_WAIT_S = 20.0
-_NEWEST = (
-    "SELECT * FROM SecurityIncident WHERE coalesce(IncidentName, '') <> '' {condition} "
-    "QUALIFY row_number() OVER (PARTITION BY lower(IncidentName) ORDER BY TimeGenerated DESC NULLS LAST) = 1"
-)
 
 
 class NotCurrentError(Exception):
@@ -38,17 +38,6 @@ class NotCurrentError(Exception):
 
 class TooManyCommentsError(Exception):
     """The incident holds as many comments as the service keeps."""
-
-
-@dataclass(frozen=True, slots=True)
-class Author:
-    """Who writes, as the log names them."""
-
-    name: str
-    object_id: str
-
-    def entry(self) -> dict[str, str | None]:
-        return {"objectId": self.object_id, "email": None, "name": self.name, "userPrincipalName": None}
 
 
 class IncidentStore:
@@ -61,7 +50,7 @@ class IncidentStore:
     def get(self, name: str) -> Row | None:
         """The newest row of the incident with the GUID `name`."""
         with self._store.cursor() as cursor:
-            return _newest(cursor, name)
+            return newest_row(cursor, name)
 
     def page(
         self, condition: SqlCondition, order: str, *, limit: int, offset: int, as_of: datetime | None
@@ -74,7 +63,7 @@ class IncidentStore:
             if as_of is None:
                 found = cursor.execute("SELECT max(TimeGenerated) FROM SecurityIncident").fetchone()
                 as_of = found[0] if found else None
-            newest = _NEWEST.format(condition="AND TimeGenerated <= ?")
+            newest = NEWEST.format(condition="AND TimeGenerated <= ?")
             cursor.execute(
                 f"SELECT * FROM ({newest}) WHERE {condition.sql} ORDER BY {order} LIMIT ? OFFSET ?",  # noqa: S608 - compiled
                 [as_of, *condition.parameters, limit, offset],
@@ -87,25 +76,25 @@ class IncidentStore:
         Raises NotCurrentError if `if_match` or the write's own etag is not that of the newest row.
         """
         with self._store.writing(wait_s=_WRITE_WAIT_S) as cursor:
-            before = _newest(cursor, name)
+            before = newest_row(cursor, name)
             for etag in (if_match, write.etag):
                 if etag is not None and etag != "*" and (before is None or etag != etag_of(before)):
                     raise NotCurrentError
             at = self._moment(before)
-            owner = _known_person(cursor, write.owner)
-            changed = _written(write, owner, before, at) | {"ModifiedBy": author.name}
+            owner = known_person(cursor, write.owner)
+            changed = written_columns(write, owner, before, at) | {"ModifiedBy": author.name}
             if before is None:
-                _insert(cursor, {**changed, **_first_version(cursor, name, at)})
+                insert_version(cursor, {**changed, **first_columns(cursor, name, at)})
             else:
-                _append(cursor, before, changed)
-            after = _newest(cursor, name)
+                append_version(cursor, before, changed)
+            after = newest_row(cursor, name)
             assert after is not None
             return after, before is None
 
     def comments(self, name: str) -> list[Comment] | None:
         """The comments of an incident, newest first; None if there is no such incident."""
         with self._store.cursor() as cursor:
-            row = _newest(cursor, name)
+            row = newest_row(cursor, name)
             return None if row is None else comments_of(row, comment_names(cursor, name))[::-1]
 
     def put_comment(
@@ -116,7 +105,7 @@ class IncidentStore:
         Raises NotCurrentError for an etag that is not the comment's, TooManyCommentsError at the service's limit.
         """
         with self._store.writing(wait_s=_WRITE_WAIT_S) as cursor:
-            row = _newest(cursor, incident)
+            row = newest_row(cursor, incident)
             if row is None:
                 return None
             comments = comments_of(row, comment_names(cursor, incident))
@@ -136,18 +125,18 @@ class IncidentStore:
             else:
                 entry = {**known.entry, "message": message, "lastModifiedTimeUtc": wire_time(at)}
             entries = [entry if comment is known else comment.entry for comment in comments]
-            _append(cursor, row, _commented(row, entries if known else [*entries, entry], at, author))
+            append_version(cursor, row, commented_columns(row, entries if known else [*entries, entry], at, author))
             return Comment(name if known is None else known.name, entry), known is None
 
     def delete_comment(self, incident: str, name: str, author: Author) -> bool:
         """Take a comment away; whether it was there."""
         with self._store.writing(wait_s=_WRITE_WAIT_S) as cursor:
-            row = _newest(cursor, incident)
+            row = newest_row(cursor, incident)
             comments = [] if row is None else comments_of(row, comment_names(cursor, incident))
             kept = [comment.entry for comment in comments if comment.name.lower() != name.lower()]
             if row is None or len(kept) == len(comments):
                 return False
-            _append(cursor, row, _commented(row, kept, self._moment(row), author))
+            append_version(cursor, row, commented_columns(row, kept, self._moment(row), author))
             return True
 
     def alerts(self, row: Row) -> list[Row]:
@@ -171,101 +160,3 @@ class IncidentStore:
             return now
         behind: datetime = before["TimeGenerated"] + timedelta(microseconds=1)
         return max(now, behind)
-
-
-def _newest(cursor: duckdb.DuckDBPyConnection, name: str) -> Row | None:
-    cursor.execute(_NEWEST.format(condition="AND lower(IncidentName) = lower(?)"), [name])
-    rows = fetch_rows(cursor)
-    return rows[0] if rows else None
-
-
-def _written(write: IncidentWrite, owner: Mapping[str, str | None], before: Row | None, at: datetime) -> dict[str, Any]:
-    """The columns that a write sets. A reopened incident keeps its ClosedTime, as real ones do."""
-    closes = write.status == "Closed" and (before is None or before["Status"] != "Closed")
-    columns: dict[str, Any] = {
-        "TimeGenerated": at,
-        "LastModifiedTime": at,
-        "Title": write.title,
-        "Description": write.description,
-        "Severity": write.severity,
-        "Status": write.status,
-        "Classification": write.classification,
-        "ClassificationReason": write.classification_reason,
-        "ClassificationComment": write.classification_comment,
-        "Owner": json.dumps(owner, ensure_ascii=False),
-        "Labels": json.dumps(write.labels, ensure_ascii=False),
-        "FirstActivityTime": write.first_activity,
-        "LastActivityTime": write.last_activity,
-    }
-    if closes:
-        columns["ClosedTime"] = at
-    if before is not None and before["FirstModifiedTime"] is None:
-        columns["FirstModifiedTime"] = at
-    return columns
-
-
-def _commented(row: Row, entries: Sequence[Mapping[str, Any]], at: datetime, author: Author) -> dict[str, Any]:
-    additional = {**json_object(row["AdditionalData"]), "commentsCount": len(entries)}
-    return {
-        "TimeGenerated": at,
-        "LastModifiedTime": at,
-        "Comments": json.dumps(list(entries), ensure_ascii=False),
-        "AdditionalData": json.dumps(additional, ensure_ascii=False),
-        "ModifiedBy": author.name,
-    }
-
-
-def _first_version(cursor: duckdb.DuckDBPyConnection, name: str, at: datetime) -> dict[str, Any]:
-    highest = cursor.execute("SELECT coalesce(max(IncidentNumber), 0) FROM SecurityIncident").fetchone()
-    assert highest is not None
-    return {
-        "IncidentName": name,
-        "IncidentNumber": highest[0] + 1,
-        "CreatedTime": at,
-        "ProviderName": "Azure Sentinel",
-        "ProviderIncidentId": str(highest[0] + 1),
-        "AlertIds": "[]",
-        "BookmarkIds": "[]",
-        "Comments": "[]",
-        "Tasks": "[]",
-        "RelatedAnalyticRuleIds": "[]",
-        "AdditionalData": json.dumps({"alertsCount": 0, "bookmarksCount": 0, "commentsCount": 0}),
-        "SourceSystem": "Azure",
-        "Type": "SecurityIncident",
-    }
-
-
-def _insert(cursor: duckdb.DuckDBPyConnection, columns: Mapping[str, Any]) -> None:
-    names = ", ".join(quote_name(column) for column in columns)
-    marks = ", ".join("?" * len(columns))
-    cursor.execute(f"INSERT INTO SecurityIncident ({names}) VALUES ({marks})", list(columns.values()))  # noqa: S608 - our columns
-
-
-def _append(cursor: duckdb.DuckDBPyConnection, before: Row, changed: Mapping[str, Any]) -> None:
-    """The row `before` once more with `changed` columns; columns that an import added are carried along."""
-    row = {column: value for column, value in before.items() if value is not None} | dict(changed)
-    _insert(cursor, row)
-
-
-def _known_person(cursor: duckdb.DuckDBPyConnection, owner: Mapping[str, str | None]) -> Mapping[str, str | None]:
-    """The owner completed from the directory, as the service does for whoever it finds there; else as given."""
-    object_id = owner["objectId"] or ""
-    address = owner["userPrincipalName"] or owner["email"] or ""
-    if not (object_id or address):
-        return owner
-    cursor.execute(
-        "SELECT AccountObjectId, AccountUPN, AccountDisplayName FROM IdentityInfo "
-        "WHERE (? <> '' AND lower(AccountObjectId) = lower(?)) OR (? <> '' AND lower(AccountUPN) = lower(?)) "
-        "ORDER BY TimeGenerated DESC LIMIT 1",
-        [object_id, object_id, address, address],
-    )
-    person = cursor.fetchone()
-    if person is None:
-        return owner
-    found_id, upn, display_name = person
-    return {
-        "objectId": found_id or owner["objectId"],
-        "email": owner["email"] or upn,
-        "assignedTo": display_name or owner["assignedTo"],
-        "userPrincipalName": upn or owner["userPrincipalName"],
-    }

@@ -6,68 +6,22 @@ position, never ignored. Values become parameters of the statement, names are lo
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
+
+from sentinel_rag.workspace.incidents.filterable_properties import PROPERTIES, FilterableProperty, property_named
+from sentinel_rag.workspace.incidents.odata_tokens import ODataError, Token, moment_of, tokens_of, unquoted
 
 MAX_CHARACTERS = 4_000
 MAX_COMPARISONS = 50
 MAX_DEPTH = 20
-
-
-@dataclass(frozen=True, slots=True)
-class _Property:
-    sql: str
-    kind: str  # text, choice, number, time
-
-
-def _owner(key: str) -> _Property:
-    return _Property(f"coalesce(json_extract_string(Owner, '$.{key}'), '')", "text")
-
-
-PROPERTIES: Mapping[str, _Property] = {
-    "name": _Property("IncidentName", "text"),
-    "properties/title": _Property("Title", "text"),
-    "properties/description": _Property("Description", "text"),
-    "properties/severity": _Property("Severity", "choice"),
-    "properties/status": _Property("Status", "choice"),
-    "properties/classification": _Property("Classification", "choice"),
-    "properties/classificationReason": _Property("ClassificationReason", "choice"),
-    "properties/providerName": _Property("ProviderName", "text"),
-    "properties/providerIncidentId": _Property("ProviderIncidentId", "text"),
-    "properties/incidentNumber": _Property("IncidentNumber", "number"),
-    "properties/createdTimeUtc": _Property("CreatedTime", "time"),
-    "properties/lastModifiedTimeUtc": _Property("coalesce(LastModifiedTime, TimeGenerated)", "time"),
-    "properties/firstActivityTimeUtc": _Property("FirstActivityTime", "time"),
-    "properties/lastActivityTimeUtc": _Property("LastActivityTime", "time"),
-    "properties/owner/objectId": _owner("objectId"),
-    "properties/owner/email": _owner("email"),
-    "properties/owner/assignedTo": _owner("assignedTo"),
-    "properties/owner/userPrincipalName": _owner("userPrincipalName"),
-}
-_SPELLINGS = {name.lower(): name for name in PROPERTIES}
 _OPERATORS = {"eq": "=", "ne": "<>", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _VALUES = {
     "text": "a text in quotes",
-    "choice": "a text in quotes",
     "number": "a whole number",
     "time": "a time such as 2026-11-01T00:00:00Z",
 }
 _FUNCTIONS = {"contains": "contains", "startswith": "starts_with", "endswith": "ends_with"}
-_TOKEN = re.compile(
-    r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<time>\d{4}-\d{2}-\d{2}T[0-9:.]+(?:Z|[+-]\d{2}:\d{2}))"
-    r"|(?P<number>-?\d{1,18}(?![\w.]))|(?P<word>[A-Za-z_][\w/]*)|(?P<sign>[(),]))"
-)
-
-
-class ODataError(Exception):
-    """The expression is not one that is understood; `position` counts characters from 0."""
-
-    def __init__(self, message: str, position: int) -> None:
-        super().__init__(message)
-        self.position = position
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +38,7 @@ def compile_filter(text: str) -> SqlCondition:
         return SqlCondition()
     if len(text) > MAX_CHARACTERS:
         raise ODataError(f"the expression is longer than {MAX_CHARACTERS} characters", MAX_CHARACTERS)
-    parser = _Parser(_tokens(text), len(text))
+    parser = _Parser(tokens_of(text), len(text))
     sql = parser.alternatives(0)
     parser.end()
     return SqlCondition(sql, tuple(parser.parameters))
@@ -96,42 +50,21 @@ def compile_order(text: str) -> str:
     position = 0
     for part in text.split(",") if text.strip() else ():
         words = part.split()
-        name = _SPELLINGS.get(words[0].lower()) if words else None
-        if name is None or len(words) > 2 or (len(words) == 2 and words[1].lower() not in ("asc", "desc")):
+        known = property_named(words[0]) if words else None
+        if known is None or len(words) > 2 or (len(words) == 2 and words[1].lower() not in ("asc", "desc")):
             raise ODataError(f"expected a known property with asc or desc, found {part.strip()[:60]!r}", position)
         if len(parts) >= len(PROPERTIES):
             raise ODataError("there are more properties than an incident has", position)
         direction = words[1].upper() if len(words) == 2 else "ASC"
-        parts.append(f"{PROPERTIES[name].sql} {direction} NULLS LAST")
+        parts.append(f"{known.sql} {direction} NULLS LAST")
         position += len(part) + 1
     return ", ".join([*(parts or ["CreatedTime DESC NULLS LAST"]), "lower(IncidentName) ASC"])
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    kind: str
-    text: str
-    position: int
-
-
-def _tokens(text: str) -> list[_Token]:
-    tokens: list[_Token] = []
-    position = 0
-    end = len(text.rstrip())
-    while position < end:
-        match = _TOKEN.match(text, position)
-        if match is None or match.lastgroup is None:
-            start = position + len(text[position:]) - len(text[position:].lstrip())
-            raise ODataError(f"unexpected {text[start : start + 20]!r}", start)
-        tokens.append(_Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
-        position = match.end()
-    return tokens
 
 
 class _Parser:
     """Recursive descent: `or` of `and` of (not, brackets, function, comparison). Collects the parameters."""
 
-    def __init__(self, tokens: list[_Token], length: int) -> None:
+    def __init__(self, tokens: list[Token], length: int) -> None:
         self._tokens = tokens
         self._next = 0
         self._length = length
@@ -178,12 +111,12 @@ class _Parser:
         self._sign("(")
         token = self._peek()
         known = self._property()
-        if known.kind not in ("text", "choice"):
+        if known.kind != "text":
             raise ODataError(f"{name} takes a text property, not {token.text}", token.position)
         self._sign(",")
         value = self._take("text")
         self._sign(")")
-        self.parameters.append(_unquoted(value.text).lower())
+        self.parameters.append(unquoted(value.text).lower())
         return f"{_FUNCTIONS[name]}(lower({known.sql}), ?)"
 
     def _comparison(self) -> str:
@@ -193,11 +126,11 @@ class _Parser:
         operator = _OPERATORS.get(sign.text.lower())
         if operator is None:
             raise ODataError(f"expected eq, ne, gt, ge, lt or le, found {sign.text[:40]!r}", sign.position)
-        if known.kind in ("text", "choice") and operator not in ("=", "<>"):
+        if known.kind == "text" and operator not in ("=", "<>"):
             raise ODataError(f"{token.text} is compared with eq and ne only", sign.position)
         return self._against(known, operator, self._peek())
 
-    def _against(self, known: _Property, operator: str, value: _Token) -> str:
+    def _against(self, known: FilterableProperty, operator: str, value: Token) -> str:
         self._next += 1
         if value.kind == "word" and value.text.lower() == "null" and operator in ("=", "<>"):
             empty = f"coalesce(CAST({known.sql} AS VARCHAR), '') = ''"
@@ -205,11 +138,11 @@ class _Parser:
         parameter: Any
         match known.kind, value.kind:
             case (("text" | "choice"), "text"):
-                parameter = _unquoted(value.text)
+                parameter = unquoted(value.text)
             case "number", "number":
                 parameter = int(value.text)
             case "time", "time" | "text":
-                parameter = _moment(value)
+                parameter = moment_of(value)
             case _:
                 found = repr(value.text[:40]) if value.kind != "end" else "the end"
                 raise ODataError(f"expected {_VALUES[known.kind]}, found {found}", value.position)
@@ -218,15 +151,15 @@ class _Parser:
             return f"({known.sql} IS DISTINCT FROM ?)"
         return f"coalesce({known.sql} {operator} ?, false)"
 
-    def _property(self) -> _Property:
+    def _property(self) -> FilterableProperty:
         token = self._take("word", "a property")
-        name = _SPELLINGS.get(token.text.lower())
-        if name is None:
+        known = property_named(token.text)
+        if known is None:
             raise ODataError(f"{token.text[:60]!r} is no property that can be filtered by", token.position)
-        return PROPERTIES[name]
+        return known
 
-    def _peek(self) -> _Token:
-        return self._tokens[self._next] if self._next < len(self._tokens) else _Token("end", "", self._length)
+    def _peek(self) -> Token:
+        return self._tokens[self._next] if self._next < len(self._tokens) else Token("end", "", self._length)
 
     def _word(self, word: str) -> bool:
         token = self._peek()
@@ -235,7 +168,7 @@ class _Parser:
             return True
         return False
 
-    def _take(self, kind: str, meaning: str = "") -> _Token:
+    def _take(self, kind: str, meaning: str = "") -> Token:
         token = self._peek()
         if token.kind != kind:
             expected = meaning or {"text": "a text in quotes", "word": "a name"}[kind]
@@ -250,19 +183,3 @@ class _Parser:
             found = repr(token.text[:40]) if token.kind != "end" else "the end"
             raise ODataError(f"expected {sign!r}, found {found}", token.position)
         self._next += 1
-
-
-def _unquoted(text: str) -> str:
-    return text[1:-1].replace("''", "'")
-
-
-def _moment(token: _Token) -> datetime:
-    """A time in UTC without zone, as the store keeps it; a seventh fraction digit is cut."""
-    text = _unquoted(token.text) if token.kind == "text" else token.text
-    try:
-        moment = datetime.fromisoformat(text)
-        if moment.tzinfo is None:
-            raise ODataError("a time needs a zone: write Z", token.position)
-        return moment.astimezone(UTC).replace(tzinfo=None)
-    except (ValueError, OverflowError):
-        raise ODataError(f"{text[:40]!r} is not a time such as 2026-11-01T00:00:00Z", token.position) from None

@@ -18,7 +18,8 @@ from starlette.requests import Request
 
 from sentinel_rag.workspace.incidents.bodies import incident_body
 from sentinel_rag.workspace.incidents.incident_store import IncidentStore
-from sentinel_rag.workspace.incidents.odata_filter import ODataError, compile_filter, compile_order
+from sentinel_rag.workspace.incidents.odata_filter import compile_filter, compile_order
+from sentinel_rag.workspace.incidents.odata_tokens import ODataError
 from sentinel_rag.workspace.serving.arm.answers import ArmError
 
 DEFAULT_TOP = 50

@@ -16,8 +16,9 @@ from starlette.routing import Route
 from sentinel_rag.workspace.incidents.bodies import BodyError, incident_body, read_comment, read_incident
 from sentinel_rag.workspace.incidents.comments import Comment, comment_body
 from sentinel_rag.workspace.incidents.entity_bodies import alert_body, entities_body
-from sentinel_rag.workspace.incidents.incident_store import Author, NotCurrentError, TooManyCommentsError
+from sentinel_rag.workspace.incidents.incident_store import NotCurrentError, TooManyCommentsError
 from sentinel_rag.workspace.incidents.rows import Row
+from sentinel_rag.workspace.incidents.version_log import Author
 from sentinel_rag.workspace.serving.arm.answers import ArmError
 from sentinel_rag.workspace.serving.arm.arm_door import ArmAnswer, ArmDoor, guid_of, json_of
 from sentinel_rag.workspace.serving.arm.incident_list import own_url, read_page
