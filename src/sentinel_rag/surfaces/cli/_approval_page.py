@@ -43,9 +43,9 @@ def page(approval: Json, *, width: int, now: datetime) -> str:
 def summary(approval: Json, now: datetime) -> tuple[str, ...]:
     """One row of a list: id, age, time left, tool, effect, arguments, who asks. Cut values say by how much."""
     more = approval["more_of_tool"]
-    return (
+    cells = (
         str(approval["approval_id"])[:8],
-        approval["state"],
+        str(approval["state"]),
         f"{duration(approval['asked_at'], now)} ago",
         time_left(approval, now),
         f"{approval['tool']}{f' (and {more} more)' if more else ''}",
@@ -53,6 +53,7 @@ def summary(approval: Json, now: datetime) -> tuple[str, ...]:
         _arguments_in_short(approval),
         f"{approval['key_id']}: {approval['rule_id']}",
     )
+    return tuple(map(safe_cell, cells))
 
 
 def time_left(approval: Json, now: datetime) -> str:
@@ -71,8 +72,9 @@ def _lines(approval: Json, width: int, now: datetime) -> Iterator[str]:
     left = time_left(approval, now)
     ends = f", {left} left (until {approval['ends_at']})" if left else ""
     yield safe_cell(f"Approval {approval['approval_id']}")
-    yield safe_cell(f"{state}{ends}")
-    yield from _decided(approval)
+    yield from _wrapped(f"{state}{ends}", width)
+    for sentence in _decided(approval):
+        yield from _wrapped(sentence, width)
     yield from ("", "WHAT WILL HAPPEN" if approval["state"] == "pending" else "WHAT IT IS FOR")
     yield from _wrapped(f"{approval['tool']} on the tool server {approval['server']}: {approval['description']}", width)
     yield from _wrapped(EFFECTS.get(str(approval["effect"]), str(approval["effect"])), width)
@@ -99,9 +101,9 @@ def _decided(approval: Json) -> Iterator[str]:
         word = "Denied" if approval["state"] == "denied" else "Approved"
         actor = f" (it says: {ruling['actor']})" if ruling["actor"] else ""
         comment = f": {ruling['comment']}" if ruling["comment"] else ""
-        yield safe_cell(f"{word} by {ruling['by']}{actor} at {ruling['at']}{comment}")
+        yield f"{word} by {ruling['by']}{actor} at {ruling['at']}{comment}"
     if approval["used_at"]:
-        yield safe_cell(f"Used at {approval['used_at']}.")
+        yield f"Used at {approval['used_at']}."
 
 
 def _arguments(approval: Json, width: int) -> Iterator[str]:
@@ -126,7 +128,7 @@ def _arguments(approval: Json, width: int) -> Iterator[str]:
         else:
             yield safe_cell(f"{head}{shown}")
         if text:
-            yield safe_cell(f"      {text}")
+            yield from _wrapped(f"-- {text}", width)
 
 
 def _reasons(approval: Json) -> Iterator[str]:
@@ -171,10 +173,11 @@ def _label(label: Json) -> str:
 
 
 def _wrapped(text: str, width: int) -> Iterator[str]:
-    """A sentence of ours that may hold names from elsewhere, indented by two."""
+    """A sentence of ours that may hold names from elsewhere, indented; what was broken stands deeper, so that no name
+    can look like a line of the page."""
     import textwrap
 
-    yield from textwrap.wrap(safe_cell(text), width, initial_indent="  ", subsequent_indent="  ")
+    yield from textwrap.wrap(safe_cell(text), width, initial_indent="  ", subsequent_indent="      ")
 
 
 def _barred(text: str, width: int) -> Iterator[str]:
