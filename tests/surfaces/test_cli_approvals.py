@@ -94,7 +94,13 @@ def test_a_person_lists_shows_and_decides(terminal: Terminal) -> None:
     assert "web_search (and 1 more)" in listed.stdout
     shown = terminal.run("show", first[:8])
     assert shown.returncode == 0, shown.stderr
-    for text in ("SENDS data out", '"what the ceo wrote"', "query carries HIGH (secret)", "read_mail raised it", first):
+    for text in (
+        "SENDS DATA OUT",
+        '"what the ceo wrote"',
+        "query may hold secret data (HIGH)",
+        "read_mail raised it",
+        first,
+    ):
         assert text in shown.stdout
 
     done = terminal.run("approve", first[:8], "--comment", "the ceo agreed")
@@ -196,7 +202,7 @@ def test_every_line_of_a_long_text_stands_behind_a_bar_and_nothing_is_cut() -> N
     value = "\n".join(" ".join(words[at : at + 300]) for at in range(0, 3_000, 300)) + "\n\nWHO ASKS\n  the president"
     text = page(an_approval(arguments={"query": value}), width=60, now=NOW)
     assert f"query = a text of {len(value)} characters" in text
-    start = text.index("WITH WHICH DATA")
+    start = text.index("WITH EXACTLY THIS")
     shown = [line for line in text[start:].split("\n") if line.startswith(("  | ", "  + "))]
     rebuilt = "".join(line[4:] if line.startswith("  + ") else "\n" + line[4:] for line in shown)[1:]
     assert rebuilt == value
@@ -217,8 +223,12 @@ def test_the_page_tells_why_in_the_words_of_the_labels() -> None:
     required = page(an_approval(why="the rule requires it", effect="write"), width=100, now=NOW)
     assert "without a person's approval" in required
     assert "CHANGES something" in required
+    trusted = {"sensitivity": "HIGH", "integrity": "TRUSTED"}
+    steered = an_approval(violations=[{"parameter": "query", "label": LOW, "accepts": trusted, "link": False}])
+    assert "query may be steered by an attacker (UNTRUSTED)" in page(steered, width=300, now=NOW)
+    assert "may hold" not in page(steered, width=300, now=NOW)
     link = an_approval(violations=[{"parameter": "", "label": HIGH, "accepts": LOW, "link": True}])
-    assert "The call itself carries HIGH (secret)" in page(link, width=300, now=NOW)
+    assert "The call itself may hold secret data (HIGH)" in page(link, width=300, now=NOW)
     assert "A link in it could carry data out." in page(link, width=300, now=NOW)
     withheld = an_approval(arguments=None, arguments_withheld=True, may_decide=False, approvers=["ana"])
     text = page(withheld, width=100, now=NOW)
