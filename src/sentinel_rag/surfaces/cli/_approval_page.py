@@ -131,7 +131,7 @@ def _reasons(approval: Json) -> Iterator[str]:
         yield "The policy lets nobody make this call without a person's approval."
     for violation in approval["violations"]:
         yield from _too_much(violation)
-    yield f"Rule {approval['rule_id']}, on calls where {approval['condition']}; the result is {approval['taint_level']}."
+    yield f"Rule {approval['rule_id']}, where {approval['condition']}; the result is {approval['taint_level']}."
 
 
 def _too_much(violation: Json) -> Iterator[str]:
