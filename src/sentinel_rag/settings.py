@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -58,6 +58,7 @@ class Settings:
     audit_durability: str = "process"
     question_timeout_s: float = 120.0
     log_level: str = "INFO"
+    upstream_credentials: Mapping[str, Secret] = field(default_factory=dict)
     approver_key: Secret | None = None
     approval_ttl_s: float = 900.0
     approval_webhook_url: str | None = None
@@ -101,6 +102,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_AUDIT_DURABILITY", "process or power: what an acknowledged record survives.", "process"),
     Variable("SENTINEL_QUESTION_TIMEOUT_S", "Seconds that one question may take.", "120"),
     Variable("SENTINEL_LOG_LEVEL", "DEBUG, INFO, WARNING or ERROR.", "INFO"),
+    Variable("SENTINEL_UPSTREAM_NAME", "A credential of a tool server that the policy names (any NAME).", "none"),
     Variable("SENTINEL_APPROVER_KEY", "Your key with the scope approve at SENTINEL_URL.", "one is made for each start"),
     Variable("SENTINEL_APPROVAL_TTL_S", "Seconds that a call waits for a person (60 to 86400).", "900"),
     Variable("SENTINEL_APPROVAL_WEBHOOK_URL", "Told of each call that waits for a person.", "none"),
@@ -108,6 +110,9 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_APPROVAL_WEBHOOK_ARGUMENTS", "true: the webhook is sent the arguments too.", "false"),
     Variable("SENTINEL_APPROVAL_WEBHOOK_DECIDES", "true: the webhook's receiver may decide.", "false"),
 )
+
+UPSTREAM_PREFIX = "SENTINEL_UPSTREAM_"
+"""Variables that begin so are credentials for tool servers of other makers; the policy refers to them by name."""
 
 MODELS = ("offline",)
 DURABILITIES = ("process", "power")
@@ -305,7 +310,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
     known = {variable.name for variable in VARIABLES}
     # Only our own file is checked for misspelt names: the environment may hold SENTINEL_ names of other products.
     for name in sorted(from_file):
-        if name.startswith("SENTINEL_") and name not in known:
+        if name.startswith("SENTINEL_") and not name.startswith(UPSTREAM_PREFIX) and name not in known:
             reader.problems.append(f"{name}: there is no such setting{_nearest(name, known)} (in {env_file})")
     settings = Settings(
         home=default_home(values),
@@ -320,6 +325,11 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         audit_durability=reader.read("SENTINEL_AUDIT_DURABILITY", _one_of(DURABILITIES), "process"),
         question_timeout_s=reader.read("SENTINEL_QUESTION_TIMEOUT_S", _seconds, 120.0),
         log_level=reader.read("SENTINEL_LOG_LEVEL", _one_of(LOG_LEVELS), "INFO"),
+        upstream_credentials={
+            name: Secret(value.strip())
+            for name, value in values.items()
+            if name.startswith(UPSTREAM_PREFIX) and value.strip()
+        },
         approver_key=approver_key,
         approval_ttl_s=reader.read("SENTINEL_APPROVAL_TTL_S", _approval_ttl, 900.0),
         approval_webhook_url=webhook_url,
@@ -353,6 +363,13 @@ def bare_environment() -> dict[str, str]:
     import os
 
     return {name: value for name, value in os.environ.items() if name in PASSED_ON}  # noqa: TID251  # one reader
+
+
+def tool_server_environment() -> dict[str, str]:
+    """What a tool server of another maker starts with, before its own entries: where programs lie, and the locale."""
+    import os
+
+    return {**bare_environment(), "PATH": os.environ.get("PATH", os.defpath)}  # noqa: TID251  # one reader
 
 
 def azure_environment() -> dict[str, str]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from sentinel_rag.audit import JournalReader
+    from sentinel_rag.interceptor.store import KeyStore
 
 Configuration = Mapping[str, Any]
 
@@ -62,11 +63,13 @@ def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
 
 def build_interceptor(configuration: Configuration) -> ASGIApp:
     """The Interceptor over its policy, state folder and tool servers."""
+    from sentinel_rag.assembly.serving import give_notice
+    from sentinel_rag.assembly.tool_servers import ToolServers
     from sentinel_rag.audit import Durability
     from sentinel_rag.interceptor import create_app
     from sentinel_rag.interceptor.approval_desk import Webhook
     from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
-    from sentinel_rag.interceptor.store import RunKeys, Scope, open_state
+    from sentinel_rag.interceptor.store import RunKeys, open_state, run_principal
     from sentinel_rag.interceptor.upstream import McpHttpUpstream
 
     policy = load_policy(Path(configuration["policy_file"]))
@@ -75,18 +78,23 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
         durability=Durability(configuration["durability"]),
         approval_ttl_s=configuration["approvals"]["ttl_s"],
     )
-    handed_over = {
-        key["key"]: (key["key_id"], [Scope(scope) for scope in key["scopes"]]) for key in configuration["keys"]
-    }
+    tool_servers = ToolServers(**configuration["tool_servers"])
+    for notice in tool_servers.faults(policy):
+        give_notice(notice)
     webhook = configuration["approvals"]["webhook"]
+    handed_over = {key["key"]: run_principal(key) for key in configuration["keys"]}
     return create_app(
         policies=FixedPolicy(policy),
         keys=RunKeys(handed_over, stored=state.keys),
         state=state,
         webhook=None if webhook is None else Webhook(**webhook),
         upstreams={
-            name: McpHttpUpstream(server["url"], token=server["token"])
-            for name, server in configuration["upstreams"].items()
+            # The text of our own servers' results is a line about their structured content.
+            **{
+                name: McpHttpUpstream(server["url"], token=server["token"], text_is_summary=True)
+                for name, server in configuration["upstreams"].items()
+            },
+            **tool_servers.upstreams(policy),
         },
     )
 
@@ -114,3 +122,11 @@ def journal_reader(settings: Settings) -> JournalReader:
     from sentinel_rag.interceptor.store.state import JOURNAL_FILE
 
     return JournalReader(gateway_folder(settings.home) / JOURNAL_FILE)
+
+
+def key_store(settings: Settings) -> KeyStore:
+    """The stored keys of this home's Interceptor, whether or not it runs. The caller closes it."""
+    from sentinel_rag.interceptor.store import KeyStore
+    from sentinel_rag.interceptor.store.state import KEYS_FILE
+
+    return KeyStore(gateway_folder(settings.home) / KEYS_FILE)

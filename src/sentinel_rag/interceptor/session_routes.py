@@ -7,7 +7,7 @@ for its agent's key and is the only one that can name values or see hidden ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -25,6 +25,7 @@ from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_object
 from sentinel_rag.interceptor.responses import json_response, problem
 from sentinel_rag.interceptor.store import HandleStore, Principal, Scope, Session, SessionStore
+from sentinel_rag.interceptor.upstream import Upstream
 
 MAX_HANDLES = 500
 """Handles that one request may ask for."""
@@ -41,6 +42,7 @@ class SessionRoutes:
         sessions: SessionStore,
         handles: HandleStore,
         journal: Journal,
+        upstreams: Mapping[str, Upstream],
         limits: Limits,
         new_id: Callable[[], str],
     ) -> None:
@@ -48,6 +50,7 @@ class SessionRoutes:
         self._sessions = sessions
         self._handles = handles
         self._journal = journal
+        self._upstreams = upstreams
         self._limits = limits
         self._new_id = new_id
 
@@ -93,8 +96,11 @@ class SessionRoutes:
 
     async def close(self, request: Request) -> Response:
         principal = await self._doorkeeper.admit(request, Scope.EXECUTE, Scope.USER)
-        if not await self._sessions.close(request.path_params["session_id"], principal.key_id):
+        session = await self._sessions.find(request.path_params["session_id"], principal.key_id)
+        if session is None or not await self._sessions.close(session.session_id, principal.key_id):
             return problem(Reason.NOT_FOUND, "There is no such session.")
+        for upstream in self._upstreams.values():
+            await upstream.end_session(principal=session.key_id, session_id=session.session_id)
         return Response(status_code=204)
 
     async def words(self, request: Request) -> Response:

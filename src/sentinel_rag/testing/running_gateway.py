@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.audit import JournalReader
+from sentinel_rag.audit import JournalReader, KeyChanged
 from sentinel_rag.interceptor import Limits, create_app
 from sentinel_rag.interceptor.approval_desk import Webhook
 from sentinel_rag.interceptor.policy import FixedPolicy, Policy
@@ -84,8 +84,9 @@ class RunningGateway:
             connection.close()
 
     def records(self) -> list[dict[str, Any]]:
-        """The journal so far, oldest first."""
-        return [entry.record for entry in JournalReader(self.state.database.path).read(0, 1_000)]
+        """The journal so far, oldest first, without the changes of keys: two of them open every journal here."""
+        entries = JournalReader(self.state.database.path).read(0, 1_000)
+        return [entry.record for entry in entries if entry.kind != KeyChanged.kind]
 
     def last_record(self) -> dict[str, Any]:
         return self.records()[-1]

@@ -7,7 +7,6 @@ record); `actor` is its word for who decided, and is recorded as that.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,16 +14,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sentinel_rag.audit import AuthenticationFailed, Journal
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.ports import Clock
-from sentinel_rag.interceptor.admission import Refusal, read_json_body
+from sentinel_rag.interceptor.admission import read_json_body
 from sentinel_rag.interceptor.approval_desk.routes import comment_of, object_of, refusal
 from sentinel_rag.interceptor.approval_desk.webhook import DECISION, SIGNATURE_HEADER, Webhook, is_signed
 from sentinel_rag.interceptor.approvals.approval import WEBHOOK, Decider, DecisionRefused, Verdict
 from sentinel_rag.interceptor.approvals.store import ApprovalStore
 from sentinel_rag.interceptor.limits import Limits
-from sentinel_rag.interceptor.record_budget import RecordBudget
+from sentinel_rag.interceptor.refusals import Refusal, Refusals
 from sentinel_rag.interceptor.responses import json_response, problem
 
 MAX_BODY_BYTES = 16_384
@@ -41,17 +39,13 @@ class Callback:
         store: ApprovalStore,
         webhook: Webhook,
         *,
-        journal: Journal,
-        new_id: Callable[[], str],
-        budget: RecordBudget,
+        refusals: Refusals,
         limits: Limits,
         clock: Clock,
     ) -> None:
         self._store = store
         self._webhook = webhook
-        self._journal = journal
-        self._new_id = new_id
-        self._budget = budget
+        self._refusals = refusals
         self._limits = replace(limits, body_bytes=min(limits.body_bytes, MAX_BODY_BYTES))
         self._clock = clock
 
@@ -63,7 +57,8 @@ class Callback:
         headers = request.headers.getlist(SIGNATURE_HEADER)
         header = headers[0] if len(headers) == 1 else ""
         if not is_signed(self._webhook.secret, DECISION, content, header, self._clock()):
-            return await self._unsigned(request)
+            detail = f"A valid {SIGNATURE_HEADER} header is required."
+            return (await self._refusals.no_signature(request, detail)).response
         body = object_of(content)
         comment = comment_of(body, FIELDS)
         verdict = VERDICTS.get(_text(body, "decision"))
@@ -83,25 +78,6 @@ class Callback:
         except DecisionRefused as refused:
             return refusal(refused)
         return json_response({"approval_id": approval_id, "state": decided.state.value})
-
-    async def _unsigned(self, request: Request) -> Response:
-        audit_id: str | None = None
-        missed = self._budget.take()
-        if missed is not None:
-            audit_id = self._new_id()
-            await self._journal.append(
-                AuthenticationFailed(
-                    audit_id=audit_id,
-                    key_id=None,
-                    route=getattr(request.scope.get("route"), "path", ""),
-                    method=request.method,
-                    client=request.client.host if request.client else "",
-                    reason=Reason.UNAUTHENTICATED,
-                    not_recorded=missed,
-                )
-            )
-        detail = f"A valid {SIGNATURE_HEADER} header is required."
-        return problem(Reason.UNAUTHENTICATED, detail, audit_id=audit_id)
 
 
 def _text(body: Any, name: str) -> str:

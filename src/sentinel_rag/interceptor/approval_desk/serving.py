@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 import anyio
 from starlette.routing import Route
 
-from sentinel_rag.audit import Journal
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.admission import Doorkeeper
 from sentinel_rag.interceptor.approval_desk.callback import Callback
@@ -20,8 +19,7 @@ from sentinel_rag.interceptor.approval_desk.routes import approval_routes
 from sentinel_rag.interceptor.approval_desk.webhook import Webhook
 from sentinel_rag.interceptor.approvals.store import ApprovalStore
 from sentinel_rag.interceptor.limits import Limits
-from sentinel_rag.interceptor.record_budget import RecordBudget
-from sentinel_rag.interceptor.store import new_audit_id
+from sentinel_rag.interceptor.refusals import Refusals
 
 
 def served_routes(
@@ -29,16 +27,13 @@ def served_routes(
     webhook: Webhook | None,
     *,
     doorkeeper: Doorkeeper,
-    journal: Journal,
-    budget: RecordBudget,
+    refusals: Refusals,
     limits: Limits,
 ) -> list[Route]:
     """The routes of approvals; the signed one only if the webhook's receiver may decide."""
     routes = approval_routes(store, doorkeeper, limits)
     if webhook is not None and webhook.decides:
-        signed = Callback(
-            store, webhook, journal=journal, new_id=new_audit_id, budget=budget, limits=limits, clock=utc_now
-        )
+        signed = Callback(store, webhook, refusals=refusals, limits=limits, clock=utc_now)
         routes.append(signed.route())
     return routes
 

@@ -16,6 +16,30 @@ DEFAULT_SERVER = "sentinel"
 """The MCP server of a tool that names none."""
 
 
+OWN_SERVERS = ("sentinel", "files", "web", "knowledge")
+"""The MCP servers of this product, which the assembly starts; a policy may not declare others by these names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """A tool server of another maker: either at `url`, or started as `command`.
+
+    `token_variable` and the values of `secret_environment` name variables of the settings; no secret is in here.
+    `era` is a protocol revision, empty to ask the server; `shared`: one process may serve all sessions. `line` is
+    where it stands in the file.
+    """
+
+    name: str
+    url: str = ""
+    command: tuple[str, ...] = ()
+    token_variable: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    secret_environment: Mapping[str, str] = field(default_factory=dict)
+    era: str = ""
+    shared: bool = False
+    line: int = 0
+
+
 class Effect(StrEnum):
     """What a call of the tool can change. READ: nothing. WRITE: the operator's own systems. EXTERNAL: it sends data
     out. A tool that does not say is EXTERNAL, the worst."""
@@ -199,6 +223,8 @@ class Policy:
     endorsements: tuple[Endorsement, ...] = ()
     link_hosts: frozenset[str] = frozenset()
     """Hosts that a link in an argument may name without counting as a way out; each with all its subdomains."""
+    server_specs: Mapping[str, ServerSpec] = field(default_factory=dict)
+    """The tool servers of other makers, by name."""
 
     def tool(self, name: str) -> ToolPolicy | None:
         """The tool with exactly this name or alias; no folding of case, Unicode or white space."""

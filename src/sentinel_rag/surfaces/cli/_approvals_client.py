@@ -94,7 +94,7 @@ def connect(settings: Settings) -> ApprovalsClient:
             "No Interceptor runs with this home folder, so nothing can wait for a decision.",
             next_step="Run sentinel up, or sentinel chat, in another terminal; what waits there can be decided here.",
         )
-    return ApprovalsClient(zone.url, state.approver_key if key is None else key.reveal())
+    return ApprovalsClient(zone.url, state.keys["approver"] if key is None else key.reveal())
 
 
 def _error(status: int, reason: str, detail: str) -> SentinelError:
