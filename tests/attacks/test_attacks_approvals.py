@@ -93,10 +93,11 @@ def test_the_key_that_asked_cannot_decide_even_with_the_scope(gateway: RunningGa
 
 
 @pytest.mark.requirement("APPR-1")
-def test_only_the_named_approvers_decide_or_see_the_arguments(executor: FakeExecutor, tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", ["name", "id"])
+def test_only_the_named_approvers_decide_or_see_the_arguments(executor: FakeExecutor, tmp_path: Path, by: str) -> None:
     with closing(KeyStore(tmp_path / "state" / KEYS_FILE)) as keys:
-        ana, info = keys.create([Scope.APPROVE])
-    policy = parse_policy(POLICY.replace("[ana]", f"[ciso, {info.key_id}]"))
+        ana, info = keys.create([Scope.APPROVE], name="ana")
+    policy = parse_policy(POLICY.replace("[ana]", f"[ciso, {'ana' if by == 'name' else info.key_id}]"))
     with running_gateway(policy, tmp_path / "state", executor) as gateway:
         approval_id = ask(gateway, "wipe_host", {"host": "canary-host"})
         for path in ("/v1/approvals", f"/v1/approvals/{approval_id}"):
