@@ -18,6 +18,7 @@ from sentinel_rag.interceptor.policy.conditions.evaluation import evaluate
 from sentinel_rag.interceptor.policy.conditions.reading import ConditionError
 from sentinel_rag.interceptor.policy.conditions.tree import Expression, reads
 from sentinel_rag.interceptor.policy.conditions.value_types import Kind, ValueType
+from sentinel_rag.interceptor.policy.conditions.wording import text_of
 
 __all__ = [
     "RESERVED",
@@ -30,4 +31,5 @@ __all__ = [
     "compile_rules",
     "evaluate",
     "reads",
+    "text_of",
 ]
