@@ -54,21 +54,32 @@ RULE_KEYS = ("rule_id", "condition", "taint_level", "requires_approval", "deny",
 
 def load_policy(path: Path) -> Policy:
     """The policy of a file. Raises ConfigurationError with every problem found."""
+    return parse_policy_bytes(read_policy_file(path), source=str(path))
+
+
+def read_policy_file(path: Path) -> bytes:
+    """The bytes of a policy file, read once. Raises ConfigurationError."""
     try:
-        text = path.read_bytes().decode()
+        return path.read_bytes()
     except OSError as error:
         raise ConfigurationError(
             f"The policy file {path} cannot be read: {error.strerror}.",
             problems=(f"{path}:1: {error.strerror}",),
             next_step="Check the path and its permissions.",
         ) from error
+
+
+def parse_policy_bytes(content: bytes, *, source: str) -> Policy:
+    """The policy of a file's bytes; `source` names it in problems. Raises ConfigurationError."""
+    try:
+        text = content.decode()
     except UnicodeDecodeError as error:
         raise ConfigurationError(
-            f"The policy file {path} is not UTF-8.",
-            problems=(f"{path}:1: byte {error.start} is not UTF-8",),
+            f"The policy file {source} is not UTF-8.",
+            problems=(f"{source}:1: byte {error.start} is not UTF-8",),
             next_step="Save the file as UTF-8.",
         ) from error
-    return parse_policy(text, source=str(path))
+    return parse_policy(text, source=source)
 
 
 def parse_policy(text: str, *, source: str = "policy") -> Policy:
