@@ -44,14 +44,14 @@ INTERCEPTOR = """
 import json, resource, sys
 from pathlib import Path
 from sentinel_rag.interceptor import create_app
-from sentinel_rag.interceptor.policy import load_policy
+from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
 from sentinel_rag.interceptor.store import Scope, open_state
 from sentinel_rag.interceptor.upstream import McpHttpUpstream
 from sentinel_rag.testing.loopback import serve
 with open_state(Path(sys.argv[3])) as state:
     key, _ = state.keys.create([Scope.EXECUTE])
-    app = create_app(policy=load_policy(Path(sys.argv[2])), keys=state.keys, sessions=state.sessions,
-                     journal=state.journal, upstreams={"sentinel": McpHttpUpstream(sys.argv[1], token="bench")})
+    app = create_app(policies=FixedPolicy(load_policy(Path(sys.argv[2]))), keys=state.keys, state=state,
+                     upstreams={"sentinel": McpHttpUpstream(sys.argv[1], token="bench")})
     with serve(app) as url:
         print(json.dumps([url, key]), flush=True)
         for line in sys.stdin:
@@ -144,7 +144,7 @@ async def hops(executor_url: str, gateway_url: str, key: str, gateway: subproces
     headers = {"X-API-Key": key, "Content-Type": "application/json"}
 
     async def direct() -> None:
-        reply = await upstream.call("query_incidents", arguments, session_id="bench", timeout_s=30)
+        reply = await upstream.call("query_incidents", arguments, principal="bench", session_id="bench", timeout_s=30)
         assert isinstance(reply, Returned)
 
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), headers=headers) as client:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -58,6 +58,7 @@ class Settings:
     audit_durability: str = "process"
     question_timeout_s: float = 120.0
     log_level: str = "INFO"
+    upstream_credentials: Mapping[str, Secret] = field(default_factory=dict)
 
     @property
     def uses_azure(self) -> bool:
@@ -95,7 +96,11 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_AUDIT_DURABILITY", "process or power: what an acknowledged record survives.", "process"),
     Variable("SENTINEL_QUESTION_TIMEOUT_S", "Seconds that one question may take.", "120"),
     Variable("SENTINEL_LOG_LEVEL", "DEBUG, INFO, WARNING or ERROR.", "INFO"),
+    Variable("SENTINEL_UPSTREAM_NAME", "A credential of a tool server that the policy names (any NAME).", "none"),
 )
+
+UPSTREAM_PREFIX = "SENTINEL_UPSTREAM_"
+"""Variables that begin so are credentials for tool servers of other makers; the policy refers to them by name."""
 
 MODELS = ("offline",)
 DURABILITIES = ("process", "power")
@@ -254,7 +259,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
     known = {variable.name for variable in VARIABLES}
     # Only our own file is checked for misspelt names: the environment may hold SENTINEL_ names of other products.
     for name in sorted(from_file):
-        if name.startswith("SENTINEL_") and name not in known:
+        if name.startswith("SENTINEL_") and not name.startswith(UPSTREAM_PREFIX) and name not in known:
             reader.problems.append(f"{name}: there is no such setting{_nearest(name, known)} (in {env_file})")
     settings = Settings(
         home=default_home(values),
@@ -269,6 +274,11 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         audit_durability=reader.read("SENTINEL_AUDIT_DURABILITY", _one_of(DURABILITIES), "process"),
         question_timeout_s=reader.read("SENTINEL_QUESTION_TIMEOUT_S", _seconds, 120.0),
         log_level=reader.read("SENTINEL_LOG_LEVEL", _one_of(LOG_LEVELS), "INFO"),
+        upstream_credentials={
+            name: Secret(value.strip())
+            for name, value in values.items()
+            if name.startswith(UPSTREAM_PREFIX) and value.strip()
+        },
     )
     if reader.problems:
         raise ConfigurationError(
@@ -296,6 +306,13 @@ def bare_environment() -> dict[str, str]:
     import os
 
     return {name: value for name, value in os.environ.items() if name in PASSED_ON}  # noqa: TID251  # one reader
+
+
+def tool_server_environment() -> dict[str, str]:
+    """What a tool server of another maker starts with, before its own entries: where programs lie, and the locale."""
+    import os
+
+    return {**bare_environment(), "PATH": os.environ.get("PATH", os.defpath)}  # noqa: TID251  # one reader
 
 
 def azure_environment() -> dict[str, str]:

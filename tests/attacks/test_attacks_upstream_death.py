@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -237,11 +237,19 @@ class Raises:
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
-    async def call(self, tool: str, arguments: object, *, session_id: str, timeout_s: float) -> UpstreamReply:
+    async def call(
+        self, tool: str, arguments: object, *, principal: str, session_id: str, timeout_s: float
+    ) -> UpstreamReply:
         raise self.error
 
     async def list_tools(self, *, timeout_s: float) -> tuple[UpstreamTool, ...]:
         return ()
+
+    def on_tools_changed(self, listener: Callable[[], None]) -> None:
+        return None
+
+    async def end_session(self, *, principal: str, session_id: str) -> None:
+        return None
 
     async def aclose(self) -> None:
         return None

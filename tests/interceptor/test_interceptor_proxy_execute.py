@@ -52,6 +52,7 @@ def test_a_denied_call_names_the_level_the_reason_and_the_rule(gateway: RunningG
         "reason": "approval_required",
         "rule_id": "kql_raw_signins_needs_approval",
         "audit_id": answer.body["audit_id"],
+        "approval_id": answer.body["approval_id"],
     }
     record = gateway.last_record()
     assert (record["audit_id"], record["kind"], record["decision"]) == (answer.body["audit_id"], "refusal", "deny")

@@ -10,6 +10,7 @@ import pytest
 from sentinel_rag.audit import Durability
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
+from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.interceptor.store import Scope, SessionClosed, open_state
 from sentinel_rag.interceptor.store import sessions as sessions_module
@@ -42,7 +43,7 @@ async def test_a_session_forgotten_by_memory_is_read_again_with_its_label(
     with open_state(tmp_path, durability=Durability.POWER) as state:
         session = await state.sessions.claim("first", "key")
         assert session is not None
-        await state.database.run(session.raise_to(MEDIUM))
+        await state.database.run(session.raise_to(MEDIUM, audit_id="a", tool="t", now=utc_now()))
         held = await state.sessions.claim("held", "key")
         for number in range(5):
             await state.sessions.claim(str(number), "key")

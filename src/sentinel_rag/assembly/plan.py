@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
+from sentinel_rag.assembly.tool_servers import tool_server_configuration
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import Settings, azure_environment, bare_environment
 
@@ -57,12 +58,13 @@ class Plan:
     workspace_token: str
     audit_key: str
     agent_key: str
+    admin_key: str
 
 
 def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStack) -> Plan:
     """Who listens where and who shares which secret with whom. One secret for each border, made anew at each start."""
     identity_header, workspace_token, agent_token, executor_token = (secrets.token_urlsafe(32) for _ in range(4))
-    audit_key = new_key("audit")
+    audit_key, admin_key = new_key("audit"), new_key("admin")
     agent_key = settings.gateway_key.reveal() if settings.gateway_key is not None else new_key("agent")
     zones: list[ZonePlan] = []
     common = {"log_level": settings.log_level}
@@ -102,10 +104,12 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "state_folder": str(gateway_folder(settings.home)),
             "policy_file": str(settings.policy_file),
             "durability": settings.audit_durability,
+            "tool_servers": tool_server_configuration(settings),
             "upstreams": {"sentinel": {"url": f"{listener.url}/mcp", "token": executor_token}},
             "keys": [
                 {"key_id": "agent", "key": agent_key, "scopes": ["execute"]},
                 {"key_id": "audit", "key": audit_key, "scopes": ["audit"]},
+                {"key_id": "admin", "key": admin_key, "scopes": ["admin"]},
             ],
         }
         listener = listen("interceptor", ports.interceptor)
@@ -124,7 +128,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             listen("agent", ports.agent),
         )
     )
-    return Plan(tuple(zones), agent_token, workspace_token, audit_key, agent_key)
+    return Plan(tuple(zones), agent_token, workspace_token, audit_key, agent_key, admin_key)
 
 
 def _zone(name: str, configuration: Mapping[str, Any], environment: Mapping[str, str], listener: Listener) -> ZonePlan:
@@ -144,6 +148,11 @@ def workspace_folder(home: Path, name: str) -> Path:
 def gateway_folder(home: Path) -> Path:
     """Where the Interceptor keeps its keys, sessions and journal."""
     return home / "gateway"
+
+
+def policies_folder(state_folder: Path) -> Path:
+    """Where the Interceptor keeps every policy that was in force, below its state."""
+    return state_folder / "policies"
 
 
 def logs_folder(home: Path) -> Path:

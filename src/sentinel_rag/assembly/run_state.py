@@ -38,6 +38,7 @@ class RunState:
     workspace_token: str = field(repr=False, default="")
     audit_key: str = field(repr=False, default="")
     agent_key: str = field(repr=False, default="")
+    admin_key: str = field(repr=False, default="")
 
     def zone(self, name: str) -> ZoneEntry | None:
         """The zone of that name, or None if it is not part of this run (no embedded workspace on Azure)."""

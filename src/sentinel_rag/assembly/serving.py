@@ -54,6 +54,21 @@ def startup_error(last_line: str) -> SentinelError | None:
     return kind(data["message"], next_step=data["next_step"], code=data["code"])
 
 
+def give_notice(error: SentinelError) -> None:
+    """Put what is wrong, and is no reason not to serve, into the log, in the form that `startup_notices` reads back."""
+    print(json.dumps({"startup_notice": error.to_dict()}), file=sys.stderr, flush=True)
+
+
+def startup_notices(log: str) -> list[SentinelError]:
+    """The notices in the lines of a zone's log."""
+    found: list[SentinelError] = []
+    for line in log.splitlines():
+        if line.startswith('{"startup_notice"'):
+            data = json.loads(line)["startup_notice"]
+            found.append(UnavailableError(data["message"], next_step=data["next_step"], code=data["code"]))
+    return found
+
+
 def _end_with_supervisor() -> None:
     while os.read(0, 4096):
         pass

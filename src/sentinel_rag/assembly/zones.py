@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentinel_rag.assembly.plan import gateway_folder
+from sentinel_rag.assembly.plan import gateway_folder, policies_folder
 from sentinel_rag.contracts.ports import Analyst, utc_now
 from sentinel_rag.settings import Settings, agent_gateway
 
@@ -62,27 +62,38 @@ def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
 
 def build_interceptor(configuration: Configuration) -> ASGIApp:
     """The Interceptor over its policy, state folder and tool servers."""
+    from sentinel_rag.assembly.serving import give_notice
+    from sentinel_rag.assembly.tool_servers import ToolServers
     from sentinel_rag.audit import Durability
     from sentinel_rag.interceptor import create_app
-    from sentinel_rag.interceptor.policy import load_policy
-    from sentinel_rag.interceptor.store import RunKeys, Scope, open_state
-    from sentinel_rag.interceptor.upstream import McpHttpUpstream
+    from sentinel_rag.interceptor.policy.archive import PolicyArchive
+    from sentinel_rag.interceptor.policy.book import PolicyBook, changed_servers
+    from sentinel_rag.interceptor.store import RunKeys, Scope, new_audit_id, open_state
+    from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
 
-    policy = load_policy(Path(configuration["policy_file"]))
-    state = open_state(Path(configuration["state_folder"]), durability=Durability(configuration["durability"]))
+    policy_file, state_folder = Path(configuration["policy_file"]), Path(configuration["state_folder"])
+    state = open_state(state_folder, durability=Durability(configuration["durability"]))
     handed_over = {
         key["key"]: (key["key_id"], [Scope(scope) for scope in key["scopes"]]) for key in configuration["keys"]
     }
-    return create_app(
-        policy=policy,
-        keys=RunKeys(handed_over, stored=state.keys),
-        sessions=state.sessions,
-        journal=state.journal,
-        upstreams={
-            name: McpHttpUpstream(server["url"], token=server["token"])
-            for name, server in configuration["upstreams"].items()
-        },
+    tool_servers = ToolServers(**configuration["tool_servers"])
+    policies = PolicyBook(
+        policy_file,
+        archive=PolicyArchive(policies_folder(state_folder)),
+        record=state.journal.append,
+        new_id=new_audit_id,
+        objections=lambda policy: changed_servers(policies.current, policy),
     )
+    policy = policies.current
+    for notice in tool_servers.faults(policy):
+        give_notice(notice)
+    # The text of our own servers' results is a line about their structured content.
+    upstreams: dict[str, Upstream] = {
+        name: McpHttpUpstream(server["url"], token=server["token"], text_is_summary=True)
+        for name, server in configuration["upstreams"].items()
+    }
+    upstreams |= tool_servers.upstreams(policy)
+    return create_app(policies=policies, keys=RunKeys(handed_over, stored=state.keys), state=state, upstreams=upstreams)
 
 
 BUILDERS: Mapping[str, Callable[[Configuration], ASGIApp]] = {

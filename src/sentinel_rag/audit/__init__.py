@@ -16,6 +16,7 @@ from sentinel_rag.audit.events import (
     OutcomeStatus,
     SessionChanged,
 )
+from sentinel_rag.audit.flow_events import ContextRaised, HandlesResolved, ValuesNamed
 from sentinel_rag.audit.journal import Journal
 from sentinel_rag.audit.reader import DamagedJournal, Entry, JournalReader, Verification
 
@@ -26,14 +27,17 @@ __all__ = [
     "CallIntended",
     "CallOutcome",
     "CallRefused",
+    "ContextRaised",
     "DamagedJournal",
     "Database",
     "Durability",
     "Entry",
+    "HandlesResolved",
     "Head",
     "Journal",
     "JournalReader",
     "OutcomeStatus",
     "SessionChanged",
+    "ValuesNamed",
     "Verification",
 ]

@@ -55,3 +55,6 @@ class PolicyRefused:
             "problems": list(self.problems),
             "problems_in_all": self.problems_in_all,
         }
+
+
+PolicyEvent = PolicyLoaded | PolicyRefused

@@ -38,15 +38,15 @@ class Doorkeeper:
         self._journal = journal
         self._new_id = new_id
 
-    async def admit(self, request: Request, scope: Scope) -> Principal:
-        """The principal of a request that has one live key with that scope. Raises Refusal."""
+    async def admit(self, request: Request, *scopes: Scope) -> Principal:
+        """The principal of a request that has one live key with one of the scopes. Raises Refusal."""
         headers = request.headers.getlist(KEY_HEADER)
         header = headers[0] if len(headers) == 1 else None
         principal = self._keys.verify(header)
         if principal is None:
             raise await self._refusal(request, Reason.UNAUTHENTICATED, self._keys.known_id(header))
-        if scope not in principal.scopes:
-            raise await self._refusal(request, Reason.MISSING_SCOPE, principal.key_id, scope)
+        if principal.scopes.isdisjoint(scopes):
+            raise await self._refusal(request, Reason.MISSING_SCOPE, principal.key_id, scopes[0])
         return principal
 
     async def _refusal(

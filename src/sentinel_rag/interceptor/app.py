@@ -9,6 +9,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 
+import anyio
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -20,16 +21,21 @@ from sentinel_rag.audit.reader import MAX_PAGE
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
+from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.admission import Doorkeeper, Refusal, read_json_body
 from sentinel_rag.interceptor.catalogue import survey
-from sentinel_rag.interceptor.gate import Gate
+from sentinel_rag.interceptor.gate import Gate, Stores
 from sentinel_rag.interceptor.host_guard import HostGuard
 from sentinel_rag.interceptor.limits import Limits
-from sentinel_rag.interceptor.policy import Policy
+from sentinel_rag.interceptor.policy import Policies
+from sentinel_rag.interceptor.policy.book import PolicyBook
+from sentinel_rag.interceptor.policy_routes import policy_routes
+from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.record_budget import RecordBudget
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_execute
 from sentinel_rag.interceptor.responses import json_response, outcome_response, problem
-from sentinel_rag.interceptor.store import KeyRing, Scope, SessionStore, new_audit_id
+from sentinel_rag.interceptor.session_routes import SessionRoutes
+from sentinel_rag.interceptor.store import KeyRing, Scope, State, new_audit_id
 from sentinel_rag.interceptor.upstream import Upstream
 
 DEFAULT_PAGE = 100
@@ -39,26 +45,38 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 def create_app(
     *,
-    policy: Policy,
+    policies: Policies,
     keys: KeyRing,
-    sessions: SessionStore,
-    journal: Journal,
+    state: State,
     upstreams: Mapping[str, Upstream],
     limits: Limits | None = None,
     allowed_hosts: Collection[str] = LOOPBACK_NAMES,
 ) -> Starlette:
     """The Interceptor as an ASGI application. It closes the upstreams when it stops; the state is its owner's."""
     limits = limits or Limits()
+    journal = state.journal
     gate = Gate(
-        policy=policy, sessions=sessions, journal=journal, upstreams=upstreams, limits=limits, new_id=new_audit_id
+        policies=policies,
+        stores=Stores(state.sessions, state.handles, state.resources, state.approvals, journal),
+        upstreams=upstreams,
+        limits=limits,
+        rates=RateLimiter(time.monotonic),
+        new_id=new_audit_id,
+        clock=utc_now,
     )
     doorkeeper = Doorkeeper(keys, journal, new_audit_id, RecordBudget(time.monotonic))
-    routes = _Routes(gate, doorkeeper, sessions, journal, upstreams, limits)
+    routes = _Routes(gate, policies, doorkeeper, journal, upstreams, limits)
+    sessions = SessionRoutes(doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         try:
-            yield
+            async with anyio.create_task_group() as background:
+                if isinstance(policies, PolicyBook):
+                    await policies.announce()
+                    background.start_soon(policies.watch)
+                yield
+                background.cancel_scope.cancel()
         finally:
             for upstream in upstreams.values():
                 await upstream.aclose()
@@ -67,8 +85,8 @@ def create_app(
         routes=[
             Route("/v1/proxy-execute", routes.execute, methods=["POST"]),
             Route("/v1/tools", routes.tools, methods=["GET"]),
-            Route("/v1/sessions", routes.open_session, methods=["POST"]),
-            Route("/v1/sessions/{session_id}", routes.close_session, methods=["DELETE"]),
+            *sessions.routes(),
+            *(policy_routes(policies, doorkeeper) if isinstance(policies, PolicyBook) else ()),
             Route("/v1/audit", routes.audit_page, methods=["GET"]),
             Route("/v1/audit/{audit_id}", routes.audit_record, methods=["GET"]),
             Route("/healthz", routes.health, methods=["GET"]),
@@ -94,15 +112,15 @@ class _Routes:
     def __init__(
         self,
         gate: Gate,
+        policies: Policies,
         doorkeeper: Doorkeeper,
-        sessions: SessionStore,
         journal: Journal,
         upstreams: Mapping[str, Upstream],
         limits: Limits,
     ) -> None:
         self._gate = gate
+        self._policies = policies
         self._doorkeeper = doorkeeper
-        self._sessions = sessions
         self._journal = journal
         self._upstreams = upstreams
         self._limits = limits
@@ -118,19 +136,9 @@ class _Routes:
 
     async def tools(self, request: Request) -> Response:
         await self._doorkeeper.admit(request, Scope.EXECUTE)
-        catalogue = await survey(self._gate.policy, self._upstreams)
-        return json_response({"tools": catalogue.offered, "policy": self._gate.policy.sha256})
-
-    async def open_session(self, request: Request) -> Response:
-        principal = await self._doorkeeper.admit(request, Scope.EXECUTE)
-        session = await self._sessions.open(principal.key_id)
-        return json_response({"session_id": session.session_id}, 201)
-
-    async def close_session(self, request: Request) -> Response:
-        principal = await self._doorkeeper.admit(request, Scope.EXECUTE)
-        if not await self._sessions.close(request.path_params["session_id"], principal.key_id):
-            return problem(Reason.NOT_FOUND, "There is no such session.")
-        return Response(status_code=204)
+        policy = self._policies.current
+        catalogue = await survey(policy, self._upstreams)
+        return json_response({"tools": catalogue.offered, "policy": policy.sha256})
 
     async def audit_page(self, request: Request) -> Response:
         await self._doorkeeper.admit(request, Scope.AUDIT)
@@ -157,11 +165,14 @@ class _Routes:
             journal = "ok"
         except UnavailableError:
             journal = "not writable"
-        catalogue = await survey(self._gate.policy, self._upstreams)
+        catalogue = await survey(self._policies.current, self._upstreams)
         tools = "ok" if not catalogue.withheld else f"{len(catalogue.withheld)} not available"
         upstreams = "ok" if not catalogue.unreachable else f"{len(catalogue.unreachable)} not reachable"
         ready = journal == tools == upstreams == "ok"
-        checks = {"policy": "ok", "journal": journal, "upstreams": upstreams, "tools": tools}
+        refused = self._policies.refused if isinstance(self._policies, PolicyBook) else None
+        # A file that was refused does not stop the calls: the last good policy judges them.
+        policy = "ok" if refused is None else f"last good; the file was refused ({len(refused.problems)} problems)"
+        checks = {"policy": policy, "journal": journal, "upstreams": upstreams, "tools": tools}
         return json_response({"status": "ready" if ready else "not_ready", "checks": checks}, 200 if ready else 503)
 
 

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.interceptor import Limits, create_app
-from sentinel_rag.interceptor.policy import Policy
+from sentinel_rag.interceptor.policy import FixedPolicy, Policy
 from sentinel_rag.interceptor.store import Scope, State, open_state
 from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
 from sentinel_rag.testing.fake_executor import FakeExecutor
@@ -105,10 +105,9 @@ def running_gateway(
         key, _ = state.keys.create([Scope.EXECUTE], name="caller")
         auditor, _ = state.keys.create([Scope.AUDIT], name="auditor")
         app = create_app(
-            policy=policy,
+            policies=FixedPolicy(policy),
             keys=state.keys,
-            sessions=state.sessions,
-            journal=state.journal,
+            state=state,
             upstreams=upstreams,
             limits=limits,
         )

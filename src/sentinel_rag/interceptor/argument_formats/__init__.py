@@ -17,7 +17,7 @@ from sentinel_rag.interceptor.argument_formats.refusals import NotCanonical
 from sentinel_rag.interceptor.argument_formats.template_names import canonical_template
 from sentinel_rag.interceptor.argument_formats.urls import canonical_url
 
-__all__ = ["FORMATS", "NotCanonical"]
+__all__ = ["FORMATS", "NotCanonical", "canonical_path"]
 
 FORMATS: Mapping[str, Callable[[str], str]] = {
     "path": canonical_path,

@@ -1,4 +1,4 @@
-"""The policy in force, and how another one takes its place while calls run.
+"""The policy in force (`Policies` of a file), and how another one takes its place while calls run.
 
 A file that does not load changes nothing: the last good policy stays, and log, journal and `/readyz` say so. A call
 holds the `Policy` it began with; sessions and their labels do not change with the policy.
@@ -9,10 +9,9 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
 
 import anyio
 import anyio.to_thread
@@ -22,7 +21,7 @@ from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.interceptor.policy.archive import PolicyArchive
 from sentinel_rag.interceptor.policy.loading import parse_policy_bytes, read_policy_file
-from sentinel_rag.interceptor.policy.model import Policy
+from sentinel_rag.interceptor.policy.model import OWN_SERVERS, Policy
 
 POLL_SECONDS = 1.0
 MOST_PROBLEMS = 50
@@ -34,20 +33,6 @@ START, FILE = "start", "file"
 logger = logging.getLogger(__name__)
 
 Record = Callable[[PolicyLoaded | PolicyRefused], Awaitable[object]]
-
-
-class PolicySource(Protocol):
-    """What a gate needs: the policy that judges a call which begins now."""
-
-    @property
-    def current(self) -> Policy: ...
-
-
-@dataclass(frozen=True, slots=True)
-class FixedPolicy:
-    """A source whose policy never changes."""
-
-    current: Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +54,7 @@ class Reload:
 
 
 class PolicyBook:
-    """The policy of the file at `path`, loaded once by the constructor, which raises ConfigurationError if it cannot be.
+    """The policy of the file at `path`. The constructor loads it and raises ConfigurationError if it cannot be.
 
     `record` writes to the journal; a policy comes into force only after its record. `objections` may refuse a policy
     that is right in itself (it names a server that is not connected), with a sentence for each reason.
@@ -154,6 +139,9 @@ class PolicyBook:
                     read = now
                 except UnavailableError as error:  # not on record, so not in force: tried again at the next poll
                     logger.error("the policy was not reloaded: %s", error)
+                except Exception:  # a fault of ours in a new file must not end the gate that judges by the old one
+                    logger.exception("the policy was not reloaded")
+                    read = now
             seen = now
 
     async def _refuse(self, content: bytes | None, problems: Sequence[str], by: str) -> Reload:
@@ -192,6 +180,21 @@ class PolicyBook:
             tools=len(policy.tools),
             rules=sum(len(tool.rules) for tool in policy.tools.values()),
         )
+
+
+def changed_servers(before: Policy, after: Policy) -> list[str]:
+    """Why `after` needs a new start: servers are connected when the Interceptor starts, and stay as they are then."""
+    known = before.servers() | before.server_specs.keys() | set(OWN_SERVERS)
+    changed = {
+        name
+        for name, spec in after.server_specs.items()
+        if name in before.server_specs and replace(spec, line=0) != replace(before.server_specs[name], line=0)
+    }
+    sentence = "the tool server {!r} is {}: start the Interceptor again to bring it in"
+    return [
+        *(sentence.format(name, "new") for name in sorted((after.servers() | after.server_specs.keys()) - known)),
+        *(sentence.format(name, "declared differently") for name in sorted(changed)),
+    ]
 
 
 def _signature(path: Path) -> tuple[int, ...]:

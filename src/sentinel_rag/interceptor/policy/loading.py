@@ -17,7 +17,7 @@ from typing import assert_never
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.interceptor.argument_formats import FORMATS
-from sentinel_rag.interceptor.policy import flow_section
+from sentinel_rag.interceptor.policy import flow_section, server_section
 from sentinel_rag.interceptor.policy.canonical_literals import impossible_texts
 from sentinel_rag.interceptor.policy.conditions import (
     RESERVED,
@@ -43,7 +43,7 @@ MAX_TIMEOUT_S = 600.0
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _KINDS = {kind.value: kind for kind in Kind if kind is not Kind.NULL}
 
-ROOT_KEYS = ("tools", "declassification", "endorsement", "link_hosts")
+ROOT_KEYS = ("tools", "servers", "declassification", "endorsement", "link_hosts")
 TOOL_KEYS = (
     *("name", "description", "parameters", "taint_rules", "server", "effect", "aliases", "timeout_s"),
     *("accepts", "output_labels", "exposure", "reads", "writes", "approvers", "rate"),
@@ -94,6 +94,7 @@ def parse_policy(text: str, *, source: str = "policy") -> Policy:
     declassifications = flow_section.declassifications(file, names, problems)
     endorsements = flow_section.endorsements(file, names, problems)
     link_hosts = flow_section.link_hosts(file, problems)
+    server_specs = server_section.servers(file, problems)
     if problems:
         raise _refused(source, problems)
     return Policy(
@@ -104,6 +105,7 @@ def parse_policy(text: str, *, source: str = "policy") -> Policy:
         declassifications=declassifications,
         endorsements=endorsements,
         link_hosts=link_hosts,
+        server_specs=server_specs,
     )
 
 

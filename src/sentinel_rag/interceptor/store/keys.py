@@ -22,7 +22,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.interceptor.policy.model import Rate
 
 _FORM = re.compile(r"sr_([0-9a-f]{12})_([0-9a-f]{64})")
 _NOBODY = bytes(32)
@@ -45,6 +47,10 @@ class Principal:
 
     key_id: str
     scopes: frozenset[Scope]
+    name: str = ""
+    clearance: Sensitivity = Sensitivity.MEDIUM
+    rate: Rate | None = None
+    for_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,10 @@ from pathlib import Path
 from sentinel_rag.audit import Database, Durability, Journal
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.ports import Clock, utc_now
+from sentinel_rag.interceptor.approvals import ApprovalStore
+from sentinel_rag.interceptor.store.handles import HandleStore
 from sentinel_rag.interceptor.store.keys import KeyStore
+from sentinel_rag.interceptor.store.resources import ResourceLabels
 from sentinel_rag.interceptor.store.sessions import SessionStore
 
 KEYS_FILE = "keys.sqlite"
@@ -35,6 +38,9 @@ class State:
     database: Database
     journal: Journal
     sessions: SessionStore
+    handles: HandleStore
+    resources: ResourceLabels
+    approvals: ApprovalStore
     owner: sqlite3.Connection
 
     def __enter__(self) -> State:
@@ -57,8 +63,10 @@ def open_state(folder: Path, *, durability: Durability = Durability.PROCESS, clo
         database = opened.enter_context(Database(folder / JOURNAL_FILE, durability=durability))
         journal = Journal(database, clock=clock)
         sessions = SessionStore(database, journal, clock=clock, new_id=new_audit_id)
+        handles, resources = HandleStore(database), ResourceLabels(database)
+        approvals = ApprovalStore(database, journal, clock=clock, new_id=new_audit_id)
         opened.pop_all()
-    return State(keys, database, journal, sessions, owner)
+    return State(keys, database, journal, sessions, handles, resources, approvals, owner)
 
 
 def _own(folder: Path) -> sqlite3.Connection:
