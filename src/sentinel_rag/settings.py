@@ -59,6 +59,12 @@ class Settings:
     question_timeout_s: float = 120.0
     log_level: str = "INFO"
     upstream_credentials: Mapping[str, Secret] = field(default_factory=dict)
+    approver_key: Secret | None = None
+    approval_ttl_s: float = 900.0
+    approval_webhook_url: str | None = None
+    approval_webhook_secret: Secret | None = None
+    approval_webhook_arguments: bool = False
+    approval_webhook_decides: bool = False
 
     @property
     def uses_azure(self) -> bool:
@@ -97,6 +103,12 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_QUESTION_TIMEOUT_S", "Seconds that one question may take.", "120"),
     Variable("SENTINEL_LOG_LEVEL", "DEBUG, INFO, WARNING or ERROR.", "INFO"),
     Variable("SENTINEL_UPSTREAM_NAME", "A credential of a tool server that the policy names (any NAME).", "none"),
+    Variable("SENTINEL_APPROVER_KEY", "Your key with the scope approve at SENTINEL_URL.", "one is made for each start"),
+    Variable("SENTINEL_APPROVAL_TTL_S", "Seconds that a call waits for a person (60 to 86400).", "900"),
+    Variable("SENTINEL_APPROVAL_WEBHOOK_URL", "Told of each call that waits for a person.", "none"),
+    Variable("SENTINEL_APPROVAL_WEBHOOK_SECRET", "Signs what the webhook is sent.", "none; needed for a webhook"),
+    Variable("SENTINEL_APPROVAL_WEBHOOK_ARGUMENTS", "true: the webhook is sent the arguments too.", "false"),
+    Variable("SENTINEL_APPROVAL_WEBHOOK_DECIDES", "true: the webhook's receiver may decide.", "false"),
 )
 
 UPSTREAM_PREFIX = "SENTINEL_UPSTREAM_"
@@ -143,6 +155,38 @@ def _seconds(text: str) -> float:
     if not 1 <= value <= 3600:
         raise ValueError(f"{text} is outside 1 to 3600 seconds")
     return value
+
+
+def _approval_ttl(text: str) -> float:
+    if not text.isascii() or not text.isdecimal() or not 60 <= int(text[:9]) <= 86_400:
+        raise ValueError(f"{text!r} is not a whole number of seconds from 60 to 86400")
+    return float(text)
+
+
+def _yes_or_no(text: str) -> bool:
+    return _one_of(("true", "false"))(text) == "true"
+
+
+def _webhook_url(text: str) -> str:
+    """`_http_url`, and unchanged: a receiver may tell `/hook/` from `/hook`."""
+    _http_url(text)
+    if "@" in text.partition("//")[2].partition("/")[0]:
+        raise ValueError(
+            "it holds a user name or password, and those would stand in logs; sign with the secret instead"
+        )
+    return text
+
+
+def _key(text: str) -> Secret:
+    if len(text) < 16:
+        raise ValueError("is shorter than 16 characters, so it could be guessed")
+    return Secret(text)
+
+
+def _webhook_secret(text: str) -> Secret:
+    if len(text) < 32:
+        raise ValueError("is shorter than 32 characters, so it could be guessed")
+    return Secret(text)
 
 
 def _timezone(text: str) -> str:
@@ -252,8 +296,15 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
     reader = _Reader(values)
     gateway_url = reader.read("SENTINEL_URL", _http_url, None)
     gateway_key = values.get("SENTINEL_API_KEY", "").strip()
-    if gateway_url and not gateway_key:
+    approver_key = reader.read("SENTINEL_APPROVER_KEY", _key, None)
+    if gateway_url and not gateway_key and not approver_key:
         reader.problems.append("SENTINEL_API_KEY: is missing; an Interceptor that runs elsewhere needs the agent's key")
+    webhook_url = reader.read("SENTINEL_APPROVAL_WEBHOOK_URL", _webhook_url, None)
+    webhook_secret = reader.read("SENTINEL_APPROVAL_WEBHOOK_SECRET", _webhook_secret, None)
+    if webhook_url and not values.get("SENTINEL_APPROVAL_WEBHOOK_SECRET", "").strip():
+        reader.problems.append(
+            "SENTINEL_APPROVAL_WEBHOOK_SECRET: is missing; without it nobody can tell who sent a notice"
+        )
     if gateway_key and len(gateway_key) < 16:
         reader.problems.append("SENTINEL_API_KEY: is shorter than 16 characters, so it could be guessed")
     known = {variable.name for variable in VARIABLES}
@@ -279,6 +330,12 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
             for name, value in values.items()
             if name.startswith(UPSTREAM_PREFIX) and value.strip()
         },
+        approver_key=approver_key,
+        approval_ttl_s=reader.read("SENTINEL_APPROVAL_TTL_S", _approval_ttl, 900.0),
+        approval_webhook_url=webhook_url,
+        approval_webhook_secret=webhook_secret,
+        approval_webhook_arguments=reader.read("SENTINEL_APPROVAL_WEBHOOK_ARGUMENTS", _yes_or_no, False),
+        approval_webhook_decides=reader.read("SENTINEL_APPROVAL_WEBHOOK_DECIDES", _yes_or_no, False),
     )
     if reader.problems:
         raise ConfigurationError(

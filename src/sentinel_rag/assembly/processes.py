@@ -98,9 +98,7 @@ def running_zones(
             zones=tuple(ZoneEntry(zone.name, zone.listener.url, processes[zone.name].pid) for zone in plan.zones),
             agent_token=plan.agent_token,
             workspace_token=plan.workspace_token,
-            audit_key=plan.audit_key,
-            agent_key=plan.agent_key,
-            admin_key=plan.admin_key,
+            keys=plan.keys,
         )
         zones = RunningZones(processes, logs, log_starts, state)
         for entry in state.zones:

@@ -79,9 +79,12 @@ def serve(app: ASGIApp, descriptor: int) -> None:
     """Serve until SIGTERM, Ctrl-C or the end of the supervisor. Blocks."""
     import uvicorn
 
+    from sentinel_rag.assembly.bounded_http import BoundedHttp
+
     listener = socket.socket(fileno=descriptor)
     config = uvicorn.Config(
         app,
+        http=BoundedHttp,
         log_config=None,  # the zone's own JSON lines take uvicorn's messages too
         access_log=False,
         lifespan="on",

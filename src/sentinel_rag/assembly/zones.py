@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from sentinel_rag.audit import JournalReader
+    from sentinel_rag.interceptor.store import KeyStore
 
 Configuration = Mapping[str, Any]
 
@@ -66,19 +67,21 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
     from sentinel_rag.assembly.tool_servers import ToolServers
     from sentinel_rag.audit import Durability
     from sentinel_rag.interceptor import create_app
+    from sentinel_rag.interceptor.approval_desk import Webhook
     from sentinel_rag.interceptor.policy.archive import PolicyArchive
     from sentinel_rag.interceptor.policy.book import PolicyBook, changed_servers
-    from sentinel_rag.interceptor.store import RunKeys, Scope, new_audit_id, open_state
-    from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
+    from sentinel_rag.interceptor.store import RunKeys, new_audit_id, open_state, run_principal
+    from sentinel_rag.interceptor.upstream import McpHttpUpstream
 
-    policy_file, state_folder = Path(configuration["policy_file"]), Path(configuration["state_folder"])
-    state = open_state(state_folder, durability=Durability(configuration["durability"]))
-    handed_over = {
-        key["key"]: (key["key_id"], [Scope(scope) for scope in key["scopes"]]) for key in configuration["keys"]
-    }
+    state_folder = Path(configuration["state_folder"])
+    state = open_state(
+        state_folder,
+        durability=Durability(configuration["durability"]),
+        approval_ttl_s=configuration["approvals"]["ttl_s"],
+    )
     tool_servers = ToolServers(**configuration["tool_servers"])
     policies = PolicyBook(
-        policy_file,
+        Path(configuration["policy_file"]),
         archive=PolicyArchive(policies_folder(state_folder)),
         record=state.journal.append,
         new_id=new_audit_id,
@@ -87,13 +90,22 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
     policy = policies.current
     for notice in tool_servers.faults(policy):
         give_notice(notice)
-    # The text of our own servers' results is a line about their structured content.
-    upstreams: dict[str, Upstream] = {
-        name: McpHttpUpstream(server["url"], token=server["token"], text_is_summary=True)
-        for name, server in configuration["upstreams"].items()
-    }
-    upstreams |= tool_servers.upstreams(policy)
-    return create_app(policies=policies, keys=RunKeys(handed_over, stored=state.keys), state=state, upstreams=upstreams)
+    webhook = configuration["approvals"]["webhook"]
+    handed_over = {key["key"]: run_principal(key) for key in configuration["keys"]}
+    return create_app(
+        policies=policies,
+        keys=RunKeys(handed_over, stored=state.keys),
+        state=state,
+        webhook=None if webhook is None else Webhook(**webhook),
+        upstreams={
+            # The text of our own servers' results is a line about their structured content.
+            **{
+                name: McpHttpUpstream(server["url"], token=server["token"], text_is_summary=True)
+                for name, server in configuration["upstreams"].items()
+            },
+            **tool_servers.upstreams(policy),
+        },
+    )
 
 
 BUILDERS: Mapping[str, Callable[[Configuration], ASGIApp]] = {
@@ -119,3 +131,11 @@ def journal_reader(settings: Settings) -> JournalReader:
     from sentinel_rag.interceptor.store.state import JOURNAL_FILE
 
     return JournalReader(gateway_folder(settings.home) / JOURNAL_FILE)
+
+
+def key_store(settings: Settings) -> KeyStore:
+    """The stored keys of this home's Interceptor, whether or not it runs. The caller closes it."""
+    from sentinel_rag.interceptor.store import KeyStore
+    from sentinel_rag.interceptor.store.state import KEYS_FILE
+
+    return KeyStore(gateway_folder(settings.home) / KEYS_FILE)

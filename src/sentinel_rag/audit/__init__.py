@@ -18,6 +18,7 @@ from sentinel_rag.audit.events import (
 )
 from sentinel_rag.audit.flow_events import ContextRaised, HandlesResolved, ValuesNamed
 from sentinel_rag.audit.journal import Journal
+from sentinel_rag.audit.key_events import KeyChanged, RequestRefused
 from sentinel_rag.audit.reader import DamagedJournal, Entry, JournalReader, Verification
 
 __all__ = [
@@ -36,7 +37,9 @@ __all__ = [
     "Head",
     "Journal",
     "JournalReader",
+    "KeyChanged",
     "OutcomeStatus",
+    "RequestRefused",
     "SessionChanged",
     "ValuesNamed",
     "Verification",

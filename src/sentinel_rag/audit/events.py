@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from sentinel_rag.audit.approval_events import ApprovalEvent
 from sentinel_rag.audit.flow_events import FlowEvent
+from sentinel_rag.audit.key_events import KeyEvent
 from sentinel_rag.audit.policy_events import PolicyEvent
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
@@ -146,7 +147,8 @@ class CallRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthenticationFailed:
-    """A request without a valid key, or with one that lacks the scope. `key_id` is set only if that key exists.
+    """A request without a valid key, or with one that lacks the scope. `key_id` is set only if there is, or was, a key
+    with that id; `key_state` says why it opened nothing, for example because it has expired.
 
     `not_recorded` counts the failures since the last such record that were too many to record one by one.
     """
@@ -158,11 +160,13 @@ class AuthenticationFailed:
     method: str
     client: str
     reason: Reason
+    key_state: str | None = None
     not_recorded: int = 0
 
     def fields(self) -> dict[str, JsonValue]:
         return {
             "key_id": self.key_id,
+            "key_state": self.key_state,
             "route": self.route,
             "method": self.method,
             "client": self.client,
@@ -201,4 +205,5 @@ AuditEvent = (
     | ApprovalEvent
     | FlowEvent
     | PolicyEvent
+    | KeyEvent
 )

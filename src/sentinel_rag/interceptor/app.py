@@ -9,7 +9,6 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 
-import anyio
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -22,16 +21,17 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.interceptor.admission import Doorkeeper, Refusal, read_json_body
+from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
+from sentinel_rag.interceptor.approval_desk import Webhook, notifying, served_routes
 from sentinel_rag.interceptor.catalogue import survey
 from sentinel_rag.interceptor.gate import Gate, Stores
 from sentinel_rag.interceptor.host_guard import HostGuard
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.policy import Policies
-from sentinel_rag.interceptor.policy.book import PolicyBook
+from sentinel_rag.interceptor.policy.book import PolicyBook, watching
 from sentinel_rag.interceptor.policy_routes import policy_routes
 from sentinel_rag.interceptor.rates import RateLimiter
-from sentinel_rag.interceptor.record_budget import RecordBudget
+from sentinel_rag.interceptor.refusals import Refusal, Refusals, Unread
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_execute
 from sentinel_rag.interceptor.responses import json_response, outcome_response, problem
 from sentinel_rag.interceptor.session_routes import SessionRoutes
@@ -49,34 +49,38 @@ def create_app(
     keys: KeyRing,
     state: State,
     upstreams: Mapping[str, Upstream],
+    webhook: Webhook | None = None,
     limits: Limits | None = None,
     allowed_hosts: Collection[str] = LOOPBACK_NAMES,
 ) -> Starlette:
     """The Interceptor as an ASGI application. It closes the upstreams when it stops; the state is its owner's."""
     limits = limits or Limits()
     journal = state.journal
+    rates = RateLimiter(time.monotonic, default=limits.key_rate)
     gate = Gate(
         policies=policies,
         stores=Stores(state.sessions, state.handles, state.resources, state.approvals, journal),
         upstreams=upstreams,
         limits=limits,
-        rates=RateLimiter(time.monotonic),
+        rates=rates,
         new_id=new_audit_id,
         clock=utc_now,
     )
-    doorkeeper = Doorkeeper(keys, journal, new_audit_id, RecordBudget(time.monotonic))
+    refusals = Refusals(journal, new_audit_id, time.monotonic)
+    doorkeeper = Doorkeeper(keys, refusals, rates, state.key_journal)
     routes = _Routes(gate, policies, doorkeeper, journal, upstreams, limits)
     sessions = SessionRoutes(doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id)
 
+    async def refused(request: Request, refusal: Exception) -> Response:
+        assert isinstance(refusal, Refusal)
+        return await refusals.unread(request, refusal) if isinstance(refusal, Unread) else refusal.response
+
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await state.key_journal.catch_up()
         try:
-            async with anyio.create_task_group() as background:
-                if isinstance(policies, PolicyBook):
-                    await policies.announce()
-                    background.start_soon(policies.watch)
+            async with notifying(state.approvals, webhook), watching(policies):
                 yield
-                background.cancel_scope.cancel()
         finally:
             for upstream in upstreams.values():
                 await upstream.aclose()
@@ -89,14 +93,15 @@ def create_app(
             *(policy_routes(policies, doorkeeper) if isinstance(policies, PolicyBook) else ()),
             Route("/v1/audit", routes.audit_page, methods=["GET"]),
             Route("/v1/audit/{audit_id}", routes.audit_record, methods=["GET"]),
+            *served_routes(state.approvals, webhook, doorkeeper=doorkeeper, refusals=refusals, limits=limits),
             Route("/healthz", routes.health, methods=["GET"]),
             Route("/readyz", routes.ready, methods=["GET"]),
         ],
-        middleware=[Middleware(HostGuard, allowed_hosts=allowed_hosts)],
+        middleware=[Middleware(HostGuard, allowed_hosts=allowed_hosts, limits=limits, refusals=refusals)],
         exception_handlers={
             404: _no_route,
             405: _no_method,
-            Refusal: _refused,
+            Refusal: refused,
             SentinelError: _not_possible,
             Exception: _broken,
         },
@@ -126,11 +131,12 @@ class _Routes:
         self._limits = limits
 
     async def execute(self, request: Request) -> Response:
-        principal = await self._doorkeeper.admit(request, Scope.EXECUTE)
+        principal = await self._doorkeeper.admit(request, Scope.EXECUTE, counts=False)
         body = await read_json_body(request, self._limits)
         try:
             wish = parse_execute(body)
         except MalformedBody as fault:
+            self._doorkeeper.rates.take(principal.key_id, principal.rate)
             return outcome_response(await self._gate.refuse_body(principal, str(fault)))
         return outcome_response(await self._gate.execute(principal, wish))
 
@@ -181,11 +187,6 @@ def _whole_number(request: Request, name: str, default: int, largest: int) -> in
     if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= largest):
         raise Refusal(problem(Reason.INVALID_ARGUMENT, f"{name} must be a whole number from 0 to {largest}."))
     return int(text)
-
-
-async def _refused(_: Request, refusal: Exception) -> Response:
-    assert isinstance(refusal, Refusal)
-    return refusal.response
 
 
 async def _not_possible(_: Request, error: Exception) -> Response:

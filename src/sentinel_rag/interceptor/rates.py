@@ -44,6 +44,13 @@ class RateLimiter:
             meter.count(rate, now)
         return None
 
+    def wait(self, key_id: str, key_rate: Rate | None) -> float | None:
+        """What `take` would answer for the key's own rate; nothing is counted."""
+        rate = key_rate or self._default
+        meter = self._meters.get((key_id, ""))
+        wait = 0.0 if rate is None or meter is None else meter.wait(rate, self._seconds())
+        return wait or None
+
     def _meter(self, key_id: str, tool: str) -> _Meter:
         place = (key_id, tool)
         meter = self._meters.get(place)

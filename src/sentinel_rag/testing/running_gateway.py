@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.audit import JournalReader
+from sentinel_rag.audit import JournalReader, KeyChanged
 from sentinel_rag.interceptor import Limits, create_app
+from sentinel_rag.interceptor.approval_desk import Webhook
 from sentinel_rag.interceptor.policy import FixedPolicy, Policies, Policy
 from sentinel_rag.interceptor.store import Scope, State, open_state
 from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
@@ -42,13 +43,15 @@ class HttpAnswer:
 
 @dataclass(frozen=True, slots=True)
 class RunningGateway:
-    """An Interceptor that serves at `url`. `key` may execute and `auditor` may read the journal."""
+    """An Interceptor that serves at `url`. `key` may execute, `auditor` may read the journal, `approver` may decide
+    what waits."""
 
     url: str
     state: State
     executor: FakeExecutor
     key: str
     auditor: str
+    approver: str
 
     def call(
         self, tool: str, arguments: Mapping[str, Any], *, session_id: str = "session-1", key: str | None = None
@@ -81,8 +84,9 @@ class RunningGateway:
             connection.close()
 
     def records(self) -> list[dict[str, Any]]:
-        """The journal so far, oldest first."""
-        return [entry.record for entry in JournalReader(self.state.database.path).read(0, 1_000)]
+        """The journal so far, oldest first, without the changes of keys: two of them open every journal here."""
+        entries = JournalReader(self.state.database.path).read(0, 1_000)
+        return [entry.record for entry in entries if entry.kind != KeyChanged.kind]
 
     def last_record(self) -> dict[str, Any]:
         return self.records()[-1]
@@ -97,6 +101,7 @@ def running_gateway(
     limits: Limits | None = None,
     upstreams: Mapping[str, Upstream] | None = None,
     policies: Callable[[State], Policies] | None = None,
+    webhook: Webhook | None = None,
 ) -> Iterator[RunningGateway]:
     """Serve `policy` with its state in `folder`; every server that it names is `executor`, unless `upstreams` says.
     `policies` makes a source of policies that change."""
@@ -106,12 +111,14 @@ def running_gateway(
     with open_state(folder) as state:
         key, _ = state.keys.create([Scope.EXECUTE], name="caller")
         auditor, _ = state.keys.create([Scope.AUDIT], name="auditor")
+        approver, _ = state.keys.create([Scope.APPROVE], name="approver")
         app = create_app(
             policies=FixedPolicy(policy) if policies is None else policies(state),
             keys=state.keys,
             state=state,
+            webhook=webhook,
             upstreams=upstreams,
             limits=limits,
         )
         with serve(app) as url:
-            yield RunningGateway(url, state, executor, key, auditor)
+            yield RunningGateway(url, state, executor, key, auditor, approver)

@@ -16,6 +16,9 @@ from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.interceptor.approvals.binding import Binding, Question
 
+WEBHOOK = "webhook"
+"""The id under which the webhook's receiver decides; a policy names it so among its `approvers`."""
+
 
 class ApprovalState(StrEnum):
     """Where an approval stands."""

@@ -57,11 +57,13 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """An argument whose label is above what the tool accepts for it."""
+    """An argument whose label is above what the tool accepts for it; `parameter` is empty for the fact of the call
+    itself. `link` tells that a link in the text made its place stricter."""
 
     parameter: str
     label: Label
     accepts: Label
+    link: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,12 @@ class Question:
             "why": self.why,
             "arguments": self.arguments,
             "violations": [
-                {"parameter": each.parameter, "label": each.label.to_dict(), "accepts": each.accepts.to_dict()}
+                {
+                    "parameter": each.parameter,
+                    "label": each.label.to_dict(),
+                    "accepts": each.accepts.to_dict(),
+                    "link": each.link,
+                }
                 for each in self.violations
             ],
             "raised_by": [
@@ -117,7 +124,7 @@ class Question:
     def from_dict(cls, data: Mapping[str, Any]) -> Question:
         """Inverse of `to_dict`. Raises KeyError for a missing field."""
         violations = tuple(
-            Violation(each["parameter"], Label.from_dict(each["label"]), Label.from_dict(each["accepts"]))
+            Violation(each["parameter"], Label.from_dict(each["label"]), Label.from_dict(each["accepts"]), each["link"])
             for each in data["violations"]
         )
         raised_by = tuple(

@@ -11,8 +11,12 @@ import hmac
 import secrets
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TypeVar
+
+import anyio.to_thread
 
 from sentinel_rag.audit import Database, Journal
 from sentinel_rag.audit.approval_events import (
@@ -24,11 +28,13 @@ from sentinel_rag.audit.approval_events import (
 )
 from sentinel_rag.audit.database import Work
 from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.interceptor.approvals import table
 from sentinel_rag.interceptor.approvals.approval import (
+    WEBHOOK,
     Approval,
     ApprovalSpent,
     ApprovalState,
@@ -39,6 +45,8 @@ from sentinel_rag.interceptor.approvals.approval import (
 )
 from sentinel_rag.interceptor.approvals.binding import Binding, Question
 from sentinel_rag.interceptor.approvals.bounds import Bounds, TurnedAway, turned_away
+
+T = TypeVar("T")
 
 DEFAULT_TTL_S = 900.0
 MAX_RECORDED_BYTES = 16_384
@@ -81,7 +89,7 @@ class ApprovalStore:
         self._new_id = new_id
         self._life = timedelta(seconds=ttl_s)
         self._bounds = bounds or Bounds()
-        self._listeners: list[Callable[[], None]] = []
+        self._listeners: list[Callable[[], object]] = []
         database.migrate("approvals", table.MIGRATIONS)
 
     async def approved(self, binding: Binding) -> str | None:
@@ -89,7 +97,7 @@ class ApprovalStore:
         none. Only `consume` makes it sure."""
         now, sha256 = self._clock(), binding.sha256()
         return await self._database.run(
-            lambda connection: table.standing(connection, sha256, [ApprovalState.APPROVED], now)
+            lambda connection: table.open_for(connection, sha256, [ApprovalState.APPROVED], now)
         )
 
     async def ask(self, binding: Binding, question: Question) -> str | None:
@@ -113,7 +121,7 @@ class ApprovalStore:
 
         def insert(connection: sqlite3.Connection) -> None:
             open_states = [ApprovalState.PENDING, ApprovalState.APPROVED]
-            known = table.standing(connection, sha256, open_states, now)
+            known = table.open_for(connection, sha256, open_states, now)
             if known is not None:
                 raise _NotAsked(Waiting(known))
             refused = turned_away(connection, self._bounds, binding.key_id, sha256, now, self._life)
@@ -162,18 +170,18 @@ class ApprovalStore:
         Raises DecisionRefused; what is refused for who asked or when is on record too.
         """
         await self._lapse()
-        shown = await self._database.run(lambda connection: table.find(connection, approval_id, self._clock()))
+        shown = await self._read(lambda connection: table.find(connection, approval_id, self._clock()))
         if shown is None:
-            raise DecisionRefused(Reason.NOT_FOUND, "There is no such approval.", next_step=_LIST)
+            raise DecisionRefused(Reason.NOT_FOUND, "There is no such approval.", next_step="List those that wait.")
         now = self._clock()
         ruling = Ruling(decider.key_id, decider.via, decider.actor, comment, now)
 
         def rule(connection: sqlite3.Connection) -> None:
-            stands = table.find(connection, approval_id, now)
+            stands = table.standing(connection, approval_id, now)
             assert stands is not None  # an approval is forgotten long after it ended, and this one was there just now
-            _check_decider(connection, stands, decider, token)
+            _check_decider(stands, decider, token)
             if not table.rule(connection, approval_id, ApprovalState(verdict), ruling, now + self._life):
-                raise _too_late(stands)
+                raise _too_late(stands.state)
 
         event = ApprovalDecided(
             audit_id=approval_id,
@@ -206,7 +214,7 @@ class ApprovalStore:
     async def find(self, approval_id: str) -> Approval | None:
         """One approval, whatever its state; None if there is none, or it ended more than 30 days ago."""
         await self._lapse()
-        return await self._database.run(lambda connection: table.find(connection, approval_id, self._clock()))
+        return await self._read(lambda connection: table.find(connection, approval_id, self._clock()))
 
     async def page(self, state: ApprovalState | None, limit: int) -> Page:
         """At most `limit` approvals in that state, or in any; see `table.page`."""
@@ -217,9 +225,9 @@ class ApprovalStore:
             found, left_off = table.page(connection, state, limit, now)
             return Page(tuple(found), left_off, table.pending_by_tool(connection, now))
 
-        return await self._database.run(read)
+        return await self._read(read)
 
-    def on_asked(self, listener: Callable[[], None]) -> None:
+    def on_asked(self, listener: Callable[[], object]) -> None:
         """Call `listener` after each new question; it must not block."""
         self._listeners.append(listener)
 
@@ -234,6 +242,22 @@ class ApprovalStore:
             ApprovalNotified(audit_id=approval_id, delivered=delivered, attempts=notice.attempt),
             alongside=lambda connection: table.end_notices(connection, approval_id),
         )
+
+    async def _read(self, work: Work[T]) -> T:
+        """Read in a thread and over a connection of its own: bodies may be long, and no writer waits for them."""
+
+        def read() -> T:
+            address = f"{self._database.path.absolute().as_uri()}?mode=ro"
+            with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
+                return work(connection)
+
+        try:
+            return await anyio.to_thread.run_sync(read)
+        except sqlite3.Error as error:
+            raise UnavailableError(
+                f"The approvals in {self._database.path.name} cannot be read: {error}.",
+                next_step="Check the state folder's permissions, and that its disk is mounted.",
+            ) from error
 
     async def _lapse(self) -> None:
         """Mark and record what the clock has ended."""
@@ -250,9 +274,6 @@ class ApprovalStore:
                 continue
 
 
-_LIST = "sentinel approvals list shows those that wait."
-
-
 class _NotAsked(Exception):
     """Undoes the record of a question that is not asked; `answer` is what to say instead."""
 
@@ -265,29 +286,29 @@ class _Done(Exception):
     """Another process was first."""
 
 
-def _check_decider(connection: sqlite3.Connection, approval: Approval, decider: Decider, token: str | None) -> None:
+def _check_decider(stands: table.Standing, decider: Decider, token: str | None) -> None:
     """Raise DecisionRefused unless `decider` may decide this one at all."""
-    if decider.via == "webhook" and approval.state is ApprovalState.PENDING:
-        sent = table.token(connection, approval.approval_id)
-        if not sent or not hmac.compare_digest(sent.encode(), (token or "").encode("utf-8", "surrogateescape")):
+    if decider.via == WEBHOOK and stands.state is ApprovalState.PENDING:
+        given = (token or "").encode("utf-8", "surrogateescape")
+        if not stands.token or not hmac.compare_digest(stands.token.encode(), given):
             raise DecisionRefused(Reason.UNAUTHENTICATED, "This is not the token of that approval.")
-    if decider.key_id == approval.binding.key_id:
+    if decider.key_id == stands.key_id:
         raise DecisionRefused(
             Reason.OWN_APPROVAL,
             "The key that asked cannot decide, whatever its scopes.",
             next_step="Let another key with the scope approve decide.",
         )
-    if not decider.is_one_of(approval.question.approvers):
+    if not decider.is_one_of(stands.approvers):
         raise DecisionRefused(
             Reason.NOT_AN_APPROVER,
             "The policy names who may decide this call, and this key is not among them.",
-            next_step=f"It may be decided by: {', '.join(approval.question.approvers)}.",
+            next_step=f"It may be decided by: {', '.join(stands.approvers)}.",
         )
 
 
-def _too_late(approval: Approval) -> DecisionRefused:
-    if approval.state is ApprovalState.EXPIRED:
+def _too_late(state: ApprovalState) -> DecisionRefused:
+    if state is ApprovalState.EXPIRED:
         return DecisionRefused(
             Reason.APPROVAL_EXPIRED, "This approval has expired.", next_step="If the call comes again, it asks anew."
         )
-    return DecisionRefused(Reason.APPROVAL_DECIDED, f"This approval is decided already: it is {approval.state.value}.")
+    return DecisionRefused(Reason.APPROVAL_DECIDED, f"This approval is decided already: it is {state.value}.")

@@ -28,8 +28,9 @@ def _tables(connection: sqlite3.Connection) -> None:
     connection.execute(
         "CREATE TABLE approval (approval_id TEXT PRIMARY KEY, binding_sha256 TEXT NOT NULL, key_id TEXT NOT NULL, "
         "tool TEXT NOT NULL, state TEXT NOT NULL, asked_at INTEGER NOT NULL, ends_at INTEGER NOT NULL, "
-        "body BLOB NOT NULL, decided_by TEXT, via TEXT, actor TEXT, comment TEXT, decided_at INTEGER, "
-        "used_at INTEGER, token TEXT, notify_at INTEGER, notify_attempts INTEGER NOT NULL DEFAULT 0) STRICT"
+        "approvers TEXT NOT NULL, body BLOB NOT NULL, decided_by TEXT, via TEXT, actor TEXT, comment TEXT, "
+        "decided_at INTEGER, used_at INTEGER, token TEXT, notify_at INTEGER, "
+        "notify_attempts INTEGER NOT NULL DEFAULT 0) STRICT"
     )
     connection.execute("CREATE INDEX approval_binding ON approval (binding_sha256, state)")
     connection.execute("CREATE INDEX approval_state ON approval (state, asked_at)")
@@ -49,13 +50,24 @@ class Notice:
     attempt: int
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Who asked, where it stands, who may decide, and what a decision through the webhook has to carry (empty once it
+    cannot be decided any more)."""
+
+    key_id: str
+    state: ApprovalState
+    approvers: tuple[str, ...]
+    token: str
+
+
 def insert(connection: sqlite3.Connection, approval: Approval, token: str) -> None:
     """Add a pending approval, and forget those that ended long ago."""
     binding = approval.binding
     body = canonical_json({"binding": binding.to_dict(), "question": approval.question.to_dict()})
     connection.execute(
-        "INSERT INTO approval (approval_id, binding_sha256, key_id, tool, state, asked_at, ends_at, body, token, "
-        "notify_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO approval (approval_id, binding_sha256, key_id, tool, state, asked_at, ends_at, "
+        "approvers, body, token, notify_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             approval.approval_id,
             binding.sha256(),
@@ -64,6 +76,7 @@ def insert(connection: sqlite3.Connection, approval: Approval, token: str) -> No
             approval.state.value,
             micros(approval.asked_at),
             micros(approval.ends_at),
+            json.dumps(approval.question.approvers),
             body,
             token,
             micros(approval.asked_at),
@@ -80,13 +93,17 @@ def find(connection: sqlite3.Connection, approval_id: str, now: datetime) -> App
     return None if row is None else _decode(row, now)
 
 
-def token(connection: sqlite3.Connection, approval_id: str) -> str:
-    """What a decision through the webhook has to carry; empty once it cannot be decided that way any more."""
-    row = connection.execute("SELECT token FROM approval WHERE approval_id = ?", [approval_id]).fetchone()
-    return "" if row is None or row[0] is None else str(row[0])
+def standing(connection: sqlite3.Connection, approval_id: str, now: datetime) -> Standing | None:
+    """What decides about a verdict, without the body, which may be long."""
+    row = connection.execute(
+        "SELECT key_id, state, ends_at, approvers, token FROM approval WHERE approval_id = ?", [approval_id]
+    ).fetchone()
+    if row is None:
+        return None
+    return Standing(row[0], _state_at(row[1], row[2], now), tuple(json.loads(row[3])), row[4] or "")
 
 
-def standing(
+def open_for(
     connection: sqlite3.Connection, binding_sha256: str, states: Sequence[ApprovalState], now: datetime
 ) -> str | None:
     """The oldest approval of exactly that binding that is in one of `states` and has not lapsed."""
@@ -204,21 +221,26 @@ def _moment(value: int) -> datetime:
     return _EPOCH + value * _MICROSECOND
 
 
+def _state_at(stored: str, ends_at: int, now: datetime) -> ApprovalState:
+    """The state by the clock, whether or not the row says so yet."""
+    state = ApprovalState(stored)
+    if state in (ApprovalState.PENDING, ApprovalState.APPROVED) and ends_at <= micros(now):
+        return ApprovalState.EXPIRED
+    return state
+
+
 def _decode(row: Sequence[object], now: datetime) -> Approval:
     approval_id, state, asked_at, ends_at, body, decided_by, via, actor, comment, decided_at, used_at = row
     assert isinstance(body, bytes)
     assert isinstance(asked_at, int)
     assert isinstance(ends_at, int)
     stored = json.loads(body)
-    stands = ApprovalState(str(state))
-    if stands in (ApprovalState.PENDING, ApprovalState.APPROVED) and ends_at <= micros(now):
-        stands = ApprovalState.EXPIRED
     ruling = None
     if isinstance(decided_at, int):
         ruling = Ruling(str(decided_by), str(via), str(actor), str(comment), _moment(decided_at))
     return Approval(
         approval_id=str(approval_id),
-        state=stands,
+        state=_state_at(str(state), ends_at, now),
         binding=Binding.from_dict(stored["binding"]),
         question=Question.from_dict(stored["question"]),
         asked_at=_moment(asked_at),

@@ -6,9 +6,10 @@ holds the `Policy` it began with; sessions and their labels do not change with t
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +22,7 @@ from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.interceptor.policy.archive import PolicyArchive
 from sentinel_rag.interceptor.policy.loading import parse_policy_bytes, read_policy_file
-from sentinel_rag.interceptor.policy.model import OWN_SERVERS, Policy
+from sentinel_rag.interceptor.policy.model import OWN_SERVERS, Policies, Policy
 
 POLL_SECONDS = 1.0
 MOST_PROBLEMS = 50
@@ -180,6 +181,19 @@ class PolicyBook:
             tools=len(policy.tools),
             rules=sum(len(tool.rules) for tool in policy.tools.values()),
         )
+
+
+@contextlib.asynccontextmanager
+async def watching(policies: Policies) -> AsyncIterator[None]:
+    """While it is open, a file that changes is read again. Fixed policies need nothing."""
+    if not isinstance(policies, PolicyBook):
+        yield
+        return
+    await policies.announce()
+    async with anyio.create_task_group() as group:
+        group.start_soon(policies.watch)
+        yield
+        group.cancel_scope.cancel()
 
 
 def changed_servers(before: Policy, after: Policy) -> list[str]:

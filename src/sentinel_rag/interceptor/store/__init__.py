@@ -6,9 +6,11 @@ share the journal's file and transactions, so that a label and the record of its
 """
 
 from sentinel_rag.interceptor.store.handles import HandleStore, next_result
-from sentinel_rag.interceptor.store.keys import KeyInfo, KeyStore, Principal, Scope
+from sentinel_rag.interceptor.store.key_journal import KeyJournal
+from sentinel_rag.interceptor.store.keys import KeyInfo, KeyStore
+from sentinel_rag.interceptor.store.principals import KeyRing, KeyState, Principal, Refused, Scope
 from sentinel_rag.interceptor.store.resources import ResourceLabels, resources_of
-from sentinel_rag.interceptor.store.run_keys import KeyRing, RunKeys
+from sentinel_rag.interceptor.store.run_keys import RunKeys, run_principal
 from sentinel_rag.interceptor.store.sessions import ContextMoved, Raised, Session, SessionClosed, SessionStore
 from sentinel_rag.interceptor.store.state import State, new_audit_id, open_state
 
@@ -16,10 +18,13 @@ __all__ = [
     "ContextMoved",
     "HandleStore",
     "KeyInfo",
+    "KeyJournal",
     "KeyRing",
+    "KeyState",
     "KeyStore",
     "Principal",
     "Raised",
+    "Refused",
     "ResourceLabels",
     "RunKeys",
     "Scope",
@@ -31,4 +36,5 @@ __all__ = [
     "next_result",
     "open_state",
     "resources_of",
+    "run_principal",
 ]

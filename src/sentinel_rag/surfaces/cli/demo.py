@@ -115,8 +115,8 @@ def _stolen_call(state: RunState) -> tuple[dict[str, Any], dict[str, Any]]:
             next_step="Stop them, then repeat: make demo",
         )
     body = {"session_id": "demo-hijacked-agent", "tool_name": "run_kql_query", "args": STOLEN_CALL}
-    status, denial = call_gateway(gateway.url, state.agent_key, "POST", "/v1/proxy-execute", body)
-    _, found = call_gateway(gateway.url, state.audit_key, "GET", f"/v1/audit/{denial.get('audit_id', 'none')}")
+    status, denial = call_gateway(gateway.url, state.keys["agent"], "POST", "/v1/proxy-execute", body)
+    _, found = call_gateway(gateway.url, state.keys["audit"], "GET", f"/v1/audit/{denial.get('audit_id', 'none')}")
     records = found.get("records", [])
     return {"http_status": status, **denial}, records[-1] if records else {}
 
