@@ -32,6 +32,8 @@ from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.pin_routes import PinRoutes
 from sentinel_rag.interceptor.pins import Pins
 from sentinel_rag.interceptor.policy import Policies
+from sentinel_rag.interceptor.policy.book import PolicyBook, watching
+from sentinel_rag.interceptor.policy_routes import policy_routes
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.refusals import Refusal, Refusals, Unread
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_execute
@@ -83,7 +85,11 @@ def create_app(
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         await state.key_journal.catch_up()
         try:
-            async with notifying(state.approvals, webhook), anyio.create_task_group() as background:
+            async with (
+                notifying(state.approvals, webhook),
+                watching(policies),
+                anyio.create_task_group() as background,
+            ):
                 background.start_soon(pins.watch)
                 yield
                 background.cancel_scope.cancel()
@@ -97,6 +103,7 @@ def create_app(
             Route("/v1/tools", routes.tools, methods=["GET"]),
             *sessions.routes(),
             *PinRoutes(doorkeeper, pins, limits).routes(),
+            *(policy_routes(policies, doorkeeper) if isinstance(policies, PolicyBook) else ()),
             Route("/v1/audit", routes.audit_page, methods=["GET"]),
             Route("/v1/audit/{audit_id}", routes.audit_record, methods=["GET"]),
             Route(openapi.PATH, openapi.show, methods=["GET"]),
@@ -184,7 +191,10 @@ class _Routes:
         tools = "ok" if not catalogue.withheld else f"{len(catalogue.withheld)} not available"
         upstreams = "ok" if not catalogue.unreachable else f"{len(catalogue.unreachable)} not reachable"
         ready = journal == tools == upstreams == "ok"
-        checks = {"policy": "ok", "journal": journal, "upstreams": upstreams, "tools": tools}
+        refused = self._policies.refused if isinstance(self._policies, PolicyBook) else None
+        # A file that was refused does not stop the calls: the last good policy judges them.
+        policy = "ok" if refused is None else f"last good; the file was refused ({len(refused.problems)} problems)"
+        checks = {"policy": policy, "journal": journal, "upstreams": upstreams, "tools": tools}
         return json_response({"status": "ready" if ready else "not_ready", "checks": checks}, 200 if ready else 503)
 
 
