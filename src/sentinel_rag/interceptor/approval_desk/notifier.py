@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-WAITS_S = (5.0, 15.0, 60.0, 180.0, 300.0)
-"""How long each attempt has before the next one is due; after the last there is none."""
+WAITS_S = (15.0, 30.0, 60.0, 120.0, 240.0)
+"""How long after each attempt the next one is due; longer than an attempt may take, so that no two overlap."""
 
 ATTEMPT_S = 10.0
 POLL_S = 2.0
