@@ -42,14 +42,17 @@ def build_workspace(configuration: Configuration) -> ASGIApp:
         workspace_id=configuration["workspace_id"],
         identity_header=configuration["identity_header"],
         admin_token=configuration["admin_token"],
+        resource_id=configuration["resource_id"],
     )
 
 
 def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
-    """The MCP server of the tools that read Sentinel, on Azure or on the embedded workspace."""
+    """The MCP server of the tools that read and change Sentinel, on Azure or on the embedded workspace."""
     from sentinel_rag.executors.sentinel import create_app
     from sentinel_rag.sentinel.credentials import IdentityEndpointCredential, azure_credential
     from sentinel_rag.sentinel.log_analytics import LogAnalytics
+    from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
+    from sentinel_rag.sentinel.rest.rate_buckets import RateBuckets
     from sentinel_rag.sentinel.service import SentinelService
 
     identity = configuration["identity"]
@@ -58,7 +61,14 @@ def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
     )
     connection = LogAnalytics(credential, endpoint=configuration["endpoint"])
     workspaces = {name: connection.workspace(name, guid) for name, guid in configuration["workspaces"].items()}
-    return create_app(SentinelService(workspaces, default=configuration["default"]), token=configuration["token"])
+    manager = ArmConnection(credential, endpoint=configuration["rest"]["endpoint"])
+    buckets = RateBuckets()  # one for all: workspaces of one subscription share its limits
+    rest = {
+        name: SentinelRest(name, resource_id, manager, buckets=buckets)
+        for name, resource_id in configuration["rest"]["resources"].items()
+    }
+    service = SentinelService(workspaces, default=configuration["default"], rest=rest)
+    return create_app(service, token=configuration["token"])
 
 
 def build_interceptor(configuration: Configuration) -> ASGIApp:

@@ -15,6 +15,7 @@ from sentinel_rag.audit.approval_events import ApprovalEvent
 from sentinel_rag.audit.flow_events import FlowEvent
 from sentinel_rag.audit.key_events import KeyEvent
 from sentinel_rag.audit.policy_events import PolicyEvent
+from sentinel_rag.audit.tool_events import ToolEvent
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import Label
@@ -206,4 +207,5 @@ AuditEvent = (
     | FlowEvent
     | PolicyEvent
     | KeyEvent
+    | ToolEvent
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS
+from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, WRITING_TOOLS
 from sentinel_rag.interceptor.policy import Effect, Policy, load_policy, parse_policy
 from sentinel_rag.interceptor.policy_tools import Case, load_cases, run_case, uncovered_rules
 
@@ -113,11 +113,12 @@ def test_a_file_of_cases_is_read_whole_or_not_at_all(tmp_path: Path, text: str, 
     assert any(f"{file}:{problem}" in told for told in refused.value.problems), refused.value.problems
 
 
-def test_the_shipped_policy_names_every_tool_that_reads_sentinel_with_its_parameters(shipped_policy: Policy) -> None:
+def test_the_shipped_policy_names_every_tool_over_sentinel_with_its_parameters(shipped_policy: Policy) -> None:
     assert list(shipped_policy.tools) == [tool.name for tool in SENTINEL_TOOLS]
     for schema in SENTINEL_TOOLS:
         tool = shipped_policy.tools[schema.name]
-        assert (tool.server, tool.effect, tool.aliases) == ("sentinel", Effect.READ, schema.aliases)
+        effect = Effect.WRITE if schema.name in WRITING_TOOLS else Effect.READ
+        assert (tool.server, tool.effect, tool.aliases) == ("sentinel", effect, schema.aliases)
         assert {name: str(parameter.type) for name, parameter in tool.parameters.items()} == {
             name: declared["type"] for name, declared in schema.parameter_schemas().items()
         }
