@@ -149,3 +149,22 @@ def key_store(settings: Settings) -> KeyStore:
     from sentinel_rag.interceptor.store.state import KEYS_FILE
 
     return KeyStore(gateway_folder(settings.home) / KEYS_FILE)
+
+
+def policy_texts(settings: Settings) -> Callable[[str], bytes | None]:
+    """Finds the bytes of a policy of this home by their SHA-256: every one that was in force, and the file itself."""
+    import hashlib
+
+    from sentinel_rag.interceptor.policy.archive import PolicyArchive
+    from sentinel_rag.interceptor.policy.loading import read_policy_file
+
+    archive = PolicyArchive(policies_folder(gateway_folder(settings.home)))
+
+    def find(sha256: str) -> bytes | None:
+        kept = archive.find(sha256)
+        if kept is not None or not settings.policy_file.is_file():
+            return kept
+        content = read_policy_file(settings.policy_file)
+        return content if hashlib.sha256(content).hexdigest() == sha256 else None
+
+    return find
