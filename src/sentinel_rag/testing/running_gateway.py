@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +18,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sentinel_rag.audit import JournalReader, KeyChanged
+from sentinel_rag.audit.tool_events import ToolPinned
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.interceptor import Limits, create_app
 from sentinel_rag.interceptor.approval_desk import Webhook
-from sentinel_rag.interceptor.policy import FixedPolicy, Policy
+from sentinel_rag.interceptor.policy import FixedPolicy, Policies, Policy
 from sentinel_rag.interceptor.store import Scope, State, open_state
 from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
 from sentinel_rag.testing.fake_executor import FakeExecutor
@@ -107,9 +108,9 @@ class RunningGateway:
         return label["sensitivity"], label["integrity"]
 
     def records(self) -> list[dict[str, Any]]:
-        """The journal so far, oldest first, without the changes of keys: two of them open every journal here."""
+        """The journal so far, oldest first, without what opens every journal here: pins of tools, making of keys."""
         entries = JournalReader(self.state.database.path).read(0, 1_000)
-        return [entry.record for entry in entries if entry.kind != KeyChanged.kind]
+        return [entry.record for entry in entries if entry.kind not in (KeyChanged.kind, ToolPinned.kind)]
 
     def last_record(self) -> dict[str, Any]:
         return self.records()[-1]
@@ -123,9 +124,11 @@ def running_gateway(
     *,
     limits: Limits | None = None,
     upstreams: Mapping[str, Upstream] | None = None,
+    policies: Callable[[State], Policies] | None = None,
     webhook: Webhook | None = None,
 ) -> Iterator[RunningGateway]:
-    """Serve `policy` with its state in `folder`; every server that it names is `executor`, unless `upstreams` says."""
+    """Serve `policy` with its state in `folder`; every server that it names is `executor`, unless `upstreams` says.
+    `policies` makes a source of policies that change."""
     if upstreams is None:
         shared = McpHttpUpstream(executor.url, token=executor.token)
         upstreams = dict.fromkeys(policy.servers(), shared)
@@ -135,7 +138,7 @@ def running_gateway(
         auditor, _ = state.keys.create([Scope.AUDIT], name="auditor")
         approver, _ = state.keys.create([Scope.APPROVE], name="approver")
         app = create_app(
-            policies=FixedPolicy(policy),
+            policies=FixedPolicy(policy) if policies is None else policies(state),
             keys=state.keys,
             state=state,
             webhook=webhook,
