@@ -160,14 +160,14 @@ def test_a_fault_that_there_is_not_is_refused(both: Both, fault: dict[str, Any])
 
 def test_a_query_is_throttled_while_the_queue_is_full(tmp_path: Path) -> None:
     workspace = Workspace.open(tmp_path / "workspace")
-    side = "(range x from 1 to 4000000 step 1 | extend k = 1)"
+    side = "(range x from 1 to 200000 step 1 | extend k = 1)"
     try:
         with serve(app_over(workspace, longest_queue=1)) as url:
             both = Both(url)
             kql = f"{side} | join kind=inner {side} on k | count"
             replies: list[Reply] = []
             askers = [
-                threading.Thread(target=lambda: replies.append(both.query(kql, prefer="wait=3"))) for _ in range(12)
+                threading.Thread(target=lambda: replies.append(both.query(kql, prefer="wait=1"))) for _ in range(12)
             ]
             for asker in askers:
                 asker.start()

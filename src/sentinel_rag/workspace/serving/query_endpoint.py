@@ -49,6 +49,7 @@ class QueryEndpoint:
         self._max_rows = max_rows
         self._max_bytes = max_bytes
         self._longest_queue = longest_queue
+        self._inside = 0  # queries that run or wait; the limiter counts one only after a turn of the event loop
         self._limiter = CapacityLimiter(CONCURRENT_QUERIES)
 
     async def __call__(self, request: Request) -> Response:
@@ -75,12 +76,14 @@ class QueryEndpoint:
         others = {other.lower() for other in query.workspaces or ()} - {self._door.workspace_id}
         if others:
             return encoded(400, answers.unknown_workspace(correlation_id))
-        if self._limiter.statistics().tasks_waiting >= LONGEST_QUEUE:
-            message = (
-                f"The number of concurrent queries is over its limit: {CONCURRENT_QUERIES} run, {LONGEST_QUEUE} wait."
-            )
+        if self._inside >= CONCURRENT_QUERIES + self._longest_queue:
+            message = f"Too many queries at once: {CONCURRENT_QUERIES} run and {self._longest_queue} wait."
             return encoded(429, answers.plain_error("ThrottledError", message, correlation_id))
-        return await to_thread.run_sync(self._answer, query, preferences, correlation_id, limiter=self._limiter)
+        self._inside += 1
+        try:
+            return await to_thread.run_sync(self._answer, query, preferences, correlation_id, limiter=self._limiter)
+        finally:
+            self._inside -= 1
 
     def _answer(self, query: QueryBody, preferences: Preferences, correlation_id: str) -> tuple[int, bytes]:
         try:
