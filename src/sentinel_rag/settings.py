@@ -50,7 +50,9 @@ class Settings:
     policy_file: Path
     workspace: str | None = None
     azure_workspaces: Mapping[str, str]
+    workspace_resources: Mapping[str, str] = field(default_factory=dict)
     logs_endpoint: str = "https://api.loganalytics.io"
+    arm_endpoint: str = "https://management.azure.com"
     gateway_url: str | None = None
     gateway_key: Secret | None = None
     model: str = "offline"
@@ -59,6 +61,7 @@ class Settings:
     question_timeout_s: float = 120.0
     log_level: str = "INFO"
     upstream_credentials: Mapping[str, Secret] = field(default_factory=dict)
+    user_key: Secret | None = None
     approver_key: Secret | None = None
     approval_ttl_s: float = 900.0
     approval_webhook_url: str | None = None
@@ -94,7 +97,15 @@ VARIABLES: tuple[Variable, ...] = (
         "Log Analytics workspace id (a GUID), or several as prod=GUID,dev=GUID. Turns Azure on.",
         "none: the embedded workspace",
     ),
+    Variable(
+        "SENTINEL_WORKSPACE_RESOURCE_ID",
+        "Azure Resource ID of the workspace, or several as prod=ID,dev=ID. Needed to change incidents.",
+        "none: Azure workspaces are read only",
+    ),
     Variable("SENTINEL_LOGS_ENDPOINT", "Log Analytics endpoint, for other clouds.", "https://api.loganalytics.io"),
+    Variable(
+        "SENTINEL_ARM_ENDPOINT", "Azure Resource Manager endpoint, for other clouds.", "https://management.azure.com"
+    ),
     Variable("SENTINEL_URL", "An Interceptor that runs elsewhere. Needs SENTINEL_API_KEY.", "none: one is started"),
     Variable("SENTINEL_API_KEY", "The agent's key at the Interceptor.", "one is made for each start"),
     Variable("SENTINEL_MODEL", "What plans tool calls: offline (no model).", "offline"),
@@ -103,6 +114,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_QUESTION_TIMEOUT_S", "Seconds that one question may take.", "120"),
     Variable("SENTINEL_LOG_LEVEL", "DEBUG, INFO, WARNING or ERROR.", "INFO"),
     Variable("SENTINEL_UPSTREAM_NAME", "A credential of a tool server that the policy names (any NAME).", "none"),
+    Variable("SENTINEL_USER_KEY", "Your key with the scope user at SENTINEL_URL.", "one is made for each start"),
     Variable("SENTINEL_APPROVER_KEY", "Your key with the scope approve at SENTINEL_URL.", "one is made for each start"),
     Variable("SENTINEL_APPROVAL_TTL_S", "Seconds that a call waits for a person (60 to 86400).", "900"),
     Variable("SENTINEL_APPROVAL_WEBHOOK_URL", "Told of each call that waits for a person.", "none"),
@@ -221,6 +233,26 @@ def _azure_workspaces(text: str) -> Mapping[str, str]:
     return found
 
 
+_RESOURCE_ID = re.compile(
+    r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.OperationalInsights/workspaces/[^/]+",
+    re.IGNORECASE,
+)
+
+
+def _workspace_resources(text: str) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        name, _, resource_id = part.strip().rpartition("=")
+        if not _RESOURCE_ID.fullmatch(resource_id):
+            raise ValueError(
+                f"{resource_id!r} is not a workspace's Resource ID, as the portal's Properties page shows it"
+            )
+        if (name or "azure") in found:
+            raise ValueError(f"two workspaces are named {name or 'azure'!r}: write name=ID for each")
+        found[name or "azure"] = resource_id
+    return found
+
+
 def _http_url(text: str) -> str:
     from urllib.parse import urlsplit
 
@@ -317,6 +349,8 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         policy_file=reader.read("SENTINEL_CONFIG", lambda t: Path(t).expanduser().absolute(), installed_policy_file()),
         workspace=reader.read("SENTINEL_WORKSPACE", workspace_name, None),
         azure_workspaces=reader.read("SENTINEL_WORKSPACE_ID", _azure_workspaces, {}),
+        workspace_resources=reader.read("SENTINEL_WORKSPACE_RESOURCE_ID", _workspace_resources, {}),
+        arm_endpoint=reader.read("SENTINEL_ARM_ENDPOINT", _http_url, "https://management.azure.com"),
         logs_endpoint=reader.read("SENTINEL_LOGS_ENDPOINT", _http_url, "https://api.loganalytics.io"),
         gateway_url=gateway_url,
         gateway_key=Secret(gateway_key) if gateway_key else None,
@@ -330,6 +364,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
             for name, value in values.items()
             if name.startswith(UPSTREAM_PREFIX) and value.strip()
         },
+        user_key=reader.read("SENTINEL_USER_KEY", _key, None),
         approver_key=approver_key,
         approval_ttl_s=reader.read("SENTINEL_APPROVAL_TTL_S", _approval_ttl, 900.0),
         approval_webhook_url=webhook_url,
@@ -337,6 +372,8 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         approval_webhook_arguments=reader.read("SENTINEL_APPROVAL_WEBHOOK_ARGUMENTS", _yes_or_no, False),
         approval_webhook_decides=reader.read("SENTINEL_APPROVAL_WEBHOOK_DECIDES", _yes_or_no, False),
     )
+    for name in sorted(settings.workspace_resources.keys() - settings.azure_workspaces.keys()):
+        reader.problems.append(f"SENTINEL_WORKSPACE_RESOURCE_ID: SENTINEL_WORKSPACE_ID names no workspace {name!r}")
     if reader.problems:
         raise ConfigurationError(
             f"{len(reader.problems)} setting(s) are wrong.",

@@ -21,8 +21,9 @@ from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, run
 NAMES = [
     "file_read",
     "web_search",
-    "update_incident",
-    "add_incident_comment",
+    "update_incidents",
+    "Update_Incident",
+    "add_comment",
     "Query_Incidents",
     "QUERY_INCIDENTS",
     "query_incidents ",

@@ -20,6 +20,7 @@ from uuid import NAMESPACE_URL, uuid5
 from sentinel_rag.assembly.tool_servers import tool_server_configuration
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import Settings, azure_environment, bare_environment
+from sentinel_rag.workspace.estate.company import WORKSPACE_RESOURCE
 
 RUN_KEYS: Mapping[str, Mapping[str, Any]] = {
     "agent": {"scopes": ["execute"]},
@@ -89,6 +90,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "workspaces": dict(settings.azure_workspaces),
             "default": workspace,
             "endpoint": settings.logs_endpoint,
+            "rest": {"endpoint": settings.arm_endpoint, "resources": dict(settings.workspace_resources)},
             "identity": None,
             "token": executor_token,
         }
@@ -98,6 +100,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             configuration = {
                 "folder": str(workspace_folder(settings.home, workspace)),
                 "workspace_id": workspace_id,
+                "resource_id": WORKSPACE_RESOURCE,
                 "identity_header": identity_header,
                 "admin_token": workspace_token,
             }
@@ -105,6 +108,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             executor |= {
                 "workspaces": {workspace: workspace_id},
                 "endpoint": listener.url,
+                "rest": {"endpoint": listener.url, "resources": {workspace: WORKSPACE_RESOURCE}},
                 "identity": {"endpoint": f"{listener.url}/msi/token", "header": identity_header},
             }
         environment = azure_environment() if settings.uses_azure else bare_environment()
@@ -171,6 +175,11 @@ def workspace_folder(home: Path, name: str) -> Path:
 def gateway_folder(home: Path) -> Path:
     """Where the Interceptor keeps its keys, sessions and journal."""
     return home / "gateway"
+
+
+def policies_folder(state_folder: Path) -> Path:
+    """Where the Interceptor keeps every policy that was in force, below its state."""
+    return state_folder / "policies"
 
 
 def logs_folder(home: Path) -> Path:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from sentinel_rag.audit.tool_events import ToolPinned
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.interceptor import Limits, create_app
 from sentinel_rag.interceptor.approval_desk import Webhook
-from sentinel_rag.interceptor.policy import FixedPolicy, Policy
+from sentinel_rag.interceptor.policy import FixedPolicy, Policies, Policy
 from sentinel_rag.interceptor.store import Scope, State, open_state
 from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
 from sentinel_rag.testing.fake_executor import FakeExecutor
@@ -124,9 +124,11 @@ def running_gateway(
     *,
     limits: Limits | None = None,
     upstreams: Mapping[str, Upstream] | None = None,
+    policies: Callable[[State], Policies] | None = None,
     webhook: Webhook | None = None,
 ) -> Iterator[RunningGateway]:
-    """Serve `policy` with its state in `folder`; every server that it names is `executor`, unless `upstreams` says."""
+    """Serve `policy` with its state in `folder`; every server that it names is `executor`, unless `upstreams` says.
+    `policies` makes a source of policies that change."""
     if upstreams is None:
         shared = McpHttpUpstream(executor.url, token=executor.token)
         upstreams = dict.fromkeys(policy.servers(), shared)
@@ -136,7 +138,7 @@ def running_gateway(
         auditor, _ = state.keys.create([Scope.AUDIT], name="auditor")
         approver, _ = state.keys.create([Scope.APPROVE], name="approver")
         app = create_app(
-            policies=FixedPolicy(policy),
+            policies=FixedPolicy(policy) if policies is None else policies(state),
             keys=state.keys,
             state=state,
             webhook=webhook,

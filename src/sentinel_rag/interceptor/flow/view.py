@@ -11,12 +11,11 @@ from typing import Any
 
 import msgspec
 
+from sentinel_rag.contracts.handles import QUOTE_KEY
 from sentinel_rag.contracts.labels import Label
 from sentinel_rag.interceptor.flow.references import Reference
 from sentinel_rag.interceptor.policy.fields import Exposure, Path, ResultFields
 from sentinel_rag.interceptor.upstream.tool_result import OTHER_CONTENT
-
-QUOTE_KEY = "$quote"
 
 
 @dataclass(frozen=True, slots=True)
