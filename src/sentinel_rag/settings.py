@@ -181,11 +181,9 @@ def _yes_or_no(text: str) -> bool:
 
 def _webhook_url(text: str) -> str:
     """`_http_url`, and unchanged: a receiver may tell `/hook/` from `/hook`."""
-    _http_url(text)
     if "@" in text.partition("//")[2].partition("/")[0]:
-        raise ValueError(
-            "it holds a user name or password, and those would stand in logs; sign with the secret instead"
-        )
+        raise ValueError("it holds a user name or password, which would stand in logs; sign with the secret instead")
+    _http_url(text)
     return text
 
 
