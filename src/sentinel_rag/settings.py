@@ -61,6 +61,7 @@ class Settings:
     question_timeout_s: float = 120.0
     log_level: str = "INFO"
     upstream_credentials: Mapping[str, Secret] = field(default_factory=dict)
+    user_key: Secret | None = None
     approver_key: Secret | None = None
     approval_ttl_s: float = 900.0
     approval_webhook_url: str | None = None
@@ -113,6 +114,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_QUESTION_TIMEOUT_S", "Seconds that one question may take.", "120"),
     Variable("SENTINEL_LOG_LEVEL", "DEBUG, INFO, WARNING or ERROR.", "INFO"),
     Variable("SENTINEL_UPSTREAM_NAME", "A credential of a tool server that the policy names (any NAME).", "none"),
+    Variable("SENTINEL_USER_KEY", "Your key with the scope user at SENTINEL_URL.", "one is made for each start"),
     Variable("SENTINEL_APPROVER_KEY", "Your key with the scope approve at SENTINEL_URL.", "one is made for each start"),
     Variable("SENTINEL_APPROVAL_TTL_S", "Seconds that a call waits for a person (60 to 86400).", "900"),
     Variable("SENTINEL_APPROVAL_WEBHOOK_URL", "Told of each call that waits for a person.", "none"),
@@ -362,6 +364,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
             for name, value in values.items()
             if name.startswith(UPSTREAM_PREFIX) and value.strip()
         },
+        user_key=reader.read("SENTINEL_USER_KEY", _key, None),
         approver_key=approver_key,
         approval_ttl_s=reader.read("SENTINEL_APPROVAL_TTL_S", _approval_ttl, 900.0),
         approval_webhook_url=webhook_url,

@@ -186,8 +186,8 @@ def test_a_result_over_the_limit_is_413_and_not_cut(
 ) -> None:
     from sentinel_rag.interceptor.upstream import McpHttpUpstream
 
-    upstream = McpHttpUpstream(executor.url, token=executor.token, max_result_bytes=5_000)
-    executor.on("list_tables", Answers({"text": "x" * 5_000}))
+    upstream = McpHttpUpstream(executor.url, token=executor.token, max_result_bytes=50_000)
+    executor.on("list_tables", Answers({"text": "x" * 50_000}))
     with running_gateway(shipped_policy, tmp_path, executor, upstreams={"sentinel": upstream}) as gateway:
         answer = gateway.call("list_tables", {})
         assert (answer.status, answer.body["reason"]) == (413, "too_large")

@@ -177,6 +177,11 @@ def gateway_folder(home: Path) -> Path:
     return home / "gateway"
 
 
+def policies_folder(state_folder: Path) -> Path:
+    """Where the Interceptor keeps every policy that was in force, below its state."""
+    return state_folder / "policies"
+
+
 def logs_folder(home: Path) -> Path:
     """Where each zone's log lies."""
     return home / "logs"

@@ -6,6 +6,7 @@ environment hold it. Standard input then stays open as the life line: its end me
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import socket
@@ -75,18 +76,31 @@ def _end_with_supervisor() -> None:
     os._exit(0)  # the supervisor was killed: nobody is left to wait for a clean end
 
 
+def check_reach(listener: socket.socket) -> None:
+    """Raises UsageError for a socket that other machines reach: no zone has what it takes to serve strangers (TLS, and
+    a key for every part), so none starts there, with a key or without."""
+    address = ipaddress.ip_address(listener.getsockname()[0])
+    if not address.is_loopback:
+        raise UsageError(
+            f"The address {address} can be reached by other machines, and the zones serve this machine only.",
+            next_step="Listen on 127.0.0.1, and put a reverse proxy with TLS before it.",
+        )
+
+
 def serve(app: ASGIApp, descriptor: int) -> None:
-    """Serve until SIGTERM, Ctrl-C or the end of the supervisor. Blocks."""
+    """Serve until SIGTERM, Ctrl-C or the end of the supervisor. Blocks. Raises UsageError as `check_reach` does."""
     import uvicorn
 
     from sentinel_rag.assembly.bounded_http import BoundedHttp
 
     listener = socket.socket(fileno=descriptor)
+    check_reach(listener)
     config = uvicorn.Config(
         app,
         http=BoundedHttp,
         log_config=None,  # the zone's own JSON lines take uvicorn's messages too
         access_log=False,
+        proxy_headers=False,  # no caller chooses which client address the journal shows
         lifespan="on",
         server_header=False,
         timeout_keep_alive=75,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentinel_rag.assembly.plan import gateway_folder
+from sentinel_rag.assembly.plan import gateway_folder, policies_folder
 from sentinel_rag.contracts.ports import Analyst, utc_now
 from sentinel_rag.settings import Settings, agent_gateway
 
@@ -78,23 +78,32 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
     from sentinel_rag.audit import Durability
     from sentinel_rag.interceptor import create_app
     from sentinel_rag.interceptor.approval_desk import Webhook
-    from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
-    from sentinel_rag.interceptor.store import RunKeys, open_state, run_principal
+    from sentinel_rag.interceptor.policy.archive import PolicyArchive
+    from sentinel_rag.interceptor.policy.book import PolicyBook, changed_servers
+    from sentinel_rag.interceptor.store import RunKeys, new_audit_id, open_state, run_principal
     from sentinel_rag.interceptor.upstream import McpHttpUpstream
 
-    policy = load_policy(Path(configuration["policy_file"]))
+    state_folder = Path(configuration["state_folder"])
     state = open_state(
-        Path(configuration["state_folder"]),
+        state_folder,
         durability=Durability(configuration["durability"]),
         approval_ttl_s=configuration["approvals"]["ttl_s"],
     )
     tool_servers = ToolServers(**configuration["tool_servers"])
+    policies = PolicyBook(
+        Path(configuration["policy_file"]),
+        archive=PolicyArchive(policies_folder(state_folder)),
+        record=state.journal.append,
+        new_id=new_audit_id,
+        objections=lambda policy: changed_servers(policies.current, policy),
+    )
+    policy = policies.current
     for notice in tool_servers.faults(policy):
         give_notice(notice)
     webhook = configuration["approvals"]["webhook"]
     handed_over = {key["key"]: run_principal(key) for key in configuration["keys"]}
     return create_app(
-        policies=FixedPolicy(policy),
+        policies=policies,
         keys=RunKeys(handed_over, stored=state.keys),
         state=state,
         webhook=None if webhook is None else Webhook(**webhook),
@@ -140,3 +149,22 @@ def key_store(settings: Settings) -> KeyStore:
     from sentinel_rag.interceptor.store.state import KEYS_FILE
 
     return KeyStore(gateway_folder(settings.home) / KEYS_FILE)
+
+
+def policy_texts(settings: Settings) -> Callable[[str], bytes | None]:
+    """Finds the bytes of a policy of this home by their SHA-256: every one that was in force, and the file itself."""
+    import hashlib
+
+    from sentinel_rag.interceptor.policy.archive import PolicyArchive
+    from sentinel_rag.interceptor.policy.loading import read_policy_file
+
+    archive = PolicyArchive(policies_folder(gateway_folder(settings.home)))
+
+    def find(sha256: str) -> bytes | None:
+        kept = archive.find(sha256)
+        if kept is not None or not settings.policy_file.is_file():
+            return kept
+        content = read_policy_file(settings.policy_file)
+        return content if hashlib.sha256(content).hexdigest() == sha256 else None
+
+    return find

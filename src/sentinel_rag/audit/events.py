@@ -14,6 +14,8 @@ from typing import ClassVar
 from sentinel_rag.audit.approval_events import ApprovalEvent
 from sentinel_rag.audit.flow_events import FlowEvent
 from sentinel_rag.audit.key_events import KeyEvent
+from sentinel_rag.audit.policy_events import PolicyEvent
+from sentinel_rag.audit.tool_events import ToolEvent
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import Label
@@ -203,5 +205,7 @@ AuditEvent = (
     | SessionChanged
     | ApprovalEvent
     | FlowEvent
+    | PolicyEvent
     | KeyEvent
+    | ToolEvent
 )

@@ -22,6 +22,7 @@ class Reason(StrEnum):
     CONDITION_UNDECIDED = "condition_undecided"
     SINK_LABEL = "sink_label"
     UNKNOWN_TOOL = "unknown_tool"
+    TOOL_QUARANTINED = "tool_quarantined"
     MISSING_SCOPE = "missing_scope"
     OWN_APPROVAL = "own_approval"
     NOT_AN_APPROVER = "not_an_approver"

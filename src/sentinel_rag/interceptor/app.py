@@ -9,11 +9,12 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 
+import anyio
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from sentinel_rag.audit import Journal
 from sentinel_rag.audit.reader import MAX_PAGE
@@ -21,13 +22,18 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
 from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.interceptor import openapi
 from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
 from sentinel_rag.interceptor.approval_desk import Webhook, notifying, served_routes
 from sentinel_rag.interceptor.catalogue import survey
 from sentinel_rag.interceptor.gate import Gate, Stores
 from sentinel_rag.interceptor.host_guard import HostGuard
 from sentinel_rag.interceptor.limits import Limits
+from sentinel_rag.interceptor.pin_routes import PinRoutes
+from sentinel_rag.interceptor.pins import Pins
 from sentinel_rag.interceptor.policy import Policies
+from sentinel_rag.interceptor.policy.book import PolicyBook, watching
+from sentinel_rag.interceptor.policy_routes import policy_routes
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.refusals import Refusal, Refusals, Unread
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_execute
@@ -54,6 +60,7 @@ def create_app(
     """The Interceptor as an ASGI application. It closes the upstreams when it stops; the state is its owner's."""
     limits = limits or Limits()
     journal = state.journal
+    pins = Pins(policies, upstreams, state.database, journal)
     rates = RateLimiter(time.monotonic, default=limits.key_rate)
     gate = Gate(
         policies=policies,
@@ -61,12 +68,13 @@ def create_app(
         upstreams=upstreams,
         limits=limits,
         rates=rates,
+        pins=pins,
         new_id=new_audit_id,
         clock=utc_now,
     )
     refusals = Refusals(journal, new_audit_id, time.monotonic)
     doorkeeper = Doorkeeper(keys, refusals, rates, state.key_journal)
-    routes = _Routes(gate, policies, doorkeeper, journal, upstreams, limits)
+    routes = _Routes(gate, policies, doorkeeper, journal, upstreams, pins, limits)
     sessions = SessionRoutes(doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id)
 
     async def refused(request: Request, refusal: Exception) -> Response:
@@ -77,8 +85,14 @@ def create_app(
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         await state.key_journal.catch_up()
         try:
-            async with notifying(state.approvals, webhook):
+            async with (
+                notifying(state.approvals, webhook),
+                watching(policies),
+                anyio.create_task_group() as background,
+            ):
+                background.start_soon(pins.watch)
                 yield
+                background.cancel_scope.cancel()
         finally:
             for upstream in upstreams.values():
                 await upstream.aclose()
@@ -88,8 +102,11 @@ def create_app(
             Route("/v1/proxy-execute", routes.execute, methods=["POST"]),
             Route("/v1/tools", routes.tools, methods=["GET"]),
             *sessions.routes(),
+            *PinRoutes(doorkeeper, pins, limits).routes(),
+            *(policy_routes(policies, doorkeeper) if isinstance(policies, PolicyBook) else ()),
             Route("/v1/audit", routes.audit_page, methods=["GET"]),
             Route("/v1/audit/{audit_id}", routes.audit_record, methods=["GET"]),
+            Route(openapi.PATH, openapi.show, methods=["GET"]),
             *served_routes(state.approvals, webhook, doorkeeper=doorkeeper, refusals=refusals, limits=limits),
             Route("/healthz", routes.health, methods=["GET"]),
             Route("/readyz", routes.ready, methods=["GET"]),
@@ -118,6 +135,7 @@ class _Routes:
         doorkeeper: Doorkeeper,
         journal: Journal,
         upstreams: Mapping[str, Upstream],
+        pins: Pins,
         limits: Limits,
     ) -> None:
         self._gate = gate
@@ -125,6 +143,7 @@ class _Routes:
         self._doorkeeper = doorkeeper
         self._journal = journal
         self._upstreams = upstreams
+        self._pins = pins
         self._limits = limits
 
     async def execute(self, request: Request) -> Response:
@@ -140,7 +159,7 @@ class _Routes:
     async def tools(self, request: Request) -> Response:
         await self._doorkeeper.admit(request, Scope.EXECUTE)
         policy = self._policies.current
-        catalogue = await survey(policy, self._upstreams)
+        catalogue = await survey(policy, self._upstreams, self._pins)
         return json_response({"tools": catalogue.offered, "policy": policy.sha256})
 
     async def audit_page(self, request: Request) -> Response:
@@ -168,11 +187,14 @@ class _Routes:
             journal = "ok"
         except UnavailableError:
             journal = "not writable"
-        catalogue = await survey(self._policies.current, self._upstreams)
+        catalogue = await survey(self._policies.current, self._upstreams, self._pins)
         tools = "ok" if not catalogue.withheld else f"{len(catalogue.withheld)} not available"
         upstreams = "ok" if not catalogue.unreachable else f"{len(catalogue.unreachable)} not reachable"
         ready = journal == tools == upstreams == "ok"
-        checks = {"policy": "ok", "journal": journal, "upstreams": upstreams, "tools": tools}
+        refused = self._policies.refused if isinstance(self._policies, PolicyBook) else None
+        # A file that was refused does not stop the calls: the last good policy judges them.
+        policy = "ok" if refused is None else f"last good; the file was refused ({len(refused.problems)} problems)"
+        checks = {"policy": policy, "journal": journal, "upstreams": upstreams, "tools": tools}
         return json_response({"status": "ready" if ready else "not_ready", "checks": checks}, 200 if ready else 503)
 
 
@@ -192,9 +214,11 @@ async def _no_route(_: Request, __: Exception) -> Response:
     return problem(Reason.NOT_FOUND, "There is no such route.")
 
 
-async def _no_method(_: Request, error: Exception) -> Response:
+async def _no_method(request: Request, _: Exception) -> Response:
     response = problem(Reason.METHOD_NOT_ALLOWED, "This route does not take that method.")
-    response.headers["Allow"] = (getattr(error, "headers", None) or {}).get("Allow", "")
+    # Starlette names the methods of the first route with this path, and some paths have several.
+    at_path = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    response.headers["Allow"] = ", ".join(sorted({method for route in at_path for method in route.methods}))
     return response
 
 

@@ -26,7 +26,7 @@ from sentinel_rag.audit import (
 )
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
-from sentinel_rag.contracts.labels import Label, join_all
+from sentinel_rag.contracts.labels import TOP, Label, join_all
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.interceptor.approval_question import question_about
@@ -46,6 +46,7 @@ from sentinel_rag.interceptor.flow.endorsement import endorsed_values
 from sentinel_rag.interceptor.flow.record import flow_record
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.outcomes import HTTP_STATUS, Denied, NotCompleted, Outcome, outcome_of
+from sentinel_rag.interceptor.pins import Pins, Quarantined
 from sentinel_rag.interceptor.policy import Policies, Policy, Rule, ToolPolicy
 from sentinel_rag.interceptor.policy.deciding import UNKNOWN_TOOL
 from sentinel_rag.interceptor.rates import RateLimiter
@@ -93,6 +94,7 @@ class Gate:
         upstreams: Mapping[str, Upstream],
         limits: Limits,
         rates: RateLimiter,
+        pins: Pins,
         new_id: Callable[[], str],
         clock: Clock,
     ) -> None:
@@ -102,6 +104,7 @@ class Gate:
         self._upstreams = upstreams
         self._limits = limits
         self._rates = rates
+        self._pins = pins
         self._new_id = new_id
         self._clock = clock
         self._in_flight = 0
@@ -123,6 +126,9 @@ class Gate:
         wait_s = self._rates.take(principal.key_id, principal.rate, call.tool.name, call.tool.rate)
         if wait_s is not None:
             return await self._refuse_for_now(call, wait_s)
+        refused = await self._unless_pinned(call, call.tool)
+        if refused is not None:
+            return refused
         for _ in range(MAX_ATTEMPTS):
             try:
                 return await self._attempt(call, call.tool, session, wish.args)
@@ -138,6 +144,23 @@ class Gate:
         call = _Call(self._new_id(), principal.key_id, self._policies.current)
         error = QueryError(code=QueryErrorCode.INVALID_ARGUMENT, message=f"The request was refused: {fault}.")
         return await self._refuse(call, Reason.MALFORMED_BODY, error.message, error)
+
+    async def _unless_pinned(self, call: _Call, tool: ToolPolicy) -> Outcome | None:
+        """None if the tool is what it was when its definition was accepted; else the answer."""
+        pin = self._pins.sha256_of(tool)
+        if pin is None and tool.server in self._upstreams and not await self._pins.learn(tool.server):
+            message = "The tool server does not list its tools."
+            error = QueryError(
+                code=QueryErrorCode.UNAVAILABLE,
+                message=message,
+                next_step="Check that the tool server runs; ask again.",
+            )
+            return await self._refuse(call, Reason.UPSTREAM_FAILED, message, error)
+        call.pin = pin or self._pins.sha256_of(tool)
+        if isinstance(call.pin, Quarantined):
+            denied = await self._deny(call, Deny(Reason.TOOL_QUARANTINED, TOP))
+            return replace(denied, note="The definition of the tool has changed; an administrator has to accept it.")
+        return None
 
     async def _attempt(self, call: _Call, tool: ToolPolicy, session: Session, sent: JsonObject) -> Outcome:
         """Decide, by what is known now, and do what was decided. Raises ContextMoved to be asked again."""
@@ -367,6 +390,7 @@ class _Call:
     handle_labels: Mapping[str, Label] = field(default_factory=dict)
     flow: JsonObject | None = None
     approval_id: str | None = None
+    pin: str | Quarantined | None = None
     result: int = 0
 
     def refusal(self, reason: Reason, deny: Deny | None = None) -> CallRefused:
@@ -415,7 +439,7 @@ class _Run:
             context=self.facts.context,
             rule_id=self.rule_id,
             policy_sha256=self.call.policy.sha256,
-            schema_sha256=None,
+            schema_sha256=self.call.pin if isinstance(self.call.pin, str) else None,
         )
 
 

@@ -41,6 +41,8 @@ class HostGuard:
         own = self._allowed
         if not (is_own_host(headers.getlist("host"), own) and is_own_origin(headers.getlist("origin"), own)):
             return Unread(Reason.MISDIRECTED, "This request is for another host.")
+        if not scope["path"].isprintable():  # a route also matches with a line end behind it
+            return Unread(Reason.NOT_FOUND, "There is no such route.")
         limits = self._limits
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > limits.url_bytes:
             return Unread(Reason.TOO_LARGE, f"The URL may have at most {limits.url_bytes} bytes.", status=414)

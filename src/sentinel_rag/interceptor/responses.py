@@ -58,7 +58,12 @@ def outcome_response(outcome: Outcome) -> Response:
 
 def problem(reason: Reason, detail: str, *, audit_id: str | None = None, status: int | None = None) -> Response:
     """Any other failure, in the same shape. `status` replaces the reason's own where HTTP has a finer one."""
-    body = {"detail": detail, "status": "denied" if reason is Reason.MISSING_SCOPE else "error", "reason": reason.value}
+    body = problem_body(reason, detail)
     if audit_id is not None:
         body["audit_id"] = audit_id
     return json_response(body, status or HTTP_STATUS[reason])
+
+
+def problem_body(reason: Reason, detail: str) -> dict[str, str]:
+    """The body of `problem`, for a route that adds to it."""
+    return {"detail": detail, "status": "denied" if reason is Reason.MISSING_SCOPE else "error", "reason": reason.value}

@@ -35,6 +35,7 @@ def serve(app: Any, *, access_log: bool = False) -> Iterator[str]:
         http=BoundedHttp,
         log_level="critical",
         access_log=access_log,
+        proxy_headers=False,
         lifespan="auto",
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )

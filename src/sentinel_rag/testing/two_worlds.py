@@ -30,6 +30,7 @@ from sentinel_rag.interceptor.flow.named_values import named_in
 from sentinel_rag.interceptor.gate import Gate, Stores
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.outcomes import Completed, Denied, NotCompleted, Outcome
+from sentinel_rag.interceptor.pins import Pins
 from sentinel_rag.interceptor.policy import FixedPolicy, Policy, ToolPolicy, parse_policy
 from sentinel_rag.interceptor.policy.fields import parse_pointer
 from sentinel_rag.interceptor.rates import RateLimiter
@@ -164,12 +165,14 @@ class _Run:
 async def _run(state: State, policy: Policy, ceiling: Label, seed: int, variant: str, program: int) -> _Run:
     """The agent's program through the gate, in one world."""
     world = World(policy, ceiling, variant, seed)
+    policies, upstreams = FixedPolicy(policy), {SERVER: world}
     gate = Gate(
-        policies=FixedPolicy(policy),
+        policies=policies,
         stores=Stores(state.sessions, state.handles, state.resources, state.approvals, state.journal),
-        upstreams={SERVER: world},
+        upstreams=upstreams,
         limits=Limits(),
         rates=RateLimiter(lambda: 0.0),
+        pins=Pins(policies, upstreams, state.database, state.journal),
         new_id=new_audit_id,
         clock=utc_now,
     )

@@ -21,7 +21,7 @@ from sentinel_rag.interceptor.approvals.store import ApprovalStore
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_object
 from sentinel_rag.interceptor.responses import json_response, problem
-from sentinel_rag.interceptor.store import Principal, Scope
+from sentinel_rag.interceptor.store import Scope
 
 MAX_COMMENT = 2_000
 MAX_LISTED = 200
@@ -92,8 +92,8 @@ class _Desk:
         return decide
 
     async def _admit(self, request: Request) -> Decider:
-        principal: Principal = await self._doorkeeper.admit(request, Scope.APPROVE)
-        return Decider(principal.key_id, getattr(principal, "name", ""))
+        principal = await self._doorkeeper.admit(request, Scope.APPROVE)
+        return Decider(principal.key_id, principal.name)
 
 
 def shown_to(decider: Decider, approval: Approval, pending_by_tool: Mapping[str, int]) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sentinel_rag.contracts.handles import REF_KEY as KEY
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.interceptor.policy.fields import Path, parse_pointer, pointer_text
 
-KEY = "$ref"
 MAX_HANDLES = 64
 """Handles in the arguments of one call."""
 

@@ -1,7 +1,7 @@
 """What the agent sees of a result: the result itself, with quoted texts marked and hidden parts put aside.
 
-A hidden part becomes a handle and leaves as a `Hidden` for the store. A result that is not built of objects and lists
-although the policy hides parts of it is hidden whole: its parts could not be found.
+A hidden part becomes a handle and leaves as a `Hidden` for the store. A result that is no object although the policy
+hides parts of it is hidden whole: structured content is an object, and in anything else the parts cannot be found.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from typing import Any
 
 import msgspec
 
+from sentinel_rag.contracts.handles import QUOTE_KEY
 from sentinel_rag.contracts.labels import Label
 from sentinel_rag.interceptor.flow.references import Reference
 from sentinel_rag.interceptor.policy.fields import Exposure, Path, ResultFields
 from sentinel_rag.interceptor.upstream.tool_result import OTHER_CONTENT
-
-QUOTE_KEY = "$quote"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,5 +61,5 @@ def view_of(value: Any, encoded: bytes, fields: ResultFields, base: Label, resul
             return hide(part, path)
         return {QUOTE_KEY: part} if mode is Exposure.QUOTE and isinstance(part, str) else part
 
-    shown = walk(value, ()) if isinstance(value, dict | list) or not fields.hides else hide(value, ())
+    shown = walk(value, ()) if isinstance(value, dict) or not fields.hides else hide(value, ())
     return View(msgspec.json.encode(shown), tuple(hidden))

@@ -20,12 +20,11 @@ Json = dict[str, Any]
 BAR = "  | "
 SHORT = 60
 EFFECTS = {
-    "read": "It reads, and changes nothing.",
-    "write": "It CHANGES something in your own systems.",
-    "external": "It SENDS data out, or does something outside of your systems.",
+    "read": "only READS",
+    "write": "CHANGES something in your own systems",
+    "external": "SENDS DATA OUT, or acts outside of your systems",
 }
 SENSITIVITY = {"LOW": "public", "MEDIUM": "internal", "HIGH": "secret"}
-INTEGRITY = {"TRUSTED": "from a trusted hand", "UNTRUSTED": "an attacker may have written it"}
 STATES = {
     "pending": "WAITS FOR A DECISION",
     "approved": "APPROVED, not used yet",
@@ -43,9 +42,9 @@ def page(approval: Json, *, width: int, now: datetime) -> str:
 def summary(approval: Json, now: datetime) -> tuple[str, ...]:
     """One row of a list: id, age, time left, tool, effect, arguments, who asks. Cut values say by how much."""
     more = approval["more_of_tool"]
-    return (
+    cells = (
         str(approval["approval_id"])[:8],
-        approval["state"],
+        str(approval["state"]),
         f"{duration(approval['asked_at'], now)} ago",
         time_left(approval, now),
         f"{approval['tool']}{f' (and {more} more)' if more else ''}",
@@ -53,6 +52,7 @@ def summary(approval: Json, now: datetime) -> tuple[str, ...]:
         _arguments_in_short(approval),
         f"{approval['key_id']}: {approval['rule_id']}",
     )
+    return tuple(map(safe_cell, cells))
 
 
 def time_left(approval: Json, now: datetime) -> str:
@@ -69,25 +69,26 @@ def duration(since: str, now: datetime) -> str:
 def _lines(approval: Json, width: int, now: datetime) -> Iterator[str]:
     state = STATES.get(str(approval["state"]), str(approval["state"]))
     left = time_left(approval, now)
-    ends = f", {left} left (until {approval['ends_at']})" if left else ""
+    ends = f", {left} left (until {_when(approval['ends_at'])})" if left else ""
     yield safe_cell(f"Approval {approval['approval_id']}")
-    yield safe_cell(f"{state}{ends}")
-    yield from _decided(approval)
+    yield from _wrapped(f"{state}{ends}", width)
+    for sentence in _decided(approval):
+        yield from _wrapped(sentence, width)
     yield from ("", "WHAT WILL HAPPEN" if approval["state"] == "pending" else "WHAT IT IS FOR")
-    yield from _wrapped(f"{approval['tool']} on the tool server {approval['server']}: {approval['description']}", width)
-    yield from _wrapped(EFFECTS.get(str(approval["effect"]), str(approval["effect"])), width)
-    yield from ("", "WITH WHICH DATA")
+    effect = EFFECTS.get(str(approval["effect"]), str(approval["effect"]))
+    yield from _wrapped(f"The agent calls {approval['tool']}, which {effect}.", width)
+    yield from _wrapped(approval["description"], width)
+    yield from ("", "WITH EXACTLY THIS")
     yield from _arguments(approval, width)
     yield from ("", "WHY A PERSON IS ASKED")
     for reason in _reasons(approval):
         yield from _wrapped(reason, width)
-    yield from ("", "WHAT HAD BEEN READ BEFORE")
+    yield from ("", "WHAT THE AGENT HAD READ BEFORE")
     yield from _history(approval, width)
     yield from ("", "WHO ASKS")
-    yield from _wrapped(
-        f"The key {approval['key_id']} in session {approval['session_id']}, {duration(approval['asked_at'], now)} ago.",
-        width,
-    )
+    asked = duration(approval["asked_at"], now)
+    yield from _wrapped(f"The key {approval['key_id']} in session {approval['session_id']}, {asked} ago.", width)
+    yield from _wrapped(f"The tool server {approval['server']} would run it.", width)
     if approval["more_of_tool"]:
         yield from _wrapped(f"{approval['more_of_tool']} more call(s) of this tool wait for a decision.", width)
     yield from _how_to_decide(approval, width)
@@ -99,9 +100,9 @@ def _decided(approval: Json) -> Iterator[str]:
         word = "Denied" if approval["state"] == "denied" else "Approved"
         actor = f" (it says: {ruling['actor']})" if ruling["actor"] else ""
         comment = f": {ruling['comment']}" if ruling["comment"] else ""
-        yield safe_cell(f"{word} by {ruling['by']}{actor} at {ruling['at']}{comment}")
+        yield f"{word} by {ruling['by']}{actor} at {_when(ruling['at'])}{comment}"
     if approval["used_at"]:
-        yield safe_cell(f"Used at {approval['used_at']}.")
+        yield f"Used at {_when(approval['used_at'])}."
 
 
 def _arguments(approval: Json, width: int) -> Iterator[str]:
@@ -113,39 +114,52 @@ def _arguments(approval: Json, width: int) -> Iterator[str]:
     too_much = {violation["parameter"] for violation in approval["violations"]}
     for name, value in approval["arguments"].items():
         label = approval["argument_labels"].get(name)
-        mark = "  <-- carries more than the tool accepts" if name in too_much else ""
-        head = f"  {name} = "
+        marks = f"  [{_label(label)}]" if label else ""
+        marks += "  <-- more than the tool accepts" if name in too_much else ""
         shown = json.dumps(value, ensure_ascii=False)
-        text = f"[{_label(label)}]{mark}" if label else mark.strip()
-        if isinstance(value, str) and ("\n" in value or len(head) + len(shown) > width):
-            yield safe_cell(f"{head}a text of {len(value)} characters")
-            yield from _barred(value, width)
-        elif len(head) + len(shown) > width:
-            yield safe_cell(f"{head}a value of {len(shown)} characters")
-            yield from _barred(shown, width)
+        if "\\n" in shown or len(f"  {name} = {shown}") > width:
+            text = value if isinstance(value, str) else shown
+            kind = "a text" if isinstance(value, str) else "a value"
+            yield from _wrapped(f"{name} = {kind} of {len(text)} characters{marks}", width)
+            yield from _barred(text, width)
         else:
-            yield safe_cell(f"{head}{shown}")
-        if text:
-            yield safe_cell(f"      {text}")
+            yield from _wrapped(f"{name} = {shown}{marks}", width)
 
 
 def _reasons(approval: Json) -> Iterator[str]:
-    rule = f"Rule {approval['rule_id']} (when {approval['condition']})"
     if approval["why"] == "the rule requires it":
-        yield f"{rule} lets nobody make this call without a person's approval. Its result is {approval['taint_level']}."
-    else:
-        yield f"{rule} allows the call, but its data is more than the tool accepts ({approval['why']})."
+        yield "The policy lets nobody make this call without a person's approval."
     for violation in approval["violations"]:
-        what = violation["parameter"] or "The call itself"
-        link = " A link in it could carry data out." if violation.get("link") else ""
-        yield f"{what} carries {_label(violation['label'])}; accepted is at most {_label(violation['accepts'])}.{link}"
+        yield from _too_much(violation)
+    yield f"Rule {approval['rule_id']}, where {approval['condition']}; the result is {approval['taint_level']}."
+
+
+def _too_much(violation: Json) -> Iterator[str]:
+    what = violation["parameter"] or "The call itself"
+    label, accepts = violation["label"], violation["accepts"]
+    high, most = str(label["sensitivity"]), str(accepts["sensitivity"])
+    if _rank(high) > _rank(most):
+        found, allowed = SENSITIVITY.get(high, high), SENSITIVITY.get(most, most)
+        yield f"{what} may hold {found} data ({high}), and this tool takes {allowed} data at most ({most})."
+    if label["integrity"] == "UNTRUSTED" and accepts["integrity"] != "UNTRUSTED":
+        yield f"{what} may be steered by an attacker (UNTRUSTED), and this tool takes trusted words only (TRUSTED)."
+    if violation.get("link"):
+        yield "A link in it could carry data out."
+
+
+def _rank(sensitivity: str) -> int:
+    """Higher is more secret; a name that this version does not know is worse than all."""
+    known = list(SENSITIVITY)
+    return known.index(sensitivity) if sensitivity in known else len(known)
 
 
 def _history(approval: Json, width: int) -> Iterator[str]:
-    yield from _wrapped(f"Until now the session has seen data that is {_label(approval['context'])}.", width)
+    high, low = str(approval["context"]["sensitivity"]), str(approval["context"]["integrity"])
+    attacker = ", some of it possibly written by an attacker" if low == "UNTRUSTED" else ""
+    yield from _wrapped(f"{SENSITIVITY.get(high, high)} data{attacker} ({high}, {low})", width)
     for earlier in approval["raised_by"]:
         yield from _wrapped(
-            f"{earlier['at']}  {earlier['tool']} raised it to {_label(earlier['label'])}  "
+            f"{_when(earlier['at'])}  {earlier['tool']} raised it to {_label(earlier['label'])}  "
             f"(sentinel audit show {earlier['audit_id']})",
             width,
         )
@@ -166,15 +180,15 @@ def _how_to_decide(approval: Json, width: int) -> Iterator[str]:
 
 
 def _label(label: Json) -> str:
-    high, low = str(label["sensitivity"]), str(label["integrity"])
-    return f"{high} ({SENSITIVITY.get(high, '?')}), {low} ({INTEGRITY.get(low, '?')})"
+    return f"{label['sensitivity']}, {label['integrity']}"
 
 
 def _wrapped(text: str, width: int) -> Iterator[str]:
-    """A sentence of ours that may hold names from elsewhere, indented by two."""
+    """A sentence of ours that may hold names from elsewhere, indented; what was broken stands deeper, so that no name
+    can look like a line of the page."""
     import textwrap
 
-    yield from textwrap.wrap(safe_cell(text), width, initial_indent="  ", subsequent_indent="  ")
+    yield from textwrap.wrap(safe_cell(text), width, initial_indent="  ", subsequent_indent="      ")
 
 
 def _barred(text: str, width: int) -> Iterator[str]:
@@ -197,6 +211,11 @@ def _arguments_in_short(approval: Json) -> str:
 def _short(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= SHORT else f"{text[:SHORT]}... (+{len(text) - SHORT} characters)"
+
+
+def _when(text: str) -> str:
+    """To the second, as a person reads a time."""
+    return str(text).partition(".")[0].removesuffix("Z").replace("T", " ", 1) + " UTC"
 
 
 def _spoken(seconds: float) -> str:

@@ -13,7 +13,7 @@ EXIT_CODES = """\
 exit codes:
   0  answered (also: asked back, out of scope)    3  no data matched
   1  something is unavailable                     4  denied by the Interceptor
-  2  wrong usage or settings                      5  a tool failed
+  2  wrong usage or settings                      5  a tool failed, or a policy case
 
 settings come from the environment and .env; sentinel doctor checks them.
 """
@@ -61,9 +61,12 @@ def build_parser() -> argparse.ArgumentParser:
     _workspace(commands)
 
     tools = _command(commands, "tools", "the tools, their parameters and what the policy says of them", _tools)
-    tools.add_argument("name", nargs="?", help="one tool, with all its parameters")
+    tools.add_argument("name", nargs="?", help="one tool, with all its parameters; or pins, or accept TOOL")
+    tools.add_argument("tool", nargs="?", help="with accept: the tool whose changed definition is accepted")
+    tools.add_argument("--yes", action="store_true", help="with accept: do not ask")
     tools.add_argument("--json", action="store_true", help="print names, descriptions and JSON schemas")
 
+    _policy(commands)
     _audit(commands)
     _approvals(commands)
     _keys(commands)
@@ -98,6 +101,34 @@ def _workspace(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     query.add_argument("--timespan", default=None, help="ISO 8601 duration or start/end, as Log Analytics takes it")
     query.add_argument("--json", action="store_true", help="print columns and rows as JSON")
     _workspace_option(query)
+
+
+def _policy(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    summary = "the policy: check it, run its cases, explain calls, decide past ones again"
+    policy = _group(commands, "policy", summary)
+    actions = policy.add_subparsers(title="actions", metavar="ACTION", required=True)
+    check = _command(actions, "check", "load a policy and name every problem with its line", _policy_check)
+    check.add_argument("file", nargs="?", help="the policy (default: the one in use)")
+    test = _command(actions, "test", "run cases: calls with the decision that they must get", _policy_test)
+    test.add_argument("cases", nargs="*", help="files or folders of cases (default: cases/ beside the policy)")
+    explain = _command(actions, "explain", "tell step by step why a call is decided as it is", _policy_explain)
+    explain.add_argument("call", metavar="TOOL|AUDIT_ID", help="a tool to call, or the audit id of a past call")
+    explain.add_argument("arguments", nargs="*", metavar="NAME=VALUE", help="arguments, or one JSON object")
+    explain.add_argument("--context", default=None, metavar="LABEL", help="the session's label, as HIGH/UNTRUSTED")
+    explain.add_argument(
+        "--handle", action="append", default=[], metavar="NAME=LABEL", help="this argument is a hidden value"
+    )
+    explain.add_argument("--words", default=None, metavar="TEXT", help="what the user said in the session")
+    replay = _command(actions, "replay", "decide every audited call again", _policy_replay)
+    for command in (test, explain, replay):
+        command.add_argument("--policy", default=None, metavar="FILE", help="judge by this policy")
+    diff = _command(actions, "diff", "compare two policies: keys, cases, audited calls", _policy_diff)
+    diff.add_argument("old", help="a policy file")
+    diff.add_argument("new", help="a policy file")
+    for command in (replay, diff):
+        command.add_argument("--since", default=None, metavar="TIME", help="only calls from then on: 24h, 7d, a time")
+    for command in (check, test, explain, replay, diff):
+        command.add_argument("--json", action="store_true", help="print as JSON")
 
 
 def _audit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -298,7 +329,17 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _tools(options: argparse.Namespace) -> int:
+    if options.name in ("pins", "accept"):
+        from sentinel_rag.surfaces.cli import tool_pins
+
+        if options.name == "accept":
+            return tool_pins.accept(options.tool, yes=options.yes, as_json=options.json)
+        return tool_pins.show(as_json=options.json)
+    from sentinel_rag.contracts.errors import UsageError
     from sentinel_rag.surfaces.cli.tools import run
+
+    if options.tool is not None:
+        raise UsageError("One tool at a time.", next_step=f"Run: sentinel tools {options.name}")
 
     return run(options.name, as_json=options.json)
 
@@ -332,6 +373,44 @@ def _query(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.workspace import query
 
     return query(options.workspace, options.kql, timespan=options.timespan, as_json=options.json)
+
+
+def _policy_check(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.policy import check
+
+    return check(options.file, as_json=options.json)
+
+
+def _policy_test(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.policy import test
+
+    return test(options.cases, policy_file=options.policy, as_json=options.json)
+
+
+def _policy_explain(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.policy import explain
+
+    return explain(
+        options.call,
+        options.arguments,
+        context=options.context,
+        handles=options.handle,
+        words=options.words,
+        policy_file=options.policy,
+        as_json=options.json,
+    )
+
+
+def _policy_replay(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.policy import replay
+
+    return replay(policy_file=options.policy, since=options.since, as_json=options.json)
+
+
+def _policy_diff(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.policy import diff
+
+    return diff(options.old, options.new, since=options.since, as_json=options.json)
 
 
 def _audit_show(options: argparse.Namespace) -> int:
