@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.sentinel.failures import QueryFailedError
@@ -58,7 +59,7 @@ async def _queries(logs: LogsWorkspace) -> AccessCheck:
 
 async def _incident_table(logs: LogsWorkspace) -> AccessCheck:
     answer = await logs.query(f"{INCIDENT_TABLE} | summarize Rows = count(), Newest = max(TimeGenerated)")
-    row = next(answer.records(), {"Rows": 0, "Newest": None})
+    row: Mapping[str, Any] = next(answer.records(), {"Rows": 0, "Newest": None})
     if not row["Rows"]:
         step = "If there should be incidents, check that Microsoft Sentinel is enabled on this workspace."
         return AccessCheck("incidents in the log", True, f"{INCIDENT_TABLE} holds no rows", step)
