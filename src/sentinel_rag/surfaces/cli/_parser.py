@@ -56,6 +56,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     doctor = _command(commands, "doctor", "check each dependency and name the command that mends it", _doctor)
     doctor.add_argument("--json", action="store_true", help="print as JSON")
+    doctor.add_argument("--azure", action="store_true", help="try each right on the Azure workspaces, by reading")
 
     _workspace(commands)
 
@@ -324,7 +325,7 @@ def _status(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.doctor import run
 
-    return run(as_json=options.json)
+    return run(as_json=options.json, azure=options.azure)
 
 
 def _tools(options: argparse.Namespace) -> int:
