@@ -95,7 +95,7 @@ tools:
     taint_rules: true
   - just a text
 """) == [
-        "p:1: unknown key 'version' in the file; there are: tools",
+        "p:1: unknown key 'version' in the file; there are: declassification, endorsement, link_hosts, tools",
         "p:4: unknown key 'efect' in a tool; did you mean 'effect'?",
         "p:5: unknown effect 'raed'; did you mean 'read'?",
         "p:7: unknown type 'strng'; did you mean 'string'?",

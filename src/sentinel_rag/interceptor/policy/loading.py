@@ -14,6 +14,7 @@ from pathlib import Path
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.interceptor.argument_formats import FORMATS
+from sentinel_rag.interceptor.policy import flow_section
 from sentinel_rag.interceptor.policy.conditions import (
     RESERVED,
     ConditionError,
@@ -37,9 +38,13 @@ MAX_TIMEOUT_S = 600.0
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _KINDS = {kind.value: kind for kind in Kind if kind is not Kind.NULL}
 
-TOOL_KEYS = ("name", "description", "parameters", "taint_rules", "server", "effect", "aliases", "timeout_s")
-PARAMETER_KEYS = ("name", "type", "required", "description", "items", "format")
-RULE_KEYS = ("rule_id", "condition", "taint_level", "requires_approval", "deny")
+ROOT_KEYS = ("tools", "declassification", "endorsement", "link_hosts")
+TOOL_KEYS = (
+    *("name", "description", "parameters", "taint_rules", "server", "effect", "aliases", "timeout_s"),
+    *("accepts", "output_labels", "exposure", "reads", "writes", "approvers", "rate"),
+)
+PARAMETER_KEYS = ("name", "type", "required", "description", "items", "format", "accepts", "attest")
+RULE_KEYS = ("rule_id", "condition", "taint_level", "requires_approval", "deny", "offers_approval")
 
 
 def load_policy(path: Path) -> Policy:
@@ -67,15 +72,22 @@ def parse_policy(text: str, *, source: str = "policy") -> Policy:
         root, problems = read_yaml(text)
     except UnreadableYaml as error:
         raise _refused(source, [error.problem]) from None
-    tools = _tools(Section(root, "the file", ("tools",), problems), problems)
+    file = Section(root, "the file", ROOT_KEYS, problems)
+    tools = _tools(file, problems)
+    names = {name: tool for tool in tools for name in (tool.name, *tool.aliases)}
+    declassifications = flow_section.declassifications(file, names, problems)
+    endorsements = flow_section.endorsements(file, names, problems)
+    link_hosts = flow_section.link_hosts(file, problems)
     if problems:
         raise _refused(source, problems)
-    names = {name: tool for tool in tools for name in (tool.name, *tool.aliases)}
     return Policy(
         tools={tool.name: tool for tool in tools},
         sha256=hashlib.sha256(text.encode()).hexdigest(),
         source=source,
         names=names,
+        declassifications=declassifications,
+        endorsements=endorsements,
+        link_hosts=link_hosts,
     )
 
 
@@ -113,6 +125,12 @@ def _tools(root: Section, problems: list[Problem]) -> list[ToolPolicy]:
                 effect=Effect(section.choice("effect", [effect.value for effect in Effect], Effect.EXTERNAL.value)),
                 aliases=tuple(aliases),
                 timeout_s=timeout,
+                accepts=flow_section.label(section, "accepts", problems),
+                fields=flow_section.fields(section, problems),
+                reads=flow_section.resources(section, "reads", parameters, problems),
+                writes=flow_section.resources(section, "writes", parameters, problems),
+                approvers=tuple(section.texts("approvers", pattern=_NAME)),
+                rate=flow_section.rate(section, problems),
             )
         )
     return tools
@@ -148,6 +166,8 @@ def _parameters(tool: Section, problems: list[Problem]) -> dict[str, Parameter]:
             required=section.flag("required"),
             description=section.text("description"),
             format=form or None,
+            accepts=flow_section.label(section, "accepts", problems),
+            attest=flow_section.attested_kind(section, "attest", kind, problems),
         )
     return parameters
 
@@ -167,15 +187,15 @@ def _rules(
         _claim(rule_id, section.line("rule_id"), "rule", rule_ids, problems)
         level = section.choice("taint_level", [level.name for level in Sensitivity], "HIGH", required=True)
         condition = section.condition("condition")
-        deny, approval = section.flag("deny"), section.flag("requires_approval")
-        if deny and approval:
+        deny, approval, offered = (section.flag(key) for key in ("deny", "requires_approval", "offers_approval"))
+        if deny and (approval or offered):
             problems.append(Problem(section.line("deny"), "a rule that denies cannot ask for approval too"))
         expression = _expression(condition, types, section.line("condition"), problems)
         if expression is None:
             continue
         _find_unreachable(expression, rules, section.line("condition"), problems)
         rules.append(
-            Rule(rule_id, condition, expression, Sensitivity[level], approval, deny, section.line("condition"))
+            Rule(rule_id, condition, expression, Sensitivity[level], approval, deny, section.line("condition"), offered)
         )
     return rules
 

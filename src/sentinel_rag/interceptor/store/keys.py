@@ -29,9 +29,11 @@ _NOBODY = bytes(32)
 
 
 class Scope(StrEnum):
-    """What a key may do: run tools, decide approvals, read the journal, manage keys and policy."""
+    """What a key may do: run tools, speak for a signed-in person (open clean sessions, name values, see what was
+    hidden), decide approvals, read the journal, manage keys and policy."""
 
     EXECUTE = "execute"
+    USER = "user"
     APPROVE = "approve"
     AUDIT = "audit"
     ADMIN = "admin"
