@@ -102,6 +102,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "state_folder": str(gateway_folder(settings.home)),
             "policy_file": str(settings.policy_file),
             "durability": settings.audit_durability,
+            "anchor": None if settings.audit_anchor is None else str(settings.audit_anchor),
             "upstreams": {"sentinel": {"url": f"{listener.url}/mcp", "token": executor_token}},
             "keys": [
                 {"key_id": "agent", "key": agent_key, "scopes": ["execute"]},
