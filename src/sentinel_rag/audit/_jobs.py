@@ -60,19 +60,22 @@ def commit(connection: sqlite3.Connection, batch: list[Job[Any]], path: Path) ->
         _fail(batch, path, error)
         return
     try:
-        if len(batch) == 1:
-            _do(batch[0], connection, path)
-            connection.execute("COMMIT" if batch[0].error is None else "ROLLBACK")
-            return
+        alone = len(batch) == 1
         for job in batch:
-            connection.execute("SAVEPOINT job")
-            if not _do(job, connection, path):
-                connection.execute("ROLLBACK TO job")
-            connection.execute("RELEASE job")
-        connection.execute("COMMIT")
+            if not alone:
+                connection.execute("SAVEPOINT job")
+            failed = _do(job, connection, path)
+            if failed is not None and not connection.in_transaction:
+                raise failed  # a full disk undoes the whole transaction, not the one statement
+            if not alone:
+                if failed is not None:
+                    connection.execute("ROLLBACK TO job")
+                connection.execute("RELEASE job")
+        connection.execute("ROLLBACK" if alone and batch[0].error is not None else "COMMIT")
     except Exception as error:  # the thread that commits must outlive a failed batch, and every caller hear of it
-        with suppress(sqlite3.Error):
-            connection.execute("ROLLBACK")
+        if connection.in_transaction:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
         _fail(batch, path, error)
 
 
@@ -112,13 +115,14 @@ def unavailable(path: Path, error: BaseException) -> UnavailableError:
     )
 
 
-def _do(job: Job[Any], connection: sqlite3.Connection, path: Path) -> bool:
+def _do(job: Job[Any], connection: sqlite3.Connection, path: Path) -> Exception | None:
+    """Run one job and keep its result or its error, which is also returned."""
     try:
         job.result, job.error = job.work(connection), None
     except Exception as error:  # whatever one job raises is its caller's, not the other jobs'
         job.error = unavailable(path, error) if isinstance(error, sqlite3.OperationalError) else error
-        return False
-    return True
+        return error
+    return None
 
 
 def _fail(batch: list[Job[Any]], path: Path, error: BaseException) -> None:

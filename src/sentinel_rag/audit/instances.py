@@ -98,6 +98,7 @@ def exclusive(path: Path) -> sqlite3.Connection | None:
 def _try_lock(path: Path) -> sqlite3.Connection | None:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0)
     try:
+        connection.execute("PRAGMA journal_mode = OFF")  # there is nothing to roll back, and no file to leave behind
         connection.execute("BEGIN EXCLUSIVE")
     except sqlite3.OperationalError as error:
         connection.close()
