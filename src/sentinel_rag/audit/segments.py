@@ -71,6 +71,7 @@ class Archive:
         self._segment_records = segment_records
         self._folder = database.path.parent / SEGMENTS_FOLDER
         self._moved_through = 0
+        self._moving = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -165,6 +166,12 @@ class Archive:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
+        """Waits for this process's own threads, and not for another process."""
+        with self._moving, self._alone_in_folder():
+            yield
+
+    @contextmanager
+    def _alone_in_folder(self) -> Iterator[None]:
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             lock = exclusive(self._folder / "moving.lock")
