@@ -246,7 +246,7 @@ with Database(folder / "journal.sqlite") as database:
         sys.settrace(None)
 print(lines)
 """
-KILLS = 24
+KILLS = 12
 
 
 def move(folder: Path, stop_at: int) -> subprocess.CompletedProcess[str]:

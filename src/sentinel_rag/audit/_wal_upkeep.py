@@ -55,8 +55,8 @@ class WalUpkeep:
         self._thread.join()
 
     def _serve(self) -> None:
-        with closing(sqlite3.connect(self._path, isolation_level=None, timeout=0)) as connection:
-            connection.execute("PRAGMA synchronous = NORMAL")
+        uri = f"{self._path.absolute().as_uri()}?mode=rw"  # a file that was removed is not made anew
+        with closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=0)) as connection:
             while True:
                 self._due.wait()
                 self._due.clear()
@@ -64,6 +64,7 @@ class WalUpkeep:
                     return
                 # A reader that pins the log, another process that writes, a full disk: the next round tries again.
                 with suppress(sqlite3.Error):
+                    connection.execute("PRAGMA synchronous = NORMAL")
                     connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
                     with self._writing:
                         connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()

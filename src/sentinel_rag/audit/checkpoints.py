@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sentinel_rag.audit.chain import Head
+from sentinel_rag.audit.private_files import create_private
 from sentinel_rag.audit.signing import PublicKey, SigningKey
 from sentinel_rag.contracts.json_values import canonical_json
 
@@ -82,7 +83,8 @@ class CheckpointFile:
 
     def create(self) -> None:
         """Make it if it is not there. Raises OSError if it cannot be written."""
-        os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+        create_private(self.path)
+        os.close(os.open(self.path, os.O_WRONLY | os.O_APPEND))
 
     def append(self, checkpoint: Checkpoint) -> None:
         """Add one and wait for the disk. Raises OSError, also if the file was removed: it is not made anew, because
@@ -123,10 +125,9 @@ class CheckpointFile:
         with self.path.open("rb") as stream:
             stream.seek(max(0, size - 16 * _MAX_LINE))
             lines = stream.read().split(b"\n")
-        found: Checkpoint | None = None
+        readable: list[Checkpoint] = []
         for line in lines:
             with suppress(ValueError):
-                checkpoint = Checkpoint.parse(line)
-                if (found is None or checkpoint.head.seq >= found.head.seq) and checkpoint.is_signed_by(key):
-                    found = checkpoint
-        return found
+                readable.append(Checkpoint.parse(line))
+        readable.sort(key=lambda checkpoint: checkpoint.head.seq, reverse=True)
+        return next((checkpoint for checkpoint in readable if checkpoint.is_signed_by(key)), None)

@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 from sentinel_rag.audit._jobs import Busy, Job, Work, commit, deliver, settle_all, unavailable
 from sentinel_rag.audit._wal_upkeep import KEPT_LOG, WalUpkeep, restart_log
+from sentinel_rag.audit.private_files import create_private
 from sentinel_rag.contracts.errors import UnavailableError
 
 T = TypeVar("T")
@@ -132,8 +133,7 @@ class Database:
     def _open(self) -> sqlite3.Connection:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # Created here, because SQLite would give it the umask's mode; -wal and -shm copy the mode of this file.
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            create_private(self.path)  # SQLite would give it the umask's mode; -wal and -shm copy the mode of this file
             connection = sqlite3.connect(
                 self.path, isolation_level=None, check_same_thread=False, timeout=BUSY_MILLISECONDS / 1000
             )

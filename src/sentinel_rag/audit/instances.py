@@ -14,6 +14,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from types import TracebackType
 
+from sentinel_rag.audit.private_files import create_private
 from sentinel_rag.contracts.errors import UnavailableError
 
 _SUFFIX = ".lock"
@@ -31,7 +32,7 @@ class Instance:
         try:
             folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             folder.mkdir(exist_ok=True, mode=0o700)
-            os.close(os.open(fresh, os.O_RDWR | os.O_CREAT, 0o600))
+            create_private(fresh)
             self._lock = _try_lock(fresh)
             # Under its name only once it is held: nobody may take it for one whose process has died.
             os.rename(fresh, self._path)
@@ -91,7 +92,7 @@ class Solo:
 
 def exclusive(path: Path) -> sqlite3.Connection | None:
     """The lock on the file at `path`, made if there is none; None if another process holds it. Ends when closed."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    create_private(path)
     return _try_lock(path)
 
 

@@ -66,20 +66,19 @@ class Journal:
         """Moves old records into segments, and removes segments."""
         database.migrate("journal", MIGRATIONS)
         if sealing is not None:
-            sealer = Sealer(database, sealing, clock=clock, report=self._report)
-            sealed = sealer.begin()
-            sealer.after_seal = self.archive.sealed
-            self._sealer = sealer
-            try:
-                self._recover(sealed)
-            except BaseException:
-                sealer.close()
-                raise
-        self.interrupted = database.run_now(self._close_open_calls)
-        """How many calls of processes that died had no outcome; each has one now, with status unknown."""
-        if self._sealer is not None:
-            self._sealer.committed()
-            self.archive.resume()
+            self._sealer = Sealer(database, sealing, clock=clock, report=self._report)
+        try:
+            if self._sealer is not None:
+                self._recover(self._sealer.begin())
+                self._sealer.after_seal = self.archive.sealed
+            self.interrupted = database.run_now(self._close_open_calls)
+            """How many calls of processes that died had no outcome; each has one now, with status unknown."""
+            if self._sealer is not None:
+                self._sealer.committed()
+                self.archive.resume()
+        except BaseException:
+            self.close()
+            raise
 
     async def append(self, event: AuditEvent, *, alongside: Work[object] | None = None) -> Head:
         """Write one record; returns its place once it is durable. `alongside` is done in the same transaction, first.

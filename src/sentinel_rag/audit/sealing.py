@@ -92,8 +92,7 @@ class Sealer:
         checkpoint file cannot be written.
         """
         try:
-            sealed = self._last_sealed()
-            self._refuse_a_cut_journal()
+            sealed, proved = self._last_sealed(), self._proved_elsewhere()
             for place in self._sealing.places():
                 new = place.size() in (None, 0)
                 if new and sealed is not None and place == self._sealing.checkpoints:
@@ -105,14 +104,12 @@ class Sealer:
             if sealed is None:
                 self._keep(Checkpoint.sign(GENESIS, self._now(), self._sealing.key))
                 sealed = GENESIS
+            sealed = max(sealed, proved, key=lambda head: head.seq)
         except OSError as error:
             raise UnavailableError(
                 f"The checkpoint file {Path(error.filename or '').name} cannot be written: {error.strerror}.",
                 next_step="Check that its disk is mounted and writable, or change SENTINEL_AUDIT_ANCHOR.",
             ) from error
-        except BaseException:
-            self._reading.close()
-            raise
         self._thread.start()
         return sealed
 
@@ -177,16 +174,18 @@ class Sealer:
                 problem = error.strerror or str(error)
             name = "anchor" if place is self._sealing.anchor else "checkpoints"
             if self._problems.get(name, "") != problem:
-                self._problems[name] = problem
                 if problem:
                     _log.error("checkpoints cannot be kept in %s: %s", place.path, problem)
                 self._report(name, problem)
+                self._problems[name] = problem
         seq, line = checkpoint.head.seq, checkpoint.line()
         self._database.run_now(
             lambda connection: connection.execute("INSERT OR IGNORE INTO checkpoint VALUES (?, ?)", [seq, line])
         )
 
-    def _refuse_a_cut_journal(self) -> None:
+    def _proved_elsewhere(self) -> Head:
+        """The last record of the journal that a checkpoint outside it proves. Raises JournalCut if it is not there."""
+        proved = GENESIS
         first = self._reading.execute("SELECT min(seq) FROM journal").fetchone()[0] or 1
         for place in self._sealing.places():
             sealed = place.last(self._sealing.key.public)
@@ -202,6 +201,8 @@ class Sealer:
                     next_step="Run `sentinel audit verify` and keep the folder as evidence; put the journal back from "
                     "a newer copy, or move the whole folder away to begin a new one.",
                 )
+            proved = max(proved, sealed.head, key=lambda head: head.seq)
+        return proved
 
     def _head(self) -> Head:
         row = self._reading.execute("SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1").fetchone()
