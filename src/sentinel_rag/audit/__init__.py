@@ -6,6 +6,7 @@ same transaction as the record that says so.
 """
 
 from sentinel_rag.audit._jobs import Work
+from sentinel_rag.audit.archive import Archive
 from sentinel_rag.audit.chain import GENESIS, Head
 from sentinel_rag.audit.checkpoints import Checkpoint, CheckpointFile
 from sentinel_rag.audit.database import Database, Durability
@@ -24,7 +25,7 @@ from sentinel_rag.audit.instances import Instance
 from sentinel_rag.audit.journal import Journal
 from sentinel_rag.audit.reader import Entry, JournalReader, RecordFilter
 from sentinel_rag.audit.sealing import JournalCut, Sealing
-from sentinel_rag.audit.segments import Archive, Segment
+from sentinel_rag.audit.segments import Segment
 from sentinel_rag.audit.signing import PUBLIC_FILE, PublicKey, SigningKey, SigningKeyLost
 from sentinel_rag.audit.verification import Verification
 

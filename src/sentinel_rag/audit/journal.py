@@ -14,6 +14,7 @@ from typing import Protocol
 import anyio.to_thread
 
 from sentinel_rag.audit._jobs import Work
+from sentinel_rag.audit.archive import SEGMENT_RECORDS, Archive
 from sentinel_rag.audit.chain import GENESIS, Head, seal
 from sentinel_rag.audit.database import Database
 from sentinel_rag.audit.events import AuditEvent, CallIntended, CallOutcome, OutcomeStatus
@@ -21,7 +22,6 @@ from sentinel_rag.audit.instances import Solo
 from sentinel_rag.audit.reader import Entry, JournalReader
 from sentinel_rag.audit.schema import MIGRATIONS
 from sentinel_rag.audit.sealing import Sealer, Sealing
-from sentinel_rag.audit.segments import SEGMENT_RECORDS, Archive
 from sentinel_rag.audit.upkeep_events import SealingChanged, TailSealed
 from sentinel_rag.audit.verification import Verification
 from sentinel_rag.contracts.ports import Clock, utc_now
