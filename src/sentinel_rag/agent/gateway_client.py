@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.handles import as_handles, as_text
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
 from sentinel_rag.contracts.tool_calls import Denied, Failed, Succeeded, ToolCall, ToolOutcome
 
@@ -61,7 +62,7 @@ class HttpToolGateway:
                 headers={"X-API-Key": self._api_key},
                 trust_env=False,
             )
-        body = {"session_id": call.session_id, "tool_name": call.tool_name, "args": dict(call.arguments)}
+        body = {"session_id": call.session_id, "tool_name": call.tool_name, "args": as_handles(dict(call.arguments))}
         try:
             data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
         except (ValueError, UnicodeEncodeError):
@@ -167,7 +168,7 @@ def read_response(call: ToolCall, status: int, raw: bytes, *, retry_after: str =
 
 
 def _read_success(call: ToolCall, body: Mapping[str, Any], audit_id: str) -> ToolOutcome:
-    result = body.get("result")
+    result = as_text(body.get("result"))
     if isinstance(result, dict) and result.get("kind") == "error":
         error = _error_in(result)
         if error is not None:

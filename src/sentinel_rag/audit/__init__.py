@@ -21,8 +21,10 @@ from sentinel_rag.audit.events import (
 )
 from sentinel_rag.audit.export import Exported, export_records, verify_export
 from sentinel_rag.audit.files import DamagedJournal
+from sentinel_rag.audit.flow_events import ContextRaised, HandlesResolved, ValuesNamed
 from sentinel_rag.audit.instances import Instance
 from sentinel_rag.audit.journal import Journal
+from sentinel_rag.audit.key_events import KeyChanged, RequestRefused
 from sentinel_rag.audit.reader import Entry, JournalReader, RecordFilter
 from sentinel_rag.audit.sealing import JournalCut, Sealing
 from sentinel_rag.audit.segments import Segment
@@ -40,24 +42,29 @@ __all__ = [
     "CallRefused",
     "Checkpoint",
     "CheckpointFile",
+    "ContextRaised",
     "DamagedJournal",
     "Database",
     "Durability",
     "Entry",
     "Exported",
+    "HandlesResolved",
     "Head",
     "Instance",
     "Journal",
     "JournalCut",
     "JournalReader",
+    "KeyChanged",
     "OutcomeStatus",
     "PublicKey",
     "RecordFilter",
+    "RequestRefused",
     "Sealing",
     "Segment",
     "SessionChanged",
     "SigningKey",
     "SigningKeyLost",
+    "ValuesNamed",
     "Verification",
     "Work",
     "export_records",

@@ -189,19 +189,18 @@ def _interceptors(
 def _serve(executor_url: str, token: str, policy_file: str, folder: str) -> None:
     """The process that is killed."""
     from sentinel_rag.interceptor import create_app
-    from sentinel_rag.interceptor.policy import load_policy
+    from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
     from sentinel_rag.interceptor.upstream import McpHttpUpstream
     from sentinel_rag.testing.loopback import serve
 
     policy = load_policy(Path(policy_file))
     with open_state(Path(folder)) as state:
-        key, _ = state.keys.create([Scope.EXECUTE])
+        key, _ = state.keys.create([Scope.EXECUTE], name=f"caller {state.instance.instance_id}")
         upstream = McpHttpUpstream(executor_url, token=token)
         app = create_app(
-            policy=policy,
+            policies=FixedPolicy(policy),
             keys=state.keys,
-            sessions=state.sessions,
-            journal=state.journal,
+            state=state,
             upstreams=dict.fromkeys(policy.servers(), upstream),
         )
         with serve(app) as url:

@@ -21,7 +21,7 @@ from starlette.routing import Mount, Route
 
 from sentinel_rag import __version__
 from sentinel_rag.contracts.query_results import QueryError, QueryResult
-from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS
+from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, WRITING_TOOLS
 from sentinel_rag.executors.sentinel.door import HEALTH_PATH, Door
 from sentinel_rag.sentinel.service import SentinelService
 
@@ -57,7 +57,7 @@ def _mcp_server(service: SentinelService) -> Server[Any]:
             name=tool.name,
             description=tool.description,
             input_schema=dict(tool.parameters),
-            annotations=ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False),
+            annotations=_annotations(tool.name),
         )
         for tool in SENTINEL_TOOLS
     ]
@@ -74,6 +74,16 @@ def _mcp_server(service: SentinelService) -> Server[Any]:
         )
 
     return Server(SERVER_NAME, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
+
+
+def _annotations(tool: str) -> ToolAnnotations:
+    """What a client may show its user beside a tool. An update replaces values, a comment only adds one."""
+    return ToolAnnotations(
+        read_only_hint=tool not in WRITING_TOOLS,
+        destructive_hint=tool == "update_incident",
+        idempotent_hint=tool != "add_incident_comment",
+        open_world_hint=False,
+    )
 
 
 def headline(outcome: QueryResult | QueryError) -> str:

@@ -64,6 +64,18 @@ class ResultFields:
         modes = {entry.mode for entry in matching if _rank(entry.path) == best}
         return next((mode for mode in (Exposure.HIDE, Exposure.QUOTE) if mode in modes), Exposure.REVEAL)
 
+    def label_below(self, path: Sequence[str]) -> Label:
+        """The join of the declared labels of the value at `path` and of every part of it."""
+        below = (entry.label for entry in self.labels if _overlap(entry.path, path) and len(entry.path) > len(path))
+        return join_all([self.label_at(path), *below])
+
+    def shows_below(self, path: Sequence[str]) -> bool:
+        """Whether a part of the value at `path` may be shown although the value itself is hidden."""
+        return any(
+            entry.mode is not Exposure.HIDE and len(entry.path) > len(path) and _overlap(entry.path, path)
+            for entry in self.exposures
+        )
+
     @property
     def hides(self) -> bool:
         return any(entry.mode is Exposure.HIDE for entry in self.exposures)
@@ -117,7 +129,7 @@ def covers(pattern: Sequence[str], path: Sequence[str]) -> bool:
     )
 
 
-def _overlap(one: Path, other: Path) -> bool:
+def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
     """Whether some place lies in the regions of both."""
     return all(ANY in (a, b) or a == b for a, b in zip(one, other, strict=False))
 

@@ -78,6 +78,8 @@ def resources(tool: Section, key: str, parameters: Mapping[str, Parameter], prob
             if name not in parameters:
                 message = f"{key} speaks about an unknown parameter {name!r}{closest(name, parameters)}"
                 problems.append(Problem(tool.line(key), message))
+            elif key == "writes" and not parameters[name].required:
+                problems.append(Problem(tool.line(key), f"{key} needs a required parameter, {name!r} may be left out"))
             elif parameters[name].type.kind not in (Kind.STRING, Kind.INTEGER):
                 problems.append(Problem(tool.line(key), f"{key} needs a string or integer, {name!r} is none"))
         if "*" in text and (key == "writes" or not text.endswith("/*") or text.count("*") > 1):

@@ -5,14 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
-from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
+from sentinel_rag.contracts.labels import TOP, Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.policy.conditions import Expression, ValueType
+from sentinel_rag.interceptor.policy.conditions import reads as parameters_of
 from sentinel_rag.interceptor.policy.fields import NO_FIELDS, ResultFields
 
 DEFAULT_SERVER = "sentinel"
 """The MCP server of a tool that names none."""
+
+
+OWN_SERVERS = ("sentinel", "files", "web", "knowledge")
+"""The MCP servers of this product, which the assembly starts; a policy may not declare others by these names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """A tool server of another maker: either at `url`, or started as `command`.
+
+    `token_variable` and the values of `secret_environment` name variables of the settings; no secret is in here.
+    `era` is a protocol revision, empty to ask the server; `shared`: one process may serve all sessions. `line` is
+    where it stands in the file.
+    """
+
+    name: str
+    url: str = ""
+    command: tuple[str, ...] = ()
+    token_variable: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    secret_environment: Mapping[str, str] = field(default_factory=dict)
+    era: str = ""
+    shared: bool = False
+    line: int = 0
 
 
 class Effect(StrEnum):
@@ -155,9 +180,26 @@ class ToolPolicy:
     approvers: tuple[str, ...] = ()
     rate: Rate | None = None
 
-    def rule(self, rule_id: str) -> Rule:
-        """The rule with that id. Raises StopIteration if it is another tool's."""
-        return next(rule for rule in self.rules if rule.rule_id == rule_id)
+    condition_parameters: frozenset[str] = field(init=False, repr=False, compare=False)
+    """The parameters whose values the conditions of the rules read."""
+    revealed: Label = field(init=False, repr=False, compare=False)
+    """An upper bound of the declared labels of what the agent may see of a result."""
+    _rules: Mapping[str | None, Rule] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        read = frozenset(name for rule in self.rules for name in parameters_of(rule.expression))
+        object.__setattr__(self, "condition_parameters", read)
+        object.__setattr__(self, "revealed", self.fields.revealed())
+        object.__setattr__(self, "_rules", {rule.rule_id: rule for rule in self.rules})
+
+    def rule(self, rule_id: str | None) -> Rule | None:
+        """The rule of this tool with that id."""
+        return self._rules.get(rule_id)
+
+    def rule_label(self, rule_id: str | None) -> Label:
+        """What a rule says about the secrecy of a result; who may have written it is the matter of `fields`."""
+        rule = self._rules.get(rule_id)
+        return TOP if rule is None else Label(rule.taint_level, Integrity.TRUSTED)
 
     def ceiling(self, parameter: str) -> Label:
         """The label that an argument may carry at most."""
@@ -181,6 +223,8 @@ class Policy:
     endorsements: tuple[Endorsement, ...] = ()
     link_hosts: frozenset[str] = frozenset()
     """Hosts that a link in an argument may name without counting as a way out; each with all its subdomains."""
+    server_specs: Mapping[str, ServerSpec] = field(default_factory=dict)
+    """The tool servers of other makers, by name."""
 
     def tool(self, name: str) -> ToolPolicy | None:
         """The tool with exactly this name or alias; no folding of case, Unicode or white space."""
@@ -189,3 +233,17 @@ class Policy:
     def servers(self) -> frozenset[str]:
         """The MCP servers that the tools name."""
         return frozenset(tool.server for tool in self.tools.values())
+
+
+class Policies(Protocol):
+    """Where the policy in force is found; it may be another one for the next call."""
+
+    @property
+    def current(self) -> Policy: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPolicy:
+    """`Policies` that never change."""
+
+    current: Policy

@@ -13,7 +13,11 @@ from pathlib import Path
 
 from sentinel_rag.audit import Database, Durability, Instance, Journal, Sealing
 from sentinel_rag.contracts.ports import Clock, utc_now
+from sentinel_rag.interceptor.approvals import DEFAULT_TTL_S, ApprovalStore
+from sentinel_rag.interceptor.store.handles import HandleStore
+from sentinel_rag.interceptor.store.key_journal import KeyJournal
 from sentinel_rag.interceptor.store.keys import KeyStore
+from sentinel_rag.interceptor.store.resources import ResourceLabels
 from sentinel_rag.interceptor.store.sessions import SessionStore
 
 KEYS_FILE = "keys.sqlite"
@@ -29,6 +33,10 @@ class State:
     database: Database
     journal: Journal
     sessions: SessionStore
+    handles: HandleStore
+    resources: ResourceLabels
+    approvals: ApprovalStore
+    key_journal: KeyJournal
     instance: Instance
 
     def __enter__(self) -> State:
@@ -49,16 +57,18 @@ def open_state(
     *,
     durability: Durability = Durability.PROCESS,
     clock: Clock = utc_now,
+    approval_ttl_s: float = DEFAULT_TTL_S,
     anchor: Path | None = None,
 ) -> State:
-    """Open or create the state in `folder`; `anchor` is a second file for the journal's checkpoints.
+    """Open or create the state in `folder`; `approval_ttl_s` is how long a call waits for a person, `anchor` a second
+    file for the journal's checkpoints.
 
     Raises UnavailableError if the folder or the anchor cannot be used, JournalCut if the journal lacks a record that a
     checkpoint proves.
     """
     with ExitStack() as opened:
         instance = opened.enter_context(Instance(folder / INSTANCES_FOLDER))
-        keys = opened.enter_context(closing(KeyStore(folder / KEYS_FILE)))
+        keys = opened.enter_context(closing(KeyStore(folder / KEYS_FILE, clock=clock)))
         database = opened.enter_context(Database(folder / JOURNAL_FILE, durability=durability))
         journal = opened.enter_context(
             closing(
@@ -66,8 +76,11 @@ def open_state(
             )
         )
         sessions = SessionStore(database, journal, clock=clock, new_id=new_audit_id)
+        handles, resources = HandleStore(database), ResourceLabels(database)
+        approvals = ApprovalStore(database, journal, clock=clock, new_id=new_audit_id, ttl_s=approval_ttl_s)
+        key_journal = KeyJournal(keys, database, journal)
         opened.pop_all()
-    return State(keys, database, journal, sessions, instance)
+    return State(keys, database, journal, sessions, handles, resources, approvals, key_journal, instance)
 
 
 def new_audit_id() -> str:
