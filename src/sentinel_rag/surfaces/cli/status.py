@@ -12,6 +12,7 @@ from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._zones import choose_workspace
 
 EXECUTOR = "executor-"
+EXECUTORS = ("sentinel", "files", "web")
 
 
 def run(*, as_json: bool) -> int:
@@ -58,7 +59,7 @@ def addresses(settings: Settings, state: RunState | None) -> dict[str, Any]:
         "interceptor": interceptor,
         "agent": by_name.get("agent", stopped),
         "workspace": workspace,
-        "executors": executors or {"sentinel": stopped},
+        "executors": executors or dict.fromkeys(EXECUTORS, stopped),
     }
 
 

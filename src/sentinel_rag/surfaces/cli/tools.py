@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, TOOLS_BY_NAME, canonical_tool_name
+from sentinel_rag.contracts.tool_schemas import canonical_tool_name
 from sentinel_rag.interceptor.policy import Policy, Rule, ToolPolicy, load_policy
 from sentinel_rag.settings import load_settings
 
@@ -14,17 +15,18 @@ from sentinel_rag.settings import load_settings
 def run(name: str | None, *, as_json: bool) -> int:
     """List all tools, or describe one."""
     if name is None:
-        tools = SENTINEL_TOOLS
+        tools = SHIPPED_TOOLS
     else:
         canonical = canonical_tool_name(name)
-        if canonical not in TOOLS_BY_NAME:
+        by_name = {tool.name: tool for tool in SHIPPED_TOOLS}
+        if canonical not in by_name:
             from difflib import get_close_matches
 
-            close = get_close_matches(name, TOOLS_BY_NAME, 1)
+            close = get_close_matches(name, by_name, 1)
             raise UsageError(
                 f"There is no tool {name!r}.", next_step=f"Did you mean {close[0]}?" if close else "Run: sentinel tools"
             )
-        tools = (TOOLS_BY_NAME[canonical],)
+        tools = (by_name[canonical],)
     policy = load_policy(load_settings().policy_file)
     if as_json:
         print(json.dumps([_as_json(tool, policy) for tool in tools], indent=2))
@@ -41,7 +43,7 @@ def _print_list(policy: Policy) -> None:
 
     rows = [
         (tool.name, ", ".join(tool.parameter_schemas()), tool.description, _in_short(policy.tool(tool.name)))
-        for tool in SENTINEL_TOOLS
+        for tool in SHIPPED_TOOLS
     ]
     print_table(console(), "", ("tool", "parameters", "what it does", "policy"), rows)
 
