@@ -17,6 +17,7 @@ from sentinel_rag.executors.tool_answer import ToolFault, wrong_argument
 DEFAULT_PORTS = {"http": 80, "https": 443}
 MAX_URL_CHARACTERS = 2_000
 
+_AUTHORITY = re.compile(r"(?:\[[^\[\]]+\]|[^\[\]:]+)(?::[0-9]{1,5})?")
 _PRINTABLE = re.compile(r"[!-~]+")
 _NAME = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z0-9-]{2,63}")
 
@@ -54,6 +55,8 @@ def page_address(text: str, *, ports: Collection[int]) -> PageAddress:
         raise refused("it is not well formed")
     if "@" in parts.netloc:
         raise refused("it holds a user name")
+    if not _AUTHORITY.fullmatch(parts.netloc):
+        raise refused("its host is not well formed")
     host = _host(parts)
     port = DEFAULT_PORTS[scheme] if port is None else port
     if port not in ports:

@@ -15,7 +15,7 @@ import aiohttp  # noqa: TID253  # the module is about HTTP
 from sentinel_rag import __version__
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.executors.tool_answer import ToolFault, failed
-from sentinel_rag.executors.web.bounded_body import TooLarge, bounded_body
+from sentinel_rag.executors.web.bounded_body import TooLarge, Unreadable, bounded_body
 
 TIMEOUT_S = 15.0
 MAX_ANSWER_BYTES = 2_000_000
@@ -76,7 +76,7 @@ class SearchService:
                 f"{self._name} cannot be reached.",
                 "Check SENTINEL_SEARCH_URL and the network of the web server's process.",
             ) from None
-        except TooLarge:
+        except (TooLarge, Unreadable):
             raise self._not_understood() from None
         return self._object(body)
 
@@ -107,7 +107,10 @@ class SearchService:
             case 401 | 403:
                 step = "Check SENTINEL_SEARCH_API_KEY. SearXNG needs `json` among its search.formats."
                 return failed(QueryErrorCode.ACCESS_DENIED, f"{self._name} does not accept this client.", step)
-            case 429:
+            case 400 | 422:  # Brave's word for a key that it does not know, too
+                step = "Check SENTINEL_SEARCH_API_KEY, or search with fewer words."
+                return failed(QueryErrorCode.ACCESS_DENIED, f"{self._name} does not accept this request.", step)
+            case 429 | 432 | 433:  # the last two are Tavily's, for a plan's limits
                 wait = float(retry_after) if retry_after.isascii() and retry_after[:9].isdigit() else None
                 return failed(
                     QueryErrorCode.THROTTLED,
