@@ -24,6 +24,7 @@ from sentinel_rag.sentinel.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
+from sentinel_rag.surfaces.cli._user_session import user_session
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
 
@@ -88,7 +89,7 @@ def measure(folder: Path, url: str, workspace_id: str, header: str) -> None:
         subprocess.run([SENTINEL, "ask", QUESTION], env=environment, check=True, stdout=subprocess.DEVNULL)
 
     with running_zones(settings, workspace="azure", private=False) as zones:
-        client = AgentClient(zones.state)
+        client = AgentClient(zones.state, user_session(zones.state, settings))
 
         def ask() -> None:
             answer = client.ask(QUESTION, lambda _: None)

@@ -2,8 +2,8 @@
 the direct MCP call to the same fake executor by the same client, in one run, alternating.
 
 The fake executor, the Interceptor and the caller are three processes. Decision time is measured alone, for a tool of 10
-and of 1 000 rules of which the last one matches; so are opening and appending to a journal with a short and a long
-history.
+and of 1 000 rules of which the last one matches, all of one kind and of six kinds in turn; so are opening and appending
+to a journal with a short and a long history.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,14 +44,14 @@ INTERCEPTOR = """
 import json, resource, sys
 from pathlib import Path
 from sentinel_rag.interceptor import create_app
-from sentinel_rag.interceptor.policy import load_policy
+from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
 from sentinel_rag.interceptor.store import Scope, open_state
 from sentinel_rag.interceptor.upstream import McpHttpUpstream
 from sentinel_rag.testing.loopback import serve
 with open_state(Path(sys.argv[3])) as state:
     key, _ = state.keys.create([Scope.EXECUTE])
-    app = create_app(policy=load_policy(Path(sys.argv[2])), keys=state.keys, sessions=state.sessions,
-                     journal=state.journal, upstreams={"sentinel": McpHttpUpstream(sys.argv[1], token="bench")})
+    app = create_app(policies=FixedPolicy(load_policy(Path(sys.argv[2]))), keys=state.keys, state=state,
+                     upstreams={"sentinel": McpHttpUpstream(sys.argv[1], token="bench")})
     with serve(app) as url:
         print(json.dumps([url, key]), flush=True)
         for line in sys.stdin:
@@ -144,7 +144,7 @@ async def hops(executor_url: str, gateway_url: str, key: str, gateway: subproces
     headers = {"X-API-Key": key, "Content-Type": "application/json"}
 
     async def direct() -> None:
-        reply = await upstream.call("query_incidents", arguments, session_id="bench", timeout_s=30)
+        reply = await upstream.call("query_incidents", arguments, principal="bench", session_id="bench", timeout_s=30)
         assert isinstance(reply, Returned)
 
     async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), headers=headers) as client:
@@ -162,15 +162,42 @@ async def hops(executor_url: str, gateway_url: str, key: str, gateway: subproces
     return measured
 
 
-def decision_microseconds(rules: int) -> float:
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "one_kind": ("path.startswith('folder{n}/')",),
+    "mixed": (
+        "path.startswith('folder{n}/')",
+        "user == 'user{n}@example.com'",
+        "has(host) and host.lower() in ['ws-{n}', 'srv-{n}']",
+        "path.contains('/secret{n}/')",
+        r"user.matches(r'^svc-{n}-\d+@')",
+        "limit > {n}000000 and path.endswith('.x{n}')",
+    ),
+}
+"""Conditions of a policy's rules in turn; `{n}` is the number of the rule."""
+
+
+def decision_microseconds(rules: int, kinds: str) -> float:
     """Median of the time to decide a call that only the last of `rules` rules matches."""
+    conditions = [KINDS[kinds][n % len(KINDS[kinds])].replace("{n}", str(n)) for n in range(rules - 1)]
     lines = "\n".join(
-        f"      - {{rule_id: r{n}, condition: \"path.startswith('folder{n}/')\", taint_level: LOW}}"
-        for n in range(rules)
+        f'      - {{rule_id: r{n}, condition: "{condition}", taint_level: LOW}}'
+        for n, condition in enumerate(conditions)
     )
-    text = f"tools:\n  - name: t\n    parameters: [{{name: path, type: string}}]\n    taint_rules:\n{lines}\n"
+    text = f"""
+tools:
+  - name: t
+    parameters:
+      - {{name: path, type: string, required: true}}
+      - {{name: user, type: string, required: true}}
+      - {{name: host, type: string}}
+      - {{name: limit, type: integer, required: true}}
+    taint_rules:
+{lines}
+      - {{rule_id: last, condition: "path.startswith('public/')", taint_level: LOW}}
+""".replace(r"\d", r"\\d")
     tool = parse_policy(text).tools["t"]
-    arguments = {"path": f"folder{rules - 1}/x"}
+    arguments = {"path": "public/reports/2026/readme.txt", "user": "a.singh@example.com", "limit": 20}
+    assert decide(tool, arguments).rule_id == "last"
     samples = []
     for _ in range(200):
         start = time.perf_counter()
@@ -218,13 +245,15 @@ def main() -> None:
         measured["journal"] = {
             f"{records}_records": asyncio.run(journal_costs(Path(folder), records)) for records in (1_000, 200_000)
         }
-    measured["decision_us"] = {f"{rules}_rules": decision_microseconds(rules) for rules in (10, 1_000)}
+    measured["decision_us"] = {
+        f"{rules}_rules_{kinds}": decision_microseconds(rules, kinds) for rules in (10, 1_000) for kinds in KINDS
+    }
     write(
         "gateway",
         measured,
         claim="Reported as measured: a call through the Interceptor, audit on and durable against kill -9, beside the "
-        "direct call. Held: a decision takes at most 25 us with 1 000 rules of one kind; opening the journal and "
-        "appending to it cost the same with a long history.",
+        "direct call. Held: a decision takes at most 25 us with 1 000 rules, of one kind and of six kinds in turn; "
+        "opening the journal and appending to it cost the same with a long history.",
     )
 
 

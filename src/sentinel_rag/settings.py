@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -51,7 +51,9 @@ class Settings:
     policy_file: Path
     workspace: str | None = None
     azure_workspaces: Mapping[str, str]
+    workspace_resources: Mapping[str, str] = field(default_factory=dict)
     logs_endpoint: str = "https://api.loganalytics.io"
+    arm_endpoint: str = "https://management.azure.com"
     gateway_url: str | None = None
     gateway_key: Secret | None = None
     model: str = "offline"
@@ -64,6 +66,14 @@ class Settings:
     search_url: str | None = None
     search_key: Secret | None = None
     web_allowed_hosts: tuple[str, ...] = ()
+    upstream_credentials: Mapping[str, Secret] = field(default_factory=dict)
+    user_key: Secret | None = None
+    approver_key: Secret | None = None
+    approval_ttl_s: float = 900.0
+    approval_webhook_url: str | None = None
+    approval_webhook_secret: Secret | None = None
+    approval_webhook_arguments: bool = False
+    approval_webhook_decides: bool = False
 
     @property
     def uses_azure(self) -> bool:
@@ -93,7 +103,15 @@ VARIABLES: tuple[Variable, ...] = (
         "Log Analytics workspace id (a GUID), or several as prod=GUID,dev=GUID. Turns Azure on.",
         "none: the embedded workspace",
     ),
+    Variable(
+        "SENTINEL_WORKSPACE_RESOURCE_ID",
+        "Azure Resource ID of the workspace, or several as prod=ID,dev=ID. Needed to change incidents.",
+        "none: Azure workspaces are read only",
+    ),
     Variable("SENTINEL_LOGS_ENDPOINT", "Log Analytics endpoint, for other clouds.", "https://api.loganalytics.io"),
+    Variable(
+        "SENTINEL_ARM_ENDPOINT", "Azure Resource Manager endpoint, for other clouds.", "https://management.azure.com"
+    ),
     Variable("SENTINEL_URL", "An Interceptor that runs elsewhere. Needs SENTINEL_API_KEY.", "none: one is started"),
     Variable("SENTINEL_API_KEY", "The agent's key at the Interceptor.", "one is made for each start"),
     Variable("SENTINEL_MODEL", "What plans tool calls: offline (no model).", "offline"),
@@ -108,7 +126,18 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_SEARCH_URL", "Address of the search service; searxng needs it.", "the provider's own"),
     Variable("SENTINEL_SEARCH_API_KEY", "Key at the search service, for brave and tavily.", "none"),
     Variable("SENTINEL_WEB_ALLOWED_HOSTS", "Hosts that web_fetch may read, by comma.", "every public host"),
+    Variable("SENTINEL_UPSTREAM_NAME", "A credential of a tool server that the policy names (any NAME).", "none"),
+    Variable("SENTINEL_USER_KEY", "Your key with the scope user at SENTINEL_URL.", "one is made for each start"),
+    Variable("SENTINEL_APPROVER_KEY", "Your key with the scope approve at SENTINEL_URL.", "one is made for each start"),
+    Variable("SENTINEL_APPROVAL_TTL_S", "Seconds that a call waits for a person (60 to 86400).", "900"),
+    Variable("SENTINEL_APPROVAL_WEBHOOK_URL", "Told of each call that waits for a person.", "none"),
+    Variable("SENTINEL_APPROVAL_WEBHOOK_SECRET", "Signs what the webhook is sent.", "none; needed for a webhook"),
+    Variable("SENTINEL_APPROVAL_WEBHOOK_ARGUMENTS", "true: the webhook is sent the arguments too.", "false"),
+    Variable("SENTINEL_APPROVAL_WEBHOOK_DECIDES", "true: the webhook's receiver may decide.", "false"),
 )
+
+UPSTREAM_PREFIX = "SENTINEL_UPSTREAM_"
+"""Variables that begin so are credentials for tool servers of other makers; the policy refers to them by name."""
 
 SEARCH_PROVIDERS = ("bundled", "searxng", "brave", "tavily")
 MODELS = ("offline",)
@@ -154,6 +183,38 @@ def _seconds(text: str) -> float:
     return value
 
 
+def _approval_ttl(text: str) -> float:
+    if not text.isascii() or not text.isdecimal() or not 60 <= int(text[:9]) <= 86_400:
+        raise ValueError(f"{text!r} is not a whole number of seconds from 60 to 86400")
+    return float(text)
+
+
+def _yes_or_no(text: str) -> bool:
+    return _one_of(("true", "false"))(text) == "true"
+
+
+def _webhook_url(text: str) -> str:
+    """`_http_url`, and unchanged: a receiver may tell `/hook/` from `/hook`."""
+    _http_url(text)
+    if "@" in text.partition("//")[2].partition("/")[0]:
+        raise ValueError(
+            "it holds a user name or password, and those would stand in logs; sign with the secret instead"
+        )
+    return text
+
+
+def _key(text: str) -> Secret:
+    if len(text) < 16:
+        raise ValueError("is shorter than 16 characters, so it could be guessed")
+    return Secret(text)
+
+
+def _webhook_secret(text: str) -> Secret:
+    if len(text) < 32:
+        raise ValueError("is shorter than 32 characters, so it could be guessed")
+    return Secret(text)
+
+
 def _timezone(text: str) -> str:
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -183,6 +244,26 @@ def _azure_workspaces(text: str) -> Mapping[str, str]:
         if name in found:
             raise ValueError(f"two workspaces are named {name!r}: write name=GUID for each")
         found[name] = guid.lower()
+    return found
+
+
+_RESOURCE_ID = re.compile(
+    r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.OperationalInsights/workspaces/[^/]+",
+    re.IGNORECASE,
+)
+
+
+def _workspace_resources(text: str) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        name, _, resource_id = part.strip().rpartition("=")
+        if not _RESOURCE_ID.fullmatch(resource_id):
+            raise ValueError(
+                f"{resource_id!r} is not a workspace's Resource ID, as the portal's Properties page shows it"
+            )
+        if (name or "azure") in found:
+            raise ValueError(f"two workspaces are named {name or 'azure'!r}: write name=ID for each")
+        found[name or "azure"] = resource_id
     return found
 
 
@@ -313,14 +394,21 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
     reader = _Reader(values)
     gateway_url = reader.read("SENTINEL_URL", _http_url, None)
     gateway_key = values.get("SENTINEL_API_KEY", "").strip()
-    if gateway_url and not gateway_key:
+    approver_key = reader.read("SENTINEL_APPROVER_KEY", _key, None)
+    if gateway_url and not gateway_key and not approver_key:
         reader.problems.append("SENTINEL_API_KEY: is missing; an Interceptor that runs elsewhere needs the agent's key")
+    webhook_url = reader.read("SENTINEL_APPROVAL_WEBHOOK_URL", _webhook_url, None)
+    webhook_secret = reader.read("SENTINEL_APPROVAL_WEBHOOK_SECRET", _webhook_secret, None)
+    if webhook_url and not values.get("SENTINEL_APPROVAL_WEBHOOK_SECRET", "").strip():
+        reader.problems.append(
+            "SENTINEL_APPROVAL_WEBHOOK_SECRET: is missing; without it nobody can tell who sent a notice"
+        )
     if gateway_key and len(gateway_key) < 16:
         reader.problems.append("SENTINEL_API_KEY: is shorter than 16 characters, so it could be guessed")
     known = {variable.name for variable in VARIABLES}
     # Only our own file is checked for misspelt names: the environment may hold SENTINEL_ names of other products.
     for name in sorted(from_file):
-        if name.startswith("SENTINEL_") and name not in known:
+        if name.startswith("SENTINEL_") and not name.startswith(UPSTREAM_PREFIX) and name not in known:
             reader.problems.append(f"{name}: there is no such setting{_nearest(name, known)} (in {env_file})")
     home = default_home(values)
     provider = reader.read("SENTINEL_SEARCH_PROVIDER", _one_of(SEARCH_PROVIDERS), "bundled")
@@ -334,6 +422,8 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         policy_file=reader.read("SENTINEL_CONFIG", lambda t: Path(t).expanduser().absolute(), installed_policy_file()),
         workspace=reader.read("SENTINEL_WORKSPACE", workspace_name, None),
         azure_workspaces=reader.read("SENTINEL_WORKSPACE_ID", _azure_workspaces, {}),
+        workspace_resources=reader.read("SENTINEL_WORKSPACE_RESOURCE_ID", _workspace_resources, {}),
+        arm_endpoint=reader.read("SENTINEL_ARM_ENDPOINT", _http_url, "https://management.azure.com"),
         logs_endpoint=reader.read("SENTINEL_LOGS_ENDPOINT", _http_url, "https://api.loganalytics.io"),
         gateway_url=gateway_url,
         gateway_key=Secret(gateway_key) if gateway_key else None,
@@ -347,7 +437,21 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         search_url=search_url,
         search_key=Secret(search_key) if search_key else None,
         web_allowed_hosts=reader.read("SENTINEL_WEB_ALLOWED_HOSTS", _host_names, ()),
+        upstream_credentials={
+            name: Secret(value.strip())
+            for name, value in values.items()
+            if name.startswith(UPSTREAM_PREFIX) and value.strip()
+        },
+        user_key=reader.read("SENTINEL_USER_KEY", _key, None),
+        approver_key=approver_key,
+        approval_ttl_s=reader.read("SENTINEL_APPROVAL_TTL_S", _approval_ttl, 900.0),
+        approval_webhook_url=webhook_url,
+        approval_webhook_secret=webhook_secret,
+        approval_webhook_arguments=reader.read("SENTINEL_APPROVAL_WEBHOOK_ARGUMENTS", _yes_or_no, False),
+        approval_webhook_decides=reader.read("SENTINEL_APPROVAL_WEBHOOK_DECIDES", _yes_or_no, False),
     )
+    for name in sorted(settings.workspace_resources.keys() - settings.azure_workspaces.keys()):
+        reader.problems.append(f"SENTINEL_WORKSPACE_RESOURCE_ID: SENTINEL_WORKSPACE_ID names no workspace {name!r}")
     if reader.problems:
         raise ConfigurationError(
             f"{len(reader.problems)} setting(s) are wrong.",
@@ -374,6 +478,13 @@ def bare_environment() -> dict[str, str]:
     import os
 
     return {name: value for name, value in os.environ.items() if name in PASSED_ON}  # noqa: TID251  # one reader
+
+
+def tool_server_environment() -> dict[str, str]:
+    """What a tool server of another maker starts with, before its own entries: where programs lie, and the locale."""
+    import os
+
+    return {**bare_environment(), "PATH": os.environ.get("PATH", os.defpath)}  # noqa: TID251  # one reader
 
 
 def azure_environment() -> dict[str, str]:

@@ -129,13 +129,18 @@ async def test_what_is_about_the_workspace_or_out_of_scope_stays_as_it_was(
     assert (answer.outcome, answer.text) == (before.outcome, before.text)
 
 
-async def test_a_term_that_may_be_a_name_is_looked_for_here_first(gateway: ScriptedGateway) -> None:
-    assert (await ask(gateway, "what is mimikatz")).text == (await ask(small_estate(), "what is mimikatz")).text
+async def test_a_term_that_may_be_a_name_stays_here_and_a_search_is_proposed(gateway: ScriptedGateway) -> None:
+    found = await ask(gateway, "what is mimikatz")
+    assert (found.text, found.suggestions) == (
+        (await ask(small_estate(), "what is mimikatz")).text,
+        (await ask(small_estate(), "what is mimikatz")).suggestions,
+    )
+    nothing = await ask(gateway, "what is beaconing")
+    assert nothing.outcome is Outcome.NO_DATA
+    assert nothing.suggestions[-1] == "Search the web for beaconing"
     assert "web_search" not in [tool for tool, _ in made(gateway)]
-    gateway.calls.clear()
-    answer = await ask(gateway, "what is beaconing")
-    assert made(gateway)[-1] == ("web_search", {"query": "what is beaconing"})
-    assert "“A bear that weighs 125 kg.”" in answer.text
+    assert (await ask(gateway, nothing.suggestions[-1])).outcome is Outcome.ANSWERED
+    assert made(gateway)[-1] == ("web_search", {"query": "beaconing"})
 
 
 async def test_a_definition_that_the_web_lacks_is_asked_of_the_workspace(gateway: ScriptedGateway) -> None:
@@ -143,10 +148,19 @@ async def test_a_definition_that_the_web_lacks_is_asked_of_the_workspace(gateway
     answer = await ask(gateway, "what is phishing")
     assert answer.text == (await ask(small_estate(), "what is phishing")).text
     assert "web_search" in [trace.name for trace in answer.tools]
-    last = await ask(gateway, "what is beaconing")
-    assert last.outcome is Outcome.NO_DATA
-    assert [trace.name for trace in last.tools][-1] == "web_search"
-    assert any(line.startswith("web_search(") for line in last.footnote)
+    assert any(line.startswith("web_search(") for line in answer.footnote)
+
+
+async def test_a_search_refused_for_what_the_session_has_read_says_so(gateway: ScriptedGateway) -> None:
+    detail = "Access denied by security policy. Taint level: MEDIUM"
+    gateway.answers["web_search"] = Denied(ToolCall("", "", ""), Reason.SINK_LABEL, detail, "web_search_default")
+    for question in ("what is a panda", "search the web for phishing"):
+        answer = await ask(gateway, question)
+        assert answer.outcome is Outcome.DENIED
+        assert "ask it in a new session" in answer.text
+    here = await ask(gateway, "what is phishing")
+    assert here.text == (await ask(small_estate(), "what is phishing")).text
+    assert here.tools[0].status == "denied"
 
 
 async def test_an_explicit_search_that_finds_nothing_says_so(gateway: ScriptedGateway) -> None:
@@ -285,5 +299,3 @@ async def test_the_conversation_goes_on_after_a_look_elsewhere(gateway: Scripted
     answer = await ask(gateway, "list the open incidents", "what is a panda", "only the high ones")
     assert made(gateway)[-1] == ("query_incidents", {"status": "Open", "severity": "High"})
     assert answer.outcome is Outcome.ANSWERED
-    after = await ask(gateway, "what is beaconing", "[1]")
-    assert after.outcome is Outcome.CLARIFICATION

@@ -121,6 +121,23 @@ NEVER_FIRES = [
     "path == ...",
     "limit == 1j",
 ]
+PATTERNS = [
+    r"path.matches('(a)\\1')",
+    "path.matches('(?=a)b')",
+    "path.matches('(?<!a)b')",
+    "path.matches('a{1000}{1000}')",
+    "path.matches('(((a{30}){30}){30}){30}')",
+    "path.matches('(')",
+    "path.matches('')",
+    "path.matches(path)",
+    "path.matches(['a', 'b'])",
+    "path.matches(1)",
+    "limit.matches('1')",
+    "path.matches()",
+    "path.matches('a', 'b')",
+    "path.match('a')",
+    "matches(path, 'a')",
+]
 LOOK_ALIKES = [
     "ｐａｔｈ == 'x'",
     "рath == 'x'",
@@ -133,11 +150,16 @@ LOOK_ALIKES = [
 ]
 
 
-@pytest.mark.parametrize("text", [*CODE, *GROWTH, *NEVER_FIRES, *LOOK_ALIKES], ids=lambda text: text[:40])
+@pytest.mark.parametrize("text", [*CODE, *GROWTH, *NEVER_FIRES, *PATTERNS, *LOOK_ALIKES], ids=lambda text: text[:40])
 @pytest.mark.requirement("GATE-3")
 def test_the_condition_is_refused_with_a_sentence(text: str) -> None:
     with pytest.raises(ConditionError, match=r"\w"):
         check(text, PARAMETERS)
+
+
+def test_a_pattern_that_takes_others_forever_is_searched_in_linear_time() -> None:
+    tree = check("path.matches('^(a+)+$') or path.matches('(a|aa)+$') or path.matches('(x+x+)+y')", PARAMETERS)
+    assert evaluate(tree, {"path": "a" * 200_000 + "b" + "x" * 200_000}) is False  # a backtracking engine never ends
 
 
 def test_a_string_may_hold_any_printable_letter() -> None:

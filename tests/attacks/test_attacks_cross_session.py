@@ -66,7 +66,8 @@ def test_a_session_opened_by_use_belongs_to_the_first_key_also_in_a_race(
     assert [record["change"] for record in gateway.records() if record["kind"] == "session"] == ["opened"]
 
 
-def test_a_context_label_rises_and_never_falls_and_stays_in_its_session(gateway: RunningGateway) -> None:
+@pytest.mark.requirement("TAINT-2")
+def test_a_context_label_rises_and_never_falls_and_a_new_session_launders_nothing(gateway: RunningGateway) -> None:
     def context(session_id: str, tool: str) -> tuple[dict[str, str], dict[str, str]]:
         assert gateway.call(tool, {}, session_id=session_id).status == 200
         intent = gateway.records()[-2]
@@ -78,7 +79,7 @@ def test_a_context_label_rises_and_never_falls_and_stays_in_its_session(gateway:
     assert context("one", "list_tables") == (low, read)
     assert context("one", "query_incidents") == (read, medium)
     assert context("one", "list_tables") == (medium, medium)
-    assert context("two", "list_tables") == (low, read)
+    assert context("two", "list_tables") == (medium, medium)
 
 
 def test_a_closed_session_does_not_come_back(gateway: RunningGateway) -> None:

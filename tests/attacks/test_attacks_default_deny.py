@@ -21,8 +21,9 @@ from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, run
 NAMES = [
     "file_write",
     "web_post",
-    "update_incident",
-    "add_incident_comment",
+    "update_incidents",
+    "Update_Incident",
+    "add_comment",
     "Query_Incidents",
     "QUERY_INCIDENTS",
     "query_incidents ",
@@ -99,7 +100,7 @@ def assert_denied(gateway: RunningGateway, answer: HttpAnswer, reason: str, rule
         "reason": reason,
         "rule_id": rule,
         "audit_id": answer.body["audit_id"],
-    }
+    } | ({"approval_id": answer.body["approval_id"]} if reason == "approval_required" else {})
     record = gateway.last_record()
     assert (record["audit_id"], record["decision"], record["reason"]) == (answer.body["audit_id"], "deny", reason)
     assert (record["rule_id"], record["label"]["sensitivity"]) == (rule, level)

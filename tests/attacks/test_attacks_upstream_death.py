@@ -9,28 +9,32 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.client
+import json
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sentinel_rag.audit import Database, Journal, JournalReader
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.interceptor.arguments import CanonicalArguments
 from sentinel_rag.interceptor.policy import Policy, parse_policy
-from sentinel_rag.interceptor.upstream import McpHttpUpstream, UpstreamReply, UpstreamTool
+from sentinel_rag.interceptor.upstream import McpHttpUpstream, Unanswered, UpstreamReply, UpstreamTool
 from sentinel_rag.interceptor.upstream.mcp_messages import Era
 from sentinel_rag.testing.fake_executor import SESSIONS, Answers, Dies, FakeExecutor, Waits
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
 
 
 @contextmanager
-def deaf_server(replies: list[bytes]) -> Iterator[tuple[str, list[bytes]]]:
-    """Takes one request a connection, sends the next of `replies` and hangs up."""
+def deaf_server(replies: list[bytes | Callable[[bytes], bytes]]) -> Iterator[tuple[str, list[bytes]]]:
+    """Takes one request a connection, sends the next of `replies` and hangs up; only its tools it lists properly."""
     seen: list[bytes] = []
     listener = socket.create_server(("127.0.0.1", 0))
 
@@ -44,8 +48,12 @@ def deaf_server(replies: list[bytes]) -> Iterator[tuple[str, list[bytes]]]:
                 request = connection.recv(65_536)
                 while b"\r\n\r\n" not in request or len(request.partition(b"\r\n\r\n")[2]) < _length(request):
                     request += connection.recv(65_536)
+                if b'"tools/list"' in request:
+                    connection.sendall(_listing(request))
+                    continue
                 seen.append(request)
-                connection.sendall(replies.pop(0) if replies else b"")
+                reply = replies.pop(0) if replies else b""
+                connection.sendall(reply if isinstance(reply, bytes) else reply(request))
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
@@ -55,6 +63,16 @@ def deaf_server(replies: list[bytes]) -> Iterator[tuple[str, list[bytes]]]:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
         thread.join()
+
+
+def _listing(request: bytes) -> bytes:
+    return _answer(request, {"tools": [{"name": "list_tables"}]})
+
+
+def _answer(request: bytes, result: dict[str, Any]) -> bytes:
+    asked = json.loads(request.partition(b"\r\n\r\n")[2])
+    body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}).encode()
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
 
 def _length(request: bytes) -> int:
@@ -98,12 +116,8 @@ def test_a_server_that_hangs_up_is_502_and_was_asked_once(
 def test_a_pooled_connection_that_the_server_closed_is_not_used_again(
     shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path
 ) -> None:
-    def answer(request_id: int) -> bytes:
-        body = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[],"structuredContent":{"n":%d}}}' % (
-            request_id,
-            request_id,
-        )
-        return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    def answer(number: int) -> Callable[[bytes], bytes]:
+        return lambda request: _answer(request, {"content": [], "structuredContent": {"n": number}})
 
     with deaf_server([answer(number) for number in (1, 2, 3)]) as (url, seen):
         upstream = McpHttpUpstream(url, era=Era.STATELESS)
@@ -113,15 +127,17 @@ def test_a_pooled_connection_that_the_server_closed_is_not_used_again(
         assert len(seen) == 3
 
 
-def test_a_server_that_was_starting_is_asked_again_for_its_protocol(
-    shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path
-) -> None:
-    starting = b"HTTP/1.1 503 Starting\r\nContent-Length: 0\r\n\r\n"
+@pytest.mark.anyio
+async def test_a_server_that_was_starting_is_asked_again_for_its_protocol() -> None:
+    starting = b"HTTP/1.1 503 Starting\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    nothing = CanonicalArguments.of({})
     with deaf_server([starting, starting]) as (url, seen):
         upstream = McpHttpUpstream(url)
-        with running_gateway(shipped_policy, tmp_path, executor, upstreams={"sentinel": upstream}) as gateway:
-            for _ in range(2):
-                assert gateway.call("list_tables", {}).status == 502
+        for _ in range(2):
+            reply = await upstream.call("list_tables", nothing, principal="key", session_id="one", timeout_s=20)
+            assert isinstance(reply, Unanswered)
+            assert (reply.reason, reply.may_have_run) == (Reason.UPSTREAM_FAILED, False)
+        await upstream.aclose()
         assert [b"server/discover" in request for request in seen] == [True, True]
 
 
@@ -237,11 +253,19 @@ class Raises:
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
-    async def call(self, tool: str, arguments: object, *, session_id: str, timeout_s: float) -> UpstreamReply:
+    async def call(
+        self, tool: str, arguments: object, *, principal: str, session_id: str, timeout_s: float
+    ) -> UpstreamReply:
         raise self.error
 
     async def list_tools(self, *, timeout_s: float) -> tuple[UpstreamTool, ...]:
-        return ()
+        return (UpstreamTool("list_tables", "", {}),)
+
+    def on_tools_changed(self, listener: Callable[[], None]) -> None:
+        return None
+
+    async def end_session(self, *, principal: str, session_id: str) -> None:
+        return None
 
     async def aclose(self) -> None:
         return None

@@ -105,7 +105,9 @@ def test_the_interceptor_allows_denies_and_asks_who_is_there(sample: Any) -> Non
     assert body["detail"] == "Access denied by security policy. Taint level: HIGH"
     assert body["reason"] == "approval_required"
     denied = body["audit_id"]
-    code, body = execute(status, key, "update_incident", incident="1", status="Closed")
+    code, body = execute(status, key, "update_incident", incident="1", severity="Low")
+    assert (code, body["reason"]) == (403, "approval_required")
+    code, body = execute(status, key, "delete_incident", incident="1")
     assert (code, body["reason"]) == (403, "unknown_tool")
     code, body = execute(status, "sr_wrong_key_wrong_key_wrong_key_wrong", "query_incidents")
     assert (code, body["reason"]) == (401, "unauthenticated")

@@ -19,12 +19,14 @@ from sentinel_servers import IDENTITY_HEADER, NOW, WORKSPACE_ID, ScriptedWire, w
 from starlette.responses import JSONResponse
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
-from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS
+from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, WRITING_TOOLS
 from sentinel_rag.executors.sentinel import create_app
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.log_analytics import LogAnalytics
+from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
 from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.testing.loopback import serve
+from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID
 from sentinel_rag.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
@@ -33,13 +35,12 @@ TOKEN = "executor-token-of-the-tests"
 
 
 def executor(workspace_url: str, **options: Any) -> Any:
-    connection = LogAnalytics(
-        IdentityEndpointCredential(f"{workspace_url}/msi/token", IDENTITY_HEADER),
-        endpoint=workspace_url,
-        first_retry_delay_s=0.001,
-    )
+    credential = IdentityEndpointCredential(f"{workspace_url}/msi/token", IDENTITY_HEADER)
+    connection = LogAnalytics(credential, endpoint=workspace_url, first_retry_delay_s=0.001)
     workspaces = {"lab": connection.workspace("lab", WORKSPACE_ID)}
-    return create_app(SentinelService(workspaces, clock=lambda: NOW, **options), token=TOKEN)
+    manager = ArmConnection(credential, endpoint=workspace_url, first_retry_delay_s=0.001)
+    rest = {"lab": SentinelRest("lab", EMBEDDED_RESOURCE_ID, manager)}
+    return create_app(SentinelService(workspaces, rest=rest, clock=lambda: NOW, **options), token=TOKEN)
 
 
 @asynccontextmanager
@@ -72,13 +73,17 @@ async def test_the_tools_are_served_with_the_schemas_of_the_contracts(real_execu
     assert [(tool.name, tool.description, tool.input_schema) for tool in listed] == [
         (tool.name, tool.description, json.loads(json.dumps(tool.parameters))) for tool in SENTINEL_TOOLS
     ]
-    assert all(tool.annotations is not None and tool.annotations.read_only_hint for tool in listed)
+    hints = {tool.name: tool.annotations for tool in listed}
+    assert {name for name, hint in hints.items() if hint is not None and not hint.read_only_hint} == WRITING_TOOLS
+    assert {name for name, hint in hints.items() if hint is not None and hint.destructive_hint} == {"update_incident"}
 
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "get_incident_detail": {"incident": "55"},
     "get_top_entities": {"kind": "account"},
     "run_kql_query": {"template": "alerts_by_product"},
+    "add_incident_comment": {"incident": "55", "message": "Seen."},
+    "update_incident": {"incident": "55", "severity": "Medium"},
 }
 
 

@@ -52,6 +52,7 @@ def test_a_denied_call_names_the_level_the_reason_and_the_rule(gateway: RunningG
         "reason": "approval_required",
         "rule_id": "kql_raw_signins_needs_approval",
         "audit_id": answer.body["audit_id"],
+        "approval_id": answer.body["approval_id"],
     }
     record = gateway.last_record()
     assert (record["audit_id"], record["kind"], record["decision"]) == (answer.body["audit_id"], "refusal", "deny")
@@ -185,8 +186,8 @@ def test_a_result_over_the_limit_is_413_and_not_cut(
 ) -> None:
     from sentinel_rag.interceptor.upstream import McpHttpUpstream
 
-    upstream = McpHttpUpstream(executor.url, token=executor.token, max_result_bytes=5_000)
-    executor.on("list_tables", Answers({"text": "x" * 5_000}))
+    upstream = McpHttpUpstream(executor.url, token=executor.token, max_result_bytes=50_000)
+    executor.on("list_tables", Answers({"text": "x" * 50_000}))
     with running_gateway(shipped_policy, tmp_path, executor, upstreams={"sentinel": upstream}) as gateway:
         answer = gateway.call("list_tables", {})
         assert (answer.status, answer.body["reason"]) == (413, "too_large")

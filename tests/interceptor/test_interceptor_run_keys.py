@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentinel_rag.interceptor.store import KeyStore, RunKeys, Scope
+from sentinel_rag.interceptor.store import KeyState, KeyStore, Principal, Refused, RunKeys, Scope
 
 
 def test_handed_over_and_stored_keys_are_both_known(tmp_path: Path) -> None:
     stored = KeyStore(tmp_path / "keys.sqlite")
     key, info = stored.create([Scope.AUDIT])
-    ring = RunKeys({"chosen by the user": ("agent", [Scope.EXECUTE])}, stored=stored)
+    ring = RunKeys({"chosen by the user": Principal("agent", frozenset({Scope.EXECUTE}))}, stored=stored)
     run, kept = ring.verify("chosen by the user"), ring.verify(key)
     assert run is not None
     assert kept is not None
@@ -18,8 +18,7 @@ def test_handed_over_and_stored_keys_are_both_known(tmp_path: Path) -> None:
     assert (kept.key_id, kept.scopes) == (info.key_id, {Scope.AUDIT})
     for wrong in (None, "", "chosen", "chosen by the user ", "Chosen by the user", key[:-1]):
         assert ring.verify(wrong) is None
-    assert ring.known_id(key) == info.key_id
-    assert ring.known_id("chosen by the user") is None
+    assert ring.check("chosen") == Refused(KeyState.UNKNOWN)
     stored.revoke(info.key_id)
-    assert ring.verify(key) is None
+    assert ring.check(key) == Refused(KeyState.REVOKED, info.key_id)
     stored.close()

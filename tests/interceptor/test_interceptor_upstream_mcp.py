@@ -59,7 +59,7 @@ async def test_our_client_speaks_to_the_official_server(official_url: str, era: 
 
     async def call(tool: str, **arguments: Any) -> Any:
         canonical = CanonicalArguments.of(arguments)
-        return await upstream.call(tool, canonical, session_id="one", timeout_s=20)
+        return await upstream.call(tool, canonical, principal="key", session_id="one", timeout_s=20)
 
     try:
         tools = {tool.name: tool for tool in await upstream.list_tools(timeout_s=20)}
@@ -70,7 +70,7 @@ async def test_our_client_speaks_to_the_official_server(official_url: str, era: 
         assert msgspec.json.decode(reply.encoded) == {**VALUE, "limit": 3}
         assert reply.rows == 2
         text = await call("text", name="00713")
-        assert text == Returned(b'"hello 00713"', None)
+        assert text == Returned(b'"hello 00713"', "hello 00713")
         failed = await call("fails")
         assert isinstance(failed, ToolFailed)
         assert failed.error.code is QueryErrorCode.INTERNAL
@@ -109,7 +109,9 @@ async def test_the_era_is_asked_once_and_the_newer_one_taken(
     with FakeExecutor(eras=eras, stream=stream, token="t").running() as executor:
         upstream = McpHttpUpstream(executor.url, token="t")
         for _ in range(2):
-            reply = await upstream.call("list_tables", CanonicalArguments.of({}), session_id="s", timeout_s=20)
+            reply = await upstream.call(
+                "list_tables", CanonicalArguments.of({}), principal="key", session_id="s", timeout_s=20
+            )
             assert isinstance(reply, Returned)
         assert {call.headers["mcp-protocol-version"] for call in executor.calls} == {expected}
         await upstream.aclose()
@@ -131,7 +133,9 @@ async def test_a_question_back_in_the_middle_of_a_call_is_not_a_success() -> Non
         body = b'{"jsonrpc":"2.0","id":%d,"result":{"resultType":"input_required","content":[]}}'
         executor.on("list_tables", *(Sends(body % number) for number in (1, 2, 3)))
         upstream = McpHttpUpstream(executor.url, era=Era.STATELESS)
-        reply = await upstream.call("list_tables", CanonicalArguments.of({}), session_id="s", timeout_s=20)
+        reply = await upstream.call(
+            "list_tables", CanonicalArguments.of({}), principal="key", session_id="s", timeout_s=20
+        )
         assert isinstance(reply, Unanswered)
         assert "asks for input" in reply.error.message
         await upstream.aclose()

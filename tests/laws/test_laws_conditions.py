@@ -6,6 +6,7 @@ decided condition has that value for *every* value the missing ones could have h
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from sentinel_rag.interceptor.policy.conditions import (
     compile_rules,
     evaluate,
     reads,
+    text_of,
 )
 
 PARAMETERS = {
@@ -84,6 +86,13 @@ conditions = st.recursive(
 )
 
 
+PATTERNS = ["a", "^a", "a$", "^$", "(?i)A|ß", "[a-c]+/", "x y|public/.", r"^\\w*$", "^(?:confidential|public)/"]
+searches = st.builds(
+    "{}.matches({!r})".format, st.sampled_from(["path", "name", "path.lower()"]), st.sampled_from(PATTERNS)
+)
+rule_like = st.one_of(conditions, searches, st.builds("has(path) and ({})".format, st.one_of(atoms, searches)))
+
+
 def python_says(text: str, given: dict[str, Any]) -> object:
     names: dict[str, Any] = {"true": True, "false": False, "null": None, "size": len, "len": len}
     names["has"] = lambda value: value is not None
@@ -115,7 +124,7 @@ def test_a_decided_condition_does_not_depend_on_what_is_missing(
 
 
 @settings(max_examples=1_000, deadline=None)
-@given(st.lists(conditions, min_size=1, max_size=5), arguments, st.sets(st.sampled_from(list(PARAMETERS))))
+@given(st.lists(rule_like, min_size=1, max_size=14), arguments, st.sets(st.sampled_from(list(PARAMETERS))))
 def test_the_compiled_rules_agree_with_the_definition_or_ask_for_it(
     texts: list[str], given: dict[str, Any], missing: set[str]
 ) -> None:
@@ -125,8 +134,10 @@ def test_the_compiled_rules_agree_with_the_definition_or_ask_for_it(
     try:
         first = compile_rules(trees)(partial)
     except KeyError:
-        assert None in verdicts or not all(reads(tree) <= partial.keys() for tree in trees)
+        assert not all(reads(tree) <= partial.keys() for tree in trees)
         return
+    first_undecided = verdicts.index(None) if None in verdicts else len(verdicts)
+    assert first_undecided >= (first if first >= 0 else len(verdicts)), "a later rule decided past an unknown one"
     assert first == next((index for index, verdict in enumerate(verdicts) if verdict is True), -1)
     assert None not in verdicts[: first if first >= 0 else len(verdicts)]
 
@@ -216,3 +227,20 @@ def test_in_a_list_true_and_1_are_different_values() -> None:
         tree = check(text, anything)
         assert evaluate(tree, call) is False
         assert compile_rules([tree])(call) == -1
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.sampled_from(PATTERNS), words)
+def test_a_pattern_is_searched_for_as_python_does(pattern: str, path: str) -> None:
+    tree = check(f"path.matches({pattern!r})", PARAMETERS)
+    expected = re.search(pattern.replace("$", r"\Z"), path, re.ASCII) is not None
+    assert evaluate(tree, {"path": path}) is expected
+    assert (compile_rules([tree] * 8)({"path": path}) == 0) is expected
+    assert evaluate(tree, {}) is None
+
+
+@settings(max_examples=500, deadline=None)
+@given(rule_like)
+def test_the_wording_of_a_condition_checks_to_the_same_tree(text: str) -> None:
+    tree = check(text, PARAMETERS)
+    assert check(text_of(tree), PARAMETERS) == tree

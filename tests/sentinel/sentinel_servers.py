@@ -4,6 +4,7 @@ rows; and a client that calls a tool as the executor does."""
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,8 +19,10 @@ from starlette.routing import Route
 from sentinel_rag.contracts.query_results import QueryError, QueryResult
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.log_analytics import LogAnalytics, LogsWorkspace
+from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
+from sentinel_rag.sentinel.rest.rate_buckets import RateBuckets
 from sentinel_rag.sentinel.service import SentinelService
-from sentinel_rag.workspace.server import create_app
+from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app
 from sentinel_rag.workspace.workspace import Workspace
 
 WORKSPACE_ID = "5b1f1ae4-5a3c-4c7e-9d2a-3b8b6f1f0d11"
@@ -71,6 +74,42 @@ async def connected(url: str, **options: Any) -> AsyncIterator[LogsWorkspace]:
         yield connection.workspace("lab", WORKSPACE_ID)
 
 
+@asynccontextmanager
+async def managed(
+    url: str, *, buckets: RateBuckets | None = None, clock: Any = time.monotonic, **options: Any
+) -> AsyncIterator[SentinelRest]:
+    """A client of the REST API of the server at `url`; retries wait next to nothing."""
+    credential = IdentityEndpointCredential(f"{url}/msi/token", IDENTITY_HEADER)
+    async with ArmConnection(credential, endpoint=url, first_retry_delay_s=0.001, **options) as connection:
+        yield SentinelRest("lab", EMBEDDED_RESOURCE_ID, connection, buckets=buckets, clock=clock)
+
+
+@dataclass
+class ScriptedArm:
+    """Answers every call of the REST API from `answers` in turn (the last one again and again) and keeps the calls."""
+
+    url: str = ""
+    answers: list[Response] = field(default_factory=list)
+    calls: list[tuple[str, str]] = field(default_factory=list)
+
+    def app(self) -> Starlette:
+        methods = ["GET", "POST", "PUT", "DELETE"]
+        return Starlette(
+            routes=[
+                Route("/msi/token", self.token),
+                Route("/{path:path}", self.answer, methods=methods),
+            ]
+        )
+
+    async def token(self, _: Request) -> Response:
+        return JSONResponse({"access_token": "a-token", "expires_on": "4102444800", "token_type": "Bearer"})
+
+    async def answer(self, request: Request) -> Response:
+        self.calls.append((request.method, str(request.url)))
+        answer = self.answers[min(len(self.calls), len(self.answers)) - 1]
+        return Response(answer.body, answer.status_code, headers=dict(answer.headers))
+
+
 class Served:
     """A workspace on a socket. `ask` calls a tool and wants a result, `refusal` wants an error."""
 
@@ -79,8 +118,8 @@ class Served:
         self.now = now
 
     async def call(self, tool: str, **arguments: Any) -> QueryResult | QueryError:
-        async with connected(self.url) as workspace:
-            service = SentinelService({"lab": workspace}, clock=lambda: self.now)
+        async with connected(self.url) as workspace, managed(self.url) as rest:
+            service = SentinelService({"lab": workspace}, rest={"lab": rest}, clock=lambda: self.now)
             outcome = await service.call(tool, arguments)
         json.dumps(outcome.to_dict(), allow_nan=False)
         return type(outcome).from_dict(outcome.to_dict())

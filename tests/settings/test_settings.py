@@ -105,3 +105,23 @@ def test_every_setting_is_documented_and_nothing_else(document: str) -> None:
     text = (REPOSITORY / document).read_text()
     named = set(re.findall(r"\bSENTINEL_[A-Z_]+\b", text))
     assert named == {variable.name for variable in VARIABLES}
+
+
+RESOURCE = "/subscriptions/s/resourceGroups/soc/providers/Microsoft.OperationalInsights/workspaces/w"
+
+
+def test_resource_ids_go_by_the_names_of_the_workspaces(tmp_path: Path) -> None:
+    both = {"SENTINEL_WORKSPACE_ID": f"prod={GUID}", "SENTINEL_WORKSPACE_RESOURCE_ID": f"prod={RESOURCE}"}
+    assert load(tmp_path, both).workspace_resources == {"prod": RESOURCE}  # type: ignore[attr-defined]
+    one = {"SENTINEL_WORKSPACE_ID": GUID, "SENTINEL_WORKSPACE_RESOURCE_ID": RESOURCE}
+    assert load(tmp_path, one).workspace_resources == {"azure": RESOURCE}  # type: ignore[attr-defined]
+    for value, words in (
+        (f"dev={RESOURCE}", "no workspace 'dev'"),
+        ("prod=/subscriptions/s", "Resource ID"),
+        (f"prod={RESOURCE},prod={RESOURCE}", "two workspaces"),
+        (RESOURCE, "no workspace 'azure'"),
+    ):
+        found = problems(tmp_path, {**both, "SENTINEL_WORKSPACE_RESOURCE_ID": value})
+        assert any(p.startswith("SENTINEL_WORKSPACE_RESOURCE_ID") and words in p for p in found), found
+    http = problems(tmp_path, {"SENTINEL_ARM_ENDPOINT": "http://management.example"})
+    assert any(problem.startswith("SENTINEL_ARM_ENDPOINT") for problem in http)

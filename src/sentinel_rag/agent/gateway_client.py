@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.handles import as_handles, as_text
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
 from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Failed, Succeeded, ToolCall, ToolOutcome
 from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
@@ -56,7 +57,7 @@ class HttpToolGateway:
         """Judge and run one call; never raises for a refusal, a failing tool or a gateway that is away."""
         import aiohttp
 
-        body = {"session_id": call.session_id, "tool_name": call.tool_name, "args": dict(call.arguments)}
+        body = {"session_id": call.session_id, "tool_name": call.tool_name, "args": as_handles(dict(call.arguments))}
         try:
             data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
         except (ValueError, UnicodeEncodeError):
@@ -184,7 +185,7 @@ def read_response(call: ToolCall, status: int, raw: bytes, *, retry_after: str =
 
 
 def _read_success(call: ToolCall, body: Mapping[str, Any], audit_id: str) -> ToolOutcome:
-    result = body.get("result")
+    result = as_text(body.get("result"))
     if isinstance(result, dict) and result.get("kind") == "error":
         error = _error_in(result)
         if error is not None:

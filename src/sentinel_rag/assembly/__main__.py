@@ -11,10 +11,9 @@ def main() -> None:
     zone, descriptor = sys.argv[1], int(sys.argv[2])
     configuration = begin_zone(zone)
     try:
-        app = BUILDERS[zone](configuration)
+        serve(BUILDERS[zone](configuration), descriptor)
     except SentinelError as error:
         fail_to_start(error)
-    serve(app, descriptor)
 
 
 main()

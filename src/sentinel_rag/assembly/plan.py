@@ -17,8 +17,20 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
+from sentinel_rag.assembly.tool_servers import tool_server_configuration
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import Settings, azure_environment, bare_environment
+from sentinel_rag.workspace.estate.company import WORKSPACE_RESOURCE
+
+RUN_KEYS: Mapping[str, Mapping[str, Any]] = {
+    "agent": {"scopes": ["execute"]},
+    # Whoever may read zones.json owns the data already.
+    "user": {"scopes": ["user"], "clearance": "HIGH", "for_key": "agent"},
+    "approver": {"scopes": ["approve"]},
+    "audit": {"scopes": ["audit"]},
+    "admin": {"scopes": ["admin"]},
+}
+"""The gateway's keys of one run, made anew at each start: the agent's, and one for each thing that surfaces do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +67,16 @@ class Plan:
     zones: tuple[ZonePlan, ...]
     agent_token: str
     workspace_token: str
-    audit_key: str
-    agent_key: str
+    keys: Mapping[str, str]
+    """The gateway's keys of this run, by key id; see `RUN_KEYS`."""
 
 
 def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStack) -> Plan:
     """Who listens where and who shares which secret with whom. One secret for each border, made anew at each start."""
     identity_header, workspace_token, agent_token, executor_token = (secrets.token_urlsafe(32) for _ in range(4))
-    audit_key = new_key("audit")
-    agent_key = settings.gateway_key.reveal() if settings.gateway_key is not None else new_key("agent")
+    keys = {key_id: new_key(key_id) for key_id in RUN_KEYS}
+    if settings.gateway_key is not None:
+        keys["agent"] = settings.gateway_key.reveal()
     zones: list[ZonePlan] = []
     common = {"log_level": settings.log_level}
 
@@ -77,6 +90,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "workspaces": dict(settings.azure_workspaces),
             "default": workspace,
             "endpoint": settings.logs_endpoint,
+            "rest": {"endpoint": settings.arm_endpoint, "resources": dict(settings.workspace_resources)},
             "identity": None,
             "token": executor_token,
         }
@@ -86,6 +100,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             configuration = {
                 "folder": str(workspace_folder(settings.home, workspace)),
                 "workspace_id": workspace_id,
+                "resource_id": WORKSPACE_RESOURCE,
                 "identity_header": identity_header,
                 "admin_token": workspace_token,
             }
@@ -93,6 +108,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             executor |= {
                 "workspaces": {workspace: workspace_id},
                 "endpoint": listener.url,
+                "rest": {"endpoint": listener.url, "resources": {workspace: WORKSPACE_RESOURCE}},
                 "identity": {"endpoint": f"{listener.url}/msi/token", "header": identity_header},
             }
         environment = azure_environment() if settings.uses_azure else bare_environment()
@@ -109,16 +125,20 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "state_folder": str(gateway_folder(settings.home)),
             "policy_file": str(settings.policy_file),
             "durability": settings.audit_durability,
+            "tool_servers": tool_server_configuration(settings),
             "upstreams": upstreams,
-            "keys": [
-                {"key_id": "agent", "key": agent_key, "scopes": ["execute"]},
-                {"key_id": "audit", "key": audit_key, "scopes": ["audit"]},
-            ],
+            "keys": [{"key_id": key_id, "key": keys[key_id], **terms} for key_id, terms in RUN_KEYS.items()],
+            "approvals": {"ttl_s": settings.approval_ttl_s, "webhook": _webhook(settings)},
         }
         listener = listen("interceptor", ports.interceptor)
         zones.append(_zone("interceptor", {**common, **interceptor}, bare_environment(), listener))
         gateway_url = listener.url
     else:
+        if settings.gateway_key is None:
+            raise UsageError(
+                "SENTINEL_URL is set without SENTINEL_API_KEY, so the agent has no key at that Interceptor.",
+                next_step="Set SENTINEL_API_KEY; sentinel approvals alone needs SENTINEL_APPROVER_KEY only.",
+            )
         gateway_url = settings.gateway_url
     agent = {"token": agent_token, "timezone": settings.timezone, "question_timeout_s": settings.question_timeout_s}
     zones.append(
@@ -127,11 +147,22 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             ("sentinel_rag.surfaces.http",),
             {**common, **agent},
             # All that the agent ever learns of the outside: where the gateway is, and its own key there.
-            {**bare_environment(), "SENTINEL_URL": gateway_url, "SENTINEL_API_KEY": agent_key},
+            {**bare_environment(), "SENTINEL_URL": gateway_url, "SENTINEL_API_KEY": keys["agent"]},
             listen("agent", ports.agent),
         )
     )
-    return Plan(tuple(zones), agent_token, workspace_token, audit_key, agent_key)
+    return Plan(tuple(zones), agent_token, workspace_token, keys)
+
+
+def _webhook(settings: Settings) -> dict[str, Any] | None:
+    if settings.approval_webhook_url is None or settings.approval_webhook_secret is None:
+        return None
+    return {
+        "url": settings.approval_webhook_url,
+        "secret": settings.approval_webhook_secret.reveal(),
+        "arguments": settings.approval_webhook_arguments,
+        "decides": settings.approval_webhook_decides,
+    }
 
 
 def _side_executors(settings: Settings) -> dict[str, dict[str, Any]]:
@@ -164,6 +195,11 @@ def workspace_folder(home: Path, name: str) -> Path:
 def gateway_folder(home: Path) -> Path:
     """Where the Interceptor keeps its keys, sessions and journal."""
     return home / "gateway"
+
+
+def policies_folder(state_folder: Path) -> Path:
+    """Where the Interceptor keeps every policy that was in force, below its state."""
+    return state_folder / "policies"
 
 
 def logs_folder(home: Path) -> Path:

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from sentinel_rag.assembly.plan import Ports, ZonePlan, logs_folder, plan_zones
 from sentinel_rag.assembly.run_state import RunFolder, RunState, ZoneEntry
-from sentinel_rag.assembly.serving import startup_error
-from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.assembly.serving import startup_error, startup_notices
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.settings import Settings
 
 START_TIMEOUT_S = 60.0
@@ -56,6 +56,15 @@ class RunningZones:
                 next_step=f"See {log}, then start again; nothing that was acknowledged is lost.",
             )
 
+    def notices(self) -> list[SentinelError]:
+        """What the zones found wrong at their start and serve without, such as a tool server that is not there."""
+        found: list[SentinelError] = []
+        for name, start in self._log_starts.items():
+            with suppress(OSError), (self._logs / f"{name}.log").open("rb") as log:
+                log.seek(start)
+                found += startup_notices(log.read().decode(errors="replace"))
+        return found
+
     def wait(self) -> None:
         """Block until a zone dies, which raises UnavailableError."""
         while True:
@@ -89,8 +98,7 @@ def running_zones(
             zones=tuple(ZoneEntry(zone.name, zone.listener.url, processes[zone.name].pid) for zone in plan.zones),
             agent_token=plan.agent_token,
             workspace_token=plan.workspace_token,
-            audit_key=plan.audit_key,
-            agent_key=plan.agent_key,
+            keys=plan.keys,
         )
         zones = RunningZones(processes, logs, log_starts, state)
         for entry in state.zones:

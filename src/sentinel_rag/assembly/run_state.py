@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -36,8 +36,8 @@ class RunState:
     zones: tuple[ZoneEntry, ...]
     agent_token: str = field(repr=False, default="")
     workspace_token: str = field(repr=False, default="")
-    audit_key: str = field(repr=False, default="")
-    agent_key: str = field(repr=False, default="")
+    keys: Mapping[str, str] = field(repr=False, default_factory=dict)
+    """The gateway's keys of this run, by key id: agent, user, approver, audit, admin."""
 
     def zone(self, name: str) -> ZoneEntry | None:
         """The zone of that name, or None if it is not part of this run (no embedded workspace on Azure)."""

@@ -6,6 +6,7 @@ environment hold it. Standard input then stays open as the life line: its end me
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import socket
@@ -54,21 +55,52 @@ def startup_error(last_line: str) -> SentinelError | None:
     return kind(data["message"], next_step=data["next_step"], code=data["code"])
 
 
+def give_notice(error: SentinelError) -> None:
+    """Put what is wrong, and is no reason not to serve, into the log, in the form that `startup_notices` reads back."""
+    print(json.dumps({"startup_notice": error.to_dict()}), file=sys.stderr, flush=True)
+
+
+def startup_notices(log: str) -> list[SentinelError]:
+    """The notices in the lines of a zone's log."""
+    found: list[SentinelError] = []
+    for line in log.splitlines():
+        if line.startswith('{"startup_notice"'):
+            data = json.loads(line)["startup_notice"]
+            found.append(UnavailableError(data["message"], next_step=data["next_step"], code=data["code"]))
+    return found
+
+
 def _end_with_supervisor() -> None:
     while os.read(0, 4096):
         pass
     os._exit(0)  # the supervisor was killed: nobody is left to wait for a clean end
 
 
+def check_reach(listener: socket.socket) -> None:
+    """Raises UsageError for a socket that other machines reach: no zone has what it takes to serve strangers (TLS, and
+    a key for every part), so none starts there, with a key or without."""
+    address = ipaddress.ip_address(listener.getsockname()[0])
+    if not address.is_loopback:
+        raise UsageError(
+            f"The address {address} can be reached by other machines, and the zones serve this machine only.",
+            next_step="Listen on 127.0.0.1, and put a reverse proxy with TLS before it.",
+        )
+
+
 def serve(app: ASGIApp, descriptor: int) -> None:
-    """Serve until SIGTERM, Ctrl-C or the end of the supervisor. Blocks."""
+    """Serve until SIGTERM, Ctrl-C or the end of the supervisor. Blocks. Raises UsageError as `check_reach` does."""
     import uvicorn
 
+    from sentinel_rag.assembly.bounded_http import BoundedHttp
+
     listener = socket.socket(fileno=descriptor)
+    check_reach(listener)
     config = uvicorn.Config(
         app,
+        http=BoundedHttp,
         log_config=None,  # the zone's own JSON lines take uvicorn's messages too
         access_log=False,
+        proxy_headers=False,  # no caller chooses which client address the journal shows
         lifespan="on",
         server_header=False,
         timeout_keep_alive=75,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentinel_rag.assembly.plan import gateway_folder
+from sentinel_rag.assembly.plan import gateway_folder, policies_folder
 from sentinel_rag.contracts.ports import Analyst, utc_now
 from sentinel_rag.settings import Settings, agent_gateway
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from sentinel_rag.audit import JournalReader
+    from sentinel_rag.interceptor.store import KeyStore
 
 Configuration = Mapping[str, Any]
 
@@ -41,14 +42,17 @@ def build_workspace(configuration: Configuration) -> ASGIApp:
         workspace_id=configuration["workspace_id"],
         identity_header=configuration["identity_header"],
         admin_token=configuration["admin_token"],
+        resource_id=configuration["resource_id"],
     )
 
 
 def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
-    """The MCP server of the tools that read Sentinel, on Azure or on the embedded workspace."""
+    """The MCP server of the tools that read and change Sentinel, on Azure or on the embedded workspace."""
     from sentinel_rag.executors.sentinel import create_app
     from sentinel_rag.sentinel.credentials import IdentityEndpointCredential, azure_credential
     from sentinel_rag.sentinel.log_analytics import LogAnalytics
+    from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
+    from sentinel_rag.sentinel.rest.rate_buckets import RateBuckets
     from sentinel_rag.sentinel.service import SentinelService
 
     identity = configuration["identity"]
@@ -57,7 +61,14 @@ def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
     )
     connection = LogAnalytics(credential, endpoint=configuration["endpoint"])
     workspaces = {name: connection.workspace(name, guid) for name, guid in configuration["workspaces"].items()}
-    return create_app(SentinelService(workspaces, default=configuration["default"]), token=configuration["token"])
+    manager = ArmConnection(credential, endpoint=configuration["rest"]["endpoint"])
+    buckets = RateBuckets()  # one for all: workspaces of one subscription share its limits
+    rest = {
+        name: SentinelRest(name, resource_id, manager, buckets=buckets)
+        for name, resource_id in configuration["rest"]["resources"].items()
+    }
+    service = SentinelService(workspaces, default=configuration["default"], rest=rest)
+    return create_app(service, token=configuration["token"])
 
 
 def build_files_executor(configuration: Configuration) -> ASGIApp:
@@ -78,25 +89,47 @@ def build_web_executor(configuration: Configuration) -> ASGIApp:
 
 def build_interceptor(configuration: Configuration) -> ASGIApp:
     """The Interceptor over its policy, state folder and tool servers."""
+    from sentinel_rag.assembly.serving import give_notice
+    from sentinel_rag.assembly.tool_servers import ToolServers
     from sentinel_rag.audit import Durability
     from sentinel_rag.interceptor import create_app
-    from sentinel_rag.interceptor.policy import load_policy
-    from sentinel_rag.interceptor.store import RunKeys, Scope, open_state
+    from sentinel_rag.interceptor.approval_desk import Webhook
+    from sentinel_rag.interceptor.policy.archive import PolicyArchive
+    from sentinel_rag.interceptor.policy.book import PolicyBook, changed_servers
+    from sentinel_rag.interceptor.store import RunKeys, new_audit_id, open_state, run_principal
     from sentinel_rag.interceptor.upstream import McpHttpUpstream
 
-    policy = load_policy(Path(configuration["policy_file"]))
-    state = open_state(Path(configuration["state_folder"]), durability=Durability(configuration["durability"]))
-    handed_over = {
-        key["key"]: (key["key_id"], [Scope(scope) for scope in key["scopes"]]) for key in configuration["keys"]
-    }
+    state_folder = Path(configuration["state_folder"])
+    state = open_state(
+        state_folder,
+        durability=Durability(configuration["durability"]),
+        approval_ttl_s=configuration["approvals"]["ttl_s"],
+    )
+    tool_servers = ToolServers(**configuration["tool_servers"])
+    policies = PolicyBook(
+        Path(configuration["policy_file"]),
+        archive=PolicyArchive(policies_folder(state_folder)),
+        record=state.journal.append,
+        new_id=new_audit_id,
+        objections=lambda policy: changed_servers(policies.current, policy),
+    )
+    policy = policies.current
+    for notice in tool_servers.faults(policy):
+        give_notice(notice)
+    webhook = configuration["approvals"]["webhook"]
+    handed_over = {key["key"]: run_principal(key) for key in configuration["keys"]}
     return create_app(
-        policy=policy,
+        policies=policies,
         keys=RunKeys(handed_over, stored=state.keys),
-        sessions=state.sessions,
-        journal=state.journal,
+        state=state,
+        webhook=None if webhook is None else Webhook(**webhook),
         upstreams={
-            name: McpHttpUpstream(server["url"], token=server["token"])
-            for name, server in configuration["upstreams"].items()
+            # The text of our own servers' results is a line about their structured content.
+            **{
+                name: McpHttpUpstream(server["url"], token=server["token"], text_is_summary=True)
+                for name, server in configuration["upstreams"].items()
+            },
+            **tool_servers.upstreams(policy),
         },
     )
 
@@ -126,3 +159,11 @@ def journal_reader(settings: Settings) -> JournalReader:
     from sentinel_rag.interceptor.store.state import JOURNAL_FILE
 
     return JournalReader(gateway_folder(settings.home) / JOURNAL_FILE)
+
+
+def key_store(settings: Settings) -> KeyStore:
+    """The stored keys of this home's Interceptor, whether or not it runs. The caller closes it."""
+    from sentinel_rag.interceptor.store import KeyStore
+    from sentinel_rag.interceptor.store.state import KEYS_FILE
+
+    return KeyStore(gateway_folder(settings.home) / KEYS_FILE)

@@ -16,7 +16,9 @@ from sentinel_rag.audit.events import (
     OutcomeStatus,
     SessionChanged,
 )
+from sentinel_rag.audit.flow_events import ContextRaised, HandlesResolved, ValuesNamed
 from sentinel_rag.audit.journal import Journal
+from sentinel_rag.audit.key_events import KeyChanged, RequestRefused
 from sentinel_rag.audit.reader import DamagedJournal, Entry, JournalReader, Verification
 
 __all__ = [
@@ -26,14 +28,19 @@ __all__ = [
     "CallIntended",
     "CallOutcome",
     "CallRefused",
+    "ContextRaised",
     "DamagedJournal",
     "Database",
     "Durability",
     "Entry",
+    "HandlesResolved",
     "Head",
     "Journal",
     "JournalReader",
+    "KeyChanged",
     "OutcomeStatus",
+    "RequestRefused",
     "SessionChanged",
+    "ValuesNamed",
     "Verification",
 ]

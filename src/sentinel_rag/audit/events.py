@@ -11,6 +11,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from sentinel_rag.audit.approval_events import ApprovalEvent
+from sentinel_rag.audit.flow_events import FlowEvent
+from sentinel_rag.audit.key_events import KeyEvent
+from sentinel_rag.audit.policy_events import PolicyEvent
+from sentinel_rag.audit.tool_events import ToolEvent
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import Label
@@ -26,7 +31,11 @@ class OutcomeStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallIntended:
-    """An allowed call, written before the tool server hears of it. `context_after` is already in force."""
+    """An allowed call, written before the tool server hears of it. `context_after` is already in force.
+
+    `flow` holds what beside the context decided about labels (see `interceptor.flow.record`), None where nothing did;
+    `approval_id` names the approval that the call used up.
+    """
 
     kind: ClassVar[str] = "intent"
     audit_id: str
@@ -43,6 +52,8 @@ class CallIntended:
     context_before: Label
     context_after: Label
     policy_sha256: str
+    approval_id: str | None = None
+    flow: JsonObject | None = None
 
     def fields(self) -> dict[str, JsonValue]:
         return {
@@ -60,6 +71,8 @@ class CallIntended:
             "context_before": self.context_before.to_dict(),
             "context_after": self.context_after.to_dict(),
             "policy_sha256": self.policy_sha256,
+            "approval_id": self.approval_id,
+            "flow": self.flow,
         }
 
 
@@ -93,7 +106,7 @@ class CallOutcome:
 class CallRefused:
     """A call that no tool server heard of: denied by policy, or refused before a rule was asked (bad arguments,
     another key's session, too large). `arguments` is None where the body could not be read, and where they are long;
-    then their hash stands alone."""
+    then their hash stands alone. `flow` is as in an intent, `approval_id` the approval that the call waits for."""
 
     kind: ClassVar[str] = "refusal"
     audit_id: str
@@ -109,6 +122,8 @@ class CallRefused:
     label: Label | None
     context: Label | None
     policy_sha256: str
+    approval_id: str | None = None
+    flow: JsonObject | None = None
 
     def fields(self) -> dict[str, JsonValue]:
         return {
@@ -126,12 +141,15 @@ class CallRefused:
             "context_before": None if self.context is None else self.context.to_dict(),
             "context_after": None if self.context is None else self.context.to_dict(),
             "policy_sha256": self.policy_sha256,
+            "approval_id": self.approval_id,
+            "flow": self.flow,
         }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthenticationFailed:
-    """A request without a valid key, or with one that lacks the scope. `key_id` is set only if that key exists.
+    """A request without a valid key, or with one that lacks the scope. `key_id` is set only if there is, or was, a key
+    with that id; `key_state` says why it opened nothing, for example because it has expired.
 
     `not_recorded` counts the failures since the last such record that were too many to record one by one.
     """
@@ -143,11 +161,13 @@ class AuthenticationFailed:
     method: str
     client: str
     reason: Reason
+    key_state: str | None = None
     not_recorded: int = 0
 
     def fields(self) -> dict[str, JsonValue]:
         return {
             "key_id": self.key_id,
+            "key_state": self.key_state,
             "route": self.route,
             "method": self.method,
             "client": self.client,
@@ -158,16 +178,34 @@ class AuthenticationFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionChanged:
-    """A session was opened by its key, or closed; or another key asked for it (`change` is `refused`)."""
+    """A session was opened, or closed, by the key `key_id`; `context` is its context label then. One that a person's
+    key opens for an agent starts clean, one that an agent opens starts at the floor of its recent ones."""
 
     kind: ClassVar[str] = "session"
     audit_id: str
     key_id: str
     session_id: str
     change: str
+    context: Label | None = None
 
     def fields(self) -> dict[str, JsonValue]:
-        return {"key_id": self.key_id, "session_id": self.session_id, "change": self.change}
+        return {
+            "key_id": self.key_id,
+            "session_id": self.session_id,
+            "change": self.change,
+            "context": None if self.context is None else self.context.to_dict(),
+        }
 
 
-AuditEvent = CallIntended | CallOutcome | CallRefused | AuthenticationFailed | SessionChanged
+AuditEvent = (
+    CallIntended
+    | CallOutcome
+    | CallRefused
+    | AuthenticationFailed
+    | SessionChanged
+    | ApprovalEvent
+    | FlowEvent
+    | PolicyEvent
+    | KeyEvent
+    | ToolEvent
+)

@@ -170,6 +170,8 @@ class QueryErrorCode(StrEnum):
     TIMEOUT = "timeout"
     ACCESS_DENIED = "access_denied"
     WORKSPACE_NOT_FOUND = "workspace_not_found"
+    CONFLICT = "conflict"
+    OUTCOME_UNKNOWN = "outcome_unknown"
     UNAVAILABLE = "unavailable"
     PROTOCOL = "protocol"
     INTERNAL = "internal"

@@ -1,5 +1,5 @@
-"""The tools that read Microsoft Sentinel, as plain data: what a model sees, what an executor serves, what a
-policy names.
+"""The tools over Microsoft Sentinel, as plain data: what a model sees, what an executor serves, what a policy names.
+All read but those in `WRITING_TOOLS`.
 
 Handlers live in `executors.sentinel`. Windows: `time_window` is relative to now; `start_time`/`end_time` (ISO 8601 with
 zone) are absolute, half open and win over it; with neither, everything the workspace retains is read.
@@ -39,6 +39,13 @@ run_kql_query        the columns of the template. summary: template, description
 list_kql_templates   name, description, tables [], parameters [{name, type, required, default, description, allowed}],
                      questions [example questions], tactics [], techniques [].
 list_tables          table, rows, oldest, newest.
+add_incident_comment one row: number, title, incident_name, url, comment_id (GUID), time, author, message (as stored:
+                     what would be markup is escaped), comment_count (null if it was not told).
+                     summary: matched_by, reference.
+update_incident      one row, the incident after the update: number, title, severity, status, owner, classification,
+                     classification_reason, classification_comment, updated_time, incident_name, url, changes [{field,
+                     before, after}] (of these fields; empty if the incident was so already).
+                     summary: matched_by, reference, changed [field].
 
 Properties of an entity, each a string of at most 1 000 characters and there only if the alert tells it: account
 (account_name, display_name, upn, sid, aad_user_id, nt_domain, dns_domain), host (host_name, dns_domain, os_family,
@@ -68,6 +75,17 @@ SEVERITIES = ("Informational", "Low", "Medium", "High")
 """Sentinel's severities, lowest first: `min_severity` is a threshold in this order."""
 
 INCIDENT_STATUSES = ("New", "Active", "Closed")
+CLASSIFICATION_REASONS: dict[str, tuple[str, ...]] = {
+    "Undetermined": (),
+    "TruePositive": ("SuspiciousActivity",),
+    "BenignPositive": ("SuspiciousButExpected",),
+    "FalsePositive": ("IncorrectAlertLogic", "InaccurateData"),
+}
+"""Classifications of a closed incident, each with the reasons that Sentinel takes for it."""
+
+LONGEST_COMMENT = 30_000
+"""Characters of an incident comment that Sentinel keeps."""
+
 ALERT_STATUSES = ("New", "InProgress", "Resolved", "Dismissed", "Unknown")
 ENTITY_KINDS = (
     "account",
@@ -131,6 +149,13 @@ _LIMIT: dict[str, JsonObject] = {
         "default": DEFAULT_LIMIT,
         "description": "How many rows to return; totals always count all that match.",
     }
+}
+
+_ONE_INCIDENT: JsonObject = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": 500,
+    "description": "For example 55, #55, a GUID or the incident's URL.",
 }
 
 
@@ -197,14 +222,7 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
         "get_incident_detail",
         "One incident with its alerts, entities, comments and timeline. The reference may be a Sentinel number, a "
         "Defender id, a GUID, a portal URL or an alert id; which of them it was is told.",
-        {
-            "incident": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": 500,
-                "description": "For example 55, #55, a GUID or the incident's URL.",
-            }
-        },
+        {"incident": _ONE_INCIDENT},
         required=("incident",),
         aliases=("get_incident_details",),
     ),
@@ -288,7 +306,58 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
     _tool(
         "list_tables", "The tables that hold rows, with row counts and the times of their oldest and newest row.", {}
     ),
+    _tool(
+        "add_incident_comment",
+        "Add a comment to one incident. Changes Sentinel.",
+        {
+            "incident": _ONE_INCIDENT,
+            "message": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": LONGEST_COMMENT,
+                "description": "The comment, as plain text.",
+            },
+        },
+        required=("incident", "message"),
+    ),
+    _tool(
+        "update_incident",
+        "Change status, severity, owner or classification of one incident; what is left out stays. Changes Sentinel.",
+        {
+            "incident": _ONE_INCIDENT,
+            "status": {
+                "type": "string",
+                "enum": list(INCIDENT_STATUSES),
+                "description": "Closed needs a classification; New or Active opens a closed incident again.",
+            },
+            "severity": {"type": "string", "enum": list(SEVERITIES), "description": "The new severity."},
+            "owner": {
+                "type": "string",
+                "maxLength": 254,
+                "description": "User principal name, e-mail address or object id of the new owner, or 'unassigned'.",
+            },
+            "classification": {
+                "type": "string",
+                "enum": list(CLASSIFICATION_REASONS),
+                "description": "How a closed incident turned out; for an open one only together with status Closed.",
+            },
+            "classification_reason": {
+                "type": "string",
+                "enum": [reason for reasons in CLASSIFICATION_REASONS.values() for reason in reasons],
+                "description": "The reason for the classification; FalsePositive has two to choose from.",
+            },
+            "classification_comment": {
+                "type": "string",
+                "maxLength": 3_000,
+                "description": "A sentence beside the classification, as plain text.",
+            },
+        },
+        required=("incident",),
+    ),
 )
+
+WRITING_TOOLS = frozenset({"add_incident_comment", "update_incident"})
+"""The tools that change something; all others only read."""
 
 TOOLS_BY_NAME: dict[str, ToolSchema] = {tool.name: tool for tool in SENTINEL_TOOLS}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -24,6 +25,17 @@ from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.executors.door import HEALTH_PATH, Door
 from sentinel_rag.executors.tool_answer import ToolAnswer
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """What a client may show its user beside a tool, in the words of the protocol; nothing here depends on it."""
+
+    read_only: bool = True
+    destructive: bool = False
+    idempotent: bool = True
+    open_world: bool = False
+
+
 CallTool = Callable[[str, Mapping[str, Any]], Awaitable[ToolAnswer]]
 """Runs a tool by its name. Never raises for what a caller sends or the world does."""
 
@@ -39,15 +51,15 @@ def executor_app(
     *,
     token: str,
     close: Callable[[], Awaitable[None]] = _nothing_to_close,
-    open_world: bool = False,
+    hints: Callable[[str], Hints] = lambda _: Hints(),
     when_asked: bool = False,
 ) -> Starlette:
     """The ASGI application: `/mcp` (bearer `token`) and `/healthz`. Its lifespan ends with `close`.
 
-    `open_world` tells clients that the tools reach beyond this product. `when_asked` loads the protocol's library with
+    `hints` describes each tool to clients. `when_asked` loads the protocol's library with
     the first request and not at start: half a second for a server that most questions never need.
     """
-    server = _McpServer(lambda: _sdk_app(name, tools, call, open_world=open_world))
+    server = _McpServer(lambda: _sdk_app(name, tools, call, hints))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -100,17 +112,25 @@ class _McpServer:
         await app(scope, receive, send)
 
 
-def _sdk_app(name: str, tools: Sequence[ToolSchema], call: CallTool, *, open_world: bool) -> Starlette:
+def _sdk_app(name: str, tools: Sequence[ToolSchema], call: CallTool, hints: Callable[[str], Hints]) -> Starlette:
     from mcp.server.lowlevel import Server
     from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
 
-    annotations = ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=open_world)
+    def annotations(tool: str) -> ToolAnnotations:
+        hint = hints(tool)
+        return ToolAnnotations(
+            read_only_hint=hint.read_only,
+            destructive_hint=hint.destructive,
+            idempotent_hint=hint.idempotent,
+            open_world_hint=hint.open_world,
+        )
+
     described = [
         Tool(
             name=tool.name,
             description=tool.description,
             input_schema=dict(tool.parameters),
-            annotations=annotations,
+            annotations=annotations(tool.name),
         )
         for tool in tools
     ]

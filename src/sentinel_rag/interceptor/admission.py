@@ -1,93 +1,80 @@
-"""From an HTTP request to a principal and a body, or the refusal that answers instead.
-
-Refusals for want of a key are on record, without the key, and a flood of them with its count.
-"""
+"""From an HTTP request to a principal and a body, or the refusal that answers instead."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import math
+from dataclasses import dataclass
 
-from starlette.requests import Request
-from starlette.responses import Response
+from starlette.requests import ClientDisconnect, Request
 
-from sentinel_rag.audit import AuthenticationFailed, Journal
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.interceptor.limits import Limits
-from sentinel_rag.interceptor.record_budget import RecordBudget
-from sentinel_rag.interceptor.responses import problem
-from sentinel_rag.interceptor.store import KeyRing, Principal, Scope
+from sentinel_rag.interceptor.rates import RateLimiter
+from sentinel_rag.interceptor.refusals import KEY_ID, Refusal, Refusals, Unread
+from sentinel_rag.interceptor.store import KeyJournal, KeyRing, KeyState, Principal, Refused, Scope
+
+__all__ = ["Doorkeeper", "Refusal", "read_json_body"]
 
 KEY_HEADER = "x-api-key"
 
+_SENTENCES = {
+    KeyState.EXPIRED: "This key has expired; rotating does not bring it back, a new one is needed.",
+    KeyState.REVOKED: "This key was revoked.",
+    KeyState.SUPERSEDED: "This key was rotated; use its new text.",
+}
+"""Said only to somebody who holds the secret; everybody else learns nothing about which keys there are."""
 
-class Refusal(Exception):
-    """The request ends here, with this response."""
 
-    def __init__(self, response: Response) -> None:
-        super().__init__(response.status_code)
-        self.response = response
-
-
+@dataclass(frozen=True, slots=True)
 class Doorkeeper:
-    """Asks each request for its key."""
+    """Asks each request for its key, and how often that key has asked already."""
 
-    def __init__(self, keys: KeyRing, journal: Journal, new_id: Callable[[], str], budget: RecordBudget) -> None:
-        self._keys = keys
-        self._budget = budget
-        self._journal = journal
-        self._new_id = new_id
+    keys: KeyRing
+    refusals: Refusals
+    rates: RateLimiter
+    key_journal: KeyJournal
 
-    async def admit(self, request: Request, scope: Scope) -> Principal:
-        """The principal of a request that has one live key with that scope. Raises Refusal."""
+    async def admit(self, request: Request, *scopes: Scope, counts: bool = True) -> Principal:
+        """The principal of a request that has one live key with one of the scopes and room in its rate. Raises Refusal.
+
+        With `counts=False` the request is only let through where there is room, and the gate counts it.
+        """
         headers = request.headers.getlist(KEY_HEADER)
-        header = headers[0] if len(headers) == 1 else None
-        principal = self._keys.verify(header)
-        if principal is None:
-            raise await self._refusal(request, Reason.UNAUTHENTICATED, self._keys.known_id(header))
-        if scope not in principal.scopes:
-            raise await self._refusal(request, Reason.MISSING_SCOPE, principal.key_id, scope)
+        principal = self.keys.check(headers[0] if len(headers) == 1 else None)
+        await self.key_journal.catch_up()  # a change of a key is on record before the first use that shows it
+        if isinstance(principal, Refused):
+            detail = _SENTENCES.get(principal.state, "A valid X-API-Key header is required.")
+            raise await self.refusals.no_entry(request, principal, detail)
+        request.scope[KEY_ID] = principal.key_id
+        if principal.scopes.isdisjoint(scopes):
+            raise await self.refusals.no_scope(request, principal.key_id, scopes[0])
+        ask = self.rates.take if counts else self.rates.wait
+        wait = ask(principal.key_id, principal.rate)
+        if wait is not None:
+            detail = "This key has asked as often as its rate allows."
+            raise Unread(Reason.RATE_LIMITED, detail, retry_after_s=max(1, math.ceil(wait)))
         return principal
-
-    async def _refusal(
-        self, request: Request, reason: Reason, key_id: str | None, scope: Scope | None = None
-    ) -> Refusal:
-        audit_id: str | None = None
-        missed = self._budget.take()
-        if missed is not None:
-            audit_id = self._new_id()
-            await self._journal.append(
-                AuthenticationFailed(
-                    audit_id=audit_id,
-                    key_id=key_id,
-                    route=getattr(request.scope.get("route"), "path", ""),
-                    method=request.method,
-                    client=request.client.host if request.client else "",
-                    reason=reason,
-                    not_recorded=missed,
-                )
-            )
-        detail = f"This key lacks the scope {scope.value!r}." if scope else "A valid X-API-Key header is required."
-        return Refusal(problem(reason, detail, audit_id=audit_id))
 
 
 async def read_json_body(request: Request, limits: Limits) -> bytes:
     """The body of a JSON request, within the limits. Raises Refusal."""
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json" or request.headers.get("content-encoding", "identity") != "identity":
-        detail = "Send the body as application/json without Content-Encoding."
-        raise Refusal(problem(Reason.UNSUPPORTED_MEDIA_TYPE, detail))
-    too_large = problem(Reason.TOO_LARGE, f"The body may have at most {limits.body_bytes} bytes.")
+        raise Unread(Reason.UNSUPPORTED_MEDIA_TYPE, "Send the body as application/json without Content-Encoding.")
+    too_large = Unread(Reason.TOO_LARGE, f"The body may have at most {limits.body_bytes} bytes.")
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared[:20]) > limits.body_bytes:
-        raise Refusal(too_large)
+        raise too_large
     body = bytearray()
     try:
         async with asyncio.timeout(limits.body_seconds):
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > limits.body_bytes:
-                    raise Refusal(too_large)
+                    raise too_large
     except TimeoutError:
-        raise Refusal(problem(Reason.MALFORMED_BODY, "The body did not arrive in time.", status=408)) from None
+        raise Unread(Reason.MALFORMED_BODY, "The body did not arrive in time.", status=408) from None
+    except ClientDisconnect:
+        raise Unread(Reason.MALFORMED_BODY, "The connection ended before the body did.", status=400) from None
     return bytes(body)

@@ -9,27 +9,37 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 
+import anyio
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 
 from sentinel_rag.audit import Journal
 from sentinel_rag.audit.reader import MAX_PAGE
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
-from sentinel_rag.interceptor.admission import Doorkeeper, Refusal, read_json_body
+from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.interceptor import openapi
+from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
+from sentinel_rag.interceptor.approval_desk import Webhook, notifying, served_routes
 from sentinel_rag.interceptor.catalogue import survey
-from sentinel_rag.interceptor.gate import Gate
+from sentinel_rag.interceptor.gate import Gate, Stores
 from sentinel_rag.interceptor.host_guard import HostGuard
 from sentinel_rag.interceptor.limits import Limits
-from sentinel_rag.interceptor.policy import Policy
-from sentinel_rag.interceptor.record_budget import RecordBudget
+from sentinel_rag.interceptor.pin_routes import PinRoutes
+from sentinel_rag.interceptor.pins import Pins
+from sentinel_rag.interceptor.policy import Policies
+from sentinel_rag.interceptor.policy.book import PolicyBook, watching
+from sentinel_rag.interceptor.policy_routes import policy_routes
+from sentinel_rag.interceptor.rates import RateLimiter
+from sentinel_rag.interceptor.refusals import Refusal, Refusals, Unread
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_execute
 from sentinel_rag.interceptor.responses import json_response, outcome_response, problem
-from sentinel_rag.interceptor.store import KeyRing, Scope, SessionStore, new_audit_id
+from sentinel_rag.interceptor.session_routes import SessionRoutes
+from sentinel_rag.interceptor.store import KeyRing, Scope, State, new_audit_id
 from sentinel_rag.interceptor.upstream import Upstream
 
 DEFAULT_PAGE = 100
@@ -39,26 +49,50 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 def create_app(
     *,
-    policy: Policy,
+    policies: Policies,
     keys: KeyRing,
-    sessions: SessionStore,
-    journal: Journal,
+    state: State,
     upstreams: Mapping[str, Upstream],
+    webhook: Webhook | None = None,
     limits: Limits | None = None,
     allowed_hosts: Collection[str] = LOOPBACK_NAMES,
 ) -> Starlette:
     """The Interceptor as an ASGI application. It closes the upstreams when it stops; the state is its owner's."""
     limits = limits or Limits()
+    journal = state.journal
+    pins = Pins(policies, upstreams, state.database, journal)
+    rates = RateLimiter(time.monotonic, default=limits.key_rate)
     gate = Gate(
-        policy=policy, sessions=sessions, journal=journal, upstreams=upstreams, limits=limits, new_id=new_audit_id
+        policies=policies,
+        stores=Stores(state.sessions, state.handles, state.resources, state.approvals, journal),
+        upstreams=upstreams,
+        limits=limits,
+        rates=rates,
+        pins=pins,
+        new_id=new_audit_id,
+        clock=utc_now,
     )
-    doorkeeper = Doorkeeper(keys, journal, new_audit_id, RecordBudget(time.monotonic))
-    routes = _Routes(gate, doorkeeper, sessions, journal, upstreams, limits)
+    refusals = Refusals(journal, new_audit_id, time.monotonic)
+    doorkeeper = Doorkeeper(keys, refusals, rates, state.key_journal)
+    routes = _Routes(gate, policies, doorkeeper, journal, upstreams, pins, limits)
+    sessions = SessionRoutes(doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id)
+
+    async def refused(request: Request, refusal: Exception) -> Response:
+        assert isinstance(refusal, Refusal)
+        return await refusals.unread(request, refusal) if isinstance(refusal, Unread) else refusal.response
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await state.key_journal.catch_up()
         try:
-            yield
+            async with (
+                notifying(state.approvals, webhook),
+                watching(policies),
+                anyio.create_task_group() as background,
+            ):
+                background.start_soon(pins.watch)
+                yield
+                background.cancel_scope.cancel()
         finally:
             for upstream in upstreams.values():
                 await upstream.aclose()
@@ -67,18 +101,21 @@ def create_app(
         routes=[
             Route("/v1/proxy-execute", routes.execute, methods=["POST"]),
             Route("/v1/tools", routes.tools, methods=["GET"]),
-            Route("/v1/sessions", routes.open_session, methods=["POST"]),
-            Route("/v1/sessions/{session_id}", routes.close_session, methods=["DELETE"]),
+            *sessions.routes(),
+            *PinRoutes(doorkeeper, pins, limits).routes(),
+            *(policy_routes(policies, doorkeeper) if isinstance(policies, PolicyBook) else ()),
             Route("/v1/audit", routes.audit_page, methods=["GET"]),
             Route("/v1/audit/{audit_id}", routes.audit_record, methods=["GET"]),
+            Route(openapi.PATH, openapi.show, methods=["GET"]),
+            *served_routes(state.approvals, webhook, doorkeeper=doorkeeper, refusals=refusals, limits=limits),
             Route("/healthz", routes.health, methods=["GET"]),
             Route("/readyz", routes.ready, methods=["GET"]),
         ],
-        middleware=[Middleware(HostGuard, allowed_hosts=allowed_hosts)],
+        middleware=[Middleware(HostGuard, allowed_hosts=allowed_hosts, limits=limits, refusals=refusals)],
         exception_handlers={
             404: _no_route,
             405: _no_method,
-            Refusal: _refused,
+            Refusal: refused,
             SentinelError: _not_possible,
             Exception: _broken,
         },
@@ -94,43 +131,36 @@ class _Routes:
     def __init__(
         self,
         gate: Gate,
+        policies: Policies,
         doorkeeper: Doorkeeper,
-        sessions: SessionStore,
         journal: Journal,
         upstreams: Mapping[str, Upstream],
+        pins: Pins,
         limits: Limits,
     ) -> None:
         self._gate = gate
+        self._policies = policies
         self._doorkeeper = doorkeeper
-        self._sessions = sessions
         self._journal = journal
         self._upstreams = upstreams
+        self._pins = pins
         self._limits = limits
 
     async def execute(self, request: Request) -> Response:
-        principal = await self._doorkeeper.admit(request, Scope.EXECUTE)
+        principal = await self._doorkeeper.admit(request, Scope.EXECUTE, counts=False)
         body = await read_json_body(request, self._limits)
         try:
             wish = parse_execute(body)
         except MalformedBody as fault:
+            self._doorkeeper.rates.take(principal.key_id, principal.rate)
             return outcome_response(await self._gate.refuse_body(principal, str(fault)))
         return outcome_response(await self._gate.execute(principal, wish))
 
     async def tools(self, request: Request) -> Response:
         await self._doorkeeper.admit(request, Scope.EXECUTE)
-        catalogue = await survey(self._gate.policy, self._upstreams)
-        return json_response({"tools": catalogue.offered, "policy": self._gate.policy.sha256})
-
-    async def open_session(self, request: Request) -> Response:
-        principal = await self._doorkeeper.admit(request, Scope.EXECUTE)
-        session = await self._sessions.open(principal.key_id)
-        return json_response({"session_id": session.session_id}, 201)
-
-    async def close_session(self, request: Request) -> Response:
-        principal = await self._doorkeeper.admit(request, Scope.EXECUTE)
-        if not await self._sessions.close(request.path_params["session_id"], principal.key_id):
-            return problem(Reason.NOT_FOUND, "There is no such session.")
-        return Response(status_code=204)
+        policy = self._policies.current
+        catalogue = await survey(policy, self._upstreams, self._pins)
+        return json_response({"tools": catalogue.offered, "policy": policy.sha256})
 
     async def audit_page(self, request: Request) -> Response:
         await self._doorkeeper.admit(request, Scope.AUDIT)
@@ -157,11 +187,14 @@ class _Routes:
             journal = "ok"
         except UnavailableError:
             journal = "not writable"
-        catalogue = await survey(self._gate.policy, self._upstreams)
+        catalogue = await survey(self._policies.current, self._upstreams, self._pins)
         tools = "ok" if not catalogue.withheld else f"{len(catalogue.withheld)} not available"
         upstreams = "ok" if not catalogue.unreachable else f"{len(catalogue.unreachable)} not reachable"
         ready = journal == tools == upstreams == "ok"
-        checks = {"policy": "ok", "journal": journal, "upstreams": upstreams, "tools": tools}
+        refused = self._policies.refused if isinstance(self._policies, PolicyBook) else None
+        # A file that was refused does not stop the calls: the last good policy judges them.
+        policy = "ok" if refused is None else f"last good; the file was refused ({len(refused.problems)} problems)"
+        checks = {"policy": policy, "journal": journal, "upstreams": upstreams, "tools": tools}
         return json_response({"status": "ready" if ready else "not_ready", "checks": checks}, 200 if ready else 503)
 
 
@@ -170,11 +203,6 @@ def _whole_number(request: Request, name: str, default: int, largest: int) -> in
     if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= largest):
         raise Refusal(problem(Reason.INVALID_ARGUMENT, f"{name} must be a whole number from 0 to {largest}."))
     return int(text)
-
-
-async def _refused(_: Request, refusal: Exception) -> Response:
-    assert isinstance(refusal, Refusal)
-    return refusal.response
 
 
 async def _not_possible(_: Request, error: Exception) -> Response:
@@ -186,9 +214,11 @@ async def _no_route(_: Request, __: Exception) -> Response:
     return problem(Reason.NOT_FOUND, "There is no such route.")
 
 
-async def _no_method(_: Request, error: Exception) -> Response:
+async def _no_method(request: Request, _: Exception) -> Response:
     response = problem(Reason.METHOD_NOT_ALLOWED, "This route does not take that method.")
-    response.headers["Allow"] = (getattr(error, "headers", None) or {}).get("Allow", "")
+    # Starlette names the methods of the first route with this path, and some paths have several.
+    at_path = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    response.headers["Allow"] = ", ".join(sorted({method for route in at_path for method in route.methods}))
     return response
 
 

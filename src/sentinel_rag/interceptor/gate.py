@@ -1,64 +1,121 @@
 """The gate: what happens to one tool call, on one page.
 
-canonicalise → label → decide → record → dispatch → record. Above it lies the HTTP face, which knows who asks; below it
-the policy, the store, the journal and the tool servers. A call that is not recorded is not run, and a decision that is
-not an Allow ends here.
+canonicalise → label → decide → record → dispatch → label → record. Above it lies the HTTP face, which knows who asks;
+below it the policy, the flow of labels, the store, the journal and the tool servers. A call that is not recorded is not
+run, and a decision that is not an Allow ends here.
+
+A call is decided by labels that this process holds in memory, and no other call can be decided between that and the
+rise of the context label. If the file turns out to know more, or an answer was awaited meanwhile, it is decided again.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from sentinel_rag.audit import CallIntended, CallOutcome, CallRefused, Journal, OutcomeStatus
+from sentinel_rag.audit import (
+    CallIntended,
+    CallOutcome,
+    CallRefused,
+    ContextRaised,
+    Journal,
+    OutcomeStatus,
+    ValuesNamed,
+)
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
-from sentinel_rag.contracts.labels import Integrity, Label
+from sentinel_rag.contracts.json_values import JsonObject, JsonValue
+from sentinel_rag.contracts.labels import TOP, Label, join_all
+from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.interceptor.approval_question import question_about
+from sentinel_rag.interceptor.approvals import ApprovalSpent, ApprovalStore, Binding, TurnedAway
 from sentinel_rag.interceptor.arguments import ArgumentFault, CanonicalArguments, fit
+from sentinel_rag.interceptor.flow import (
+    Facts,
+    Judgement,
+    NoSuchHandle,
+    Reference,
+    find_references,
+    judge,
+    put_values,
+    view_of,
+)
+from sentinel_rag.interceptor.flow.endorsement import endorsed_values
+from sentinel_rag.interceptor.flow.record import flow_record
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.outcomes import HTTP_STATUS, Denied, NotCompleted, Outcome, outcome_of
-from sentinel_rag.interceptor.policy import Policy, ToolPolicy, decide
+from sentinel_rag.interceptor.pins import Pins, Quarantined
+from sentinel_rag.interceptor.policy import Policies, Policy, Rule, ToolPolicy
 from sentinel_rag.interceptor.policy.deciding import UNKNOWN_TOOL
+from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.request_body import ExecuteRequest
-from sentinel_rag.interceptor.store import Principal, Session, SessionClosed, SessionStore
-from sentinel_rag.interceptor.upstream import Upstream
-
-TOOL_OUTPUT = Label(integrity=Integrity.UNTRUSTED)
-"""Whatever a tool returns may have been written by an attacker: log lines, file names, web pages."""
+from sentinel_rag.interceptor.store import (
+    ContextMoved,
+    HandleStore,
+    Principal,
+    ResourceLabels,
+    Session,
+    SessionClosed,
+    SessionStore,
+    next_result,
+    resources_of,
+)
+from sentinel_rag.interceptor.store.sessions import Work
+from sentinel_rag.interceptor.upstream import Returned, ToolFailed, Upstream, UpstreamReply
 
 MAX_REFUSED_BYTES = 16_384
 """Longer arguments of a call that did not run leave only their hash: refusals cost nothing and could fill the disk."""
 
+MAX_ATTEMPTS = 10
+"""How often a call is decided again because labels rose meanwhile. A context label can rise three times in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """What the gate keeps: sessions with their labels, hidden values, labels of resources, approvals, the journal."""
+
+    sessions: SessionStore
+    handles: HandleStore
+    resources: ResourceLabels
+    approvals: ApprovalStore
+    journal: Journal
+
 
 class Gate:
-    """Judges and runs calls under one policy. `upstreams` maps the policy's `server` names to tool servers."""
+    """Judges and runs calls. `upstreams` maps the policy's `server` names to tool servers."""
 
     def __init__(
         self,
         *,
-        policy: Policy,
-        sessions: SessionStore,
-        journal: Journal,
+        policies: Policies,
+        stores: Stores,
         upstreams: Mapping[str, Upstream],
         limits: Limits,
+        rates: RateLimiter,
+        pins: Pins,
         new_id: Callable[[], str],
+        clock: Clock,
     ) -> None:
-        self.policy = policy
-        self._sessions = sessions
-        self._journal = journal
+        self._policies = policies
+        self._stores = stores
+        self._journal = stores.journal
         self._upstreams = upstreams
         self._limits = limits
+        self._rates = rates
+        self._pins = pins
         self._new_id = new_id
+        self._clock = clock
         self._in_flight = 0
 
     async def execute(self, principal: Principal, wish: ExecuteRequest) -> Outcome:
         """Judge one call and run it if allowed. Raises UnavailableError if it cannot be recorded; then it did not run,
         or its outcome is on record as unknown."""
-        call = _Call(self._new_id(), principal.key_id, wish, self.policy.tool(wish.tool_name))
+        policy = self._policies.current
+        call = _Call(self._new_id(), principal.key_id, policy, wish, policy.tool(wish.tool_name))
         try:
-            session = await self._sessions.claim(wish.session_id, principal.key_id)
+            session = await self._stores.sessions.claim(wish.session_id, principal.key_id)
         except SessionClosed as closed:
             return await self._refuse(call, Reason.CONFLICT, f"{closed} {closed.next_step}")
         if session is None:
@@ -66,77 +123,245 @@ class Gate:
         call.session = session
         if call.tool is None:
             return await self._deny(call, UNKNOWN_TOOL)
-        arguments = fit(call.tool, wish.args)
-        if isinstance(arguments, ArgumentFault):
-            return await self._refuse_arguments(call, arguments)
-        call.arguments = arguments
-        decision = decide(call.tool, arguments.value)
-        match decision:
-            case Deny():
-                return await self._deny(call, decision)
-            case Allow():
-                return await self._run(call, call.tool, session, arguments, decision)
-            case _:
-                assert_never(decision)
+        wait_s = self._rates.take(principal.key_id, principal.rate, call.tool.name, call.tool.rate)
+        if wait_s is not None:
+            return await self._refuse_for_now(call, wait_s)
+        refused = await self._unless_pinned(call, call.tool)
+        if refused is not None:
+            return refused
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                return await self._attempt(call, call.tool, session, wish.args)
+            except ContextMoved:
+                await self._stores.sessions.refresh(session)
+                await self._stores.resources.refresh()
+                if session.closed:
+                    return await self._refuse(call, Reason.CONFLICT, "This session is closed.")
+        return await self._refuse(call, Reason.OVERLOADED, "The session's labels keep rising; try again in a moment.")
 
     async def refuse_body(self, principal: Principal, fault: str) -> NotCompleted:
         """Record and answer a call whose body could not be read."""
-        call = _Call(self._new_id(), principal.key_id)
+        call = _Call(self._new_id(), principal.key_id, self._policies.current)
         error = QueryError(code=QueryErrorCode.INVALID_ARGUMENT, message=f"The request was refused: {fault}.")
         return await self._refuse(call, Reason.MALFORMED_BODY, error.message, error)
 
-    async def _run(
-        self, call: _Call, tool: ToolPolicy, session: Session, arguments: CanonicalArguments, allowed: Allow
-    ) -> Outcome:
+    async def _unless_pinned(self, call: _Call, tool: ToolPolicy) -> Outcome | None:
+        """None if the tool is what it was when its definition was accepted; else the answer."""
+        pin = self._pins.sha256_of(tool)
+        if pin is None and tool.server in self._upstreams and not await self._pins.learn(tool.server):
+            message = "The tool server does not list its tools."
+            error = QueryError(
+                code=QueryErrorCode.UNAVAILABLE,
+                message=message,
+                next_step="Check that the tool server runs; ask again.",
+            )
+            return await self._refuse(call, Reason.UPSTREAM_FAILED, message, error)
+        call.pin = pin or self._pins.sha256_of(tool)
+        if isinstance(call.pin, Quarantined):
+            denied = await self._deny(call, Deny(Reason.TOOL_QUARANTINED, TOP))
+            return replace(denied, note="The definition of the tool has changed; an administrator has to accept it.")
+        return None
+
+    async def _attempt(self, call: _Call, tool: ToolPolicy, session: Session, sent: JsonObject) -> Outcome:
+        """Decide, by what is known now, and do what was decided. Raises ContextMoved to be asked again."""
+        try:
+            call.references = find_references(sent)
+            values = await self._resolve(call, session)
+        except NoSuchHandle as fault:
+            return await self._refuse_arguments(call, ArgumentFault("", f"The arguments name a handle: {fault}."))
+        arguments = fit(tool, {name: put_values(value, values) for name, value in sent.items()} if values else sent)
+        if isinstance(arguments, ArgumentFault):
+            await self._reveal(call, tool, session, join_all(call.handle_labels.values()))
+            return await self._refuse_arguments(call, arguments)
+        call.arguments = arguments
+        reads = resources_of(tool.reads, arguments.value)
+        facts = Facts(session.context, call.handle_labels, session.named, self._stores.resources.of(reads))
+        judgement = judge(call.policy, tool, arguments.value, facts)
+        call.flow = flow_record(judgement, tool, arguments.value, facts, call.references)
+        told = join_all(call.handle_labels[name] for name in judgement.consulted & call.handle_labels.keys())
+        if not told.flows_to(session.context):
+            await self._reveal(call, tool, session, told)
+            raise ContextMoved
+        decision = judgement.decision
+        match decision:
+            case Allow():
+                return await self._run(_Run(call, tool, session, arguments, facts, judgement, decision.rule_id, reads))
+            case Deny():
+                rule = tool.rule(decision.rule_id)
+                if (
+                    rule is None
+                    or not rule.may_ask
+                    or decision.reason not in (Reason.APPROVAL_REQUIRED, Reason.SINK_LABEL)
+                ):
+                    return await self._deny(call, decision)
+                run = _Run(call, tool, session, arguments, facts, judgement, rule.rule_id, reads)
+                return await self._run_if_approved(run, rule, decision)
+            case _:
+                assert_never(decision)
+
+    async def _run_if_approved(self, run: _Run, rule: Rule, deny: Deny) -> Outcome:
+        binding = run.binding()
+        approval_id = await self._stores.approvals.approved(binding)
+        if approval_id is not None:
+            try:
+                return await self._run(replace(run, approval_id=approval_id))
+            except ApprovalSpent:  # another call was first: this one has to ask again
+                pass
+        raised_by = await self._stores.sessions.raises(run.session)
+        question = question_about(run.tool, rule, deny.reason, run.arguments.value, run.judgement.violations, raised_by)
+        answer = await self._stores.approvals.request(binding, question)
+        required = replace(deny, reason=Reason.APPROVAL_REQUIRED)
+        if isinstance(answer, TurnedAway):
+            return replace(
+                await self._deny(run.call, required), note=answer.sentence, retry_after_s=answer.retry_after_s
+            )
+        run.call.approval_id = answer.approval_id
+        return await self._deny(run.call, required)
+
+    async def _run(self, run: _Run) -> Outcome:
+        call, tool, session = run.call, run.tool, run.session
         upstream = self._upstreams.get(tool.server)
         if upstream is None:
             return await self._refuse(call, Reason.UPSTREAM_FAILED, "No tool server is connected for this tool.")
         if self._in_flight >= self._limits.calls_in_flight:
             return await self._refuse(call, Reason.OVERLOADED, "Too many calls are running; try again in a moment.")
+        if session.context != run.facts.context:
+            raise ContextMoved
         self._in_flight += 1
         try:
-            label = allowed.label.join(TOOL_OUTPUT)
-            before = session.context
-            raise_label = session.raise_to(label)
-            await self._journal.append(
-                CallIntended(
-                    audit_id=call.audit_id,
-                    key_id=call.key_id,
-                    session_id=session.session_id,
-                    tool=tool.name,
-                    requested_tool=call.wish.tool_name if call.wish else tool.name,
-                    server=tool.server,
-                    effect=tool.effect.value,
-                    arguments=arguments.value,
-                    arguments_sha256=arguments.sha256,
-                    rule_id=allowed.rule_id,
-                    label=label,
-                    context_before=before,
-                    context_after=session.context,
-                    policy_sha256=self.policy.sha256,
-                ),
-                alongside=raise_label,
-            )
+            await self._intend(run)
             started = time.perf_counter()
-            timeout = tool.timeout_s or self._limits.tool_seconds
             try:
-                reply = await upstream.call(tool.name, arguments, session_id=session.session_id, timeout_s=timeout)
+                reply = await upstream.call(
+                    tool.name,
+                    run.arguments,
+                    principal=call.key_id,
+                    session_id=session.session_id,
+                    timeout_s=tool.timeout_s or self._limits.tool_seconds,
+                )
             except BaseException:  # this server stops, or the upstream broke its promise not to raise
                 await self._journal.append(CallOutcome(audit_id=call.audit_id, status=OutcomeStatus.UNKNOWN))
                 raise
-            outcome, record = outcome_of(reply, tool, call.audit_id, (time.perf_counter() - started) * 1e3)
-            await self._journal.append(record)
-            return outcome
+            return await self._finish(run, reply, (time.perf_counter() - started) * 1e3)
         finally:
             self._in_flight -= 1
 
+    async def _intend(self, run: _Run) -> None:
+        """Raise every label that the call may raise, and write the intent, in one transaction."""
+        call, tool, session, judgement = run.call, run.tool, run.session, run.judgement
+        works: list[Work] = [
+            session.raise_to(judgement.revealed, audit_id=call.audit_id, tool=tool.name, now=self._clock())
+        ]
+        if tool.reads:
+            works.append(self._stores.resources.confirm(run.reads, run.facts.resources))
+        if tool.writes:
+            written = join_all(entry.label for entry in judgement.arguments)
+            works.append(self._stores.resources.raise_to(resources_of(tool.writes, run.arguments.value), written))
+        if run.approval_id is not None:
+            works.append(self._stores.approvals.consume(run.approval_id, run.binding()))
+        if tool.fields.hides:
+            works.append(lambda connection: setattr(call, "result", next_result(connection, session.session_id)))
+        await self._journal.append(
+            CallIntended(
+                audit_id=call.audit_id,
+                key_id=call.key_id,
+                session_id=session.session_id,
+                tool=tool.name,
+                requested_tool=call.wish.tool_name if call.wish else tool.name,
+                server=tool.server,
+                effect=tool.effect.value,
+                arguments=run.arguments.value,
+                arguments_sha256=run.arguments.sha256,
+                rule_id=run.rule_id,
+                label=judgement.revealed,
+                context_before=run.facts.context,
+                context_after=session.context,
+                policy_sha256=call.policy.sha256,
+                approval_id=run.approval_id,
+                flow=call.flow,
+            ),
+            alongside=_all_of(works),
+        )
+
+    async def _finish(self, run: _Run, reply: UpstreamReply, duration_ms: float) -> Outcome:
+        """Take out what the agent may not see, and write the outcome with it."""
+        call, tool, session = run.call, run.tool, run.session
+        alongside: Work | None = None
+        endorsed = None
+        if isinstance(reply, Returned):
+            if tool.fields.exposures:
+                view = view_of(reply.value, reply.encoded, tool.fields, run.judgement.base, call.result)
+                alongside = self._stores.handles.keep(session.session_id, view.hidden) if view.hidden else None
+                endorsed = endorsed_values(call.policy, tool, run.judgement, reply.value)
+                reply = replace(reply, encoded=view.encoded)
+            else:
+                endorsed = endorsed_values(call.policy, tool, run.judgement, reply.value)
+        elif isinstance(reply, ToolFailed) and tool.fields.hides:
+            # Its text may quote what the policy hides.
+            reply = ToolFailed(replace(reply.error, message="The tool failed; its message is withheld.", next_step=""))
+        outcome, record = outcome_of(reply, tool, call.audit_id, duration_ms)
+        await self._journal.append(record, alongside=alongside)
+        for source, values in (endorsed or {}).items():
+            fresh, write = session.name(values, source)
+            if fresh:
+                await self._journal.append(
+                    ValuesNamed(
+                        audit_id=call.audit_id,
+                        key_id=call.key_id,
+                        session_id=session.session_id,
+                        source=source,
+                        values=tuple((value.kind.value, value.text) for value in fresh),
+                    ),
+                    alongside=write,
+                )
+        return outcome
+
+    async def _resolve(self, call: _Call, session: Session) -> Mapping[Reference, JsonValue]:
+        """The values of the call's handles; their labels are noted in the call. Raises NoSuchHandle."""
+        if not call.references:
+            return {}
+        wanted = {reference for references in call.references.values() for reference in references}
+        stored = await self._stores.handles.resolve(session.session_id, wanted)
+        call.handle_labels = {
+            name: join_all(stored[reference][1] for reference in references)
+            for name, references in call.references.items()
+        }
+        return {reference: value for reference, (value, _) in stored.items()}
+
+    async def _reveal(self, call: _Call, tool: ToolPolicy, session: Session, label: Label) -> None:
+        """Raise the context by what the answer to this call is about to tell, though no tool runs."""
+        before = session.context
+        if label.flows_to(before):
+            return
+        raising = session.raise_to(label, audit_id=call.audit_id, tool=tool.name, now=self._clock())
+        await self._journal.append(
+            ContextRaised(
+                audit_id=call.audit_id,
+                key_id=call.key_id,
+                session_id=session.session_id,
+                tool=tool.name,
+                context_before=before,
+                context_after=session.context,
+            ),
+            alongside=raising,
+        )
+
     async def _deny(self, call: _Call, deny: Deny) -> Denied:
-        await self._journal.append(call.refusal(deny.reason, self.policy, deny))
-        return Denied(deny, call.audit_id)
+        await self._journal.append(call.refusal(deny.reason, deny))
+        return Denied(deny, call.audit_id, call.approval_id)
 
     async def _refuse(self, call: _Call, reason: Reason, detail: str, error: QueryError | None = None) -> NotCompleted:
-        await self._journal.append(call.refusal(reason, self.policy))
+        await self._journal.append(call.refusal(reason))
         return NotCompleted(reason, detail, call.audit_id, error)
+
+    async def _refuse_for_now(self, call: _Call, wait_s: float) -> NotCompleted:
+        error = QueryError(
+            code=QueryErrorCode.THROTTLED,
+            message="This key calls too often.",
+            next_step="Wait and call again.",
+            retry_after_s=wait_s,
+        )
+        return await self._refuse(call, Reason.RATE_LIMITED, error.message, error)
 
     async def _refuse_arguments(self, call: _Call, fault: ArgumentFault) -> NotCompleted:
         error = QueryError(
@@ -151,16 +376,24 @@ class Gate:
 
 @dataclass(slots=True)
 class _Call:
-    """One call on its way through the gate; what is not yet known to be good is None."""
+    """One call on its way through the gate; what is not yet known to be good is None. `result` is its number among the
+    results of its session, where the tool hides parts."""
 
     audit_id: str
     key_id: str
+    policy: Policy
     wish: ExecuteRequest | None = None
     tool: ToolPolicy | None = None
     session: Session | None = None
     arguments: CanonicalArguments | None = None
+    references: Mapping[str, tuple[Reference, ...]] = field(default_factory=dict)
+    handle_labels: Mapping[str, Label] = field(default_factory=dict)
+    flow: JsonObject | None = None
+    approval_id: str | None = None
+    pin: str | Quarantined | None = None
+    result: int = 0
 
-    def refusal(self, reason: Reason, policy: Policy, deny: Deny | None = None) -> CallRefused:
+    def refusal(self, reason: Reason, deny: Deny | None = None) -> CallRefused:
         """The record of a call that is not run: with the arguments as judged, or as they came if it never got there."""
         arguments = self.arguments or (CanonicalArguments.of(self.wish.args) if self.wish else None)
         return CallRefused(
@@ -176,5 +409,46 @@ class _Call:
             rule_id=None if deny is None else deny.rule_id,
             label=None if deny is None else deny.label,
             context=None if self.session is None else self.session.context,
-            policy_sha256=policy.sha256,
+            policy_sha256=self.policy.sha256,
+            approval_id=self.approval_id,
+            flow=self.flow,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A call that the policy allows, or would with an approval."""
+
+    call: _Call
+    tool: ToolPolicy
+    session: Session
+    arguments: CanonicalArguments
+    facts: Facts
+    judgement: Judgement
+    rule_id: str
+    reads: Sequence[str]
+    approval_id: str | None = None
+
+    def binding(self) -> Binding:
+        return Binding(
+            key_id=self.call.key_id,
+            session_id=self.session.session_id,
+            tool=self.tool.name,
+            arguments_sha256=self.arguments.sha256,
+            argument_labels={entry.name: entry.label for entry in self.judgement.arguments},
+            context=self.facts.context,
+            rule_id=self.rule_id,
+            policy_sha256=self.call.policy.sha256,
+            schema_sha256=self.call.pin if isinstance(self.call.pin, str) else None,
+        )
+
+
+def _all_of(works: Sequence[Work]) -> Work:
+    if len(works) == 1:
+        return works[0]
+
+    def write(connection: object) -> None:
+        for work in works:
+            work(connection)  # type: ignore[arg-type]  # the journal hands in its own connection
+
+    return write

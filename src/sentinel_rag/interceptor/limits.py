@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sentinel_rag.interceptor.policy.model import Rate
+
+DEFAULT_KEY_RATE = Rate(calls=30_000, seconds=60.0)
+"""Far above what people and agents ask; it stops a loop that has gone wild, and only for its own key."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`body_bytes`: a request body (413). `body_seconds`: how long it may take to arrive (408). `tool_seconds`: a call
-    of a tool whose policy names no `timeout_s` (504). `calls_in_flight`: calls at tool servers at once (503)."""
+    """What one request, one key and all keys together may use.
+
+    `body_bytes`: a request body (413). `body_seconds`: how long it may take to arrive (408). `url_bytes`: path and
+    query (414). `header_count`, `header_bytes`: all headers, names and values (431). `tool_seconds`: a call of a tool
+    whose policy names no `timeout_s` (504). `calls_in_flight`, `calls_in_flight_per_key`: calls at tool servers at once
+    (503). `key_rate`: requests of a key that has no rate of its own (429). `open_sessions_per_key`: sessions of one key
+    that nobody has closed (429).
+    """
 
     body_bytes: int = 1_000_000
     body_seconds: float = 10.0
+    url_bytes: int = 8_192
+    header_count: int = 100
+    header_bytes: int = 32_768
     tool_seconds: float = 60.0
     calls_in_flight: int = 64
+    calls_in_flight_per_key: int = 48
+    key_rate: Rate | None = DEFAULT_KEY_RATE
+    open_sessions_per_key: int = 10_000

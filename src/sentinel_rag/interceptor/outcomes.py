@@ -23,11 +23,16 @@ HTTP_STATUS: Mapping[Reason, int] = {
     Reason.CONDITION_UNDECIDED: 403,
     Reason.SINK_LABEL: 403,
     Reason.UNKNOWN_TOOL: 403,
+    Reason.TOOL_QUARANTINED: 403,
     Reason.MISSING_SCOPE: 403,
+    Reason.OWN_APPROVAL: 403,
+    Reason.NOT_AN_APPROVER: 403,
     Reason.UNAUTHENTICATED: 401,
     Reason.NOT_FOUND: 404,
     Reason.METHOD_NOT_ALLOWED: 405,
     Reason.CONFLICT: 409,
+    Reason.APPROVAL_DECIDED: 409,
+    Reason.APPROVAL_EXPIRED: 409,
     Reason.TOO_LARGE: 413,
     Reason.UNSUPPORTED_MEDIA_TYPE: 415,
     Reason.MISDIRECTED: 421,
@@ -59,10 +64,14 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The policy said no."""
+    """The policy said no. `approval_id` names the approval that a person may give; where none could be asked for,
+    `note` says why and `retry_after_s` when to try again."""
 
     deny: Deny
     audit_id: str
+    approval_id: str | None = None
+    note: str = ""
+    retry_after_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +97,7 @@ def outcome_of(
     """What the caller is told and what is recorded, for a reply that took `duration_ms`."""
     duration_ms = round(duration_ms, 3)
     match reply:
-        case Returned(encoded, rows):
+        case Returned(encoded, rows=rows):
             return Completed(encoded, audit_id), CallOutcome(
                 audit_id=audit_id,
                 status=OutcomeStatus.SUCCESS,

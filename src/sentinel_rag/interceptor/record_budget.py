@@ -1,7 +1,7 @@
-"""How many failed authentications are recorded one by one.
+"""How many refusals of one kind are recorded one by one.
 
-Whoever can reach the port can fail as often as they like. Beyond the budget failures are counted, and the next record
-carries the count, so that a flood can neither fill the disk nor go unseen.
+Whoever can reach the port can be refused as often as they like. Beyond the budget refusals are counted, and the next
+record carries the count, so that a flood can neither fill the disk nor go unseen.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class RecordBudget:
         self._uncounted = 0
 
     def take(self) -> int | None:
-        """None if this failure is over the budget; else how many were since the last one that was not."""
+        """None if this refusal is over the budget; else how many were since the last one that was not."""
         now = self._seconds()
         self._left = min(self._burst, self._left + (now - self._at) * self._per_second)
         self._at = now

@@ -28,19 +28,21 @@ def outcome_response(outcome: Outcome) -> Response:
     match outcome:
         case Completed(encoded, audit_id):
             return json_response({"result": msgspec.Raw(encoded), "status": "success", "audit_id": audit_id})
-        case Denied(deny, audit_id):
-            return json_response(
-                {
-                    "detail": deny.sentence(),
-                    "status": "denied",
-                    "reason": deny.reason.value,
-                    "rule_id": deny.rule_id,
-                    "audit_id": audit_id,
-                },
-                403,
-            )
+        case Denied(deny, audit_id, approval_id, note, retry_after_s):
+            body: dict[str, Any] = {
+                "detail": deny.sentence(),
+                "status": "denied",
+                "reason": deny.reason.value,
+                "rule_id": deny.rule_id,
+                "audit_id": audit_id,
+            }
+            if approval_id is not None:
+                body["approval_id"] = approval_id
+            if note:
+                body["note"] = note
+            return json_response(body, 403, {} if retry_after_s is None else {"Retry-After": str(retry_after_s)})
         case NotCompleted(reason, detail, audit_id, error):
-            body: dict[str, Any] = {"detail": detail, "status": "error", "reason": reason.value, "audit_id": audit_id}
+            body = {"detail": detail, "status": "error", "reason": reason.value, "audit_id": audit_id}
             headers: dict[str, str] = {}
             if error is not None:
                 body["error"] = error.to_dict()
@@ -56,7 +58,12 @@ def outcome_response(outcome: Outcome) -> Response:
 
 def problem(reason: Reason, detail: str, *, audit_id: str | None = None, status: int | None = None) -> Response:
     """Any other failure, in the same shape. `status` replaces the reason's own where HTTP has a finer one."""
-    body = {"detail": detail, "status": "denied" if reason is Reason.MISSING_SCOPE else "error", "reason": reason.value}
+    body = problem_body(reason, detail)
     if audit_id is not None:
         body["audit_id"] = audit_id
     return json_response(body, status or HTTP_STATUS[reason])
+
+
+def problem_body(reason: Reason, detail: str) -> dict[str, str]:
+    """The body of `problem`, for a route that adds to it."""
+    return {"detail": detail, "status": "denied" if reason is Reason.MISSING_SCOPE else "error", "reason": reason.value}

@@ -1,6 +1,7 @@
-"""Two policies for azure-core's pipeline: where a token may travel in the clear, and which answers are worth a retry.
+"""Policies for azure-core's pipeline: where a token may travel in the clear, and which answers are worth a retry.
 
-They subclass azure-core, so this module imports it; `log_analytics` imports this module when a client is made.
+They subclass azure-core, so this module imports it; `log_analytics` and `rest.connection` import this module when a
+client is made.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from azure.core.pipeline.policies import (  # noqa: TID253  # the module is abou
 LONGEST_RETRY_AFTER_S = 60.0
 _RETRIED = frozenset({408, 429, 500, 502, 503})
 """Not 504: a query that took ten minutes will take them again, and the default policy would try it four times."""
+_RETRIED_READS = _RETRIED | {504}
+_RETRIED_WRITES = frozenset({429})
+"""A throttled write was not taken. Of any other failure nobody knows whether it was, so it is settled by reading."""
 
 
 def is_loopback(url: str) -> bool:
@@ -65,3 +69,12 @@ class QueryRetryPolicy(AsyncRetryPolicy[Any, Any]):
         if response is not None:  # the body was not read yet: give the connection back before waiting
             await response.http_response.close()
         await super().sleep(settings, transport, response)
+
+
+class ResourceRetryPolicy(QueryRetryPolicy):
+    """The same for Azure Resource Manager, where PUT and DELETE write: they are repeated only when surely not taken."""
+
+    def is_retry(self, settings: dict[str, Any], response: PipelineResponse[Any, Any]) -> bool:
+        writes = response.http_request.method in ("PUT", "PATCH", "DELETE")
+        retried = _RETRIED_WRITES if writes else _RETRIED_READS
+        return bool(settings["total"] > 0 and response.http_response.status_code in retried)

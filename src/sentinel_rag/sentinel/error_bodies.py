@@ -18,15 +18,15 @@ _NOT_FOUND_CODES = frozenset({"FailedToResolveResource", "PathNotFoundError", "W
 
 def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> QueryError:
     """The error for an HTTP status of 400 or more; `body` may be anything, also empty."""
-    outer = _error_object(body)
-    codes, message, line, position = _innermost(outer)
+    outer = error_object(body)
+    codes, message, line, position = innermost(outer)
     said = f": {message}" if message else ""
     if status == 429:
         return QueryError(
             code=QueryErrorCode.THROTTLED,
             message=f"Log Analytics is throttling these queries{said}",
             next_step="Wait a moment and ask again, or ask for less.",
-            retry_after_s=_seconds(headers.get("Retry-After")),
+            retry_after_s=retry_after_seconds(headers.get("Retry-After")),
         )
     if status in (408, 504):
         return QueryError(
@@ -58,7 +58,7 @@ def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> Q
         code=QueryErrorCode.UNAVAILABLE,
         message=f"Log Analytics answered HTTP {status}{said}",
         next_step="Try again in a moment.",
-        retry_after_s=_seconds(headers.get("Retry-After")),
+        retry_after_s=retry_after_seconds(headers.get("Retry-After")),
     )
 
 
@@ -73,7 +73,7 @@ def protocol_error(message: str) -> QueryError:
 
 def rejected_by_details(error: Mapping[str, Any]) -> QueryError:
     """The error for an HTTP 200 that carries an `error` and no table."""
-    codes, message, line, position = _innermost(error)
+    codes, message, line, position = innermost(error)
     return QueryError(
         code=QueryErrorCode.QUERY_REJECTED,
         message=f"The workspace gave no rows: {message or ', '.join(codes) or 'no reason told'}",
@@ -85,11 +85,12 @@ def rejected_by_details(error: Mapping[str, Any]) -> QueryError:
 
 def partial_reason(error: Mapping[str, Any]) -> str:
     """The sentence for an `error` beside a table: why the result is not whole."""
-    _, message, _, _ = _innermost(error)
+    _, message, _, _ = innermost(error)
     return message or "the service returned a part of the result and told no reason"
 
 
-def _error_object(body: bytes) -> Mapping[str, Any]:
+def error_object(body: bytes) -> Mapping[str, Any]:
+    """The `error` of a failing answer's body; empty for a body that holds none (a proxy's HTML, nothing at all)."""
     try:
         document = load_json(body)
     except ValueError:  # HTML of a proxy, an empty body: the status is all there is
@@ -102,7 +103,7 @@ def _error_object(body: bytes) -> Mapping[str, Any]:
     return error if isinstance(error, dict) else {}
 
 
-def _innermost(error: Mapping[str, Any]) -> tuple[frozenset[str], str, int | None, int | None]:
+def innermost(error: Mapping[str, Any]) -> tuple[frozenset[str], str, int | None, int | None]:
     """All codes on the way down, then message, line and position of the deepest level that has them."""
     codes: set[str] = set()
     message, line, position = "", None, None
@@ -128,7 +129,8 @@ def _advice(message: str) -> str:
     return "Correct the query and run it again."
 
 
-def _seconds(header: str | None) -> float | None:
+def retry_after_seconds(header: str | None) -> float | None:
+    """The seconds of a Retry-After header; None without one, and for a date."""
     try:
         return None if header is None else max(0.0, float(header))
     except ValueError:  # an HTTP date: the retry policy understands it, a reader needs no number

@@ -1,4 +1,4 @@
-"""The tools that read Sentinel, one async method each, over named workspaces.
+"""The tools that read and change Sentinel, one async function each, over named workspaces.
 
 `SentinelService` checks the arguments and hands them to the module of the tool; what goes wrong comes out as a
 `QueryError` value, never as an exception. Above lies the executor, which puts results on MCP.
@@ -19,9 +19,12 @@ from sentinel_rag.sentinel.alert_list import query_alerts
 from sentinel_rag.sentinel.alert_trend import get_alert_trend
 from sentinel_rag.sentinel.arguments import checked_arguments
 from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.sentinel.incident_comment import add_incident_comment
 from sentinel_rag.sentinel.incident_detail import get_incident_detail
 from sentinel_rag.sentinel.incident_list import query_incidents
+from sentinel_rag.sentinel.incident_update import update_incident
 from sentinel_rag.sentinel.log_analytics import LogsWorkspace
+from sentinel_rag.sentinel.rest import SentinelRest
 from sentinel_rag.sentinel.table_statistics import TableStatisticsReader
 from sentinel_rag.sentinel.template_queries import TemplateTools
 from sentinel_rag.sentinel.template_registry import KqlTemplate, load_templates
@@ -38,7 +41,8 @@ ToolHandler = Callable[[WorkspaceView, Mapping[str, Any]], Awaitable[QueryResult
 class SentinelService:
     """Answers the tools of `contracts.SENTINEL_TOOLS` from one of `workspaces` (the first unless `default` names one).
 
-    `templates` are the shipped ones unless given. Raises ConfigurationError if there is no workspace, `default` is none
+    `rest` is the way to change a workspace, by the same names; a workspace that is not in it is read only. `templates`
+    are the shipped ones unless given. Raises ConfigurationError if there is no workspace, `default` is none
     of them, or a template file is faulty.
     """
 
@@ -47,6 +51,7 @@ class SentinelService:
         workspaces: Mapping[str, LogsWorkspace],
         *,
         default: str | None = None,
+        rest: Mapping[str, SentinelRest] | None = None,
         clock: Clock = utc_now,
         templates: Mapping[str, KqlTemplate] | None = None,
     ) -> None:
@@ -61,7 +66,7 @@ class SentinelService:
                 next_step=f"Use one of: {', '.join(workspaces)}.",
             )
         self._views = {
-            name: WorkspaceView(workspace, TableStatisticsReader(workspace), clock)
+            name: WorkspaceView(workspace, TableStatisticsReader(workspace), clock, (rest or {}).get(name))
             for name, workspace in workspaces.items()
         }
         self._default = chosen
@@ -76,10 +81,14 @@ class SentinelService:
             "run_kql_query": template_tools.run_kql_query,
             "list_kql_templates": template_tools.list_kql_templates,
             "list_tables": list_tables,
+            "add_incident_comment": add_incident_comment,
+            "update_incident": update_incident,
         }
 
     async def close(self) -> None:
-        """Close the connections of the workspaces."""
+        """Close the connections of the workspaces; those to Log Analytics last, for they own the credential."""
+        for connection_to_rest in {view.rest.connection for view in self._views.values() if view.rest is not None}:
+            await connection_to_rest.close()
         for connection in {view.logs.connection for view in self._views.values()}:
             await connection.close()
 

@@ -1,4 +1,4 @@
-"""What the queries of one workspace share: the rows, the statistics of its tables, the clock."""
+"""What the tools of one workspace share: the rows, the statistics of its tables, the clock, the way to change it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.sentinel.log_analytics import LogsWorkspace
+from sentinel_rag.sentinel.rest import SentinelRest
 from sentinel_rag.sentinel.table_statistics import TableStatisticsReader
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceView:
-    """Made once for each workspace; every tool takes it as its first argument."""
+    """Made once for each workspace; every tool takes it first. Without `rest` nothing can be changed."""
 
     logs: LogsWorkspace
     statistics: TableStatisticsReader
     clock: Clock
+    rest: SentinelRest | None = None

@@ -14,6 +14,8 @@ from typing import Any
 
 import uvicorn
 
+from sentinel_rag.assembly.bounded_http import BoundedHttp
+
 STARTUP_SECONDS = 10.0
 SHUTDOWN_SECONDS = 5
 
@@ -30,8 +32,10 @@ def serve(app: Any, *, access_log: bool = False, host: str = "127.0.0.1") -> Ite
     listener.bind((host, 0))
     config = uvicorn.Config(
         app,
+        http=BoundedHttp,
         log_level="critical",
         access_log=access_log,
+        proxy_headers=False,
         lifespan="auto",
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.audit import JournalReader
+from sentinel_rag.audit import JournalReader, KeyChanged
+from sentinel_rag.audit.tool_events import ToolPinned
+from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.interceptor import Limits, create_app
-from sentinel_rag.interceptor.policy import Policy
+from sentinel_rag.interceptor.approval_desk import Webhook
+from sentinel_rag.interceptor.policy import FixedPolicy, Policies, Policy
 from sentinel_rag.interceptor.store import Scope, State, open_state
 from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
 from sentinel_rag.testing.fake_executor import FakeExecutor
@@ -42,13 +45,16 @@ class HttpAnswer:
 
 @dataclass(frozen=True, slots=True)
 class RunningGateway:
-    """An Interceptor that serves at `url`. `key` may execute and `auditor` may read the journal."""
+    """An Interceptor that serves at `url`. `key` may execute, `auditor` may read the journal, `approver` may decide
+    what waits."""
 
     url: str
     state: State
     executor: FakeExecutor
     key: str
     auditor: str
+    approver: str
+    user: str
 
     def call(
         self, tool: str, arguments: Mapping[str, Any], *, session_id: str = "session-1", key: str | None = None
@@ -80,9 +86,31 @@ class RunningGateway:
         finally:
             connection.close()
 
+    def open_session(self, *, key: str | None = None) -> str:
+        """A new session's id: clean, opened by the person, unless `key` opens it."""
+        return str(self.request("POST", "/v1/sessions", key=key or self.user).body["session_id"])
+
+    def say(self, session_id: str, text: str) -> list[tuple[str, str]]:
+        """Send the person's own words; what they name, as (kind, text)."""
+        answer = self.request(
+            "POST", f"/v1/sessions/{session_id}/words", key=self.user, body=json.dumps({"text": text}).encode()
+        )
+        return [(value["kind"], value["text"]) for value in answer.body["named"]]
+
+    def resolve(self, session_id: str, *handles: str, key: str | None = None) -> HttpAnswer:
+        """Ask for hidden values as the person."""
+        body = json.dumps({"handles": handles}).encode()
+        return self.request("POST", f"/v1/sessions/{session_id}/resolve", key=key or self.user, body=body)
+
+    def context(self, session_id: str) -> tuple[str, str]:
+        """The context label of a session of the person: sensitivity and integrity."""
+        label = self.request("GET", f"/v1/sessions/{session_id}", key=self.user).body["context"]
+        return label["sensitivity"], label["integrity"]
+
     def records(self) -> list[dict[str, Any]]:
-        """The journal so far, oldest first."""
-        return [entry.record for entry in JournalReader(self.state.database.path).read(0, 1_000)]
+        """The journal so far, oldest first, without what opens every journal here: pins of tools, making of keys."""
+        entries = JournalReader(self.state.database.path).read(0, 1_000)
+        return [entry.record for entry in entries if entry.kind not in (KeyChanged.kind, ToolPinned.kind)]
 
     def last_record(self) -> dict[str, Any]:
         return self.records()[-1]
@@ -96,21 +124,26 @@ def running_gateway(
     *,
     limits: Limits | None = None,
     upstreams: Mapping[str, Upstream] | None = None,
+    policies: Callable[[State], Policies] | None = None,
+    webhook: Webhook | None = None,
 ) -> Iterator[RunningGateway]:
-    """Serve `policy` with its state in `folder`; every server that it names is `executor`, unless `upstreams` says."""
+    """Serve `policy` with its state in `folder`; every server that it names is `executor`, unless `upstreams` says.
+    `policies` makes a source of policies that change."""
     if upstreams is None:
         shared = McpHttpUpstream(executor.url, token=executor.token)
         upstreams = dict.fromkeys(policy.servers(), shared)
     with open_state(folder) as state:
-        key, _ = state.keys.create([Scope.EXECUTE], name="caller")
+        key, caller = state.keys.create([Scope.EXECUTE], name="caller")
+        user, _ = state.keys.create([Scope.USER], name="person", for_key=caller.key_id, clearance=Sensitivity.HIGH)
         auditor, _ = state.keys.create([Scope.AUDIT], name="auditor")
+        approver, _ = state.keys.create([Scope.APPROVE], name="approver")
         app = create_app(
-            policy=policy,
+            policies=FixedPolicy(policy) if policies is None else policies(state),
             keys=state.keys,
-            sessions=state.sessions,
-            journal=state.journal,
+            state=state,
+            webhook=webhook,
             upstreams=upstreams,
             limits=limits,
         )
         with serve(app) as url:
-            yield RunningGateway(url, state, executor, key, auditor)
+            yield RunningGateway(url, state, executor, key, auditor, approver, user)

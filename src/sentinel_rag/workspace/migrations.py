@@ -43,4 +43,12 @@ def _001_tables_and_import_records(connection: duckdb.DuckDBPyConnection) -> Non
         connection.execute(create_table_sql(table, columns))
 
 
-MIGRATIONS: tuple[Migration, ...] = (_001_tables_and_import_records,)
+def _002_comment_names(connection: duckdb.DuckDBPyConnection) -> None:
+    """GUIDs of comments that came through REST: the Comments column, as Sentinel logs it, has no place for them."""
+    connection.execute(
+        "CREATE TABLE sentinel.incident_comments (incident VARCHAR NOT NULL, name VARCHAR NOT NULL, "
+        "created VARCHAR NOT NULL)"
+    )
+
+
+MIGRATIONS: tuple[Migration, ...] = (_001_tables_and_import_records, _002_comment_names)

@@ -1,8 +1,8 @@
-"""The loopback server: the embedded workspace behind the wire of Azure Log Analytics.
+"""The loopback server: the embedded workspace behind the wires of Log Analytics and of Microsoft Sentinel's REST API.
 
 `create_app` is a plain ASGI application; who runs it binds it to 127.0.0.1. Clients are the real azure-identity and
-azure-monitor-query: what is tested here is what runs on Azure. Faults (throttling, slow or broken answers) are meant
-to be a wrapper around this application, not a switch inside it.
+azure-monitor-query: what is tested here is what runs on Azure. Faults (throttling, slow or broken answers) are a
+wrapper around the routes, not a switch inside them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from sentinel_rag.workspace.estate.company import WORKSPACE_RESOURCE
 from sentinel_rag.workspace.serving.admin import Admin
+from sentinel_rag.workspace.serving.arm import incident_routes
+from sentinel_rag.workspace.serving.arm.answers import ArmError, refusal
+from sentinel_rag.workspace.serving.arm.arm_door import ArmDoor
+from sentinel_rag.workspace.serving.arm.request_limits import RequestLimits
+from sentinel_rag.workspace.serving.faults import FaultInjector, FaultSchedule
 from sentinel_rag.workspace.serving.identity import IdentityEndpoint, TokenIssuer
 from sentinel_rag.workspace.serving.loopback_guard import LoopbackGuard
 from sentinel_rag.workspace.serving.metadata_endpoint import MetadataEndpoint
@@ -28,6 +34,9 @@ from sentinel_rag.workspace.serving.workspace_door import WorkspaceDoor
 if TYPE_CHECKING:
     from sentinel_rag.workspace.workspace import Workspace
 
+EMBEDDED_RESOURCE_ID = WORKSPACE_RESOURCE
+"""The Azure resource that the embedded workspace pretends to be: made up, the same everywhere."""
+
 
 def create_app(
     workspace: Workspace,
@@ -37,16 +46,21 @@ def create_app(
     admin_token: str,
     max_rows: int = 500_000,
     max_bytes: int = 64_000_000,
+    resource_id: str = EMBEDDED_RESOURCE_ID,
+    request_limits: RequestLimits | None = None,
 ) -> Starlette:
-    """The application over `workspace`, which answers to the GUID `workspace_id`.
+    """The application over `workspace`, which answers to the GUID `workspace_id` and to the ARM path `resource_id`.
 
     `identity_header` is the secret of the managed-identity endpoint, `admin_token` that of `/admin`. An answer over
-    `max_rows` or `max_bytes` is cut and carries the service's PartialError.
+    `max_rows` or `max_bytes` is cut and carries the service's PartialError. `request_limits` are the REST API's
+    documented ones unless given.
     """
     issuer = TokenIssuer()
     door = WorkspaceDoor(issuer, workspace_id)
     query = QueryEndpoint(workspace, door, max_rows=max_rows, max_bytes=max_bytes)
     metadata = MetadataEndpoint(workspace, door)
+    faults = FaultSchedule()
+    arm_door = ArmDoor(issuer, resource_id, request_limits or RequestLimits())
     return Starlette(
         routes=[
             Route("/healthz", _healthz, methods=["GET"]),
@@ -55,9 +69,10 @@ def create_app(
             Route("/v1/workspaces/{workspace_id}/metadata", metadata.__call__, methods=["GET"]),
             Route("/v1/{resource_id:path}/query", query.__call__, methods=["POST"]),
             Route("/v1/{resource_id:path}/metadata", metadata.__call__, methods=["GET"]),
-            *Admin(workspace, admin_token).routes(),
+            *incident_routes.routes(workspace, arm_door, workspace_id),
+            *Admin(workspace, admin_token, faults).routes(),
         ],
-        middleware=[Middleware(LoopbackGuard)],
+        middleware=[Middleware(LoopbackGuard), Middleware(FaultInjector, schedule=faults)],
         exception_handlers={HTTPException: _http_error, Exception: _internal_error},
     )
 
@@ -77,9 +92,16 @@ async def _internal_error(request: Request, error: Exception) -> Response:
 
 async def _http_error(request: Request, error: Exception) -> Response:
     """Starlette's own refusals (unknown path, wrong method) in the service's form."""
-    del request
     correlation_id = str(uuid.uuid4())
+    if request.url.path.lower().startswith("/subscriptions/"):
+        return _arm_http_error(error)
     if isinstance(error, HTTPException) and error.status_code != 404:
         body = plain_error("MethodNotAllowed", error.detail, correlation_id)
         return JSONResponse(body, status_code=error.status_code, headers=error.headers)
     return JSONResponse(unknown_path(correlation_id), status_code=404)
+
+
+def _arm_http_error(error: Exception) -> Response:
+    if isinstance(error, HTTPException) and error.status_code != 404:
+        return refusal(ArmError(error.status_code, "MethodNotAllowed", error.detail, headers=error.headers))
+    return refusal(ArmError(404, "InvalidResourceType", "The resource type could not be found."))

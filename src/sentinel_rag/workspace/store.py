@@ -90,14 +90,17 @@ class Store:
             cursor.close()
 
     @contextmanager
-    def writing(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A cursor inside one transaction, committed at the end or rolled back on any exception."""
+    def writing(self, *, wait_s: float | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A cursor inside one transaction, committed at the end or rolled back on any exception.
+
+        Waits for the writer before it, at most `wait_s` seconds if given; then UnavailableError, with nothing written.
+        """
         if self.read_only:
             raise UsageError(
                 "This workspace is open read-only, so nothing can be added to it.",
                 next_step="Open it without read_only.",
             )
-        with self._write_lock, self.cursor() as cursor:
+        with self._writer(wait_s), self.cursor() as cursor:
             cursor.execute("BEGIN")
             try:
                 yield cursor
@@ -106,6 +109,18 @@ class Store:
                 raise
             cursor.execute("COMMIT")
             self._forget_schema()
+
+    @contextmanager
+    def _writer(self, wait_s: float | None) -> Iterator[None]:
+        if not self._write_lock.acquire(timeout=-1 if wait_s is None else wait_s):
+            raise UnavailableError(
+                "An import or another long write is running on this workspace.",
+                next_step="Try again when it is done; nothing was written.",
+            )
+        try:
+            yield
+        finally:
+            self._write_lock.release()
 
     def schema(self) -> Mapping[str, Mapping[str, str]]:
         """Table -> column -> KQL type of every table that a query may read. Cached until the next write."""

@@ -1,4 +1,4 @@
-"""The embedded workspace as one object: open, import, generate, query, close.
+"""The embedded workspace as one object: open, import, generate, query, read and write incidents, close.
 
 What the wire server, the command line and tests use; below it are the store, the importer, the sample estate and the
 KQL engine. Every method may be called from any thread; an import and a generation wait for each other, queries never.
@@ -14,6 +14,7 @@ from sentinel_rag.workspace.estate.guide import EstateGuide
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.importing.importer import Importer, ProgressListener
 from sentinel_rag.workspace.importing.reports import ImportReport
+from sentinel_rag.workspace.incidents.incident_store import IncidentStore
 from sentinel_rag.workspace.kql.engine import KqlEngine
 from sentinel_rag.workspace.kql.execution import KqlAnswer, Limits
 from sentinel_rag.workspace.store import Store, TableInfo
@@ -27,6 +28,7 @@ class Workspace:
         self._store = store
         self._engine = KqlEngine(store)
         self._importer = Importer(store)
+        self.incidents = IncidentStore(store)
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> Workspace:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from sentinel_rag.contracts.decisions import Allow, Deny
-from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS
+from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, WRITING_TOOLS
 from sentinel_rag.interceptor.arguments import CanonicalArguments, fit
 from sentinel_rag.interceptor.policy import Effect, Policy, decide, load_policy
 from sentinel_rag.interceptor.policy.deciding import UNKNOWN_TOOL
@@ -43,11 +43,12 @@ def test_every_rule_of_the_shipped_policy_has_a_case(shipped_policy: Policy) -> 
     assert rules == {case.values[0]["rule_id"] for case in CASES if "rule_id" in case.values[0]}  # type: ignore[index]
 
 
-def test_the_shipped_policy_names_every_tool_that_reads_sentinel_with_its_parameters(shipped_policy: Policy) -> None:
+def test_the_shipped_policy_names_every_tool_over_sentinel_with_its_parameters(shipped_policy: Policy) -> None:
     assert {tool.name for tool in SENTINEL_TOOLS} <= set(shipped_policy.tools)
     for schema in SENTINEL_TOOLS:
         tool = shipped_policy.tools[schema.name]
-        assert (tool.server, tool.effect, tool.aliases) == ("sentinel", Effect.READ, schema.aliases)
+        effect = Effect.WRITE if schema.name in WRITING_TOOLS else Effect.READ
+        assert (tool.server, tool.effect, tool.aliases) == ("sentinel", effect, schema.aliases)
         assert {name: str(parameter.type) for name, parameter in tool.parameters.items()} == {
             name: declared["type"] for name, declared in schema.parameter_schemas().items()
         }

@@ -95,7 +95,7 @@ tools:
     taint_rules: true
   - just a text
 """) == [
-        "p:1: unknown key 'version' in the file; there are: tools",
+        "p:1: unknown key 'version' in the file; there are: declassification, endorsement, link_hosts, servers, tools",
         "p:4: unknown key 'efect' in a tool; did you mean 'effect'?",
         "p:5: unknown effect 'raed'; did you mean 'read'?",
         "p:7: unknown type 'strng'; did you mean 'string'?",
@@ -122,25 +122,112 @@ tools:
     ]
 
 
+SHADOWED = "p:{}: the rule can never decide: {} before it"
+ONE = "'r0' on line 8 always decides"
+NEVER = "p:{}: the condition is never true{}; remove the rule"
+
+
+@pytest.mark.requirement("GATE-2")
 @pytest.mark.parametrize(
     ("rules", "problem"),
     [
-        (("true", "true"), "p:6: the rule can never decide: 'r0' on line 5 always decides before it"),
-        (("n == 1", "n==1"), "p:6: the rule can never decide: 'r0' on line 5 always decides before it"),
-        (("not false", "n == 1"), "p:6: the rule can never decide: 'r0' on line 5 always decides before it"),
-        (("1 < 2 or n == 1", "n == 1"), None),
-        (("false",), "p:5: the condition is never true; remove the rule"),
-        (("2 < 1",), "p:5: the condition is never true; remove the rule"),
+        (("true", "true"), SHADOWED.format(9, ONE)),
+        (("n == 1", "n==1"), SHADOWED.format(9, ONE)),
+        (("not false", "n == 1"), SHADOWED.format(9, ONE)),
+        (("1 < 2 or n == 1", "n == 1"), SHADOWED.format(9, ONE)),
+        (("s.startswith('a')", "s.startswith('ab')"), SHADOWED.format(9, ONE)),
+        (("s.startswith('a')", "s == 'abc'"), SHADOWED.format(9, ONE)),
+        (("s.startswith('a')", "n == 1 and s.startsWith('abc') and b"), SHADOWED.format(9, ONE)),
+        (("s in ['a', 'b']", "s == 'b'"), SHADOWED.format(9, ONE)),
+        (
+            ("s == 'a'", "s == 'b'", "s in ['b', 'a']"),
+            SHADOWED.format(10, f"{ONE[:-15]} and 'r1' on line 9 always decide"),
+        ),
+        (("s.contains('x')", "s.endswith('.xy')"), SHADOWED.format(9, ONE)),
+        (("s != 'a'", "s.startswith('b')"), SHADOWED.format(9, ONE)),
+        (("not s.startswith('a')", "s in ['b', 'c']"), SHADOWED.format(9, ONE)),
+        (("n < 10", "n <= 3"), SHADOWED.format(9, ONE)),
+        (("n > 3 or n < 0", "5 < n < 9"), SHADOWED.format(9, ONE)),
+        (("has(s)", "s == 'x'"), SHADOWED.format(9, ONE)),
+        (("b", "b == true and n == 1"), SHADOWED.format(9, ONE)),
+        (("s.matches('^a')", "s.matches('^a') and n == 3"), SHADOWED.format(9, ONE)),
+        (("len(s) > 3", "size(s) >= 5"), SHADOWED.format(9, ONE)),
+        (("false",), NEVER.format(8, "")),
+        (("2 < 1",), NEVER.format(8, "")),
+        (("s == 'a' and s == 'b'",), NEVER.format(8, ", because s == 'a' and s == 'b' exclude each other")),
+        (("n < 3 and n > 5",), NEVER.format(8, ", because n < 3 and n > 5 exclude each other")),
+        (("5 < n < 5",), NEVER.format(8, ", because n < 5 and n > 5 exclude each other")),
+        (("s.startswith('a') and s.startswith('b')",), "exclude each other"),
+        (("s == 'x' and not s.startswith('x')",), "exclude each other"),
+        (("s.endswith('.exe') and not s.contains('.')",), "exclude each other"),
+        (("b and not b",), "exclude each other"),
+        (("s == null and s == 'a'",), "exclude each other"),
+        (("s == 'ab' and s.matches('^b')",), "exclude each other"),
+        (("s == 'ab' and len(s) == 3",), None),  # two subjects: not looked at together
+        (("s.lower() == 'Raw'",), NEVER.format(8, ", because s.lower() == 'Raw' never holds")),
+        (("s.strip().startswith(' a')",), "never holds"),
         (("n == 1", "n == 2", "true"), None),
+        (("s.startswith('ab')", "s.startswith('a')"), None),
+        (("s.startswith('a')", "s.lower().startswith('a')"), None),
+        (("s == 'a'", "s in ['a', 'b']"), None),
+        (("n > 3 and n < 4",), None),
+        (("n < 3", "n <= 3"), None),
+        (("s == 'a' and n == 1", "s == 'a'"), None),
+        (("s == 'a' or s == 'b' and s == 'c'",), None),
+        (("not (s == 'a')", "not has(s)"), None),
     ],
 )
 def test_a_rule_that_can_never_decide_is_a_problem(rules: tuple[str, ...], problem: str | None) -> None:
-    lines = [f"    - {{rule_id: r{index}, condition: '{rule}', taint_level: LOW}}" for index, rule in enumerate(rules)]
-    text = "\n".join(["tools:", "- name: t", "  parameters: [{name: n, type: integer}]", "  taint_rules:", *lines])
+    lines = [f'    - {{rule_id: r{index}, condition: "{rule}", taint_level: LOW}}' for index, rule in enumerate(rules)]
+    head = [
+        "tools:",
+        "- name: t",
+        "  parameters:",
+        *(f"  - {{name: {n}, type: {t}}}" for n, t in TYPES),
+        "  taint_rules:",
+    ]
+    text = "\n".join([*head, *lines])
     if problem is None:
         assert parse_policy(text)
     else:
-        assert problems_of(text) == [problem]
+        [found] = problems_of(text)
+        assert problem in found
+
+
+TYPES = (("n", "integer"), ("s", "string"), ("b", "boolean"))
+
+
+@pytest.mark.parametrize(
+    ("form", "condition", "problem"),
+    [
+        ("path", "x.startswith('/etc')", "x has the format path and can never begin with '/etc'"),
+        ("path", "x.startswith(('public/', './a'))", "x has the format path and can never begin with './a'"),
+        ("path", "x == 'a//b'", "x has the format path and can never be 'a//b'; write 'a/b'"),
+        ("path", "not x.startswith('../')", "x has the format path and can never begin with '../'"),
+        ("host", "x == 'Example.com'", "x has the format host and can never be 'Example.com'; write 'example.com'"),
+        ("host", "x in ['example.com', 'evil..com']", "x has the format host and can never be 'evil..com'"),
+        ("ip", "x != '010.0.0.1'", "x has the format ip and can never be '010.0.0.1'"),
+        ("url", "x.startswith('https://EXAMPLE.com/')", "can never begin with 'https://EXAMPLE.com/'"),
+        ("kql-template", "'RAW_signins' == x", "can never be 'RAW_signins'; write 'raw_signins'"),
+        ("path", "x.startswith('confidential')", None),
+        ("path", "x.startswith(('.', 'a.', 'a/.', 'a b'))", None),
+        ("url", "x.startswith('https://example.com')", None),
+        ("url", "x.startswith('https://example.com:4')", None),
+        ("host", "x.endswith('.example.com')", None),
+    ],
+)
+def test_a_text_that_the_format_never_gives_is_a_problem(form: str, condition: str, problem: str | None) -> None:
+    text = f"""
+tools:
+  - name: t
+    parameters: [{{name: x, type: string, format: {form}}}]
+    taint_rules: [{{rule_id: r, condition: "{condition}", taint_level: LOW}}]
+"""
+    if problem is None:
+        assert parse_policy(text)
+    else:
+        [found] = problems_of(text)
+        assert problem in found
 
 
 @pytest.mark.parametrize(

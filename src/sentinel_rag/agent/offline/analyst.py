@@ -119,17 +119,18 @@ class OfflineAnalyst:
         reading = read_question(follow_up.completed(question, turn.conversation), turn.now)
         turn.conversation.pending = ""
         wish = await self._wish(turn, reading)
-        if wish is not None and wish.when is not When.LAST:
-            found = await self._elsewhere(turn, wish)
-            if found is not None:
-                return found
+        if wish is None:
+            return await self._from_the_workspace(turn, reading)
+        if wish.when is When.IF_ASKED:
+            answer = await self._from_the_workspace(turn, reading)
+            offered = (wish.question,) if answer.outcome in _NOT_FOUND else ()
+            return replace(answer, suggestions=(*answer.suggestions, *offered))
+        found = await self._elsewhere(turn, wish)
+        if wish.when is When.ONLY or found.outcome is Outcome.ANSWERED:
+            return found
         answer = await self._from_the_workspace(turn, reading)
-        if wish is not None and wish.when is When.LAST and answer.outcome in _NOT_FOUND:
-            found = await self._elsewhere(turn, wish)
-            # Nothing there either: the answer stays as it is, with that call among those that were made.
-            told = footnote(turn.runs, now=turn.now.moment, zone=self._zone)
-            return found or replace(answer, footnote=told, tools=tuple(run.trace() for run in turn.runs))
-        return answer
+        refused = found.outcome is not Outcome.NO_DATA and answer.outcome is Outcome.CLARIFICATION
+        return found if refused else answer
 
     async def _from_the_workspace(self, turn: _Turn, reading: Reading) -> Answer:
         decision = decide(reading, turn.conversation, None, turn.now)
@@ -160,20 +161,15 @@ class OfflineAnalyst:
             return None
         return wish if wish.tool in await self._gateway.offered_tools() else None
 
-    async def _elsewhere(self, turn: _Turn, wish: Elsewhere) -> Answer | None:
-        """The answer from the web or from files; None if there is none and the workspace may have one."""
+    async def _elsewhere(self, turn: _Turn, wish: Elsewhere) -> Answer:
+        """The answer from the web or from files."""
         runs = await self._run(turn, wish.plan.calls)
         writer = AnswerWriter(self._zone)
         try:
             composed = compose(writer, wish.plan, runs)
         except (TypeError, ValueError, KeyError, IndexError, AttributeError):
             return self._failed(turn, [_misshapen(run) for run in runs])
-        if wish.when is not When.ONLY and composed.outcome is not Outcome.ANSWERED:
-            return None
         turn.conversation.offers = ()
-        turn.conversation.pending = ""
-        if wish.when is When.LAST:
-            turn.conversation.show_list(())  # nothing of what the workspace was asked is on the screen
         return self._checked(turn, writer, composed)
 
     def forget(self, session_id: str) -> None:

@@ -2,8 +2,8 @@
 
 An explicit wish ("search the web for", "read the file") means just that tool. A definition ("what is a panda", "what is
 phishing") asks the web first and the workspace if there is no page. A term that may be a name of the workspace ("what
-is mimikatz") is looked for there first, and leaves this machine only if nothing there bears it. Nothing here is asked
-of a gateway that does not offer the tool.
+is mimikatz") is looked for there alone and leaves this machine only if the person then asks for a search. Nothing here
+is asked of a gateway that does not offer the tool.
 """
 
 from __future__ import annotations
@@ -90,16 +90,18 @@ class When(StrEnum):
 
     ONLY = "only"
     FIRST = "first"
-    LAST = "last"
+    IF_ASKED = "if_asked"
 
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """`plan` needs `tool`. Asked ONLY there; FIRST there, and of the workspace if that found nothing; or LAST."""
+    """`plan` needs `tool`. Asked ONLY there; FIRST there, and of the workspace if that found nothing; or not before the
+    person says `question`, where the workspace has nothing (IF_ASKED)."""
 
     tool: str
     plan: Plan
     when: When = When.ONLY
+    question: str = ""
 
 
 def elsewhere_plan(reading: Reading) -> Elsewhere | None:
@@ -119,7 +121,7 @@ def _definition_plan(reading: Reading) -> Elsewhere | None:
         match = pattern.match(reading.text)
         when = None if match is None else _when(reading, match["wanted"])
         if match is not None and when is not None:
-            return _web(reading, f"what is {match['wanted']}", when)
+            return _web(reading, f"what is {match['wanted']}", when, f"Search the web for {match['wanted']}")
     return None
 
 
@@ -134,7 +136,7 @@ def _when(reading: Reading, wanted: str) -> When | None:
     if (len(words) > 1 and words[0] in ("a", "an")) or wanted.lower() in TECHNIQUES or reading.tactic is not None:
         return When.FIRST
     is_person = len(words) > 1 and wanted.istitle()
-    return None if is_person or all(map(is_known, words)) else When.LAST
+    return None if is_person or all(map(is_known, words)) else When.IF_ASKED
 
 
 def _names_something(reading: Reading) -> bool:
@@ -153,10 +155,10 @@ def _names_something(reading: Reading) -> bool:
     )
 
 
-def _web(reading: Reading, wanted: str, when: When) -> Elsewhere:
+def _web(reading: Reading, wanted: str, when: When, question: str = "") -> Elsewhere:
     query = " ".join(wanted.strip(" \"'“”`").split())[:MAX_QUERY_CHARACTERS]
     plan = Plan(view=View.WEB, calls=(PlannedCall("web_search", {"query": query}),), reading=reading)
-    return Elsewhere("web_search", plan, when)
+    return Elsewhere("web_search", plan, when, question)
 
 
 def _file_plan(reading: Reading) -> Elsewhere | None:

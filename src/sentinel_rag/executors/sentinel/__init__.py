@@ -1,4 +1,4 @@
-"""Zone C: the tools that read Microsoft Sentinel, as one MCP server. `create_app` is all that others need."""
+"""Zone C: the tools that read and change Microsoft Sentinel, as one MCP server. Others need `create_app` alone."""
 
 from sentinel_rag.executors.sentinel.server import create_app
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.applications import Starlette
 
 from sentinel_rag.contracts.web_tools import WEB_TOOLS
-from sentinel_rag.executors.mcp_frame import executor_app
+from sentinel_rag.executors.mcp_frame import Hints, executor_app
 from sentinel_rag.executors.tool_answer import ToolAnswer
 
 if TYPE_CHECKING:
@@ -41,7 +41,11 @@ def create_app(options: WebOptions, *, token: str) -> Starlette:
         for each in tools:
             await each.close()
 
-    return executor_app("web", WEB_TOOLS, call, token=token, close=close, open_world=True, when_asked=True)
+    return executor_app("web", WEB_TOOLS, call, token=token, close=close, hints=_hints, when_asked=True)
+
+
+def _hints(_: str) -> Hints:
+    return Hints(open_world=True)
 
 
 def _web_tools(options: WebOptions) -> WebTools:

@@ -5,6 +5,29 @@
 
 from sentinel_rag.interceptor.policy.deciding import decide
 from sentinel_rag.interceptor.policy.loading import load_policy, parse_policy
-from sentinel_rag.interceptor.policy.model import Effect, Parameter, Policy, Rule, ToolPolicy
+from sentinel_rag.interceptor.policy.model import (
+    OWN_SERVERS,
+    Effect,
+    FixedPolicy,
+    Parameter,
+    Policies,
+    Policy,
+    Rule,
+    ServerSpec,
+    ToolPolicy,
+)
 
-__all__ = ["Effect", "Parameter", "Policy", "Rule", "ToolPolicy", "decide", "load_policy", "parse_policy"]
+__all__ = [
+    "OWN_SERVERS",
+    "Effect",
+    "FixedPolicy",
+    "Parameter",
+    "Policies",
+    "Policy",
+    "Rule",
+    "ServerSpec",
+    "ToolPolicy",
+    "decide",
+    "load_policy",
+    "parse_policy",
+]

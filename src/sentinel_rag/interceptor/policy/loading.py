@@ -9,21 +9,27 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import assert_never
 
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.interceptor.argument_formats import FORMATS
+from sentinel_rag.interceptor.policy import flow_section, server_section
+from sentinel_rag.interceptor.policy.canonical_literals import impossible_texts
 from sentinel_rag.interceptor.policy.conditions import (
     RESERVED,
     ConditionError,
     Expression,
     Kind,
+    Reachability,
+    Shadowed,
+    Unsatisfiable,
     ValueType,
     check,
     compile_rules,
-    evaluate,
-    reads,
 )
 from sentinel_rag.interceptor.policy.model import DEFAULT_SERVER, Effect, Parameter, Policy, Rule, ToolPolicy
 from sentinel_rag.interceptor.policy.section import Section
@@ -37,28 +43,43 @@ MAX_TIMEOUT_S = 600.0
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _KINDS = {kind.value: kind for kind in Kind if kind is not Kind.NULL}
 
-TOOL_KEYS = ("name", "description", "parameters", "taint_rules", "server", "effect", "aliases", "timeout_s")
-PARAMETER_KEYS = ("name", "type", "required", "description", "items", "format")
-RULE_KEYS = ("rule_id", "condition", "taint_level", "requires_approval", "deny")
+ROOT_KEYS = ("tools", "servers", "declassification", "endorsement", "link_hosts")
+TOOL_KEYS = (
+    *("name", "description", "parameters", "taint_rules", "server", "effect", "aliases", "timeout_s"),
+    *("accepts", "output_labels", "exposure", "reads", "writes", "approvers", "rate"),
+)
+PARAMETER_KEYS = ("name", "type", "required", "description", "items", "format", "accepts", "attest")
+RULE_KEYS = ("rule_id", "condition", "taint_level", "requires_approval", "deny", "offers_approval")
 
 
 def load_policy(path: Path) -> Policy:
     """The policy of a file. Raises ConfigurationError with every problem found."""
+    return parse_policy_bytes(read_policy_file(path), source=str(path))
+
+
+def read_policy_file(path: Path) -> bytes:
+    """The bytes of a policy file, read once. Raises ConfigurationError."""
     try:
-        text = path.read_bytes().decode()
+        return path.read_bytes()
     except OSError as error:
         raise ConfigurationError(
             f"The policy file {path} cannot be read: {error.strerror}.",
             problems=(f"{path}:1: {error.strerror}",),
             next_step="Check the path and its permissions.",
         ) from error
+
+
+def parse_policy_bytes(content: bytes, *, source: str) -> Policy:
+    """The policy of a file's bytes; `source` names it in problems. Raises ConfigurationError."""
+    try:
+        text = content.decode()
     except UnicodeDecodeError as error:
         raise ConfigurationError(
-            f"The policy file {path} is not UTF-8.",
-            problems=(f"{path}:1: byte {error.start} is not UTF-8",),
+            f"The policy file {source} is not UTF-8.",
+            problems=(f"{source}:1: byte {error.start} is not UTF-8",),
             next_step="Save the file as UTF-8.",
         ) from error
-    return parse_policy(text, source=str(path))
+    return parse_policy(text, source=source)
 
 
 def parse_policy(text: str, *, source: str = "policy") -> Policy:
@@ -67,15 +88,24 @@ def parse_policy(text: str, *, source: str = "policy") -> Policy:
         root, problems = read_yaml(text)
     except UnreadableYaml as error:
         raise _refused(source, [error.problem]) from None
-    tools = _tools(Section(root, "the file", ("tools",), problems), problems)
+    file = Section(root, "the file", ROOT_KEYS, problems)
+    tools = _tools(file, problems)
+    names = {name: tool for tool in tools for name in (tool.name, *tool.aliases)}
+    declassifications = flow_section.declassifications(file, names, problems)
+    endorsements = flow_section.endorsements(file, names, problems)
+    link_hosts = flow_section.link_hosts(file, problems)
+    server_specs = server_section.servers(file, problems)
     if problems:
         raise _refused(source, problems)
-    names = {name: tool for tool in tools for name in (tool.name, *tool.aliases)}
     return Policy(
         tools={tool.name: tool for tool in tools},
         sha256=hashlib.sha256(text.encode()).hexdigest(),
         source=source,
         names=names,
+        declassifications=declassifications,
+        endorsements=endorsements,
+        link_hosts=link_hosts,
+        server_specs=server_specs,
     )
 
 
@@ -113,6 +143,12 @@ def _tools(root: Section, problems: list[Problem]) -> list[ToolPolicy]:
                 effect=Effect(section.choice("effect", [effect.value for effect in Effect], Effect.EXTERNAL.value)),
                 aliases=tuple(aliases),
                 timeout_s=timeout,
+                accepts=flow_section.label(section, "accepts", problems),
+                fields=flow_section.fields(section, problems),
+                reads=flow_section.resources(section, "reads", parameters, problems),
+                writes=flow_section.resources(section, "writes", parameters, problems),
+                approvers=tuple(section.texts("approvers", pattern=_NAME)),
+                rate=flow_section.rate(section, problems),
             )
         )
     return tools
@@ -148,6 +184,8 @@ def _parameters(tool: Section, problems: list[Problem]) -> dict[str, Parameter]:
             required=section.flag("required"),
             description=section.text("description"),
             format=form or None,
+            accepts=flow_section.label(section, "accepts", problems),
+            attest=flow_section.attested_kind(section, "attest", kind, problems),
         )
     return parameters
 
@@ -157,6 +195,9 @@ def _rules(
 ) -> list[Rule]:
     rules: list[Rule] = []
     types = {name: parameter.type for name, parameter in parameters.items()}
+    formats = {name: parameter.format for name, parameter in parameters.items() if parameter.format is not None}
+    reachability = Reachability()
+    placed: list[_Placed] = []
     items = tool.items("taint_rules")
     if len(items) > MAX_RULES:
         problems.append(Problem(items[MAX_RULES].line, f"a tool may have at most {MAX_RULES} rules"))
@@ -167,17 +208,28 @@ def _rules(
         _claim(rule_id, section.line("rule_id"), "rule", rule_ids, problems)
         level = section.choice("taint_level", [level.name for level in Sensitivity], "HIGH", required=True)
         condition = section.condition("condition")
-        deny, approval = section.flag("deny"), section.flag("requires_approval")
-        if deny and approval:
+        deny, approval, offered = (section.flag(key) for key in ("deny", "requires_approval", "offers_approval"))
+        if deny and (approval or offered):
             problems.append(Problem(section.line("deny"), "a rule that denies cannot ask for approval too"))
         expression = _expression(condition, types, section.line("condition"), problems)
         if expression is None:
             continue
-        _find_unreachable(expression, rules, section.line("condition"), problems)
-        rules.append(
-            Rule(rule_id, condition, expression, Sensitivity[level], approval, deny, section.line("condition"))
-        )
+        line = section.line("condition")
+        problems += [Problem(line, f"condition: {text}") for text in impossible_texts(expression, formats)]
+        placed.append(_Placed(rule_id, line))
+        never = _unreachable(reachability.add(expression), placed)
+        if never:
+            problems.append(Problem(line, never))
+        rules.append(Rule(rule_id, condition, expression, Sensitivity[level], approval, deny, line, offered))
     return rules
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A rule and its line."""
+
+    rule_id: str
+    line: int
 
 
 def _expression(condition: str, types: dict[str, ValueType], line: int, problems: list[Problem]) -> Expression | None:
@@ -190,11 +242,19 @@ def _expression(condition: str, types: dict[str, ValueType], line: int, problems
         return None
 
 
-def _find_unreachable(expression: Expression, before: list[Rule], line: int, problems: list[Problem]) -> None:
-    for rule in before:
-        if rule.expression == expression or (not reads(rule.expression) and evaluate(rule.expression, {})):
-            message = f"the rule can never decide: {rule.rule_id!r} on line {rule.line} always decides before it"
-            problems.append(Problem(line, message))
-            return
-    if not reads(expression) and not evaluate(expression, {}):
-        problems.append(Problem(line, "the condition is never true; remove the rule"))
+def _unreachable(found: Unsatisfiable | Shadowed | None, rules: Sequence[_Placed]) -> str:
+    """Why a rule can never decide, as a sentence; empty if it may. `rules` are those up to it, by their numbers."""
+    match found:
+        case None:
+            return ""
+        case Unsatisfiable(()):
+            return "the condition is never true; remove the rule"
+        case Unsatisfiable((test,)):
+            return f"the condition is never true, because {test} never holds; remove the rule"
+        case Unsatisfiable(tests):
+            return f"the condition is never true, because {' and '.join(tests)} exclude each other; remove the rule"
+        case Shadowed(by):
+            before = " and ".join(f"{rules[index].rule_id!r} on line {rules[index].line}" for index in by)
+            return f"the rule can never decide: {before} always {'decide' if len(by) > 1 else 'decides'} before it"
+        case _:
+            assert_never(found)

@@ -5,13 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
-from sentinel_rag.contracts.labels import Sensitivity
+from sentinel_rag.contracts.labels import TOP, Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.policy.conditions import Expression, ValueType
+from sentinel_rag.interceptor.policy.conditions import reads as parameters_of
+from sentinel_rag.interceptor.policy.fields import NO_FIELDS, ResultFields
 
 DEFAULT_SERVER = "sentinel"
 """The MCP server of a tool that names none."""
+
+
+OWN_SERVERS = ("sentinel", "files", "web", "knowledge")
+"""The MCP servers of this product, which the assembly starts; a policy may not declare others by these names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """A tool server of another maker: either at `url`, or started as `command`.
+
+    `token_variable` and the values of `secret_environment` name variables of the settings; no secret is in here.
+    `era` is a protocol revision, empty to ask the server; `shared`: one process may serve all sessions. `line` is
+    where it stands in the file.
+    """
+
+    name: str
+    url: str = ""
+    command: tuple[str, ...] = ()
+    token_variable: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    secret_environment: Mapping[str, str] = field(default_factory=dict)
+    era: str = ""
+    shared: bool = False
+    line: int = 0
 
 
 class Effect(StrEnum):
@@ -23,15 +49,53 @@ class Effect(StrEnum):
     EXTERNAL = "external"
 
 
+DEFAULT_CEILING: Mapping[Effect, Label] = {
+    # A read changes nothing and sends nothing out: its arguments reach our own executor only.
+    Effect.READ: Label(Sensitivity.HIGH, Integrity.UNTRUSTED),
+    # What is written stays with the operator, so it may be secret; a text of an attacker may not steer it.
+    Effect.WRITE: Label(Sensitivity.HIGH, Integrity.TRUSTED),
+    # What is sent out must be public; who wrote it does no harm there.
+    Effect.EXTERNAL: Label(Sensitivity.LOW, Integrity.UNTRUSTED),
+}
+"""What the arguments of a tool may carry, where neither the tool nor the parameter says `accepts`."""
+
+
+class ValueKind(StrEnum):
+    """The kinds of values that a user's own words can name, for `attest` and `endorsement` (TAINT-5)."""
+
+    INCIDENT = "incident"
+    ACCOUNT = "account"
+    IP = "ip"
+    HOST = "host"
+    EMAIL = "email"
+    PATH = "path"
+    URL = "url"
+    TEMPLATE = "template"
+
+
+class PublicKind(StrEnum):
+    """The typed conditions of a declassification: forms that hold few bits and no sentence."""
+
+    PUBLIC_IP = "public_ip"
+    HASH = "hash"
+    DOMAIN = "domain"
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a tool. `format` names the canonical form in which its text is judged and forwarded."""
+    """One parameter of a tool. `format` names the canonical form in which its text is judged and forwarded.
+
+    `accepts` is the label that its value may carry at most, None for the tool's own; `attest` is the kind of value that
+    may carry the user's label instead of the context's, where the user's own words name it.
+    """
 
     name: str
     type: ValueType
     required: bool = False
     description: str = ""
     format: str | None = None
+    accepts: Label | None = None
+    attest: ValueKind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +113,56 @@ class Rule:
     requires_approval: bool = False
     deny: bool = False
     line: int = 0
+    offers_approval: bool = False
+    """Whether a human may let a call of this rule pass whose arguments carry more than the tool accepts. A rule that
+    requires an approval offers one."""
+
+    @property
+    def may_ask(self) -> bool:
+        return self.requires_approval or self.offers_approval
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """At most `calls` in any `seconds` for one key."""
+
+    calls: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Declassification:
+    """A named rule: the value of `parameter` of `tool`, if it is of the kind `form` and not longer than `max_length`,
+    carries `to` instead of its label. Every use is on record."""
+
+    name: str
+    tool: str
+    parameter: str
+    form: PublicKind
+    max_length: int
+    to: Label
+
+
+@dataclass(frozen=True, slots=True)
+class Endorsement:
+    """A named rule: after a call of `tool` whose `parameter` the user's own words named, the texts at `path` of its
+    result count as named by the user too, as values of `kind`. Every use is on record."""
+
+    name: str
+    tool: str
+    parameter: str
+    path: tuple[str, ...]
+    kind: ValueKind
 
 
 @dataclass(frozen=True, slots=True)
 class ToolPolicy:
-    """One tool. `first_match` gives the index of the first rule that holds; see `conditions.compile_rules`."""
+    """One tool. `first_match` gives the index of the first rule that holds; see `conditions.compile_rules`.
+
+    `fields` labels and exposes the parts of a result. `reads` and `writes` name resources whose stored label a call's
+    result joins, or raises; each is a text such as `incident/{incident}`, and `incident/*` reads all of that kind.
+    `approvers` are the key ids or names that may decide its approvals, empty for every key with that scope.
+    """
 
     name: str
     description: str
@@ -64,6 +173,41 @@ class ToolPolicy:
     effect: Effect = Effect.EXTERNAL
     aliases: tuple[str, ...] = ()
     timeout_s: float | None = None
+    accepts: Label | None = None
+    fields: ResultFields = NO_FIELDS
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    approvers: tuple[str, ...] = ()
+    rate: Rate | None = None
+
+    condition_parameters: frozenset[str] = field(init=False, repr=False, compare=False)
+    """The parameters whose values the conditions of the rules read."""
+    revealed: Label = field(init=False, repr=False, compare=False)
+    """An upper bound of the declared labels of what the agent may see of a result."""
+    _rules: Mapping[str | None, Rule] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        read = frozenset(name for rule in self.rules for name in parameters_of(rule.expression))
+        object.__setattr__(self, "condition_parameters", read)
+        object.__setattr__(self, "revealed", self.fields.revealed())
+        object.__setattr__(self, "_rules", {rule.rule_id: rule for rule in self.rules})
+
+    def rule(self, rule_id: str | None) -> Rule | None:
+        """The rule of this tool with that id."""
+        return self._rules.get(rule_id)
+
+    def rule_label(self, rule_id: str | None) -> Label:
+        """What a rule says about the secrecy of a result; who may have written it is the matter of `fields`."""
+        rule = self._rules.get(rule_id)
+        return TOP if rule is None else Label(rule.taint_level, Integrity.TRUSTED)
+
+    def ceiling(self, parameter: str) -> Label:
+        """The label that an argument may carry at most."""
+        return self.parameters[parameter].accepts or self.call_ceiling()
+
+    def call_ceiling(self) -> Label:
+        """The label that the fact of the call may carry at most."""
+        return self.accepts or DEFAULT_CEILING[self.effect]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +219,12 @@ class Policy:
     source: str
     names: Mapping[str, ToolPolicy] = field(repr=False, default_factory=dict)
     """Every name that a caller may use: tools and their aliases. Nothing else is a tool."""
+    declassifications: tuple[Declassification, ...] = ()
+    endorsements: tuple[Endorsement, ...] = ()
+    link_hosts: frozenset[str] = frozenset()
+    """Hosts that a link in an argument may name without counting as a way out; each with all its subdomains."""
+    server_specs: Mapping[str, ServerSpec] = field(default_factory=dict)
+    """The tool servers of other makers, by name."""
 
     def tool(self, name: str) -> ToolPolicy | None:
         """The tool with exactly this name or alias; no folding of case, Unicode or white space."""
@@ -83,3 +233,17 @@ class Policy:
     def servers(self) -> frozenset[str]:
         """The MCP servers that the tools name."""
         return frozenset(tool.server for tool in self.tools.values())
+
+
+class Policies(Protocol):
+    """Where the policy in force is found; it may be another one for the next call."""
+
+    @property
+    def current(self) -> Policy: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPolicy:
+    """`Policies` that never change."""
+
+    current: Policy

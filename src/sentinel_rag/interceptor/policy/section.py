@@ -46,14 +46,16 @@ class Section:
             return ""
         return item.value
 
-    def texts(self, key: str, *, pattern: re.Pattern[str]) -> list[str]:
-        """A list of texts; empty if it is missing."""
+    def texts(
+        self, key: str, *, pattern: re.Pattern[str], form: str = "names of letters, digits, '_', '-' and '.'"
+    ) -> list[str]:
+        """A list of texts; empty if it is missing. `form` says in words what `pattern` asks for."""
         found: list[str] = []
         for item in self.items(key):
             if isinstance(item.value, str) and pattern.fullmatch(item.value):
                 found.append(item.value)
             else:
-                self._problem(item.line, f"{key} must hold names of letters, digits, '_', '-' and '.'")
+                self._problem(item.line, f"{key} must hold {form}")
         return found
 
     def flag(self, key: str) -> bool:
@@ -66,9 +68,9 @@ class Section:
             return False
         return item.value
 
-    def number(self, key: str, *, low: float, high: float) -> float | None:
+    def number(self, key: str, *, low: float, high: float, required: bool = False) -> float | None:
         """A number between the two; None if it is missing."""
-        item = self._find(key, False)
+        item = self._find(key, required)
         if item is None:
             return None
         if isinstance(item.value, bool) or not isinstance(item.value, int | float) or not low <= item.value <= high:
@@ -100,6 +102,10 @@ class Section:
             self._problem(item.line, f'{key} must be a text such as "true", not {item.kind()}')
             return ""
         return item.value
+
+    def item(self, key: str) -> Item | None:
+        """The value as it stands; None if it is missing."""
+        return self._find(key, False)
 
     def items(self, key: str, *, required: bool = False) -> list[Item]:
         """The entries of a list; none if it is missing."""

@@ -1,19 +1,31 @@
-"""What the Interceptor remembers: keys (hashed), sessions with their key and context label.
+"""What the Interceptor remembers: keys (hashed), sessions with their key and context label, the values behind handles,
+the labels of what was written.
 
 Keys lie in a file of their own, so that an administrator's command and a running Interceptor can share it; sessions
 share the journal's file and transactions, so that a label and the record of its rise are one write.
 """
 
-from sentinel_rag.interceptor.store.keys import KeyInfo, KeyStore, Principal, Scope
-from sentinel_rag.interceptor.store.run_keys import KeyRing, RunKeys
-from sentinel_rag.interceptor.store.sessions import Session, SessionClosed, SessionStore
+from sentinel_rag.interceptor.store.handles import HandleStore, next_result
+from sentinel_rag.interceptor.store.key_journal import KeyJournal
+from sentinel_rag.interceptor.store.keys import KeyInfo, KeyStore
+from sentinel_rag.interceptor.store.principals import KeyRing, KeyState, Principal, Refused, Scope
+from sentinel_rag.interceptor.store.resources import ResourceLabels, resources_of
+from sentinel_rag.interceptor.store.run_keys import RunKeys, run_principal
+from sentinel_rag.interceptor.store.sessions import ContextMoved, Raised, Session, SessionClosed, SessionStore
 from sentinel_rag.interceptor.store.state import State, new_audit_id, open_state
 
 __all__ = [
+    "ContextMoved",
+    "HandleStore",
     "KeyInfo",
+    "KeyJournal",
     "KeyRing",
+    "KeyState",
     "KeyStore",
     "Principal",
+    "Raised",
+    "Refused",
+    "ResourceLabels",
     "RunKeys",
     "Scope",
     "Session",
@@ -21,5 +33,8 @@ __all__ = [
     "SessionStore",
     "State",
     "new_audit_id",
+    "next_result",
     "open_state",
+    "resources_of",
+    "run_principal",
 ]

@@ -1,142 +1,272 @@
-"""API keys. A key is `sr_<id>_<secret>` with 256 random bits of secret; only the secret's SHA-256 is stored.
+"""The stored API keys: made, rotated, revoked and verified. A change made by another process is seen by the next
+`verify`, so `sentinel keys` and a running Interceptor share the file.
 
-A plain hash is enough here, because the secret is random and not a password: there is nothing to guess faster. A change
-made by another process is seen by the next `verify`.
+Above lies admission, which asks whose request it is; below, `key_file` opens the database and `key_secrets` says what a
+key looks like. What was changed waits here, in the transaction that changed it, until `key_journal` has recorded it.
 """
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
-import os
 import re
-import secrets
 import sqlite3
 import threading
-from collections.abc import Collection
-from contextlib import ExitStack, closing
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from enum import StrEnum
+import uuid
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
-from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.audit import KeyChanged
+from sentinel_rag.contracts.errors import UnavailableError, UsageError
+from sentinel_rag.contracts.labels import Sensitivity
+from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.interceptor.policy.model import Rate
+from sentinel_rag.interceptor.store.key_file import open_key_file, transaction
+from sentinel_rag.interceptor.store.key_secrets import NOBODY, key_text, new_key_id, new_secret, split_key
+from sentinel_rag.interceptor.store.principals import KeyState, Principal, Refused, Scope
 
-_FORM = re.compile(r"sr_([0-9a-f]{12})_([0-9a-f]{64})")
-_NOBODY = bytes(32)
-
-
-class Scope(StrEnum):
-    """What a key may do: run tools, decide approvals, read the journal, manage keys and policy."""
-
-    EXECUTE = "execute"
-    APPROVE = "approve"
-    AUDIT = "audit"
-    ADMIN = "admin"
-
-
-@dataclass(frozen=True, slots=True)
-class Principal:
-    """Whose request it is, once the key was verified."""
-
-    key_id: str
-    scopes: frozenset[Scope]
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._@-]{0,62}[A-Za-z0-9])?")
+_COLUMNS = (
+    "key_id, name, scopes, clearance, rate_calls, rate_seconds, for_key, created_at, rotated_at, expires_at, revoked_at"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyInfo:
-    """A key as an administrator may see it; the secret is not here, and not in the store."""
+    """A key as an administrator may see it; the secret is not here, and not in the store. Times are ISO 8601 in UTC."""
 
     key_id: str
     name: str
     scopes: frozenset[Scope]
     created_at: str
-    revoked_at: str | None
+    revoked_at: str | None = None
+    clearance: Sensitivity = Sensitivity.LOW
+    rate: Rate | None = None
+    for_key: str | None = None
+    rotated_at: str | None = None
+    expires_at: str | None = None
+
+    def principal(self) -> Principal:
+        return Principal(self.key_id, self.scopes, self.name, self.clearance, self.rate, self.for_key)
+
+    def state(self, now: datetime) -> str:
+        """`live`, `expired` or `revoked`."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if _over(self.expires_at, now) else "live"
+
+    def terms(self) -> dict[str, Any]:
+        """What the key may do and for how long, as JSON."""
+        return {
+            "scopes": sorted(self.scopes),
+            "clearance": self.clearance.name,
+            "rate": None if self.rate is None else asdict(self.rate),
+            "for_key": self.for_key,
+            "expires_at": self.expires_at,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    info: KeyInfo
+    principal: Principal
+    secrets: tuple[tuple[bytes, str | None], ...]
+    """Hash and end of each; the newest has no end."""
 
 
 class KeyStore:
     """The keys in the file at `path`, readable by its owner only. May be used from any thread."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, clock: Clock = utc_now) -> None:
+        self._path = path
+        self._clock = clock
         self._lock = threading.Lock()
-        self._keys: dict[str, tuple[bytes, Principal]] = {}
+        self._keys: dict[str, _Stored] = {}
         self._seen_version = -1
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-            self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5)
-            with ExitStack() as opened:
-                opened.enter_context(closing(self._connection))
-                self._connection.execute("PRAGMA journal_mode = WAL")
-                self._connection.execute("PRAGMA synchronous = FULL")
-                self._connection.execute(
-                    "CREATE TABLE IF NOT EXISTS api_key (key_id TEXT PRIMARY KEY, name TEXT NOT NULL, "
-                    "hash BLOB NOT NULL, scopes TEXT NOT NULL, created_at TEXT NOT NULL, revoked_at TEXT) STRICT"
+        self.last_change = 0
+        """The number of the newest change, as of the last `verify`."""
+        self._connection, self._pepper = open_key_file(path)
+        with self._lock:
+            self.store_id: str = self._connection.execute("SELECT store_id FROM key_store").fetchone()[0]
+            self._reload()
+
+    def create(
+        self,
+        scopes: Collection[Scope],
+        *,
+        name: str = "",
+        clearance: Sensitivity = Sensitivity.MEDIUM,
+        rate: Rate | None = None,
+        expires_in: timedelta | None = None,
+        for_key: str | None = None,
+        unique_name: bool = False,
+        by: str = "",
+    ) -> tuple[str, KeyInfo]:
+        """A new key. Its text is returned this once and cannot be shown again.
+
+        Raises UsageError for terms that make no sense, and with `unique_name` for a name that a live key has.
+        """
+        _check_terms(scopes, name, expires_in, for_key)
+        now = self._clock()
+        user = Scope.USER in scopes
+        info = KeyInfo(
+            key_id=new_key_id(),
+            name=name,
+            scopes=frozenset(scopes),
+            created_at=format_time(now),
+            clearance=clearance if user else Sensitivity.LOW,
+            rate=rate,
+            for_key=for_key,
+            expires_at=None if expires_in is None else format_time(now + expires_in),
+        )
+        secret = new_secret()
+        with self._change("created", info, by) as connection:
+            if unique_name and any(each.name == name for each in self._live(now)):
+                raise UsageError(
+                    f"A key named {name!r} exists already.",
+                    next_step="Choose another name, or rotate or revoke that key (sentinel keys list shows it).",
                 )
-                self._reload()
-                opened.pop_all()
-        except (OSError, sqlite3.Error) as error:
-            raise UnavailableError(
-                f"The key store {path.name} cannot be opened: {error}.",
-                next_step="Check the state folder's permissions, or point it elsewhere.",
-            ) from error
-
-    def create(self, scopes: Collection[Scope], *, name: str = "") -> tuple[str, KeyInfo]:
-        """A new key. Its text is returned this once and cannot be shown again."""
-        key_id, secret = secrets.token_hex(6), secrets.token_hex(32)
-        info = KeyInfo(key_id, name, frozenset(scopes), format_time(datetime.now(UTC)), None)
-        with self._lock:
-            self._connection.execute(
-                "INSERT INTO api_key VALUES (?, ?, ?, ?, ?, NULL)",
-                [key_id, name, _digest(secret), json.dumps(sorted(scopes)), info.created_at],
+            connection.execute(
+                f"INSERT INTO api_key ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, NULL)",  # noqa: S608
+                [
+                    info.key_id,
+                    name,
+                    json.dumps(sorted(scopes)),
+                    info.clearance.name,
+                    None if rate is None else rate.calls,
+                    None if rate is None else rate.seconds,
+                    for_key,
+                    info.created_at,
+                    info.expires_at,
+                ],
             )
-            self._reload()
-        return f"sr_{key_id}_{secret}", info
+            connection.execute("INSERT INTO secret VALUES (?, ?, NULL)", [self._pepper.digest(secret), info.key_id])
+        return key_text(info.key_id, secret), info
 
-    def revoke(self, key_id: str) -> bool:
-        """End a key, at once and for good. False if there is no such key or it has ended already."""
+    def rotate(self, key_id: str, *, overlap: timedelta = timedelta(0), by: str = "") -> tuple[str, KeyInfo] | None:
+        """A new secret under the same id; the one before works for `overlap` more, any older one ends now.
+
+        None if there is no such key or it has ended: an ended key does not come back.
+        """
+        now = self._clock()
+        secret = new_secret()
+        found = self.find(key_id)
+        if found is None or found.state(now) != "live":
+            return None
+        with self._change("rotated", found, by, overlap_s=overlap.total_seconds()) as connection:
+            if self._keys[key_id].info.revoked_at is not None:
+                raise _already_revoked(key_id)
+            connection.execute("UPDATE api_key SET rotated_at = ? WHERE key_id = ?", [format_time(now), key_id])
+            connection.execute("DELETE FROM secret WHERE key_id = ? AND ends_at IS NOT NULL", [key_id])
+            connection.execute("UPDATE secret SET ends_at = ? WHERE key_id = ?", [format_time(now + overlap), key_id])
+            connection.execute("INSERT INTO secret VALUES (?, ?, NULL)", [self._pepper.digest(secret), key_id])
+        return key_text(key_id, secret), self._keys[key_id].info
+
+    def revoke(self, key_id: str, *, by: str = "") -> bool:
+        """End a key, at once and for good. False if there is no such key or it was revoked already."""
+        found = self.find(key_id)
+        if found is None or found.revoked_at is not None:
+            return False
+        with self._change("revoked", found, by) as connection:
+            if self._keys[key_id].info.revoked_at is not None:
+                raise _already_revoked(key_id)
+            connection.execute(
+                "UPDATE api_key SET revoked_at = ? WHERE key_id = ?", [format_time(self._clock()), key_id]
+            )
+        return True
+
+    def changes(self, after: int, limit: int = 100) -> list[tuple[int, KeyChanged]]:
+        """At most `limit` changes with a number above `after`, oldest first, as the journal is to hold them."""
         with self._lock:
-            changed = self._connection.execute(
-                "UPDATE api_key SET revoked_at = ? WHERE key_id = ? AND revoked_at IS NULL",
-                [format_time(datetime.now(UTC)), key_id],
-            ).rowcount
-            self._reload()
-        return changed == 1
+            rows = self._connection.execute(
+                "SELECT seq, at, audit_id, event FROM key_change WHERE seq > ? ORDER BY seq LIMIT ?", [after, limit]
+            ).fetchall()
+        return [
+            (seq, KeyChanged(audit_id=audit_id, changed_at=at, **json.loads(text))) for seq, at, audit_id, text in rows
+        ]
+
+    def find(self, key_id: str) -> KeyInfo | None:
+        """The key with that id, ended ones too."""
+        self._refresh()
+        stored = self._keys.get(key_id)
+        return None if stored is None else stored.info
 
     def list(self) -> list[KeyInfo]:
         """Every key ever made, oldest first."""
-        with self._lock:
-            rows = self._connection.execute(
-                "SELECT key_id, name, scopes, created_at, revoked_at FROM api_key ORDER BY created_at, key_id"
-            ).fetchall()
-        return [
-            KeyInfo(key_id, name, frozenset(map(Scope, json.loads(scopes))), created_at, revoked_at)
-            for key_id, name, scopes, created_at, revoked_at in rows
-        ]
+        self._refresh()
+        return sorted((stored.info for stored in self._keys.values()), key=lambda info: (info.created_at, info.key_id))
 
     def verify(self, header: str | None) -> Principal | None:
         """The principal of an `X-API-Key` header; None for anything but a live key."""
-        match = _FORM.fullmatch(header or "")
-        self._refresh()
-        stored, principal = self._keys.get(match[1], (_NOBODY, None)) if match else (_NOBODY, None)
-        # Compared also where no key has that id, so that time does not tell which ids exist.
-        equal = hmac.compare_digest(_digest(match[2] if match else ""), stored)
-        return principal if equal else None
+        found = self.check(header)
+        return found if isinstance(found, Principal) else None
 
-    def known_id(self, header: str | None) -> str | None:
-        """The id that a header claims, if a live key has it: what a record of a failed attempt may say."""
-        match = _FORM.fullmatch(header or "")
-        return match[1] if match and match[1] in self._keys else None
+    def check(self, header: str | None) -> Principal | Refused:
+        """`verify`, with the reason where there is no principal."""
+        parts = split_key(header)
+        self._refresh()
+        stored = self._keys.get(parts[0]) if parts else None
+        digest = self._pepper.digest(parts[1] if parts else "")
+        held: tuple[str | None] | None = None
+        # Compared also where no key has that id, so that time does not tell which ids exist.
+        for known, ends_at in stored.secrets if stored else ((NOBODY, None),):
+            if hmac.compare_digest(digest, known):
+                held = (ends_at,)
+        if stored is None:
+            return Refused(KeyState.UNKNOWN)
+        key_id = stored.info.key_id
+        if held is None:
+            return Refused(KeyState.WRONG_SECRET, key_id)
+        if stored.info.revoked_at is not None:
+            return Refused(KeyState.REVOKED, key_id)
+        if stored.info.expires_at is None and held[0] is None:
+            return stored.principal
+        now = self._clock()
+        if _over(stored.info.expires_at, now):
+            return Refused(KeyState.EXPIRED, key_id)
+        return Refused(KeyState.SUPERSEDED, key_id) if _over(held[0], now) else stored.principal
 
     def close(self) -> None:
         self._connection.close()
 
-    def _refresh(self) -> None:
-        with self._lock:
-            if self._data_version() != self._seen_version:
+    def _live(self, now: datetime) -> Iterator[KeyInfo]:
+        return (stored.info for stored in self._keys.values() if stored.info.state(now) == "live")
+
+    @contextmanager
+    def _change(self, change: str, info: KeyInfo, by: str, **more: Any) -> Iterator[sqlite3.Connection]:
+        """A transaction that changes a key and notes that for the journal; its block sees the newest keys."""
+        event = {
+            "key_id": info.key_id,
+            "name": info.name,
+            "change": change,
+            "by": by,
+            "detail": {**info.terms(), **more},
+        }
+        try:
+            with self._lock:
+                with transaction(self._connection):
+                    self._reload()
+                    yield self._connection
+                    self._connection.execute(
+                        "INSERT INTO key_change (at, audit_id, event) VALUES (?, ?, ?)",
+                        [format_time(self._clock()), str(uuid.uuid4()), json.dumps(event)],
+                    )
                 self._reload()
+        except sqlite3.Error as error:
+            raise self._unavailable(error) from error
+
+    def _refresh(self) -> None:
+        try:
+            with self._lock:
+                if self._data_version() != self._seen_version:
+                    self._reload()
+        except sqlite3.Error as error:
+            raise self._unavailable(error) from error
 
     def _data_version(self) -> int:
         """Changes when another connection has committed; about 2 µs."""
@@ -144,12 +274,57 @@ class KeyStore:
 
     def _reload(self) -> None:
         self._seen_version = self._data_version()
-        rows = self._connection.execute("SELECT key_id, hash, scopes FROM api_key WHERE revoked_at IS NULL")
-        self._keys = {
-            key_id: (digest, Principal(key_id, frozenset(map(Scope, json.loads(scopes)))))
-            for key_id, digest, scopes in rows
-        }
+        held: dict[str, list[tuple[bytes, str | None]]] = {}
+        for digest, key_id, ends_at in self._connection.execute("SELECT hash, key_id, ends_at FROM secret"):
+            held.setdefault(key_id, []).append((digest, ends_at))
+        infos = [_info(row) for row in self._connection.execute(f"SELECT {_COLUMNS} FROM api_key")]  # noqa: S608
+        self._keys = {info.key_id: _Stored(info, info.principal(), tuple(held.get(info.key_id, ()))) for info in infos}
+        self.last_change = self._connection.execute("SELECT coalesce(max(seq), 0) FROM key_change").fetchone()[0]
+
+    def _unavailable(self, error: sqlite3.Error) -> UnavailableError:
+        return UnavailableError(
+            f"The key store {self._path.name} cannot be used: {error}.",
+            next_step="Check the state folder's permissions and free space, then repeat.",
+        )
 
 
-def _digest(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode()).digest()
+def _already_revoked(key_id: str) -> UsageError:
+    """Another process was first; nothing is written."""
+    return UsageError(f"The key {key_id} has just been revoked.", next_step="Make a new one with sentinel keys create.")
+
+
+def _check_terms(scopes: Collection[Scope], name: str, expires_in: timedelta | None, for_key: str | None) -> None:
+    if not scopes:
+        raise UsageError("A key without a scope opens nothing.", next_step="Name at least one scope.")
+    if name and not _NAME.fullmatch(name):
+        raise UsageError(
+            "A key's name is 1 to 64 letters, digits, blanks or . _ @ -, with a letter or digit at both ends.",
+            next_step="Choose such a name.",
+        )
+    if expires_in is not None and expires_in <= timedelta(0):
+        raise UsageError("A key cannot expire before it is made.", next_step="Give a time in the future.")
+    if for_key is not None and Scope.USER not in scopes:
+        raise UsageError(
+            "Only a key with the scope user opens sessions for another key.",
+            next_step="Add the scope user, or leave the other key out.",
+        )
+
+
+def _over(end: str | None, now: datetime) -> bool:
+    return end is not None and datetime.fromisoformat(end).astimezone(UTC) <= now
+
+
+def _info(row: tuple[Any, ...]) -> KeyInfo:
+    key_id, name, scopes, clearance, calls, seconds, for_key, created_at, rotated_at, expires_at, revoked_at = row
+    return KeyInfo(
+        key_id=key_id,
+        name=name,
+        scopes=frozenset(map(Scope, json.loads(scopes))),
+        created_at=created_at,
+        revoked_at=revoked_at,
+        clearance=Sensitivity[clearance],
+        rate=None if calls is None else Rate(calls, seconds),
+        for_key=for_key,
+        rotated_at=rotated_at,
+        expires_at=expires_at,
+    )

@@ -1,7 +1,11 @@
 """Sessions: which key opened each, and the context label, the join of everything revealed in it.
 
 A context label only rises. It rises in memory before anything is awaited, and on disk in the transaction of the intent
-record, so that no parallel call is judged by the lower one.
+record, so that no parallel call is judged by the lower one. Several gateway processes may share the file: each call is
+decided by what this process knows, and that transaction refuses it (`ContextMoved`) where the file knows more.
+
+A session that an agent opens by itself starts at the floor, the join of what its key's recent sessions have seen, so
+that opening a new one launders nothing. One that a signed-in person opens for the agent starts clean.
 """
 
 from __future__ import annotations
@@ -10,17 +14,31 @@ import secrets
 import sqlite3
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from sentinel_rag.audit import Database, Journal, SessionChanged
 from sentinel_rag.contracts.errors import SentinelError
-from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
+from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.interceptor.flow.named_values import NamedValue
+from sentinel_rag.interceptor.policy.model import ValueKind
+from sentinel_rag.interceptor.store.session_tables import MIGRATIONS
 
 MAX_REMEMBERED = 10_000
 """Sessions kept in memory; others are read again when they are used."""
+
+RECENT = timedelta(hours=24)
+"""How long a session without a call counts for the floor of its key."""
+
+TOUCH = timedelta(minutes=1)
+"""How exactly the time of a session's last call is kept."""
+
+MAX_NAMED = 2_000
+"""Values that the words of one session can name."""
 
 Work = Callable[[sqlite3.Connection], object]
 
@@ -31,38 +49,81 @@ class SessionClosed(SentinelError):
     code = "conflict"
 
 
+class ContextMoved(Exception):
+    """The file knows more of the session than this call was decided by: read it again and decide again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """A call that raised the context label to `label`."""
+
+    audit_id: str
+    tool: str
+    label: Label
+    at: str
+
+
 class Session:
     """An open session of one key. There is one object for one session in this process, however many calls hold it."""
 
-    __slots__ = ("__weakref__", "closed", "context", "key_id", "session_id")
+    __slots__ = ("__weakref__", "closed", "context", "key_id", "named", "session_id", "touched", "user_key_id")
 
-    def __init__(self, session_id: str, key_id: str, context: Label, closed: bool) -> None:
+    def __init__(self, session_id: str, key_id: str, user_key_id: str | None) -> None:
         self.session_id = session_id
         self.key_id = key_id
-        self.context = context
-        self.closed = closed
+        self.user_key_id = user_key_id
+        self.context = BOTTOM
+        self.closed = False
+        self.named: dict[NamedValue, str] = {}
+        self.touched: datetime | None = None
 
-    def raise_to(self, label: Label) -> Work:
-        """Raise the context label now, and return the write that makes it last."""
-        self.context = self.context.join(label)
-        raised, session_id = self.context, self.session_id
+    def raise_to(self, label: Label, *, audit_id: str, tool: str, now: datetime) -> Work:
+        """Raise the context label now, and return the write that makes it last. The write raises ContextMoved, and
+        changes nothing, if the context was higher in the file than here, or the session is closed there."""
+        decided = self.context
+        raised = self.context = decided.join(label)
+        session_id = self.session_id
+        touch = self.touched is None or now - self.touched > TOUCH
+        if touch:
+            self.touched = now
 
         def write(connection: sqlite3.Connection) -> None:
-            connection.execute(
-                "UPDATE session SET sensitivity = max(sensitivity, ?), integrity = max(integrity, ?) "
-                "WHERE session_id = ?",
-                [raised.sensitivity.value, raised.integrity.value, session_id],
-            )
+            row = connection.execute(
+                "SELECT sensitivity, integrity, closed_at FROM session WHERE session_id = ?", [session_id]
+            ).fetchone()
+            stored = _label(row[0], row[1])
+            if not stored.flows_to(decided) or row[2] is not None:
+                raise ContextMoved
+            if raised != stored:
+                connection.execute(
+                    "UPDATE session SET sensitivity = ?, integrity = ? WHERE session_id = ?",
+                    [raised.sensitivity.value, raised.integrity.value, session_id],
+                )
+                connection.execute(
+                    "INSERT INTO session_raise VALUES (?, ?, ?, ?, ?, ?)",
+                    [session_id, audit_id, tool, raised.sensitivity.value, raised.integrity.value, format_time(now)],
+                )
+            if touch:
+                connection.execute(
+                    "UPDATE session SET used_at = ? WHERE session_id = ?", [format_time(now), session_id]
+                )
 
         return write
 
+    def name(self, values: Iterable[NamedValue], by: str) -> tuple[list[NamedValue], Work]:
+        """Note what the user's words name, or an endorsement by that name derives from them; which values are new,
+        and the write that makes it last."""
+        fresh = [value for value in values if value not in self.named][: max(0, MAX_NAMED - len(self.named))]
+        self.named.update(dict.fromkeys(fresh, by))
+        session_id = self.session_id
 
-def _tables(connection: sqlite3.Connection) -> None:
-    connection.execute(
-        "CREATE TABLE session (session_id TEXT PRIMARY KEY, key_id TEXT NOT NULL, opened_at TEXT NOT NULL, "
-        "closed_at TEXT, sensitivity INTEGER NOT NULL, integrity INTEGER NOT NULL) STRICT, WITHOUT ROWID"
-    )
-    connection.execute("CREATE INDEX session_key ON session (key_id, opened_at)")
+        def write(connection: sqlite3.Connection) -> None:
+            connection.executemany(
+                "INSERT OR IGNORE INTO named_value VALUES (?, ?, ?, ?)",
+                [(session_id, value.kind.value, value.text, by) for value in fresh],
+            )
+
+        return fresh, write
 
 
 class SessionStore:
@@ -75,71 +136,126 @@ class SessionStore:
         self._new_id = new_id
         self._live: weakref.WeakValueDictionary[str, Session] = weakref.WeakValueDictionary()
         self._recent: OrderedDict[str, Session] = OrderedDict()
-        database.migrate("sessions", (_tables,))
+        database.migrate("sessions", MIGRATIONS)
 
-    async def open(self, key_id: str) -> Session:
-        """A new session with an id that nobody can guess."""
-        session = await self.claim(secrets.token_urlsafe(24), key_id)
+    async def open(self, key_id: str, *, user_key_id: str | None = None) -> Session:
+        """A new session of `key_id` with an id that nobody can guess; clean if a person's key opens it."""
+        session = await self.claim(secrets.token_urlsafe(24), key_id, user_key_id=user_key_id)
         assert session is not None
         return session
 
-    async def claim(self, session_id: str, key_id: str) -> Session | None:
+    async def claim(self, session_id: str, key_id: str, *, user_key_id: str | None = None) -> Session | None:
         """The session with that id, opened now if there is none; None if another key opened it.
 
         Raises SessionClosed if this key has closed it.
         """
-        session = await self._find(session_id)
+        session = self._live.get(session_id) or await self._load(session_id)
         if session is None:
             with suppress(sqlite3.IntegrityError):  # another call opened it meanwhile
-                await self._insert(session_id, key_id)
-            session = await self._find(session_id)
+                await self._insert(session_id, key_id, user_key_id)
+            session = await self._load(session_id)
             assert session is not None
+        self._remember(session)
         if session.key_id != key_id:
             return None
         if session.closed:
             raise SessionClosed("This session is closed.", next_step="Open a new one with POST /v1/sessions.")
         return session
 
+    async def find(self, session_id: str, key_id: str) -> Session | None:
+        """The session with that id, if this key opened it or speaks for the person who did."""
+        session = self._live.get(session_id) or await self._load(session_id)
+        return session if session is not None and key_id in (session.key_id, session.user_key_id) else None
+
+    async def refresh(self, session: Session) -> None:
+        """Take over what other gateway processes have written of the session."""
+        await self._load(session.session_id)
+
+    async def raises(self, session: Session, limit: int = 20) -> list[Raised]:
+        """The calls that raised the context label, oldest first."""
+        rows = await self._database.run(
+            lambda connection: connection.execute(
+                "SELECT audit_id, tool, sensitivity, integrity, at FROM session_raise WHERE session_id = ? "
+                "ORDER BY rowid LIMIT ?",
+                [session.session_id, limit],
+            ).fetchall()
+        )
+        return [Raised(audit_id, tool, _label(high, low), at) for audit_id, tool, high, low, at in rows]
+
     async def close(self, session_id: str, key_id: str) -> bool:
-        """Close a session; False if this key has none with that id. Closing twice is once."""
-        session = await self._find(session_id)
-        if session is None or session.key_id != key_id:
+        """Close a session, and with it its handles; False if this key has none with that id. Closing twice is once."""
+        session = await self.find(session_id, key_id)
+        if session is None:
             return False
         if not session.closed:
             session.closed = True
-            await self._journal.append(
-                self._change(session_id, key_id, "closed"),
-                alongside=lambda connection: connection.execute(
-                    "UPDATE session SET closed_at = ? WHERE session_id = ?", [format_time(self._clock()), session_id]
-                ),
-            )
+            now = format_time(self._clock())
+
+            def write(connection: sqlite3.Connection) -> None:
+                connection.execute("UPDATE session SET closed_at = ? WHERE session_id = ?", [now, session_id])
+                connection.execute("DELETE FROM handle WHERE session_id = ?", [session_id])
+
+            await self._journal.append(self._change(session_id, key_id, "closed", session.context), alongside=write)
         return True
 
-    async def _insert(self, session_id: str, key_id: str) -> None:
-        await self._journal.append(
-            self._change(session_id, key_id, "opened"),
-            alongside=lambda connection: connection.execute(
-                "INSERT INTO session VALUES (?, ?, ?, NULL, 0, 0)", [session_id, key_id, format_time(self._clock())]
-            ),
-        )
+    async def _insert(self, session_id: str, key_id: str, user_key_id: str | None) -> None:
+        now = self._clock()
+        floor = BOTTOM if user_key_id is not None else await self._floor(key_id, now)
 
-    async def _find(self, session_id: str) -> Session | None:
-        session = self._live.get(session_id)
-        if session is None:
-            row = await self._database.run(
-                lambda connection: connection.execute(
-                    "SELECT key_id, closed_at, sensitivity, integrity FROM session WHERE session_id = ?", [session_id]
-                ).fetchone()
+        def write(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "INSERT INTO session (session_id, key_id, opened_at, used_at, sensitivity, integrity, user_key_id) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [
+                    *(session_id, key_id, format_time(now), format_time(now)),
+                    *(floor.sensitivity.value, floor.integrity.value, user_key_id),
+                ],
             )
-            if row is None:
-                return None
-            loaded = Session(session_id, row[0], Label(Sensitivity(row[2]), Integrity(row[3])), row[1] is not None)
-            session = self._live.setdefault(session_id, loaded)
-        self._recent[session_id] = session
-        self._recent.move_to_end(session_id)
-        if len(self._recent) > MAX_REMEMBERED:
-            self._recent.popitem(last=False)
+
+        await self._journal.append(self._change(session_id, user_key_id or key_id, "opened", floor), alongside=write)
+
+    async def _floor(self, key_id: str, now: datetime) -> Label:
+        row = await self._database.run(
+            lambda connection: connection.execute(
+                "SELECT max(sensitivity), max(integrity) FROM session WHERE key_id = ? AND used_at >= ?",
+                [key_id, format_time(now - RECENT)],
+            ).fetchone()
+        )
+        return BOTTOM if row[0] is None else _label(row[0], row[1])
+
+    async def _load(self, session_id: str) -> Session | None:
+        """The session as the file has it, in the one object of this process; None if there is none."""
+        row, named = await self._database.run(lambda connection: _read(connection, session_id))
+        if row is None:
+            return None
+        key_id, user_key_id, closed_at, sensitivity, integrity = row
+        session = self._live.setdefault(session_id, Session(session_id, key_id, user_key_id))
+        session.context = session.context.join(_label(sensitivity, integrity))
+        session.closed = session.closed or closed_at is not None
+        session.named = {**named, **session.named}
         return session
 
-    def _change(self, session_id: str, key_id: str, change: str) -> SessionChanged:
-        return SessionChanged(audit_id=self._new_id(), key_id=key_id, session_id=session_id, change=change)
+    def _remember(self, session: Session) -> None:
+        self._recent[session.session_id] = session
+        self._recent.move_to_end(session.session_id)
+        if len(self._recent) > MAX_REMEMBERED:
+            self._recent.popitem(last=False)
+
+    def _change(self, session_id: str, key_id: str, change: str, context: Label) -> SessionChanged:
+        return SessionChanged(
+            audit_id=self._new_id(), key_id=key_id, session_id=session_id, change=change, context=context
+        )
+
+
+def _read(
+    connection: sqlite3.Connection, session_id: str
+) -> tuple[tuple[str, str | None, str | None, int, int] | None, Mapping[NamedValue, str]]:
+    row = connection.execute(
+        "SELECT key_id, user_key_id, closed_at, sensitivity, integrity FROM session WHERE session_id = ?", [session_id]
+    ).fetchone()
+    named = connection.execute("SELECT kind, text, source FROM named_value WHERE session_id = ?", [session_id])
+    return row, {NamedValue(ValueKind(kind), text): source for kind, text, source in named}
+
+
+def _label(sensitivity: int, integrity: int) -> Label:
+    return Label(Sensitivity(sensitivity), Integrity(integrity))

@@ -16,7 +16,11 @@ from pathlib import Path
 from sentinel_rag.audit import Database, Durability, Journal
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.ports import Clock, utc_now
+from sentinel_rag.interceptor.approvals import DEFAULT_TTL_S, ApprovalStore
+from sentinel_rag.interceptor.store.handles import HandleStore
+from sentinel_rag.interceptor.store.key_journal import KeyJournal
 from sentinel_rag.interceptor.store.keys import KeyStore
+from sentinel_rag.interceptor.store.resources import ResourceLabels
 from sentinel_rag.interceptor.store.sessions import SessionStore
 
 KEYS_FILE = "keys.sqlite"
@@ -35,6 +39,10 @@ class State:
     database: Database
     journal: Journal
     sessions: SessionStore
+    handles: HandleStore
+    resources: ResourceLabels
+    approvals: ApprovalStore
+    key_journal: KeyJournal
     owner: sqlite3.Connection
 
     def __enter__(self) -> State:
@@ -49,16 +57,28 @@ class State:
         self.owner.close()
 
 
-def open_state(folder: Path, *, durability: Durability = Durability.PROCESS, clock: Clock = utc_now) -> State:
-    """Open or create the state in `folder`. Raises UnavailableError if it cannot be used, or is used already."""
+def open_state(
+    folder: Path,
+    *,
+    durability: Durability = Durability.PROCESS,
+    clock: Clock = utc_now,
+    approval_ttl_s: float = DEFAULT_TTL_S,
+) -> State:
+    """Open or create the state in `folder`; `approval_ttl_s` is how long a call waits for a person.
+
+    Raises UnavailableError if the folder cannot be used, or is used already.
+    """
     with ExitStack() as opened:
         owner = opened.enter_context(closing(_own(folder)))
-        keys = opened.enter_context(closing(KeyStore(folder / KEYS_FILE)))
+        keys = opened.enter_context(closing(KeyStore(folder / KEYS_FILE, clock=clock)))
         database = opened.enter_context(Database(folder / JOURNAL_FILE, durability=durability))
         journal = Journal(database, clock=clock)
         sessions = SessionStore(database, journal, clock=clock, new_id=new_audit_id)
+        handles, resources = HandleStore(database), ResourceLabels(database)
+        approvals = ApprovalStore(database, journal, clock=clock, new_id=new_audit_id, ttl_s=approval_ttl_s)
+        key_journal = KeyJournal(keys, database, journal)
         opened.pop_all()
-    return State(keys, database, journal, sessions, owner)
+    return State(keys, database, journal, sessions, handles, resources, approvals, key_journal, owner)
 
 
 def _own(folder: Path) -> sqlite3.Connection:

@@ -1,6 +1,9 @@
-"""The way from the Interceptor to the tool servers of Zone C: a port, and MCP over streamable HTTP behind it."""
+"""The way from the Interceptor to the tool servers of Zone C: a port, and MCP over HTTP and over pipes behind it."""
 
+from sentinel_rag.interceptor.upstream.absent import AbsentUpstream
 from sentinel_rag.interceptor.upstream.mcp_http import McpHttpUpstream
+from sentinel_rag.interceptor.upstream.mcp_messages import Era
+from sentinel_rag.interceptor.upstream.mcp_stdio import McpStdioUpstream
 from sentinel_rag.interceptor.upstream.port import (
     Returned,
     ToolFailed,
@@ -9,5 +12,18 @@ from sentinel_rag.interceptor.upstream.port import (
     UpstreamReply,
     UpstreamTool,
 )
+from sentinel_rag.interceptor.upstream.stdio_child import Launch
 
-__all__ = ["McpHttpUpstream", "Returned", "ToolFailed", "Unanswered", "Upstream", "UpstreamReply", "UpstreamTool"]
+__all__ = [
+    "AbsentUpstream",
+    "Era",
+    "Launch",
+    "McpHttpUpstream",
+    "McpStdioUpstream",
+    "Returned",
+    "ToolFailed",
+    "Unanswered",
+    "Upstream",
+    "UpstreamReply",
+    "UpstreamTool",
+]

@@ -6,13 +6,21 @@ would drop them. Nothing is followed, unpacked, remembered (cookies) or read fro
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import aiohttp  # noqa: TID253  # this module is the HTTP client
 import msgspec
 
-from sentinel_rag.interceptor.upstream.mcp_messages import Message, answer_to, events
+from sentinel_rag.interceptor.upstream.mcp_messages import (
+    Era,
+    Message,
+    answer_to,
+    events,
+    refusal_of,
+    says_tools_changed,
+)
 
 KEEP_ALIVE_S = 3.0
 """Shorter than uvicorn's 5 s, so that a pooled connection is not one that the server is closing."""
@@ -60,6 +68,8 @@ class HttpExchange:
         self._token = token
         self._max_bytes = max_bytes
         self._max_connections = max_connections
+        self.tools_changed: Callable[[], None] = lambda: None
+        """Called when the server says, beside an answer, that its tools have changed."""
         self._client: aiohttp.ClientSession | None = None
 
     async def send(self, message: Message, session: str = "") -> Answer:
@@ -70,12 +80,18 @@ class HttpExchange:
         async with self._post(message, session) as response:
             if response.status == 404 and session:
                 raise SessionLost
-            document = await self._answer(message, response)
+            document = await self._answer(message, response, session)
             return Answer(document, str(response.headers.get("Mcp-Session-Id", "")))
 
     async def notify(self, message: Message, session: str) -> None:
         """Send a notification, whose answer says nothing."""
         async with self._post(message, session) as response:
+            response.release()
+
+    async def end(self, session: str) -> None:
+        """Tell the server that the session is over; one that does not let clients say so answers 405."""
+        headers = {"Mcp-Session-Id": session, "Mcp-Protocol-Version": Era.SESSIONS.value}
+        async with self._connected().delete(self._url, headers=headers, allow_redirects=False) as response:
             response.release()
 
     async def aclose(self) -> None:
@@ -84,10 +100,13 @@ class HttpExchange:
             self._client = None
 
     def _post(self, message: Message, session: str) -> Any:
+        headers = {**message.headers, "Mcp-Session-Id": session} if session else message.headers
+        return self._connected().post(self._url, data=message.body, headers=headers, allow_redirects=False)
+
+    def _connected(self) -> aiohttp.ClientSession:
         if self._client is None:
             self._client = self._connect()
-        headers = {**message.headers, "Mcp-Session-Id": session} if session else message.headers
-        return self._client.post(self._url, data=message.body, headers=headers, allow_redirects=False)
+        return self._client
 
     def _connect(self) -> aiohttp.ClientSession:
         headers = {
@@ -106,7 +125,7 @@ class HttpExchange:
             trust_env=False,
         )
 
-    async def _answer(self, message: Message, response: aiohttp.ClientResponse) -> dict[str, Any]:
+    async def _answer(self, message: Message, response: aiohttp.ClientResponse, session: str) -> dict[str, Any]:
         assert message.request_id is not None
         status = response.status
         if status in (401, 403):
@@ -124,14 +143,24 @@ class HttpExchange:
             body += chunk
             if stream and body.endswith(_EVENT_ENDS):
                 for event in events(body.decode(errors="replace")):
-                    answer = answer_to(message.request_id, _decode(event.encode(), status))
+                    document = _decode(event.encode(), status)
+                    answer = answer_to(message.request_id, document)
                     if answer is not None:
                         return answer
+                    await self._hear(document, session)
                 body.clear()
         answer = None if stream else answer_to(message.request_id, _decode(bytes(body), status))
         if answer is None:
             raise UnusableAnswer(f"The tool server's answer (HTTP {status}) does not belong to the call.", status)
         return answer
+
+    async def _hear(self, document: Any, session: str) -> None:
+        """What a stream says before the answer: progress and log lines are let pass, questions are refused."""
+        if says_tools_changed(document):
+            self.tools_changed()
+        refusal = refusal_of(document)
+        if refusal is not None:
+            await self.notify(Message(None, refusal, {"Mcp-Protocol-Version": Era.SESSIONS.value}), session)
 
 
 def _decode(body: bytes, status: int) -> Any:

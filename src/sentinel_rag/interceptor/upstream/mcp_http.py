@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import OrderedDict
-from dataclasses import replace
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
+from weakref import WeakValueDictionary
 
-from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.interceptor.arguments import CanonicalArguments
+from sentinel_rag.interceptor.upstream.credentials import Credentials
 from sentinel_rag.interceptor.upstream.http_exchange import (
     ConnectionFailed,
     ConnectionNotMade,
@@ -25,23 +26,36 @@ from sentinel_rag.interceptor.upstream.http_exchange import (
     TooLarge,
     UnusableAnswer,
 )
-from sentinel_rag.interceptor.upstream.mcp_messages import Era, call_message, initialize, initialized, request
-from sentinel_rag.interceptor.upstream.port import ToolFailed, Unanswered, UpstreamReply, UpstreamTool
-from sentinel_rag.interceptor.upstream.tool_result import reply_of, unusable
+from sentinel_rag.interceptor.upstream.mcp_messages import (
+    Era,
+    Message,
+    call_message,
+    cancelled,
+    initialize,
+    initialized,
+    request,
+    speaks_stateless,
+)
+from sentinel_rag.interceptor.upstream.port import Owner, UpstreamReply, UpstreamTool
+from sentinel_rag.interceptor.upstream.tool_list import NoList, all_pages
+from sentinel_rag.interceptor.upstream.tool_result import reply_of
+from sentinel_rag.interceptor.upstream.unanswered import away, timed_out, too_large, unusable
 
 MAX_UPSTREAM_SESSIONS = 1_000
-MAX_TOOL_PAGES = 50
 SESSION_ATTEMPTS = 2
+LAST_WORD_S = 0.25
+"""How long the word that nobody waits any more may take: the caller, whose deadline has passed, waits for it."""
 
-_LISTING = ""
-"""The gateway session under which tools are listed; no caller can have it."""
+_LISTING: Owner = ("", "")
+"""The owner of the session in which tools are listed; no caller can be it."""
 
 
 class McpHttpUpstream:
     """The MCP server at `url`. `token` is sent to it as a bearer token, and nowhere else.
 
-    `era` fixes the protocol; without it the server is asked once. In the era of sessions each gateway session has its
-    own upstream session. The connection pool belongs to the event loop of the first call.
+    `era` fixes the protocol; without it the server is asked once. In the era of sessions each principal's gateway
+    session has its own upstream session. `text_is_summary`: see `reply_of`. The connection pool belongs to the event
+    loop of the first call.
     """
 
     def __init__(
@@ -52,53 +66,52 @@ class McpHttpUpstream:
         era: Era | None = None,
         max_result_bytes: int = 8_000_000,
         max_connections: int = 64,
+        text_is_summary: bool = False,
     ) -> None:
         self._http = HttpExchange(url, token=token, max_bytes=max_result_bytes, max_connections=max_connections)
-        self._token = token
+        self._credentials = Credentials([] if token is None else [token])
         self._era = era
         self._max_result_bytes = max_result_bytes
+        self._text_is_summary = text_is_summary
         self._ids = itertools.count(1)
-        self._sessions: OrderedDict[str, str] = OrderedDict()
-        self._opening = asyncio.Lock()
+        self._sessions: OrderedDict[Owner, str] = OrderedDict()
+        self._asking_era = asyncio.Lock()
+        self._opening: WeakValueDictionary[Owner, asyncio.Lock] = WeakValueDictionary()
 
     async def call(
-        self, tool: str, arguments: CanonicalArguments, *, session_id: str, timeout_s: float
+        self, tool: str, arguments: CanonicalArguments, *, principal: str, session_id: str, timeout_s: float
     ) -> UpstreamReply:
         """See `Upstream.call`."""
-        sent = False
+        owner = (principal, session_id)
+        sent: tuple[Message, str] | None = None
         try:
             async with asyncio.timeout(timeout_s):
                 era = await self._negotiated()
                 message = call_message(era, next(self._ids), tool, arguments.encoded)
                 for _ in range(SESSION_ATTEMPTS):
-                    session = await self._session(era, session_id)
-                    sent = True
+                    session = await self._session(era, owner)
+                    sent = (message, session)
                     try:
-                        return self._reply((await self._http.send(message, session)).document)
+                        answer = await self._http.send(message, session)
                     except SessionLost:
-                        self._sessions.pop(session_id, None)
-                        sent = False
-                return _away("The tool server forgets its sessions at once.", may_have_run=False)
+                        self._forget(owner, session)
+                        sent = None
+                    else:
+                        reply = reply_of(answer.document, text_is_summary=self._text_is_summary)
+                        return self._credentials.hidden_in(reply)
+                return away("The tool server forgets its sessions at once.", may_have_run=False)
         except TimeoutError:
-            error = QueryError(
-                code=QueryErrorCode.TIMEOUT,
-                message=f"The tool did not answer within {timeout_s:g} s.",
-                next_step="Narrow the request, such as a shorter time window.",
-            )
-            return Unanswered(Reason.UPSTREAM_TIMEOUT, error, may_have_run=sent)
+            if sent is not None:
+                await self._give_up(*sent)
+            return timed_out(timeout_s, may_have_run=sent is not None)
         except TooLarge:
-            error = QueryError(
-                code=QueryErrorCode.QUERY_REJECTED,
-                message=f"The tool's result is larger than {self._max_result_bytes} bytes.",
-                next_step="Ask for fewer rows or a shorter time window.",
-            )
-            return Unanswered(Reason.TOO_LARGE, error, may_have_run=sent)
+            return too_large(self._max_result_bytes, may_have_run=sent is not None)
         except UnusableAnswer as fault:
-            return unusable(str(fault), may_have_run=sent)
+            return unusable(str(fault), may_have_run=sent is not None)
         except ConnectionNotMade:
-            return _away("The tool server cannot be reached.", may_have_run=False)
+            return away("The tool server cannot be reached.", may_have_run=False)
         except ConnectionFailed:
-            return _away("The tool server ended the connection during the call.", may_have_run=sent)
+            return away("The tool server ended the connection during the call.", may_have_run=sent is not None)
 
     async def list_tools(self, *, timeout_s: float) -> tuple[UpstreamTool, ...]:
         """See `Upstream.list_tools`."""
@@ -110,36 +123,39 @@ class McpHttpUpstream:
                     try:
                         return await self._list_tools(era, session)
                     except SessionLost:
-                        self._sessions.pop(_LISTING, None)
+                        self._forget(_LISTING, session)
                 raise UnusableAnswer("The tool server forgets its sessions at once.", 404)
-        except (TimeoutError, TooLarge, UnusableAnswer, *ConnectionFailed) as error:
+        except (TimeoutError, TooLarge, UnusableAnswer, NoList, *ConnectionFailed) as error:
             raise UnavailableError(
                 "A tool server did not list its tools.", next_step="Check that the tool server runs."
             ) from error
+
+    def on_tools_changed(self, listener: Callable[[], None]) -> None:
+        """See `Upstream.on_tools_changed`. Heard only beside the answer of a call: no stream is held open for it."""
+        self._http.tools_changed = listener
+
+    async def end_session(self, *, principal: str, session_id: str) -> None:
+        """See `Upstream.end_session`."""
+        session = self._sessions.pop((principal, session_id), "")
+        if session:
+            with suppress(TimeoutError, *ConnectionFailed):
+                async with asyncio.timeout(LAST_WORD_S):
+                    await self._http.end(session)
 
     async def aclose(self) -> None:
         await self._http.aclose()
 
     async def _list_tools(self, era: Era, session: str) -> tuple[UpstreamTool, ...]:
-        tools: list[UpstreamTool] = []
-        cursor: str | None = None
-        for _ in range(MAX_TOOL_PAGES):
-            params = {} if cursor is None else {"cursor": cursor}
-            answer = await self._http.send(request(era, next(self._ids), "tools/list", params), session)
-            result = answer.document.get("result")
-            if not isinstance(result, dict) or not isinstance(result.get("tools"), list):
-                raise UnusableAnswer("The list of tools is not one.", 200)
-            tools += [_described(tool) for tool in result["tools"] if _is_tool(tool)]
-            cursor = result.get("nextCursor")
-            if not cursor:
-                return tuple(tools)
-        raise UnusableAnswer("The list of tools does not end.", 200)
+        async def ask(params: dict[str, Any]) -> Any:
+            return (await self._http.send(request(era, next(self._ids), "tools/list", params), session)).document
+
+        return await all_pages(ask)
 
     async def _negotiated(self) -> Era:
         """The protocol to speak. A server that does not know `server/discover` is one of the era of sessions."""
         if self._era is not None:
             return self._era
-        async with self._opening:
+        async with self._asking_era:
             if self._era is None:
                 self._era = await self._ask_era()
             return self._era
@@ -151,48 +167,33 @@ class McpHttpUpstream:
             if fault.status in (400, 404, 405, 406):
                 return Era.SESSIONS
             raise  # it says nothing about the protocol: ask again with the next call
-        result = answer.document.get("result")
-        versions = result.get("supportedVersions") if isinstance(result, dict) else None
-        return Era.STATELESS if isinstance(versions, list) and Era.STATELESS.value in versions else Era.SESSIONS
+        return Era.STATELESS if speaks_stateless(answer.document) else Era.SESSIONS
 
-    async def _session(self, era: Era, gateway_session: str) -> str:
-        """The upstream session that belongs to a gateway session, opened on first use; empty in the newer era."""
+    async def _session(self, era: Era, owner: Owner) -> str:
+        """The upstream session that belongs to its owner, opened on first use; empty in the newer era."""
         if era is Era.STATELESS:
             return ""
-        async with self._opening:
-            known = self._sessions.get(gateway_session)
+        async with self._opening.setdefault(owner, asyncio.Lock()):  # one owner's slow opening keeps nobody else
+            known = self._sessions.get(owner)
             if known is not None:
-                self._sessions.move_to_end(gateway_session)
+                self._sessions.move_to_end(owner)
                 return known
             answer = await self._http.send(initialize(next(self._ids)))
             if "error" in answer.document:
                 raise UnusableAnswer("The tool server did not open a session.", 200)
             await self._http.notify(initialized(), answer.session)
-            self._sessions[gateway_session] = answer.session
+            self._sessions[owner] = answer.session
             if len(self._sessions) > MAX_UPSTREAM_SESSIONS:
                 self._sessions.popitem(last=False)
             return answer.session
 
-    def _reply(self, answer: dict[str, Any]) -> UpstreamReply:
-        """The reply, in whose error text our own credential can never be repeated."""
-        reply = reply_of(answer)
-        if isinstance(reply, ToolFailed) and self._token and self._token in reply.error.message:
-            clean = reply.error.message.replace(self._token, "[credential]")
-            return ToolFailed(replace(reply.error, message=clean))
-        return reply
+    def _forget(self, owner: Owner, session: str) -> None:
+        if self._sessions.get(owner) == session:  # another call of this owner may have opened the next one already
+            del self._sessions[owner]
 
-
-def _away(message: str, *, may_have_run: bool) -> Unanswered:
-    error = QueryError(
-        code=QueryErrorCode.UNAVAILABLE, message=message, next_step="Check that the tool server runs; ask again."
-    )
-    return Unanswered(Reason.UPSTREAM_FAILED, error, may_have_run)
-
-
-def _is_tool(tool: Any) -> bool:
-    return isinstance(tool, dict) and isinstance(tool.get("name"), str)
-
-
-def _described(tool: dict[str, Any]) -> UpstreamTool:
-    schema = tool.get("inputSchema")
-    return UpstreamTool(tool["name"], str(tool.get("description") or ""), schema if isinstance(schema, dict) else {})
+    async def _give_up(self, message: Message, session: str) -> None:
+        """Tell a server with sessions that the call is over. Without sessions the closed connection says so."""
+        if session and message.request_id is not None:
+            with suppress(TimeoutError, *ConnectionFailed):
+                async with asyncio.timeout(LAST_WORD_S):
+                    await self._http.notify(cancelled(Era.SESSIONS, message.request_id), session)

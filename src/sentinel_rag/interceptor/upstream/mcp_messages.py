@@ -67,6 +67,39 @@ def initialized() -> Message:
     return Message(None, body, {"Mcp-Protocol-Version": Era.SESSIONS.value})
 
 
+def cancelled(era: Era, request_id: int) -> Message:
+    """Tells a server that nobody waits for that request any more."""
+    params = {"requestId": request_id, "reason": "the deadline passed"}
+    body = msgspec.json.encode({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+    return Message(None, body, {"Mcp-Protocol-Version": era.value, "Mcp-Method": "notifications/cancelled"})
+
+
+def refusal_of(document: Any) -> bytes | None:
+    """The answer to a request that a server sends to its client; None if `document` is no such request.
+
+    A ping is answered. Sampling, elicitation and roots are refused: they would let a tool server put words before the
+    model or the user, past every rule.
+    """
+    if not isinstance(document, dict) or "method" not in document or document.get("id") is None:
+        return None
+    answer: dict[str, Any] = {"jsonrpc": "2.0", "id": document["id"]}
+    if document["method"] == "ping":
+        return msgspec.json.encode({**answer, "result": {}})
+    return msgspec.json.encode({**answer, "error": {"code": -32601, "message": "This client offers no such method."}})
+
+
+def says_tools_changed(document: Any) -> bool:
+    """True for the notification that the list of tools has changed."""
+    return isinstance(document, dict) and document.get("method") == "notifications/tools/list_changed"
+
+
+def speaks_stateless(discovered: Any) -> bool:
+    """Whether an answer to `server/discover` says that the server speaks the newer era."""
+    result = discovered.get("result") if isinstance(discovered, dict) else None
+    versions = result.get("supportedVersions") if isinstance(result, dict) else None
+    return isinstance(versions, list) and Era.STATELESS.value in versions
+
+
 def events(text: str) -> Iterator[str]:
     """The `data` of each complete server-sent event; what follows the last blank line is not complete."""
     *blocks, _ = text.replace("\r\n", "\n").replace("\r", "\n").split("\n\n")

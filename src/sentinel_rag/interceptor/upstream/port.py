@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sentinel_rag.contracts.decisions import Reason
@@ -13,9 +13,10 @@ from sentinel_rag.interceptor.arguments import CanonicalArguments
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The tool's result: `encoded` is its JSON. `rows` is the length of its `rows`, None if it has none."""
+    """The tool's result: `value`, and `encoded`, its JSON. `rows` is the length of its `rows`, None if it has none."""
 
     encoded: bytes
+    value: Any = field(repr=False)
     rows: int | None = None
 
 
@@ -37,27 +38,43 @@ class Unanswered:
 
 UpstreamReply = Returned | ToolFailed | Unanswered
 
+Owner = tuple[str, str]
+"""Whose MCP session or process it is: the key's id and the gateway session."""
+
 
 @dataclass(frozen=True, slots=True)
 class UpstreamTool:
-    """A tool as its server describes it; `input_schema` is JSON Schema, not yet trusted."""
+    """A tool as its server describes it; schemas are JSON Schema of any draft. Nothing of it is trusted yet."""
 
     name: str
     description: str
     input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any] | None = None
+    annotations: Mapping[str, Any] | None = None
 
 
 class Upstream(Protocol):
-    """One tool server. A call is sent at most once, whatever happens."""
+    """One tool server. A call is sent at most once, whatever happens.
+
+    What a server keeps for one (`principal`, `session_id`), such as an MCP session or a process, serves no other pair.
+    """
 
     async def call(
-        self, tool: str, arguments: CanonicalArguments, *, session_id: str, timeout_s: float
+        self, tool: str, arguments: CanonicalArguments, *, principal: str, session_id: str, timeout_s: float
     ) -> UpstreamReply:
         """Run one call within `timeout_s`. Never raises for what the server or the network does."""
         ...
 
     async def list_tools(self, *, timeout_s: float) -> tuple[UpstreamTool, ...]:
         """What the server serves now. Raises UnavailableError."""
+        ...
+
+    def on_tools_changed(self, listener: Callable[[], None]) -> None:
+        """Have `listener` called whenever the server says that its list of tools has changed."""
+        ...
+
+    async def end_session(self, *, principal: str, session_id: str) -> None:
+        """Drop what the server keeps for a session of the gateway that was closed. Never raises."""
         ...
 
     async def aclose(self) -> None: ...

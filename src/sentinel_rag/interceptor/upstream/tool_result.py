@@ -1,8 +1,9 @@
-"""From an MCP `tools/call` answer to an `UpstreamReply`.
+"""From an MCP `tools/call` answer to an `UpstreamReply`, with every part of the result in it.
 
-The result is `structuredContent` where there is one; else the text of a single text block, as text and never re-typed;
-else the list of content blocks. A result marked `isError` becomes the typed error that it carries, or an internal one
-with its text.
+The value of a result is its `structuredContent` where there is one; content blocks beside it that say something else
+are kept under `OTHER_CONTENT`, so that a pointer into the structured part means the same with and without them. Without
+structured content it is the text of a single text block, as text and never re-typed, or the list of content blocks, or
+null for none. A result marked `isError` becomes the typed error that it carries, or an internal one with its text.
 """
 
 from __future__ import annotations
@@ -12,28 +13,22 @@ from typing import Any
 
 import msgspec
 
-from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.interceptor.upstream.port import Returned, ToolFailed, Unanswered, UpstreamReply
+from sentinel_rag.interceptor.upstream.port import Returned, ToolFailed, UpstreamReply
+from sentinel_rag.interceptor.upstream.unanswered import unusable
 
 MAX_ERROR_TEXT = 1_000
 
-
-def unusable(message: str, *, may_have_run: bool = True) -> Unanswered:
-    """The server answered with something that is not MCP, or not an answer to this call."""
-    return Unanswered(
-        Reason.UPSTREAM_FAILED,
-        QueryError(
-            code=QueryErrorCode.PROTOCOL,
-            message=message,
-            next_step="Check the tool server's version and its log.",
-        ),
-        may_have_run,
-    )
+OTHER_CONTENT = "_mcp_content"
+"""The key of the content blocks that a result has beside its structured content. A server may not use it itself."""
 
 
-def reply_of(message: Mapping[str, Any]) -> UpstreamReply:
-    """`message` is a JSON-RPC response to a `tools/call` with the right id."""
+def reply_of(message: Mapping[str, Any], *, text_is_summary: bool = False) -> UpstreamReply:
+    """`message` is a JSON-RPC response to a `tools/call` with the right id.
+
+    `text_is_summary`: the server is known to put nothing into text blocks that its structured content does not hold.
+    """
     if "error" in message:
         error = message["error"]
         code = error.get("code") if isinstance(error, dict) else None
@@ -44,22 +39,62 @@ def reply_of(message: Mapping[str, Any]) -> UpstreamReply:
         return unusable("The tool server's answer holds no result.")
     if result.get("resultType", "complete") != "complete":
         return unusable("The tool asks for input in the middle of a call, which this gateway does not relay.")
+    if not isinstance(result.get("content") or [], list):
+        return unusable("The tool server's result is not well formed.")
     if result.get("isError"):
         return ToolFailed(_typed_error(result))
-    value = _value(result)
+    structured = result.get("structuredContent")
+    if isinstance(structured, dict) and OTHER_CONTENT in structured:
+        return unusable(f"The tool's result uses the key {OTHER_CONTENT!r}, which is the gateway's.")
+    value = _value(structured, result.get("content") or [], text_is_summary)
     rows = value.get("rows") if isinstance(value, dict) else None
-    return Returned(msgspec.json.encode(value), len(rows) if isinstance(rows, list) else None)
+    return Returned(msgspec.json.encode(value), value, len(rows) if isinstance(rows, list) else None)
 
 
-def _value(result: Mapping[str, Any]) -> Any:
-    if result.get("structuredContent") is not None:
-        return result["structuredContent"]
-    content = result.get("content")
-    if not content:
-        return None
-    if isinstance(content, list) and len(content) == 1 and _text(content[0]) is not None:
-        return _text(content[0])
-    return content
+def _value(structured: Any, content: list[Any], text_is_summary: bool) -> Any:
+    if structured is None:
+        if not content:
+            return None
+        text = _text(content[0]) if len(content) == 1 else None
+        return content if text is None else text
+    texts = [text for text in map(_text, content) if text is not None]
+    no_news = text_is_summary or _is_twin(texts, structured)
+    others = [block for block in content if _text(block) is None] if no_news else content
+    if not others:
+        return structured
+    return {
+        **(structured if isinstance(structured, dict) else {"structuredContent": structured}),
+        OTHER_CONTENT: others,
+    }
+
+
+def _is_twin(texts: list[str], structured: Any) -> bool:
+    """True if the text blocks are the text form of `structured` and say nothing more.
+
+    Servers write it as JSON. A value that is no object is wrapped as `{"result": value}` by the official SDK, beside
+    one block for the value, or one for each item of a list.
+    """
+    if not texts or (len(texts) == 1 and _says(texts[0], structured)):
+        return True
+    if not isinstance(structured, dict) or structured.keys() != {"result"}:
+        return False
+    value = structured["result"]
+    if len(texts) == 1 and _says(texts[0], value):
+        return True
+    return (
+        isinstance(value, list)
+        and len(texts) == len(value)
+        and all(_says(text, item) for text, item in zip(texts, value, strict=True))
+    )
+
+
+def _says(text: str, value: Any) -> bool:
+    if isinstance(value, str):
+        return text == value
+    try:
+        return canonical_json(msgspec.json.decode(text)) == canonical_json(value)
+    except (ValueError, RecursionError, UnicodeError):
+        return False
 
 
 def _typed_error(result: Mapping[str, Any]) -> QueryError:

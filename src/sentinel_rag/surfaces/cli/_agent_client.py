@@ -13,24 +13,34 @@ from typing import Any
 from sentinel_rag.assembly.run_state import RunState
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.evidence import Answer, Progress
+from sentinel_rag.contracts.handles import fill_in, handles_in
 from sentinel_rag.contracts.ports import ProgressListener
+from sentinel_rag.surfaces.cli._user_session import UserSession
 
 READ_TIMEOUT_S = 3700.0  # above the longest question time that can be set: the agent ends a question, not this client
 
 
 class AgentClient:
-    """One conversation with the agent of `state`; `session_id` is the conversation's, None for a new one."""
+    """One conversation with the agent of `state`; `session_id` is the conversation's, None for a new one.
 
-    def __init__(self, state: RunState, session_id: str | None = None) -> None:
+    With `user`, sessions are opened by the person and not by the agent, the Interceptor hears the person's words, and
+    values that the agent may not see are drawn into the answer here.
+    """
+
+    def __init__(self, state: RunState, user: UserSession | None, session_id: str | None = None) -> None:
         entry = state.zone("agent")
         if entry is None:
             raise UnavailableError("No agent is running.", next_step="Run: sentinel up")
         self._address = entry.url.removeprefix("http://")
         self._token = state.agent_token
+        self._user = user
         self.session_id = session_id
 
     def ask(self, question: str, progress: ProgressListener) -> Answer:
         """The answer to `question`. Raises UnavailableError if the agent is away or ends in the middle."""
+        if self._user is not None:
+            self.session_id = self.session_id or self._user.open()
+            self._user.say(self.session_id, question)
         body = {"message": question, **({} if self.session_id is None else {"session_id": self.session_id})}
         try:
             for name, data in self._events(json.dumps(body).encode()):
@@ -39,10 +49,17 @@ class AgentClient:
                 elif name == "answer":
                     answer = Answer.from_dict(data)
                     self.session_id = answer.session_id
-                    return answer
+                    return self._whole(answer)
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise _gone(str(error)) from None
         raise _gone("the connection ended without an answer")
+
+    def _whole(self, answer: Answer) -> Answer:
+        data = answer.to_dict()
+        handles = handles_in(data)
+        if not handles or self._user is None:
+            return answer
+        return Answer.from_dict(fill_in(data, self._user.values(answer.session_id, handles)))
 
     def clear(self) -> None:
         """Forget the conversation and start a new one with the next question."""

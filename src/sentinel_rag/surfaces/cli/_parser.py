@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sentinel_rag.interceptor.policy.model import Rate
 
 EXIT_CODES = """\
 exit codes:
@@ -60,6 +64,8 @@ def build_parser() -> argparse.ArgumentParser:
     tools.add_argument("--json", action="store_true", help="print names, descriptions and JSON schemas")
 
     _audit(commands)
+    _approvals(commands)
+    _keys(commands)
     return parser
 
 
@@ -105,6 +111,72 @@ def _audit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     verify.add_argument("--json", action="store_true", help="print as JSON")
 
 
+def _approvals(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    summary = "calls that wait for a person: see and decide them"
+    approvals = _group(commands, "approvals", summary)
+    actions = approvals.add_subparsers(title="actions", metavar="ACTION", required=True)
+    states = ("pending", "approved", "denied", "used", "expired", "all")
+    shown = _command(actions, "list", "those that wait, oldest first", _approvals_list)
+    shown.add_argument("--state", choices=states, default="pending", help="those in another state, or all")
+    shown.add_argument("--json", action="store_true", help="print as JSON")
+    one = _command(actions, "show", "one call whole: what it does, with which data, why it is asked", _approvals_show)
+    one.add_argument("approval_id", metavar="ID", help="the id, or its beginning")
+    one.add_argument("--json", action="store_true", help="print as JSON")
+    for verb, meaning in (("approve", "let exactly this call run, once"), ("deny", "let it not run")):
+        decide = _command(actions, verb, meaning, _approvals_decide)
+        decide.set_defaults(verb=verb)
+        decide.add_argument("approval_id", metavar="ID", help="the id, or its beginning")
+        decide.add_argument("--comment", default="", help="why; it stands on record")
+        decide.add_argument("--json", action="store_true", help="print as JSON")
+    watch = _command(actions, "watch", "print new ones as they come; on a terminal, ask y or n", _approvals_watch)
+    watch.add_argument("--json", action="store_true", help="one JSON object a line")
+
+
+def _keys(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    keys = _group(commands, "keys", "the Interceptor's API keys, whether or not it runs")
+    actions = keys.add_subparsers(title="actions", metavar="ACTION", required=True)
+
+    create = _command(actions, "create", "make a key and print its text, this once", _keys_create)
+    create.add_argument("--name", required=True, help="what people call it; no two live keys share a name")
+    create.add_argument(
+        "--scope",
+        required=True,
+        action="append",
+        choices=("execute", "user", "approve", "audit", "admin"),
+        help="what it may do; may be given more than once. user: speak for a signed-in person",
+    )
+    create.add_argument(
+        "--clearance",
+        choices=("LOW", "MEDIUM", "HIGH"),
+        default=None,
+        help="how secret a hidden value a user key may have shown (default MEDIUM)",
+    )
+    create.add_argument("--expires", type=int, default=None, metavar="DAYS", help="when it ends by itself")
+    create.add_argument(
+        "--rate", type=_rate, default=None, metavar="CALLS/SECONDS", help="how often it may ask, such as 600/60"
+    )
+    create.add_argument(
+        "--for",
+        dest="for_key",
+        default=None,
+        metavar="KEY",
+        help="id or name of the key whose sessions a user key may open (default: the agent's of each run)",
+    )
+    create.add_argument("--json", action="store_true", help="print key and terms as JSON")
+
+    listed = _command(actions, "list", "print every key with what it may do and its state", _keys_list)
+    listed.add_argument("--json", action="store_true", help="print as JSON")
+
+    rotate = _command(actions, "rotate", "give a key a new secret under the same id", _keys_rotate)
+    rotate.add_argument("key", help="its id, or its name")
+    rotate.add_argument("--overlap", type=int, default=0, metavar="MINUTES", help="how long the old text still works")
+    rotate.add_argument("--json", action="store_true", help="print key and terms as JSON")
+
+    revoke = _command(actions, "revoke", "end a key, at once and for good", _keys_revoke)
+    revoke.add_argument("key", help="its id, or its name")
+    revoke.add_argument("--json", action="store_true", help="print as JSON")
+
+
 def _command(
     commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str, run: Run
 ) -> argparse.ArgumentParser:
@@ -138,6 +210,17 @@ def _workspace_name(text: str) -> str:
         return workspace_name(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _rate(text: str) -> Rate:
+    from sentinel_rag.interceptor.policy.model import Rate
+
+    calls, _, seconds = text.partition("/")
+    if not (calls.isascii() and calls.isdecimal() and seconds.isascii() and seconds.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no rate such as 600/60")
+    if not (1 <= int(calls[:8]) <= 1_000_000 and 1 <= int(seconds[:8]) <= 86_400):
+        raise argparse.ArgumentTypeError("a rate is 1 to 1000000 calls in 1 to 86400 seconds")
+    return Rate(int(calls), float(seconds))
 
 
 def _port(text: str) -> int:
@@ -260,3 +343,59 @@ def _audit_verify(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.audit import verify
 
     return verify(as_json=options.json)
+
+
+def _approvals_list(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.approvals import list_all
+
+    return list_all(options.state, as_json=options.json)
+
+
+def _approvals_show(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.approvals import show
+
+    return show(options.approval_id, as_json=options.json)
+
+
+def _approvals_decide(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.approvals import decide
+
+    return decide(options.approval_id, options.verb, comment=options.comment, as_json=options.json)
+
+
+def _approvals_watch(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.approvals import watch
+
+    return watch(as_json=options.json)
+
+
+def _keys_create(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.keys import create
+
+    return create(
+        options.name,
+        options.scope,
+        clearance=options.clearance,
+        expires_days=options.expires,
+        rate=options.rate,
+        for_key=options.for_key,
+        as_json=options.json,
+    )
+
+
+def _keys_list(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.keys import show_all
+
+    return show_all(as_json=options.json)
+
+
+def _keys_rotate(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.keys import rotate
+
+    return rotate(options.key, overlap_minutes=options.overlap, as_json=options.json)
+
+
+def _keys_revoke(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.keys import revoke
+
+    return revoke(options.key, as_json=options.json)

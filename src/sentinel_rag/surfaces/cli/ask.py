@@ -12,6 +12,7 @@ from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS, ProgressListener
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
+from sentinel_rag.surfaces.cli._user_session import user_session
 from sentinel_rag.surfaces.cli._zones import attached_zones
 
 EXIT_CODES = {
@@ -31,7 +32,7 @@ def run(words: list[str], *, workspace: str | None, as_json: bool, evidence: boo
     with ExitStack() as stack:
         with waiting("Starting...", quiet=as_json) as progress:
             state, _ = stack.enter_context(attached_zones(settings, workspace))
-            answer = AgentClient(state).ask(question, progress)
+            answer = AgentClient(state, user_session(state, settings)).ask(question, progress)
         print_result(answer, as_json=as_json, evidence=evidence)
         hint_at_empty_workspace(answer)
         sys.stdout.flush()  # the person reads while private zones are stopped

@@ -12,6 +12,7 @@ from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.cli._errors import report
+from sentinel_rag.surfaces.cli._user_session import user_session
 from sentinel_rag.surfaces.cli._zones import attached_zones
 from sentinel_rag.surfaces.cli.ask import checked_question, not_utf8, print_result, waiting
 
@@ -32,7 +33,7 @@ def run(*, workspace: str | None) -> int:
         interactive = sys.stdin.isatty() and sys.stdout.isatty()
         if interactive:
             print("Ask about incidents, alerts, entities or logs. /help lists the commands.")
-        client = AgentClient(state)
+        client = AgentClient(state, user_session(state, settings))
         for line in _prompted(settings.home) if interactive else _piped():
             text = line.strip()
             if not text:

@@ -23,6 +23,7 @@ from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.cli._gateway_client import call_gateway
+from sentinel_rag.surfaces.cli._user_session import user_session
 from sentinel_rag.surfaces.cli._zones import SAMPLE_WORKSPACE, attached_zones, home_to_itself
 from sentinel_rag.surfaces.cli.ask import waiting
 from sentinel_rag.surfaces.cli.audit import audit_line
@@ -50,7 +51,7 @@ def run(*, as_json: bool) -> int:
     with ExitStack() as stack:
         with waiting("Starting the zones...", quiet=as_json):
             state, _ = stack.enter_context(attached_zones(settings, SAMPLE_WORKSPACE))
-        client = AgentClient(state)
+        client = AgentClient(state, user_session(state, settings))
         answers = []
         for question in questions:
             with waiting("Thinking...", quiet=as_json) as progress:
@@ -115,8 +116,8 @@ def _stolen_call(state: RunState) -> tuple[dict[str, Any], dict[str, Any]]:
             next_step="Stop them, then repeat: make demo",
         )
     body = {"session_id": "demo-hijacked-agent", "tool_name": "run_kql_query", "args": STOLEN_CALL}
-    status, denial = call_gateway(gateway.url, state.agent_key, "POST", "/v1/proxy-execute", body)
-    _, found = call_gateway(gateway.url, state.audit_key, "GET", f"/v1/audit/{denial.get('audit_id', 'none')}")
+    status, denial = call_gateway(gateway.url, state.keys["agent"], "POST", "/v1/proxy-execute", body)
+    _, found = call_gateway(gateway.url, state.keys["audit"], "GET", f"/v1/audit/{denial.get('audit_id', 'none')}")
     records = found.get("records", [])
     return {"http_status": status, **denial}, records[-1] if records else {}
 

@@ -57,6 +57,7 @@ def _examine() -> Iterator[Finding]:
     for name, check in (
         ("home folder", _home),
         ("policy", _policy),
+        ("tool servers", _tool_servers),
         ("workspace", _workspace),
         ("files", _files),
         ("web", _web),
@@ -117,6 +118,18 @@ def _policy(settings: Settings) -> Finding:
 
     policy = load_policy(settings.policy_file)
     return Finding("policy", True, f"{settings.policy_file}: {len(policy.tools)} tools")
+
+
+def _tool_servers(settings: Settings) -> Finding:
+    from sentinel_rag.assembly.tool_servers import ToolServers, tool_server_configuration
+    from sentinel_rag.interceptor.policy import load_policy
+
+    policy = load_policy(settings.policy_file)
+    faults = ToolServers(**tool_server_configuration(settings)).faults(policy)
+    if faults:
+        return Finding("tool servers", False, " ".join(map(str, faults)), faults[0].next_step)
+    declared = ", ".join(policy.server_specs) or "only those of the product"
+    return Finding("tool servers", True, declared)
 
 
 def _workspace(settings: Settings) -> Finding:

@@ -9,6 +9,7 @@ from typing import Any
 from sentinel_rag.assembly.plan import logs_folder
 from sentinel_rag.assembly.run_state import RunFolder, RunState, ZoneEntry
 from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.cli._zones import choose_workspace
 
 EXECUTOR = "executor-"
@@ -28,7 +29,8 @@ def run(*, as_json: bool) -> int:
     parts |= {f"executor {name}": part for name, part in found["executors"].items()}
     rows = [(name, part["state"], part["url"] or "-", str(part["pid"] or "-")) for name, part in parts.items()]
     print_table(console(), "", ("part", "state", "url", "process"), rows)
-    print(f"\nhome       {found['home']}\nlogs       {found['logs']}\nworkspace  {found['serves']}")
+    print(f"\npolicy     {found['policy']}\nhome       {found['home']}")
+    print(f"logs       {found['logs']}\nworkspace  {found['serves']}")
     if not found["running"]:
         print("Nothing runs now. Each question starts what it needs; sentinel up keeps it warm.")
     return 0
@@ -56,6 +58,7 @@ def addresses(settings: Settings, state: RunState | None) -> dict[str, Any]:
         "logs": str(logs_folder(settings.home)),
         "serves": serves,
         "supervisor_pid": None if state is None else state.supervisor_pid,
+        "policy": _policy(interceptor["url"] if interceptor["state"] == "running" else None, settings),
         "interceptor": interceptor,
         "agent": by_name.get("agent", stopped),
         "workspace": workspace,
@@ -73,3 +76,18 @@ def _part(zone: ZoneEntry) -> dict[str, Any]:
     finally:
         connection.close()
     return {"url": zone.url, "state": state, "pid": zone.pid}
+
+
+def _policy(url: str | None, settings: Settings) -> str:
+    """Which policy judges calls: as the running Interceptor says, else the file that the next start will load."""
+    if url is None:
+        return f"{settings.policy_file} (not loaded: no Interceptor runs)"
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=10)
+    try:
+        connection.request("GET", "/readyz")
+        state = json.loads(connection.getresponse().read())["checks"]["policy"]
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
+        return "unknown: the Interceptor did not say"
+    finally:
+        connection.close()
+    return f"{settings.policy_file} ({'in force' if state == 'ok' else safe_cell(str(state))})"

@@ -10,6 +10,7 @@ from types import FrameType
 from sentinel_rag.assembly.plan import Ports
 from sentinel_rag.assembly.processes import running_zones
 from sentinel_rag.settings import load_settings
+from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._zones import choose_workspace
 from sentinel_rag.surfaces.cli.status import addresses
 
@@ -20,6 +21,8 @@ def run(*, workspace: str | None, port: int, agent_port: int, as_json: bool) -> 
     signal.signal(signal.SIGTERM, _interrupt)
     chosen = choose_workspace(settings, workspace)
     with running_zones(settings, workspace=chosen, private=False, ports=Ports(port, agent_port)) as zones:
+        for notice in zones.notices():
+            report(notice, as_json=False)
         if as_json:
             print(json.dumps(addresses(settings, zones.state)), flush=True)
         else:

@@ -1,4 +1,4 @@
-"""What an operator may ask of a running workspace: tables, import, generate, query.
+"""What an operator may ask of a running workspace: tables, import, generate, query, faults.
 
 Guarded by the admin token, which the supervisor makes; analysts and agents never hold it. Answers are our own JSON,
 errors are `SentinelError.to_dict` under `error`.
@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.workspace.estate.options import DEFAULT_DAYS, DEFAULT_EVENTS, EstateOptions
+from sentinel_rag.workspace.serving.faults import Fault, FaultSchedule
 from sentinel_rag.workspace.serving.identity import bearer_token, same_secret
 from sentinel_rag.workspace.serving.loopback_guard import BodyTooLargeError, read_body
 
@@ -46,10 +47,15 @@ class AdminQueryBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_rows: int = 10_000
 
 
-class Admin:
-    """The four operations. Long ones run in a thread of their own, so that queries go on."""
+class FaultsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    faults: list[Fault]
 
-    def __init__(self, workspace: Workspace, admin_token: str) -> None:
+
+class Admin:
+    """The operations. Long ones run in a thread of their own, so that queries go on."""
+
+    def __init__(self, workspace: Workspace, admin_token: str, faults: FaultSchedule) -> None:
+        self._faults = faults
         self._workspace = workspace
         self._admin_token = admin_token
         self._limiter = CapacityLimiter(4)
@@ -60,6 +66,8 @@ class Admin:
             Route("/admin/import", self._guarded(self._import), methods=["POST"]),
             Route("/admin/generate", self._guarded(self._generate), methods=["POST"]),
             Route("/admin/query", self._guarded(self._query), methods=["POST"]),
+            Route("/admin/faults", self._guarded(self._left_faults), methods=["GET"]),
+            Route("/admin/faults", self._guarded(self._set_faults), methods=["PUT"]),
         ]
 
     def _guarded(self, operation: Callable[[bytes], Awaitable[Any]]) -> Callable[[Request], Awaitable[Response]]:
@@ -110,6 +118,14 @@ class Admin:
             return answer.to_dict()
 
         return await to_thread.run_sync(run, limiter=self._limiter)
+
+    async def _left_faults(self, body: bytes) -> Any:
+        del body
+        return self._faults.to_dict()
+
+    async def _set_faults(self, body: bytes) -> Any:
+        self._faults.replace(_decoded(body, FaultsBody).faults)
+        return self._faults.to_dict()
 
 
 def _decoded(body: bytes, type_: type[_Body]) -> _Body:

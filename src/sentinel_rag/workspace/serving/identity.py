@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 
 API_VERSION = "2019-08-01"
 LOG_ANALYTICS_AUDIENCES = frozenset({"https://api.loganalytics.io", "https://api.loganalytics.azure.com"})
+MANAGEMENT_AUDIENCES = frozenset({"https://management.azure.com", "https://management.core.windows.net"})
 _LIFETIME_S = 24 * 3600
 _MOST_TOKENS = 10_000
 

@@ -45,7 +45,7 @@ def answer_body(answer: KqlAnswer, *, statistics: bool, render: bool, kql: str) 
     if render:
         body["render"] = _render(kql)
     if answer.partial:
-        body["error"] = _partial_error(answer.partial)
+        body["error"] = partial_error(answer.partial)
     return body
 
 
@@ -76,7 +76,8 @@ def _render(kql: str) -> dict[str, Any]:
     }
 
 
-def _partial_error(reason: str) -> dict[str, Any]:
+def partial_error(reason: str) -> dict[str, Any]:
+    """The `error` beside the table of an answer that was cut."""
     return {
         "code": "PartialError",
         "message": "There were some errors when processing your query.",

@@ -12,7 +12,10 @@ from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.tool_calls import Denied, Failed
 
 _ANOTHER_WAY = "Ask whoever keeps the policy for access, or ask for something that needs another tool."
-_APPROVAL = "It needs a person's approval first: ask whoever approves such calls, then ask again."
+_STEPS = {
+    Reason.APPROVAL_REQUIRED: "It needs a person's approval first: ask whoever approves such calls, then ask again.",
+    Reason.SINK_LABEL: "What was read in this session may not be sent there: ask it in a new session.",
+}
 
 
 def say_failures(writer: AnswerWriter, runs: Sequence[ToolRun], *, some_worked: bool) -> Outcome:
@@ -26,7 +29,7 @@ def say_failures(writer: AnswerWriter, runs: Sequence[ToolRun], *, some_worked: 
                 outcome = Outcome.DENIED
                 rule = "no rule allows this call" if rule_id is None else f"rule {plain(rule_id)}"
                 record = f"; its record is audit {plain(audit_id)}" if audit_id else ""
-                step = _APPROVAL if reason is Reason.APPROVAL_REQUIRED else _ANOTHER_WAY
+                step = _STEPS.get(reason, _ANOTHER_WAY)
                 writer.fixed(
                     f"{plain(detail).rstrip('.')}. The gateway refused {run.call.tool_name} ({rule}){record}. "
                     f"Nothing was read. {step}"

@@ -2,7 +2,8 @@
 parameters.
 
 `check` turns an author's text into a tree or raises `ConditionError` with a column; `evaluate` decides a tree in
-three-valued logic; `compile_rules` makes one fast function of all the conditions of a tool. No text of an author is
+three-valued logic; `compile_rules` makes one fast function of all the conditions of a tool; `Reachability` finds rules
+that can never decide. No text of an author is
 ever executed: code is written from the checked tree alone.
 
 Meaning. A condition speaks about the arguments of one call, all of them already of their declared types. A parameter
@@ -15,19 +16,26 @@ never unknown. A rule whose condition is unknown denies the call on the spot; it
 from sentinel_rag.interceptor.policy.conditions.checking import RESERVED, check, closest
 from sentinel_rag.interceptor.policy.conditions.emission import compile_rules
 from sentinel_rag.interceptor.policy.conditions.evaluation import evaluate
+from sentinel_rag.interceptor.policy.conditions.reachability import Reachability, Shadowed, Unsatisfiable
 from sentinel_rag.interceptor.policy.conditions.reading import ConditionError
-from sentinel_rag.interceptor.policy.conditions.tree import Expression, reads
+from sentinel_rag.interceptor.policy.conditions.tree import Expression, children, reads
 from sentinel_rag.interceptor.policy.conditions.value_types import Kind, ValueType
+from sentinel_rag.interceptor.policy.conditions.wording import text_of
 
 __all__ = [
     "RESERVED",
     "ConditionError",
     "Expression",
     "Kind",
+    "Reachability",
+    "Shadowed",
+    "Unsatisfiable",
     "ValueType",
     "check",
+    "children",
     "closest",
     "compile_rules",
     "evaluate",
     "reads",
+    "text_of",
 ]

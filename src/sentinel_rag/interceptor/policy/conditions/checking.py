@@ -9,6 +9,7 @@ import math
 from collections.abc import Collection, Mapping
 
 from sentinel_rag.interceptor.policy.conditions import tree
+from sentinel_rag.interceptor.policy.conditions.patterns import BadPattern, compile_pattern
 from sentinel_rag.interceptor.policy.conditions.reading import ConditionError, read_expression
 from sentinel_rag.interceptor.policy.conditions.value_types import (
     BOOLEAN,
@@ -37,6 +38,7 @@ STRING_TESTS = {
     "endsWith": "endswith",
     "contains": "contains",
 }
+PATTERN_TESTS = ("matches",)
 CASE_MAPPINGS = {
     "lower": "lower",
     "lowerAscii": "lower",
@@ -200,8 +202,9 @@ class _Checker:
 
     def _method(self, node: ast.Call, function: ast.Attribute, depth: int) -> Typed:
         name = function.attr
-        if name not in STRING_TESTS and name not in CASE_MAPPINGS:
-            raise _refused(node, f"unknown method {name!r}{closest(name, (*STRING_TESTS, *CASE_MAPPINGS))}")
+        known = (*STRING_TESTS, *CASE_MAPPINGS, *PATTERN_TESTS)
+        if name not in known:
+            raise _refused(node, f"unknown method {name!r}{closest(name, known)}")
         found, subject = self.visit(function.value, depth)
         if found != STRING:
             raise _refused(node, f"{name} is a method of a string, not of {_a(found)}")
@@ -212,6 +215,8 @@ class _Checker:
         if len(node.args) != 1:
             raise _refused(node, f"{name} takes one argument")
         operand = node.args[0]
+        if name in PATTERN_TESTS:
+            return BOOLEAN, _pattern_test(subject, operand)
         if isinstance(operand, ast.Tuple | ast.List) and STRING_TESTS[name] != "contains":
             kind, expression = self._choices(operand, depth)
             fits = kind.items is Kind.STRING
@@ -221,6 +226,16 @@ class _Checker:
         if not fits:
             raise _refused(operand, f"{name} takes a string, not {_a(kind)}")
         return BOOLEAN, tree.StringTest(STRING_TESTS[name], subject, expression)
+
+
+def _pattern_test(subject: tree.Expression, operand: ast.expr) -> tree.Matches:
+    if not isinstance(operand, ast.Constant) or not isinstance(operand.value, str):
+        raise _refused(operand, "matches takes a regular expression written out as a text")
+    _literal(operand)
+    try:
+        return tree.Matches(subject, operand.value, compile_pattern(operand.value))
+    except BadPattern as error:
+        raise _refused(operand, f"{error} (RE2 syntax, without look-around and backreferences)") from None
 
 
 def _literal(node: ast.Constant) -> Typed:

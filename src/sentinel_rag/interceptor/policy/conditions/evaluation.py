@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sentinel_rag.interceptor.policy.conditions import tree
+from sentinel_rag.interceptor.policy.conditions.patterns import found
 
 
 def evaluate(node: tree.Expression, arguments: Mapping[str, Any]) -> bool | None:
@@ -42,6 +43,9 @@ def _value(node: tree.Expression, arguments: Mapping[str, Any]) -> Any:
             if left is None or right is None:
                 return None
             return right in left if method == "contains" else getattr(left, method)(right)
+        case tree.Matches(subject, _, regex):
+            value = _value(subject, arguments)
+            return None if value is None else found(regex, value)
         case tree.CaseMapping(method, subject):
             value = _value(subject, arguments)
             return None if value is None else getattr(value, method)()

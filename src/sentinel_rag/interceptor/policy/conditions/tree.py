@@ -7,7 +7,9 @@ case mapping, which is bounded by three times the length.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from sentinel_rag.interceptor.policy.conditions.patterns import Regex
 
 Scalar = str | int | float | bool
 
@@ -71,6 +73,15 @@ class StringTest:
 
 
 @dataclass(frozen=True, slots=True)
+class Matches:
+    """Whether `regex`, the compiled form of `pattern`, is found anywhere in a string (RE2, no anchors implied)."""
+
+    subject: Expression
+    pattern: str
+    regex: Regex = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class CaseMapping:
     """`lower`, `upper`, `casefold` or `strip` of a string."""
 
@@ -86,7 +97,18 @@ class Length:
 
 
 Expression = (
-    Literal | Choices | Argument | Present | Not | Every | Some | Comparison | StringTest | CaseMapping | Length
+    Literal
+    | Choices
+    | Argument
+    | Present
+    | Not
+    | Every
+    | Some
+    | Comparison
+    | StringTest
+    | Matches
+    | CaseMapping
+    | Length
 )
 
 
@@ -102,7 +124,7 @@ def children(node: Expression) -> tuple[Expression, ...]:
             return (first, *(operand for _, operand in rest))
         case StringTest(_, subject, operand):
             return (subject, operand)
-        case CaseMapping(_, subject) | Length(subject):
+        case Matches(subject, _, _) | CaseMapping(_, subject) | Length(subject):
             return (subject,)
 
 

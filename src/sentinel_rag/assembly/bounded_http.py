@@ -1,0 +1,121 @@
+"""The HTTP parser of the zones, with bounds on what a connection may send before an application hears of it.
+
+The server reads a head of any size and waits for it for ever. Here a head is bounded in bytes and in time, and so are
+what comes around a body (chunk sizes, trailers) and what still comes after the answer; a request that names a whole URL
+or arrives over too many connections is refused. The applications above have finer limits, and records, of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from http import HTTPStatus
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+HEAD_BYTES = 65_536
+HEAD_SECONDS = 15.0
+FRAMING_FACTOR = 16
+"""Bytes around each byte of a body that a client may use: chunks of one byte need six."""
+DRAIN_BYTES = 2_000_000
+DRAIN_SECONDS = 10.0
+CONNECTIONS = 1_000
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """One connection. What passes a bound is answered in the gateway's form, if it can be, and ended."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        self._in_head = True
+        self._around = 0
+        self._surplus = 0
+        self._fault = (HTTPStatus.BAD_REQUEST, "malformed_body", "This is not HTTP/1.1.")
+        self._timer: asyncio.TimerHandle | None = None
+        super().connection_made(transport)
+        self._wait(HEAD_SECONDS)
+        if len(self.connections) > CONNECTIONS:
+            self._end(HTTPStatus.SERVICE_UNAVAILABLE, "overloaded", "Too many connections are open.")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        self._around += len(data)
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if self._around > HEAD_BYTES:
+            self._end(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "too_large", "The head of the request is too large.")
+        elif self._in_head and self._around and self._timer is None:
+            self._wait(HEAD_SECONDS)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:  # a trailer is no header: nothing above looks for it, and none may be smuggled in
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        self._stop_waiting()
+        if not self.url.startswith(b"/"):
+            self._fault = (HTTPStatus.MISDIRECTED_REQUEST, "misdirected", "Send a path, not a whole URL.")
+            raise ValueError("not a path")  # the parser stops, and the request is answered with the fault
+        self._around = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._around = max(0, self._around - len(body) * FRAMING_FACTOR)
+        if self.cycle.response_complete:
+            self._surplus += len(body)
+            if self._surplus > DRAIN_BYTES:
+                self.transport.close()
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._in_head = True
+        self._around = self._surplus = 0
+        self._stop_waiting()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self._in_head:  # the client still sends what nobody will read
+            self._wait(DRAIN_SECONDS)
+
+    def send_400_response(self, msg: str) -> None:
+        self._end(*self._fault)
+
+    def _wait(self, seconds: float) -> None:
+        self._stop_waiting()
+        self._timer = self.loop.call_later(seconds, self._too_slow)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _too_slow(self) -> None:
+        self._timer = None
+        if self._in_head and self._answering():
+            self._wait(HEAD_SECONDS)  # the next request waits for the answer to this one
+        elif self._in_head and self._around:
+            self._end(HTTPStatus.REQUEST_TIMEOUT, "malformed_body", "The head of the request did not arrive in time.")
+        else:
+            self.transport.close()
+
+    def _answering(self) -> bool:
+        cycle: RequestResponseCycle | None = self.cycle  # none before the first request, whatever its type says
+        return cycle is not None and not cycle.response_complete
+
+    def _end(self, status: HTTPStatus, reason: str, detail: str) -> None:
+        """Answer, if no other answer is under way, and close."""
+        if not self._answering():
+            body = json.dumps({"detail": detail, "status": "error", "reason": reason}).encode()
+            head = (
+                f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: application/json\r\n"
+                f"Content-Length: {len(body)}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n"
+            )
+            self.transport.write(head.encode() + body)
+        self.transport.close()

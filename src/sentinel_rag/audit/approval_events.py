@@ -1,0 +1,112 @@
+"""What the journal says of approvals: asked, decided, refused, lapsed, told.
+
+All records of one approval carry its id as their `audit_id`, so one search shows its whole story. The use of an
+approval is no record of its own: the intent of the call that used it names it, in the same transaction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.json_values import JsonObject, JsonValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalAsked:
+    """A call waits for a person. `binding` is everything that the approval is for; `arguments` is None where they are
+    long, then their hash in the binding stands alone."""
+
+    kind: ClassVar[str] = "approval_asked"
+    audit_id: str
+    key_id: str
+    binding: JsonObject
+    binding_sha256: str
+    arguments: JsonObject | None
+    why: str
+    ends_at: str
+
+    def fields(self) -> dict[str, JsonValue]:
+        return {
+            "key_id": self.key_id,
+            "tool": self.binding["tool"],
+            "session_id": self.binding["session_id"],
+            "binding": self.binding,
+            "binding_sha256": self.binding_sha256,
+            "arguments": self.arguments,
+            "why": self.why,
+            "ends_at": self.ends_at,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalDecided:
+    """A person said yes or no. `key_id` decided; `via` is `api` or `webhook`, and then `actor` is who the webhook's
+    receiver says it was."""
+
+    kind: ClassVar[str] = "approval_decided"
+    audit_id: str
+    key_id: str
+    decision: str
+    via: str
+    actor: str
+    comment: str
+    tool: str
+    requested_by: str
+    binding_sha256: str
+
+    def fields(self) -> dict[str, JsonValue]:
+        return {
+            "key_id": self.key_id,
+            "decision": self.decision,
+            "via": self.via,
+            "actor": self.actor,
+            "comment": self.comment,
+            "tool": self.tool,
+            "requested_by": self.requested_by,
+            "binding_sha256": self.binding_sha256,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalDecisionRefused:
+    """Somebody tried to decide who may not, or too late."""
+
+    kind: ClassVar[str] = "approval_decision_refused"
+    audit_id: str
+    key_id: str
+    decision: str
+    via: str
+    reason: Reason
+
+    def fields(self) -> dict[str, JsonValue]:
+        return {"key_id": self.key_id, "decision": self.decision, "via": self.via, "reason": self.reason.value}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalLapsed:
+    """Nobody decided in time, or the call that was allowed did not come again in time; `state` is what it was."""
+
+    kind: ClassVar[str] = "approval_lapsed"
+    audit_id: str
+    state: str
+
+    def fields(self) -> dict[str, JsonValue]:
+        return {"state": self.state}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalNotified:
+    """The webhook's receiver was told, or could not be told in `attempts` attempts."""
+
+    kind: ClassVar[str] = "approval_notified"
+    audit_id: str
+    delivered: bool
+    attempts: int
+
+    def fields(self) -> dict[str, JsonValue]:
+        return {"delivered": self.delivered, "attempts": self.attempts}
+
+
+ApprovalEvent = ApprovalAsked | ApprovalDecided | ApprovalDecisionRefused | ApprovalLapsed | ApprovalNotified

@@ -1,0 +1,74 @@
+"""Handles as every zone sees them: `{"$ref": "r1#/rows/0/name"}` in a result stands for a value that the Interceptor
+keeps, `{"$quote": "text"}` for a text of others that is shown.
+
+An agent that writes texts puts a handle down as a placeholder, `⟦r1#/rows/0/name⟧`; the surface, which speaks for a
+person, asks the Interceptor for the value and draws it in its place. The agent never has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+REF_KEY = "$ref"
+QUOTE_KEY = "$quote"
+
+_PLACEHOLDER = re.compile(r"⟦(r[1-9][0-9]{0,8}#[^⟦⟧]{0,1024})⟧")
+
+
+def placeholder(handle: str) -> str:
+    """The text form of a handle."""
+    return f"⟦{handle}⟧"
+
+
+def handles_in(value: Any) -> tuple[str, ...]:
+    """The handles whose placeholders stand in the texts of a JSON value, each once."""
+    found: dict[str, None] = {}
+
+    def collect(text: str) -> str:
+        found.update(dict.fromkeys(_PLACEHOLDER.findall(text)))
+        return text
+
+    _with_texts(value, collect)
+    return tuple(found)
+
+
+def fill_in(value: Any, values: Mapping[str, Any]) -> Any:
+    """A JSON value with the placeholders of known values in its texts replaced; the others stay."""
+    return _with_texts(value, lambda text: _PLACEHOLDER.sub(lambda match: str(values.get(match[1], match[0])), text))
+
+
+def _with_texts(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: _with_texts(part, change) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_texts(part, change) for part in value]
+    return value
+
+
+def as_text(value: Any) -> Any:
+    """A result for an agent that works on plain values: quotes unwrapped, handles as placeholders."""
+    if isinstance(value, dict):
+        if value.keys() == {REF_KEY}:
+            return placeholder(str(value[REF_KEY]))
+        if value.keys() == {QUOTE_KEY}:
+            return value[QUOTE_KEY]
+        return {key: as_text(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [as_text(part) for part in value]
+    return value
+
+
+def as_handles(value: Any) -> Any:
+    """Arguments with each text that is nothing but a placeholder turned back into its handle."""
+    if isinstance(value, str):
+        match = _PLACEHOLDER.fullmatch(value)
+        return value if match is None else {REF_KEY: match[1]}
+    if isinstance(value, dict):
+        return {key: as_handles(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_handles(part) for part in value]
+    return value

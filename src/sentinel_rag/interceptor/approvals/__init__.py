@@ -1,0 +1,36 @@
+"""Approvals: a call that a person has to allow waits here, bound to its exact content, and is allowed once.
+
+The gate asks and uses (`ApprovalStore`, `Binding`, `Question`); people decide at the `approval_desk`.
+"""
+
+from sentinel_rag.interceptor.approvals.approval import (
+    Approval,
+    ApprovalSpent,
+    ApprovalState,
+    Decider,
+    DecisionRefused,
+    Verdict,
+)
+from sentinel_rag.interceptor.approvals.binding import Binding, Question, Raise, Violation
+from sentinel_rag.interceptor.approvals.bounds import Bounds, TurnedAway
+from sentinel_rag.interceptor.approvals.questions import question_about
+from sentinel_rag.interceptor.approvals.store import DEFAULT_TTL_S, ApprovalStore, Waiting
+
+__all__ = [
+    "DEFAULT_TTL_S",
+    "Approval",
+    "ApprovalSpent",
+    "ApprovalState",
+    "ApprovalStore",
+    "Binding",
+    "Bounds",
+    "Decider",
+    "DecisionRefused",
+    "Question",
+    "Raise",
+    "TurnedAway",
+    "Verdict",
+    "Violation",
+    "Waiting",
+    "question_about",
+]

@@ -1,0 +1,314 @@
+"""The approvals of one journal file: asking, deciding and using, each with its record.
+
+Above it lie the gate, which asks and uses, and the routes, through which people decide; below it the table, whose rows
+decide every race. Nothing here knows HTTP, and nothing here can approve: that takes a `Decider` who is not the asker.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+import anyio.to_thread
+
+from sentinel_rag.audit import Database, Journal
+from sentinel_rag.audit.approval_events import (
+    ApprovalAsked,
+    ApprovalDecided,
+    ApprovalDecisionRefused,
+    ApprovalLapsed,
+    ApprovalNotified,
+)
+from sentinel_rag.audit.database import Work
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.contracts.json_values import canonical_json
+from sentinel_rag.contracts.ports import Clock
+from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.interceptor.approvals import table
+from sentinel_rag.interceptor.approvals.approval import (
+    WEBHOOK,
+    Approval,
+    ApprovalSpent,
+    ApprovalState,
+    Decider,
+    DecisionRefused,
+    Ruling,
+    Verdict,
+)
+from sentinel_rag.interceptor.approvals.binding import Binding, Question
+from sentinel_rag.interceptor.approvals.bounds import Bounds, TurnedAway, turned_away
+
+T = TypeVar("T")
+
+DEFAULT_TTL_S = 900.0
+MAX_RECORDED_BYTES = 16_384
+"""Longer arguments leave only their hash in the record of the question; the record of the call that runs has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The approval with this id waits for a person, or was approved a moment ago."""
+
+    approval_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some approvals, oldest first; `left_off` more are not here. `pending_by_tool` counts all that wait."""
+
+    approvals: tuple[Approval, ...]
+    left_off: int
+    pending_by_tool: Mapping[str, int]
+
+
+class ApprovalStore:
+    """Approvals beside `journal` in `database`. A question lives `ttl_s` seconds; an approval may be used for as long
+    again after it was given. Any number of processes may have a store on the same file."""
+
+    def __init__(
+        self,
+        database: Database,
+        journal: Journal,
+        *,
+        clock: Clock,
+        new_id: Callable[[], str],
+        ttl_s: float = DEFAULT_TTL_S,
+        bounds: Bounds | None = None,
+    ) -> None:
+        self._database = database
+        self._journal = journal
+        self._clock = clock
+        self._new_id = new_id
+        self._life = timedelta(seconds=ttl_s)
+        self._bounds = bounds or Bounds()
+        self._listeners: list[Callable[[], object]] = []
+        database.migrate("approvals", table.MIGRATIONS)
+
+    async def approved(self, binding: Binding) -> str | None:
+        """The id of an approval for exactly this binding that was given and neither used nor lapsed; None if there is
+        none. Only `consume` makes it sure."""
+        now, sha256 = self._clock(), binding.sha256()
+        return await self._database.run(
+            lambda connection: table.open_for(connection, sha256, [ApprovalState.APPROVED], now)
+        )
+
+    async def ask(self, binding: Binding, question: Question) -> str | None:
+        """The id of the approval that waits for a person; None if nobody was asked, for a reason that `request` tells.
+        See there."""
+        answer = await self.request(binding, question)
+        return answer.approval_id if isinstance(answer, Waiting) else None
+
+    async def request(self, binding: Binding, question: Question) -> Waiting | TurnedAway:
+        """Ask a person about a call, once: while a question about the same binding is open, that one is meant.
+
+        Raises ValueError if the question shows other arguments than the binding names, and UnavailableError if it
+        cannot be recorded; then nobody was asked.
+        """
+        arguments = canonical_json(question.arguments)
+        if hashlib.sha256(arguments).hexdigest() != binding.arguments_sha256:
+            raise ValueError("the question shows other arguments than those that the approval is for")
+        await self._lapse()
+        now, sha256 = self._clock(), binding.sha256()
+        asked = Approval(self._new_id(), ApprovalState.PENDING, binding, question, now, now + self._life)
+
+        def insert(connection: sqlite3.Connection) -> None:
+            open_states = [ApprovalState.PENDING, ApprovalState.APPROVED]
+            known = table.open_for(connection, sha256, open_states, now)
+            if known is not None:
+                raise _NotAsked(Waiting(known))
+            refused = turned_away(connection, self._bounds, binding.key_id, sha256, now, self._life)
+            if refused is not None:
+                raise _NotAsked(refused)
+            table.insert(connection, asked, secrets.token_urlsafe(32))
+
+        event = ApprovalAsked(
+            audit_id=asked.approval_id,
+            key_id=binding.key_id,
+            binding=binding.to_dict(),
+            binding_sha256=sha256,
+            arguments=question.arguments if len(arguments) <= MAX_RECORDED_BYTES else None,
+            why=question.why,
+            ends_at=format_time(asked.ends_at),
+        )
+        try:
+            await self._journal.append(event, alongside=insert)
+        except _NotAsked as instead:
+            return instead.answer
+        for listener in self._listeners:
+            listener()
+        return Waiting(asked.approval_id)
+
+    def consume(self, approval_id: str, binding: Binding) -> Work[None]:
+        """The work that spends an approval, for the transaction of the intent record: done at most once, by whichever
+        process comes first. It raises ApprovalSpent, and so undoes the intent, if the approval is not approved (any
+        more), used, lapsed or for another binding."""
+        sha256 = binding.sha256()
+
+        def work(connection: sqlite3.Connection) -> None:
+            if not table.use(connection, approval_id, sha256, self._clock()):
+                raise ApprovalSpent(
+                    "This approval does not let this call run: it was used, has lapsed, or is for another call.",
+                    next_step="Send the call again to ask for a new approval.",
+                )
+
+        return work
+
+    async def decide(
+        self, approval_id: str, verdict: Verdict, decider: Decider, *, comment: str = "", token: str | None = None
+    ) -> Approval:
+        """Take a person's verdict; once, and never from the key that asked. `token` is what the webhook's receiver
+        was sent, and needed exactly if the decision comes `via` it.
+
+        Raises DecisionRefused; what is refused for who asked or when is on record too.
+        """
+        await self._lapse()
+        shown = await self._read(lambda connection: table.find(connection, approval_id, self._clock()))
+        if shown is None:
+            raise DecisionRefused(Reason.NOT_FOUND, "There is no such approval.", next_step="List those that wait.")
+        now = self._clock()
+        ruling = Ruling(decider.key_id, decider.via, decider.actor, comment, now)
+
+        def rule(connection: sqlite3.Connection) -> None:
+            stands = table.standing(connection, approval_id, now)
+            assert stands is not None  # an approval is forgotten long after it ended, and this one was there just now
+            _check_decider(stands, decider, token)
+            if not table.rule(connection, approval_id, ApprovalState(verdict), ruling, now + self._life):
+                raise _too_late(stands.state)
+
+        event = ApprovalDecided(
+            audit_id=approval_id,
+            key_id=decider.key_id,
+            decision=verdict.value,
+            via=decider.via,
+            actor=decider.actor,
+            comment=comment,
+            tool=shown.binding.tool,
+            requested_by=shown.binding.key_id,
+            binding_sha256=shown.binding.sha256(),
+        )
+        try:
+            await self._journal.append(event, alongside=rule)
+        except DecisionRefused as refused:
+            await self._journal.append(
+                ApprovalDecisionRefused(
+                    audit_id=approval_id,
+                    key_id=decider.key_id,
+                    decision=verdict.value,
+                    via=decider.via,
+                    reason=refused.reason,
+                )
+            )
+            raise
+        decided = await self.find(approval_id)
+        assert decided is not None
+        return decided
+
+    async def find(self, approval_id: str) -> Approval | None:
+        """One approval, whatever its state; None if there is none, or it ended more than 30 days ago."""
+        await self._lapse()
+        return await self._read(lambda connection: table.find(connection, approval_id, self._clock()))
+
+    async def page(self, state: ApprovalState | None, limit: int) -> Page:
+        """At most `limit` approvals in that state, or in any; see `table.page`."""
+        await self._lapse()
+
+        def read(connection: sqlite3.Connection) -> Page:
+            now = self._clock()
+            found, left_off = table.page(connection, state, limit, now)
+            return Page(tuple(found), left_off, table.pending_by_tool(connection, now))
+
+        return await self._read(read)
+
+    def on_asked(self, listener: Callable[[], object]) -> None:
+        """Call `listener` after each new question; it must not block."""
+        self._listeners.append(listener)
+
+    async def claim_notices(self, waits: Sequence[float], limit: int) -> list[table.Notice]:
+        """Questions that the webhook's receiver has to hear of now; see `table.claim_notices`."""
+        return await self._database.run(lambda connection: table.claim_notices(connection, self._clock(), waits, limit))
+
+    async def end_notices(self, notice: table.Notice, *, delivered: bool) -> None:
+        """Record that the receiver was told of a question, or will not be."""
+        approval_id = notice.approval.approval_id
+        await self._journal.append(
+            ApprovalNotified(audit_id=approval_id, delivered=delivered, attempts=notice.attempt),
+            alongside=lambda connection: table.end_notices(connection, approval_id),
+        )
+
+    async def _read(self, work: Work[T]) -> T:
+        """Read in a thread and over a connection of its own: bodies may be long, and no writer waits for them."""
+
+        def read() -> T:
+            address = f"{self._database.path.absolute().as_uri()}?mode=ro"
+            with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
+                return work(connection)
+
+        try:
+            return await anyio.to_thread.run_sync(read)
+        except sqlite3.Error as error:
+            raise UnavailableError(
+                f"The approvals in {self._database.path.name} cannot be read: {error}.",
+                next_step="Check the state folder's permissions, and that its disk is mounted.",
+            ) from error
+
+    async def _lapse(self) -> None:
+        """Mark and record what the clock has ended."""
+        now = self._clock()
+        for approval_id, state in await self._database.run(lambda connection: table.overdue(connection, now)):
+
+            def mark(connection: sqlite3.Connection, approval_id: str = approval_id) -> None:
+                if not table.lapse(connection, approval_id, now):
+                    raise _Done
+
+            try:
+                await self._journal.append(ApprovalLapsed(audit_id=approval_id, state=state), alongside=mark)
+            except _Done:
+                continue
+
+
+class _NotAsked(Exception):
+    """Undoes the record of a question that is not asked; `answer` is what to say instead."""
+
+    def __init__(self, answer: Waiting | TurnedAway) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+class _Done(Exception):
+    """Another process was first."""
+
+
+def _check_decider(stands: table.Standing, decider: Decider, token: str | None) -> None:
+    """Raise DecisionRefused unless `decider` may decide this one at all."""
+    if decider.via == WEBHOOK and stands.state is ApprovalState.PENDING:
+        given = (token or "").encode("utf-8", "surrogateescape")
+        if not stands.token or not hmac.compare_digest(stands.token.encode(), given):
+            raise DecisionRefused(Reason.UNAUTHENTICATED, "This is not the token of that approval.")
+    if decider.key_id == stands.key_id:
+        raise DecisionRefused(
+            Reason.OWN_APPROVAL,
+            "The key that asked cannot decide, whatever its scopes.",
+            next_step="Let another key with the scope approve decide.",
+        )
+    if not decider.is_one_of(stands.approvers):
+        raise DecisionRefused(
+            Reason.NOT_AN_APPROVER,
+            "The policy names who may decide this call, and this key is not among them.",
+            next_step=f"It may be decided by: {', '.join(stands.approvers)}.",
+        )
+
+
+def _too_late(state: ApprovalState) -> DecisionRefused:
+    if state is ApprovalState.EXPIRED:
+        return DecisionRefused(
+            Reason.APPROVAL_EXPIRED, "This approval has expired.", next_step="If the call comes again, it asks anew."
+        )
+    return DecisionRefused(Reason.APPROVAL_DECIDED, f"This approval is decided already: it is {state.value}.")

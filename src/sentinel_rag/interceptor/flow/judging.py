@@ -1,0 +1,172 @@
+"""The judgement of one call: its labels, the policy's decision, and what its result will carry. Pure.
+
+The gate, `sentinel policy explain` and the replay of a record all ask here, so a past decision comes out the same.
+
+Argument labels (security model, "Labels"): a literal carries the context label, whatever its text; a handle carries the
+label stored with it joined with the context; a value that the user's own words name carries the user's label. A named
+declassification lowers a label where it would be too high for the tool, and is told in the judgement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from sentinel_rag.contracts.decisions import Allow, Decision, Deny, Reason
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
+from sentinel_rag.interceptor.flow.links import is_allowed, linked_hosts
+from sentinel_rag.interceptor.flow.named_values import NamedValue, canonical_named
+from sentinel_rag.interceptor.flow.public_forms import FORMS
+from sentinel_rag.interceptor.policy.deciding import decide
+from sentinel_rag.interceptor.policy.model import Declassification, Effect, Parameter, Policy, ToolPolicy, ValueKind
+
+USER = BOTTOM
+"""The label of the user's own words: they may be used anywhere, and the user answers for them."""
+
+LINK_CEILING: Mapping[Effect, Label] = {
+    # Whoever reads what was written draws the link, and may follow it.
+    Effect.WRITE: Label(Sensitivity.LOW, Integrity.TRUSTED),
+    Effect.EXTERNAL: Label(Sensitivity.LOW, Integrity.UNTRUSTED),
+}
+"""What a text may carry that holds a link to a host outside `link_hosts`."""
+
+
+class Source(StrEnum):
+    """Where an argument's label comes from."""
+
+    LITERAL = "literal"
+    HANDLE = "handle"
+    NAMED = "named"
+    DECLASSIFIED = "declassified"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the gateway knows beside the call. `handles`: for each argument with handles the join of their labels.
+    `named`: what the user's words name in this session, and who says so. `resources`: the join of the labels stored
+    with what the call reads."""
+
+    context: Label = BOTTOM
+    handles: Mapping[str, Label] = field(default_factory=dict)
+    named: Mapping[NamedValue, str] = field(default_factory=dict)
+    resources: Label = BOTTOM
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledArgument:
+    """`by` names the declassification, or who named the value (`user`, or an endorsement)."""
+
+    name: str
+    label: Label
+    source: Source
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """An argument that carries more than its place accepts. `parameter` is empty for the fact of the call itself;
+    `link` tells that a link in the text made its place stricter."""
+
+    parameter: str
+    label: Label
+    accepts: Label
+    link: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """`base` is the share of the result's label that rule, arguments and resources give; `revealed` an upper bound of
+    what the agent may see of the result; `decision` an Allow only without violations. `consulted` names the arguments
+    whose value, and not only its label, had a say: of a hidden value the decision itself then tells something."""
+
+    decision: Decision
+    arguments: tuple[LabelledArgument, ...]
+    violations: tuple[Violation, ...]
+    base: Label
+    revealed: Label
+    consulted: frozenset[str]
+
+    @property
+    def lowered(self) -> tuple[LabelledArgument, ...]:
+        """Arguments whose label is not that of their text: each is an exception that the record names."""
+        return tuple(entry for entry in self.arguments if entry.source in (Source.NAMED, Source.DECLASSIFIED))
+
+
+def judge(policy: Policy, tool: ToolPolicy, arguments: Mapping[str, Any], facts: Facts) -> Judgement:
+    """Judge a call whose arguments have the declared types, handles already replaced by their values. Never raises."""
+    decision = decide(tool, arguments)
+    consulted = set(tool.condition_parameters)
+    labelled = tuple(_labelled(policy, tool, name, value, facts, consulted) for name, value in arguments.items())
+    violations = _violations(policy, tool, arguments, labelled, facts, consulted)
+    if isinstance(decision, Allow) and violations:
+        worst = join_all(violation.label for violation in violations)
+        decision = Deny(Reason.SINK_LABEL, worst, decision.rule_id)
+    share = tool.rule_label(decision.rule_id)
+    base = join_all([share, facts.resources, *(entry.label for entry in labelled)])
+    return Judgement(
+        decision, labelled, violations, base, base.join(tool.revealed), frozenset(consulted & arguments.keys())
+    )
+
+
+def _labelled(
+    policy: Policy, tool: ToolPolicy, name: str, value: JsonValue, facts: Facts, consulted: set[str]
+) -> LabelledArgument:
+    found = _by_origin(tool.parameters[name], value, facts)
+    if not found.label.flows_to(tool.ceiling(name)):
+        for rule in policy.declassifications:
+            if rule.tool == tool.name and rule.parameter == name:
+                consulted.add(name)
+                if _fits(rule, value):
+                    return LabelledArgument(name, rule.to, Source.DECLASSIFIED, rule.name)
+    return found
+
+
+def _by_origin(parameter: Parameter, value: JsonValue, facts: Facts) -> LabelledArgument:
+    stored = facts.handles.get(parameter.name)
+    if stored is not None:
+        return LabelledArgument(parameter.name, stored.join(facts.context), Source.HANDLE)
+    if parameter.attest is not None and facts.named:
+        named = canonical_named(parameter.attest, value)
+        if named is not None and named in facts.named:
+            return LabelledArgument(parameter.name, USER, Source.NAMED, facts.named[named])
+    return LabelledArgument(parameter.name, facts.context, Source.LITERAL)
+
+
+def _violations(
+    policy: Policy,
+    tool: ToolPolicy,
+    arguments: Mapping[str, JsonValue],
+    labelled: tuple[LabelledArgument, ...],
+    facts: Facts,
+    consulted: set[str],
+) -> tuple[Violation, ...]:
+    found: list[Violation] = []
+    if not labelled and not facts.context.flows_to(tool.call_ceiling()):
+        # A call without arguments says one thing: that it was made.
+        found.append(Violation("", facts.context, tool.call_ceiling()))
+    stricter = LINK_CEILING.get(tool.effect)
+    for entry in labelled:
+        ceiling = tool.ceiling(entry.name)
+        if not entry.label.flows_to(ceiling):
+            found.append(Violation(entry.name, entry.label, ceiling))
+        elif stricter is not None and not entry.label.flows_to(stricter) and tool.parameters[entry.name].format is None:
+            # A parameter that is an address by its format is judged by what it accepts.
+            consulted.add(entry.name)
+            if _holds_foreign_link(policy, arguments[entry.name], facts):
+                found.append(Violation(entry.name, entry.label, stricter, link=True))
+    return tuple(found)
+
+
+def _holds_foreign_link(policy: Policy, value: JsonValue, facts: Facts) -> bool:
+    """Whether a text names a host that neither the policy nor the user knows."""
+    return any(
+        not is_allowed(host, policy.link_hosts) and NamedValue(ValueKind.HOST, host) not in facts.named
+        for host in linked_hosts(value)
+    )
+
+
+def _fits(rule: Declassification, value: JsonValue) -> bool:
+    return isinstance(value, str) and len(value) <= rule.max_length and FORMS[rule.form](value)

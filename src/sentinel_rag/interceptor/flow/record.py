@@ -1,0 +1,67 @@
+"""What a record keeps of a judgement, beside context, arguments and rule, so that it can be judged again (AUD-4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sentinel_rag.contracts.json_values import JsonObject, JsonValue
+from sentinel_rag.contracts.labels import BOTTOM, Label
+from sentinel_rag.interceptor.flow.judging import Facts, Judgement, Source
+from sentinel_rag.interceptor.flow.named_values import NamedValue, canonical_named
+from sentinel_rag.interceptor.flow.references import Reference
+from sentinel_rag.interceptor.policy.model import ToolPolicy, ValueKind
+
+
+def flow_record(
+    judgement: Judgement,
+    tool: ToolPolicy,
+    arguments: JsonObject,
+    facts: Facts,
+    references: Mapping[str, tuple[Reference, ...]],
+) -> JsonObject | None:
+    """The record's `flow`; None for a call of literals alone to a tool that takes them."""
+    named: list[JsonValue] = []
+    declassified: list[JsonValue] = []
+    for entry in judgement.lowered:
+        if entry.source is Source.DECLASSIFIED:
+            declassified.append({"parameter": entry.name, "rule": entry.by, "to": entry.label.to_dict()})
+            continue
+        kind = tool.parameters[entry.name].attest
+        value = None if kind is None else canonical_named(kind, arguments[entry.name])
+        if value is not None:
+            named.append({"parameter": entry.name, "kind": value.kind.value, "text": value.text, "by": entry.by})
+    found: dict[str, JsonValue] = {}
+    if facts.handles:
+        found["handles"] = {
+            name: {"handles": [str(one) for one in references.get(name, ())], "label": label.to_dict()}
+            for name, label in facts.handles.items()
+        }
+    if named:
+        found["named"] = named
+    if declassified:
+        found["declassified"] = declassified
+    if facts.resources != BOTTOM:
+        found["resources"] = facts.resources.to_dict()
+    if judgement.violations:
+        found["violations"] = [
+            {
+                "parameter": violation.parameter,
+                "label": violation.label.to_dict(),
+                "accepts": violation.accepts.to_dict(),
+                "link": violation.link,
+            }
+            for violation in judgement.violations
+        ]
+    return found or None
+
+
+def facts_of(record: Mapping[str, Any]) -> Facts:
+    """The facts that a recorded call was judged by. Raises KeyError or ValueError for what is no such record."""
+    flow = record.get("flow") or {}
+    return Facts(
+        context=Label.from_dict(record["context_before"]),
+        handles={name: Label.from_dict(entry["label"]) for name, entry in flow.get("handles", {}).items()},
+        named={NamedValue(ValueKind(one["kind"]), one["text"]): one["by"] for one in flow.get("named", ())},
+        resources=Label.from_dict(flow["resources"]) if "resources" in flow else BOTTOM,
+    )

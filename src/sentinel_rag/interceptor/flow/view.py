@@ -1,0 +1,65 @@
+"""What the agent sees of a result: the result itself, with quoted texts marked and hidden parts put aside.
+
+A hidden part becomes a handle and leaves as a `Hidden` for the store. A result that is no object although the policy
+hides parts of it is hidden whole: structured content is an object, and in anything else the parts cannot be found.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from sentinel_rag.contracts.handles import QUOTE_KEY
+from sentinel_rag.contracts.labels import Label
+from sentinel_rag.interceptor.flow.references import Reference
+from sentinel_rag.interceptor.policy.fields import Exposure, Path, ResultFields
+from sentinel_rag.interceptor.upstream.tool_result import OTHER_CONTENT
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A part that stays with the Interceptor: its handle, its JSON and the label it carries."""
+
+    reference: Reference
+    encoded: bytes
+    label: Label
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """`encoded` is the JSON that the agent is sent."""
+
+    encoded: bytes
+    hidden: tuple[Hidden, ...] = ()
+
+
+def view_of(value: Any, encoded: bytes, fields: ResultFields, base: Label, result: int) -> View:
+    """The view of `value`, whose JSON is `encoded`, as result number `result` of its session. `base` is the label that
+    the rule, the arguments and the resources give to all of it."""
+    if not fields.exposures:
+        return View(encoded)
+    hidden: list[Hidden] = []
+    # What a server says beside its structured result is text about it, and may repeat what is hidden there.
+    beside = fields.hides and not any(entry.path[:1] == (OTHER_CONTENT,) for entry in fields.exposures)
+
+    def hide(part: Any, path: Path) -> Any:
+        reference = Reference(result, path)
+        hidden.append(Hidden(reference, msgspec.json.encode(part), base.join(fields.label_below(path))))
+        return reference.to_json()
+
+    def walk(part: Any, path: Path) -> Any:
+        mode = Exposure.HIDE if beside and path == (OTHER_CONTENT,) else fields.exposure_at(path)
+        if mode is Exposure.HIDE and not fields.shows_below(path):
+            return hide(part, path)
+        if isinstance(part, dict):
+            return {key: walk(child, (*path, key)) for key, child in part.items()}
+        if isinstance(part, list):
+            return [walk(child, (*path, str(index))) for index, child in enumerate(part)]
+        if mode is Exposure.HIDE:
+            return hide(part, path)
+        return {QUOTE_KEY: part} if mode is Exposure.QUOTE and isinstance(part, str) else part
+
+    shown = walk(value, ()) if isinstance(value, dict) or not fields.hides else hide(value, ())
+    return View(msgspec.json.encode(shown), tuple(hidden))

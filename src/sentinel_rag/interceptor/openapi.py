@@ -1,0 +1,293 @@
+"""The OpenAPI 3.1 document of the gateway: which operations there are, who may call them and how each can end.
+
+The list below is the one place where that is written down; the document is made from it for the routes that this
+Interceptor serves, and tests hold routes, statuses and bodies to it. It is served without a key: it says nothing that
+the documentation does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from sentinel_rag import __version__
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.interceptor.openapi_schemas import SCHEMAS, WHOLE, ref
+from sentinel_rag.interceptor.outcomes import HTTP_STATUS
+from sentinel_rag.interceptor.responses import json_response
+from sentinel_rag.interceptor.store import Scope
+
+PATH = "/v1/openapi.json"
+KEY = "key"
+
+Ending = Reason | tuple[Reason, int]
+"""A reason, with the status where it is not the reason's own."""
+
+ANYWHERE: tuple[Ending, ...] = (
+    Reason.MISDIRECTED,
+    (Reason.TOO_LARGE, 414),
+    (Reason.TOO_LARGE, 431),
+    Reason.INTERNAL,
+)
+WITH_KEY: tuple[Ending, ...] = (Reason.UNAUTHENTICATED, Reason.MISSING_SCOPE, Reason.RATE_LIMITED)
+WITH_BODY: tuple[Ending, ...] = (
+    Reason.MALFORMED_BODY,
+    (Reason.MALFORMED_BODY, 400),
+    (Reason.MALFORMED_BODY, 408),
+    Reason.TOO_LARGE,
+    Reason.UNSUPPORTED_MEDIA_TYPE,
+)
+OF_A_CALL: tuple[Ending, ...] = (
+    Reason.NO_RULE_MATCHED,
+    Reason.RULE_DENIES,
+    Reason.APPROVAL_REQUIRED,
+    Reason.CONDITION_UNDECIDED,
+    Reason.SINK_LABEL,
+    Reason.UNKNOWN_TOOL,
+    Reason.NOT_FOUND,
+    Reason.CONFLICT,
+    Reason.INVALID_ARGUMENT,
+    Reason.OVERLOADED,
+    Reason.UPSTREAM_FAILED,
+    Reason.UPSTREAM_TIMEOUT,
+)
+OF_A_DECISION: tuple[Ending, ...] = (
+    Reason.NOT_FOUND,
+    Reason.INVALID_ARGUMENT,
+    Reason.OWN_APPROVAL,
+    Reason.NOT_AN_APPROVER,
+    Reason.APPROVAL_DECIDED,
+    Reason.APPROVAL_EXPIRED,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one path. `scopes` are alternatives; none means that no key is asked for. `answers` maps each
+    status of success to the schema of its body, empty for none."""
+
+    method: str
+    path: str
+    summary: str
+    answers: Mapping[int, str]
+    scopes: tuple[Scope, ...] = ()
+    body: str = ""
+    body_required: bool = True
+    query: tuple[str, ...] = ()
+    endings: tuple[Ending, ...] = ()
+
+    def reasons(self) -> Mapping[int, tuple[Reason, ...]]:
+        """Every way in which the operation does not succeed: the reasons of each status."""
+        endings = (
+            *self.endings,
+            *(WITH_KEY if self.scopes else ()),
+            *(WITH_BODY if self.body else ()),
+            *ANYWHERE,
+        )
+        found: dict[int, list[Reason]] = {}
+        for ending in endings:
+            reason, status = ending if isinstance(ending, tuple) else (ending, HTTP_STATUS[ending])
+            if reason not in found.setdefault(status, []):
+                found[status].append(reason)
+        return {status: tuple(found[status]) for status in sorted(found)}
+
+
+_SESSION = (Scope.EXECUTE, Scope.USER)
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "POST",
+        "/v1/proxy-execute",
+        "Run a tool, if the policy lets it",
+        {200: "Executed"},
+        scopes=(Scope.EXECUTE,),
+        body="Execute",
+        endings=OF_A_CALL,
+    ),
+    Operation("GET", "/v1/tools", "The tools that can be called now", {200: "Tools"}, scopes=(Scope.EXECUTE,)),
+    Operation(
+        "POST",
+        "/v1/sessions",
+        "Open a session",
+        {201: "SessionOpened"},
+        scopes=_SESSION,
+        endings=(Reason.CONFLICT,),
+    ),
+    Operation(
+        "GET",
+        "/v1/sessions/{session_id}",
+        "A session's context label and what raised it",
+        {200: "Session"},
+        scopes=_SESSION,
+        endings=(Reason.NOT_FOUND,),
+    ),
+    Operation(
+        "DELETE",
+        "/v1/sessions/{session_id}",
+        "Close a session; its hidden values end with it",
+        {204: ""},
+        scopes=_SESSION,
+        endings=(Reason.NOT_FOUND,),
+    ),
+    Operation(
+        "POST",
+        "/v1/sessions/{session_id}/words",
+        "Take a person's own words, which may name values",
+        {200: "WordsNamed"},
+        scopes=(Scope.USER,),
+        body="Words",
+        endings=(Reason.NOT_FOUND,),
+    ),
+    Operation(
+        "POST",
+        "/v1/sessions/{session_id}/resolve",
+        "The hidden values that a person is cleared to see",
+        {200: "HandleValues"},
+        scopes=(Scope.USER,),
+        body="Handles",
+        endings=(Reason.NOT_FOUND,),
+    ),
+    Operation(
+        "GET",
+        "/v1/approvals",
+        "The approvals, oldest first",
+        {200: "ApprovalPage"},
+        scopes=(Scope.APPROVE,),
+        query=("state", "limit"),
+        endings=(Reason.INVALID_ARGUMENT,),
+    ),
+    Operation(
+        "GET",
+        "/v1/approvals/{approval_id}",
+        "One approval, whole",
+        {200: "Approval"},
+        scopes=(Scope.APPROVE,),
+        endings=(Reason.NOT_FOUND,),
+    ),
+    *(
+        Operation(
+            "POST",
+            f"/v1/approvals/{{approval_id}}/{verdict}",
+            summary,
+            {200: "Approval"},
+            scopes=(Scope.APPROVE,),
+            body="Comment",
+            body_required=False,
+            endings=OF_A_DECISION,
+        )
+        for verdict, summary in (("approve", "Let the call pass, once"), ("deny", "Refuse the call"))
+    ),
+    Operation(
+        "POST",
+        "/v1/approvals/{approval_id}/decision",
+        "A decision that the webhook's receiver has signed",
+        {200: "Decided"},
+        body="Decision",
+        endings=(Reason.UNAUTHENTICATED, *OF_A_DECISION),
+    ),
+    Operation(
+        "GET",
+        "/v1/audit",
+        "The journal in pages, oldest first",
+        {200: "AuditPage"},
+        scopes=(Scope.AUDIT,),
+        query=("after", "limit"),
+        endings=(Reason.INVALID_ARGUMENT,),
+    ),
+    Operation(
+        "GET",
+        "/v1/audit/{audit_id}",
+        "All records of one call",
+        {200: "AuditRecords"},
+        scopes=(Scope.AUDIT,),
+        endings=(Reason.NOT_FOUND,),
+    ),
+    Operation("GET", PATH, "This document", {200: "Document"}),
+    Operation("GET", "/healthz", "Whether the Interceptor serves", {200: "Health"}),
+    Operation(
+        "GET", "/readyz", "Whether calls would be recorded and every tool is served", {200: "Ready", 503: "Ready"}
+    ),
+)
+
+_QUERY: Mapping[str, Mapping[str, Any]] = {
+    "after": {**WHOLE, "maximum": 2**62, "default": 0},
+    "limit": {"type": "integer", "minimum": 1, "maximum": 200, "default": 100},
+    "state": {"type": "string"},
+}
+
+
+async def show(request: Request) -> Response:
+    """The route of the document: it describes the application that serves it."""
+    return json_response(document_of(request.app.routes))
+
+
+def document_of(served: Iterable[BaseRoute]) -> dict[str, Any]:
+    """The document of the operations that `served` really has."""
+    methods = {(method, route.path) for route in served if isinstance(route, Route) for method in route.methods or ()}
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in OPERATIONS:
+        if (operation.method, operation.path) in methods:
+            paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Sentinel RAG Interceptor",
+            "version": __version__,
+            "description": "Every tool call is authenticated, labelled, judged and recorded here; it runs elsewhere.",
+        },
+        "paths": paths,
+        "components": {
+            "schemas": {**SCHEMAS, "Document": {"type": "object", "required": ["openapi", "paths"]}},
+            "securitySchemes": {KEY: {"type": "apiKey", "in": "header", "name": "X-API-Key"}},
+        },
+    }
+
+
+def _operation(operation: Operation) -> dict[str, Any]:
+    names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
+    parameters: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}} for name in names
+    ]
+    parameters += [{"name": name, "in": "query", "schema": dict(_QUERY[name])} for name in operation.query]
+    described: dict[str, Any] = {
+        "operationId": f"{operation.method.lower()} {operation.path}",
+        "summary": operation.summary,
+        "responses": {
+            **{str(status): _answer(status, schema) for status, schema in operation.answers.items()},
+            **{str(status): _problem(status, reasons) for status, reasons in operation.reasons().items()},
+        },
+        # Scopes of one key are alternatives, so each is a requirement of its own.
+        "security": [{KEY: [scope.value]} for scope in operation.scopes],
+    }
+    if parameters:
+        described["parameters"] = parameters
+    if operation.body:
+        described["requestBody"] = {
+            "required": operation.body_required,
+            "content": {"application/json": {"schema": ref(operation.body)}},
+        }
+    return described
+
+
+def _answer(status: int, schema: str) -> dict[str, Any]:
+    answer: dict[str, Any] = {"description": HTTPStatus(status).phrase}
+    if schema:
+        answer["content"] = {"application/json": {"schema": ref(schema)}}
+    return answer
+
+
+def _problem(status: int, reasons: Sequence[Reason]) -> dict[str, Any]:
+    problem = {
+        "description": f"{HTTPStatus(status).phrase}: {', '.join(reasons)}",
+        "content": {"application/json": {"schema": ref("Problem")}},
+    }
+    if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+        schema = {"type": "integer", "minimum": 1}
+        problem["headers"] = {"Retry-After": {"description": "Seconds to wait.", "schema": schema}}
+    return problem

@@ -1,0 +1,63 @@
+"""Where pins are stored: one row a tool, with the accepted definition and, if there is one, the changed one that waits.
+
+Everything here is work for the writer thread of the state's database, to be done beside the record that says so.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+
+from sentinel_rag.audit import Database
+from sentinel_rag.interceptor.pins.definition import Definition
+
+Key = tuple[str, str]
+"""Server and tool."""
+
+Write = Callable[[sqlite3.Connection], object]
+
+
+def _tables(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "CREATE TABLE pin (server TEXT NOT NULL, tool TEXT NOT NULL, sha256 TEXT NOT NULL, definition BLOB NOT NULL, "
+        "waiting_sha256 TEXT, waiting_definition BLOB, PRIMARY KEY (server, tool)) STRICT, WITHOUT ROWID"
+    )
+
+
+class PinTable:
+    """The table in `database`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        database.migrate("pins", (_tables,))
+
+    def load(self) -> tuple[dict[Key, Definition], dict[Key, Definition]]:
+        """The accepted definitions and those that wait. Blocks; for the start."""
+        rows = self._database.run_now(
+            lambda connection: connection.execute(
+                "SELECT server, tool, sha256, definition, waiting_sha256, waiting_definition FROM pin"
+            ).fetchall()
+        )
+        accepted = {(row[0], row[1]): Definition(row[2], json.loads(row[3])) for row in rows}
+        waiting = {(row[0], row[1]): Definition(row[4], json.loads(row[5])) for row in rows if row[4] is not None}
+        return accepted, waiting
+
+    async def run(self, write: Write) -> None:
+        """A write that no record goes with."""
+        await self._database.run(write)
+
+    @staticmethod
+    def accept(key: Key, definition: Definition) -> Write:
+        """Make this the accepted definition; nothing waits any more."""
+        return lambda connection: connection.execute(
+            "INSERT OR REPLACE INTO pin VALUES (?, ?, ?, ?, NULL, NULL)", [*key, definition.sha256, definition.encoded]
+        )
+
+    @staticmethod
+    def wait(key: Key, definition: Definition | None) -> Write:
+        """Keep a changed definition for a person to look at; None if it changed back."""
+        values = [None, None] if definition is None else [definition.sha256, definition.encoded]
+        return lambda connection: connection.execute(
+            "UPDATE pin SET waiting_sha256 = ?, waiting_definition = ? WHERE server = ? AND tool = ?", [*values, *key]
+        )

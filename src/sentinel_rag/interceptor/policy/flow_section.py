@@ -1,0 +1,192 @@
+"""The optional keys of a policy file that speak about labels: what a tool accepts, how its result is labelled and
+exposed, which resources carry labels, and the named rules that lower one.
+
+Each function reads one key of a Section and notes every fault; `loading` decides whether the file is in force.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
+from sentinel_rag.interceptor.policy.conditions import Kind, closest
+from sentinel_rag.interceptor.policy.fields import (
+    UNDECLARED,
+    Exposure,
+    FieldExposure,
+    FieldLabel,
+    Path,
+    ResultFields,
+    parse_pointer,
+)
+from sentinel_rag.interceptor.policy.model import (
+    Declassification,
+    Endorsement,
+    Parameter,
+    PublicKind,
+    Rate,
+    ToolPolicy,
+    ValueKind,
+)
+from sentinel_rag.interceptor.policy.section import Section
+from sentinel_rag.interceptor.policy.yaml_tree import Problem
+
+MAX_RATE_SECONDS = 86_400.0
+MAX_RATE_CALLS = 1_000_000
+MAX_DOMAIN = 253
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_RESOURCE = re.compile(r"[A-Za-z0-9_.-]+(?:/(?:[A-Za-z0-9_.-]+|\{[A-Za-z0-9_.-]+\}|\*))*")
+_PLACE = re.compile(r"\{([^{}]*)\}")
+_HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+")
+_LEVELS = [level.name for level in Sensitivity]
+_INTEGRITIES = [integrity.name for integrity in Integrity]
+
+
+def label(section: Section, key: str, problems: list[Problem]) -> Label | None:
+    """`{sensitivity: LOW, integrity: UNTRUSTED}`, both sides written out; None if the key is missing."""
+    item = section.item(key)
+    if item is None:
+        return None
+    return _label_of(Section(item, key, ("sensitivity", "integrity"), problems))
+
+
+def fields(tool: Section, problems: list[Problem]) -> ResultFields:
+    """`output_labels` and `exposure`."""
+    labels: list[FieldLabel] = []
+    for item in tool.items("output_labels"):
+        section = Section(item, "an output label", ("path", "sensitivity", "integrity"), problems)
+        labels.append(FieldLabel(_path(section, problems), _label_of(section)))
+    exposures: list[FieldExposure] = []
+    for item in tool.items("exposure"):
+        section = Section(item, "an exposure", ("path", "mode"), problems)
+        mode = section.choice("mode", [mode.value for mode in Exposure], Exposure.HIDE.value, required=True)
+        exposures.append(FieldExposure(_path(section, problems), Exposure(mode)))
+    for what, paths in (("output_labels", [e.path for e in labels]), ("exposure", [e.path for e in exposures])):
+        if len(set(paths)) != len(paths):
+            problems.append(Problem(tool.line(what), f"{what} names one path twice"))
+    return ResultFields(tuple(labels), tuple(exposures))
+
+
+def resources(tool: Section, key: str, parameters: Mapping[str, Parameter], problems: list[Problem]) -> tuple[str, ...]:
+    """`reads` and `writes`: texts such as `incident/{incident}` or, for reads, `incident/*`."""
+    found: list[str] = []
+    for text in tool.texts(key, pattern=_RESOURCE, form="resources such as incident/{incident}"):
+        names = _PLACE.findall(text)
+        for name in names:
+            if name not in parameters:
+                message = f"{key} speaks about an unknown parameter {name!r}{closest(name, parameters)}"
+                problems.append(Problem(tool.line(key), message))
+            elif key == "writes" and not parameters[name].required:
+                problems.append(Problem(tool.line(key), f"{key} needs a required parameter, {name!r} may be left out"))
+            elif parameters[name].type.kind not in (Kind.STRING, Kind.INTEGER):
+                problems.append(Problem(tool.line(key), f"{key} needs a string or integer, {name!r} is none"))
+        if "*" in text and (key == "writes" or not text.endswith("/*") or text.count("*") > 1):
+            problems.append(Problem(tool.line(key), "* may stand once, at the end of what a tool reads"))
+        found.append(text)
+    return tuple(found)
+
+
+def rate(tool: Section, problems: list[Problem]) -> Rate | None:
+    """`{calls: 30, seconds: 60}`."""
+    item = tool.item("rate")
+    if item is None:
+        return None
+    section = Section(item, "rate", ("calls", "seconds"), problems)
+    calls = section.number("calls", low=1, high=MAX_RATE_CALLS, required=True)
+    seconds = section.number("seconds", low=1, high=MAX_RATE_SECONDS, required=True)
+    if calls is None or seconds is None:
+        return None
+    if calls != int(calls):
+        problems.append(Problem(section.line("calls"), "calls must be a whole number"))
+    return Rate(int(calls), seconds)
+
+
+def attested_kind(section: Section, key: str, kind: Kind, problems: list[Problem]) -> ValueKind | None:
+    """The kind of value that a user's words may name, for a parameter of type string or integer."""
+    text = section.choice(key, [value.value for value in ValueKind], "")
+    if text and kind not in (Kind.STRING, Kind.INTEGER):
+        problems.append(Problem(section.line(key), f"{key} belongs to the type string or integer"))
+    return ValueKind(text) if text else None
+
+
+def declassifications(
+    file: Section, tools: Mapping[str, ToolPolicy], problems: list[Problem]
+) -> tuple[Declassification, ...]:
+    """The top-level list `declassification`."""
+    found: list[Declassification] = []
+    keys = ("name", "tool", "parameter", "form", "max_length", "to")
+    for item in file.items("declassification"):
+        section = Section(item, "a declassification", keys, problems)
+        name = section.text("name", required=True, pattern=_NAME)
+        tool, parameter = _parameter(section, tools, problems)
+        form = section.choice("form", [form.value for form in PublicKind], PublicKind.HASH.value, required=True)
+        length = section.number("max_length", low=1, high=MAX_DOMAIN)
+        to = label(section, "to", problems)
+        if to is None:
+            problems.append(Problem(section.line("to"), "a declassification has no to"))
+        else:
+            found.append(Declassification(name, tool, parameter, PublicKind(form), int(length or MAX_DOMAIN), to))
+    _claim_names(file, "declassification", [rule.name for rule in found], problems)
+    return tuple(found)
+
+
+def endorsements(file: Section, tools: Mapping[str, ToolPolicy], problems: list[Problem]) -> tuple[Endorsement, ...]:
+    """The top-level list `endorsement`."""
+    found: list[Endorsement] = []
+    for item in file.items("endorsement"):
+        section = Section(item, "an endorsement", ("name", "tool", "parameter", "path", "kind"), problems)
+        name = section.text("name", required=True, pattern=_NAME)
+        tool, parameter = _parameter(section, tools, problems)
+        policy = tools.get(tool)
+        if policy is not None and parameter and policy.parameters[parameter].attest is None:
+            message = f"the parameter {parameter!r} has no attest, so the user's words never name it"
+            problems.append(Problem(section.line("parameter"), message))
+        kind = section.choice("kind", [kind.value for kind in ValueKind], ValueKind.HOST.value, required=True)
+        found.append(Endorsement(name, tool, parameter, _path(section, problems), ValueKind(kind)))
+    _claim_names(file, "endorsement", [rule.name for rule in found], problems)
+    return tuple(found)
+
+
+def link_hosts(file: Section, problems: list[Problem]) -> frozenset[str]:
+    """The top-level list `link_hosts`: host names in lower case with at least one dot."""
+    return frozenset(file.texts("link_hosts", pattern=_HOST, form="host names such as learn.microsoft.com"))
+
+
+def _label_of(section: Section) -> Label:
+    # A missing or misspelt side is a problem already; until then the file is not in force.
+    sensitivity = section.choice("sensitivity", _LEVELS, UNDECLARED.sensitivity.name, required=True)
+    integrity = section.choice("integrity", _INTEGRITIES, UNDECLARED.integrity.name, required=True)
+    return Label(Sensitivity[sensitivity], Integrity[integrity])
+
+
+def _path(section: Section, problems: list[Problem]) -> Path:
+    try:
+        return parse_pointer(section.text("path", required=True))
+    except ValueError as error:
+        problems.append(Problem(section.line("path"), f"path: {error}"))
+        return ()
+
+
+def _parameter(section: Section, tools: Mapping[str, ToolPolicy], problems: list[Problem]) -> tuple[str, str]:
+    """The tool and the parameter that a named rule speaks about; empty where it is not known."""
+    name = section.text("tool", required=True, pattern=_NAME)
+    tool = tools.get(name)
+    if tool is None:
+        if name:
+            problems.append(Problem(section.line("tool"), f"unknown tool {name!r}{closest(name, tools)}"))
+        section.text("parameter", required=True)
+        return "", ""
+    parameter = section.text("parameter", required=True)
+    if parameter not in tool.parameters:
+        if parameter:
+            message = f"unknown parameter {parameter!r}{closest(parameter, tool.parameters)}"
+            problems.append(Problem(section.line("parameter"), message))
+        return tool.name, ""
+    return tool.name, parameter
+
+
+def _claim_names(file: Section, key: str, names: list[str], problems: list[Problem]) -> None:
+    if len(set(names)) != len(names):
+        problems.append(Problem(file.line(key), f"two rules of {key} have one name"))

@@ -1,0 +1,50 @@
+"""The routes about the policy itself, for people and CI with an admin key: what is in force, and load the file now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.interceptor.admission import Doorkeeper
+from sentinel_rag.interceptor.policy.book import PolicyBook, Refused
+from sentinel_rag.interceptor.responses import json_response, problem_body
+from sentinel_rag.interceptor.store import Scope
+
+
+def policy_routes(book: PolicyBook, doorkeeper: Doorkeeper) -> list[Route]:
+    """`GET /v1/policy` and `POST /v1/policy/reload`, both for the scope `admin`."""
+
+    async def show(request: Request) -> Response:
+        await doorkeeper.admit(request, Scope.ADMIN)
+        return json_response({**_state(book), "text": book.text})
+
+    async def reload(request: Request) -> Response:
+        principal = await doorkeeper.admit(request, Scope.ADMIN)
+        done = await book.reload(principal.key_id)
+        if done.refused is not None:
+            detail = "The policy file was not loaded; the last good policy stays in force."
+            return json_response({**problem_body(Reason.INVALID_ARGUMENT, detail), **_state(book)}, 422)
+        return json_response({"status": "loaded" if done.changed else "unchanged", **_state(book)})
+
+    return [
+        Route("/v1/policy", show, methods=["GET"]),
+        Route("/v1/policy/reload", reload, methods=["POST"]),
+    ]
+
+
+def _state(book: PolicyBook) -> dict[str, Any]:
+    return {
+        "policy": book.current.sha256,
+        "source": book.current.source,
+        "loaded_at": format_time(book.loaded_at),
+        "refused": None if book.refused is None else _refused(book.refused),
+    }
+
+
+def _refused(refused: Refused) -> dict[str, Any]:
+    return {"sha256": refused.sha256, "problems": list(refused.problems), "at": format_time(refused.at)}

@@ -1,0 +1,177 @@
+"""The routes of sessions: opening and closing one, what a person's words name in it, and the hidden values a person
+may see.
+
+An agent's key opens sessions for itself; a key with the scope `user` speaks for a signed-in person, opens clean ones
+for its agent's key and is the only one that can name values or see hidden ones. Nothing here runs a tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sentinel_rag.audit import HandlesResolved, Journal, ValuesNamed
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.labels import Label
+from sentinel_rag.interceptor.admission import Doorkeeper, Refusal, read_json_body
+from sentinel_rag.interceptor.flow import NoSuchHandle, Reference
+from sentinel_rag.interceptor.flow.named_values import named_in
+from sentinel_rag.interceptor.limits import Limits
+from sentinel_rag.interceptor.request_body import MalformedBody, parse_object
+from sentinel_rag.interceptor.responses import json_response, problem
+from sentinel_rag.interceptor.store import HandleStore, Principal, Scope, Session, SessionStore
+from sentinel_rag.interceptor.upstream import Upstream
+
+MAX_HANDLES = 500
+"""Handles that one request may ask for."""
+
+USER = "user"
+
+
+class SessionRoutes:
+    """`new_id` makes audit ids."""
+
+    def __init__(
+        self,
+        doorkeeper: Doorkeeper,
+        sessions: SessionStore,
+        handles: HandleStore,
+        journal: Journal,
+        upstreams: Mapping[str, Upstream],
+        limits: Limits,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._doorkeeper = doorkeeper
+        self._sessions = sessions
+        self._handles = handles
+        self._journal = journal
+        self._upstreams = upstreams
+        self._limits = limits
+        self._new_id = new_id
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/v1/sessions", self.open, methods=["POST"]),
+            Route("/v1/sessions/{session_id}", self.show, methods=["GET"]),
+            Route("/v1/sessions/{session_id}", self.close, methods=["DELETE"]),
+            Route("/v1/sessions/{session_id}/words", self.words, methods=["POST"]),
+            Route("/v1/sessions/{session_id}/resolve", self.resolve, methods=["POST"]),
+        ]
+
+    async def open(self, request: Request) -> Response:
+        """A new session: for the caller's own key, or, with a person's key, a clean one for its agent."""
+        principal = await self._doorkeeper.admit(request, Scope.EXECUTE, Scope.USER)
+        if Scope.USER in principal.scopes:
+            if principal.for_key is None:
+                return problem(Reason.CONFLICT, "This key names no agent key for which it opens sessions.")
+            session = await self._sessions.open(principal.for_key, user_key_id=principal.key_id)
+        else:
+            session = await self._sessions.open(principal.key_id)
+        return json_response({"session_id": session.session_id, "context": session.context.to_dict()}, 201)
+
+    async def show(self, request: Request) -> Response:
+        """Context label, what raised it, and what the person's words named."""
+        principal = await self._doorkeeper.admit(request, Scope.EXECUTE, Scope.USER)
+        session = await self._session(request, principal)
+        raised = await self._sessions.raises(session)
+        body: dict[str, Any] = {
+            "session_id": session.session_id,
+            "context": session.context.to_dict(),
+            "closed": session.closed,
+            "raised_by": [
+                {"audit_id": each.audit_id, "tool": each.tool, "label": each.label.to_dict(), "at": each.at}
+                for each in raised
+            ],
+        }
+        if Scope.USER in principal.scopes:
+            body["named"] = [
+                {"kind": value.kind.value, "text": value.text, "by": by} for value, by in session.named.items()
+            ]
+        return json_response(body)
+
+    async def close(self, request: Request) -> Response:
+        principal = await self._doorkeeper.admit(request, Scope.EXECUTE, Scope.USER)
+        session = await self._sessions.find(request.path_params["session_id"], principal.key_id)
+        if session is None or not await self._sessions.close(session.session_id, principal.key_id):
+            return problem(Reason.NOT_FOUND, "There is no such session.")
+        for upstream in self._upstreams.values():
+            await upstream.end_session(principal=session.key_id, session_id=session.session_id)
+        return Response(status_code=204)
+
+    async def words(self, request: Request) -> Response:
+        """Take a person's own words, `{"text": ...}`; the answer lists what they name."""
+        principal = await self._doorkeeper.admit(request, Scope.USER)
+        session = await self._session(request, principal)
+        text = (await self._body(request, "text")).get("text")
+        if not isinstance(text, str):
+            return problem(Reason.MALFORMED_BODY, "text must be a text.")
+        named = sorted(named_in(text), key=lambda value: (value.kind.value, value.text))
+        fresh, write = session.name(named, USER)
+        if fresh:
+            await self._journal.append(
+                ValuesNamed(
+                    audit_id=self._new_id(),
+                    key_id=principal.key_id,
+                    session_id=session.session_id,
+                    source=USER,
+                    values=tuple((value.kind.value, value.text) for value in fresh),
+                ),
+                alongside=write,
+            )
+        return json_response({"named": [{"kind": value.kind.value, "text": value.text} for value in named]})
+
+    async def resolve(self, request: Request) -> Response:
+        """The values of hidden parts, `{"handles": [...]}`, for a person whose clearance covers their labels."""
+        principal = await self._doorkeeper.admit(request, Scope.USER)
+        session = await self._session(request, principal)
+        wanted = (await self._body(request, "handles")).get("handles")
+        if not isinstance(wanted, list) or not all(isinstance(text, str) for text in wanted):
+            return problem(Reason.MALFORMED_BODY, "handles must be a list of texts.")
+        if len(wanted) > MAX_HANDLES:
+            return problem(Reason.TOO_LARGE, f"At most {MAX_HANDLES} handles may be asked for at once.")
+        shown: dict[str, Any] = {}
+        labels: list[tuple[str, Label]] = []
+        refused: list[str] = []
+        for text in dict.fromkeys(wanted):
+            try:
+                reference = Reference.parse(text)
+                value, label = (await self._handles.resolve(session.session_id, [reference]))[reference]
+            except NoSuchHandle:
+                continue  # what is not there is left out of the answer
+            if label.sensitivity > principal.clearance:
+                refused.append(text)
+            else:
+                shown[text] = value
+                labels.append((text, label))
+        if shown or refused:
+            await self._journal.append(
+                HandlesResolved(
+                    audit_id=self._new_id(),
+                    key_id=principal.key_id,
+                    session_id=session.session_id,
+                    handles=tuple(labels),
+                    refused=tuple(refused),
+                )
+            )
+        return json_response({"values": msgspec.to_builtins(shown), "refused": refused})
+
+    async def _session(self, request: Request, principal: Principal) -> Session:
+        session = await self._sessions.find(request.path_params["session_id"], principal.key_id)
+        if session is None:
+            raise Refusal(problem(Reason.NOT_FOUND, "There is no such session."))
+        return session
+
+    async def _body(self, request: Request, field: str) -> dict[str, Any]:
+        body = await read_json_body(request, self._limits)
+        try:
+            document = parse_object(body)
+        except MalformedBody as fault:
+            raise Refusal(problem(Reason.MALFORMED_BODY, f"The request was refused: {fault}.")) from None
+        if document.keys() != {field}:
+            raise Refusal(problem(Reason.MALFORMED_BODY, f"The body must hold {field} and nothing else."))
+        return document

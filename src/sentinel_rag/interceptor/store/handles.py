@@ -1,0 +1,87 @@
+"""The values behind handles. They belong to one session, are found only with it, and go when it closes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import msgspec
+
+from sentinel_rag.audit import Database
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
+from sentinel_rag.interceptor.flow.references import NoSuchHandle, Reference, step_into
+from sentinel_rag.interceptor.flow.view import Hidden
+from sentinel_rag.interceptor.policy.fields import pointer_text
+from sentinel_rag.interceptor.store.sessions import Work
+
+MAX_SESSION_BYTES = 64_000_000
+"""Hidden values that one session may keep; the results beyond it, oldest first, are forgotten."""
+
+Stored = Mapping[Reference, tuple[JsonValue, Label]]
+
+
+class HandleStore:
+    """The handles in `database`, whose tables the session store made."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def resolve(self, session_id: str, references: Collection[Reference]) -> Stored:
+        """The value and the label of each. Raises NoSuchHandle if the session has not all of them."""
+        return await self._database.run(
+            lambda connection: {reference: _find(connection, session_id, reference) for reference in references}
+        )
+
+    def keep(self, session_id: str, hidden: Collection[Hidden]) -> Work:
+        """The write that stores the hidden parts of a result."""
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.executemany(
+                "INSERT INTO handle VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (
+                        *(session_id, part.reference.result, pointer_text(part.reference.path), part.encoded),
+                        *(part.label.sensitivity.value, part.label.integrity.value),
+                    )
+                    for part in hidden
+                ],
+            )
+            _forget_oldest(connection, session_id)
+
+        return write
+
+
+def next_result(connection: sqlite3.Connection, session_id: str) -> int:
+    """The number of the next result of a session, counted in the file, so that no two calls share one."""
+    row = connection.execute(
+        "UPDATE session SET results = results + 1 WHERE session_id = ? RETURNING results", [session_id]
+    ).fetchone()
+    return int(row[0])
+
+
+def _find(connection: sqlite3.Connection, session_id: str, reference: Reference) -> tuple[JsonValue, Label]:
+    for length in range(len(reference.path), -1, -1):
+        row: tuple[bytes, int, int] | None = connection.execute(
+            "SELECT value, sensitivity, integrity FROM handle WHERE session_id = ? AND result = ? AND pointer = ?",
+            [session_id, reference.result, pointer_text(reference.path[:length])],
+        ).fetchone()
+        if row is not None:
+            value: Any = msgspec.json.decode(row[0])
+            return step_into(value, reference.path[length:]), Label(Sensitivity(row[1]), Integrity(row[2]))
+    raise NoSuchHandle("there is no such handle in this session")
+
+
+def _forget_oldest(connection: sqlite3.Connection, session_id: str) -> None:
+    kept, newest = 0, True
+    sizes = connection.execute(
+        "SELECT result, sum(length(value)) FROM handle WHERE session_id = ? GROUP BY result ORDER BY result DESC",
+        [session_id],
+    ).fetchall()
+    for result, size in sizes:
+        kept += size
+        if kept > MAX_SESSION_BYTES and not newest:
+            connection.execute("DELETE FROM handle WHERE session_id = ? AND result <= ?", [session_id, result])
+            return
+        newest = False

@@ -1,0 +1,95 @@
+"""Labels of resources: what a call wrote carries its label to whoever reads it later (TAINT-6).
+
+A resource is a text such as `incident/55`; `incident/*` is the join over all below it. Labels only rise. They are held
+in memory, and a call that was decided by an older one is refused in its transaction (`ContextMoved`).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection
+from urllib.parse import quote
+
+from sentinel_rag.audit import Database
+from sentinel_rag.contracts.json_values import JsonObject
+from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
+from sentinel_rag.interceptor.store.sessions import ContextMoved, Work
+
+
+class ResourceLabels:
+    """The labels in `database`, whose tables the session store made."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._labels: dict[str, Label] = database.run_now(_read_all)
+
+    def of(self, resources: Collection[str]) -> Label:
+        """The join of what is stored with them."""
+        return join_all(self._labels.get(resource, BOTTOM) for resource in resources)
+
+    async def refresh(self) -> None:
+        """Take over what other gateway processes have written."""
+        for resource, label in (await self._database.run(_read_all)).items():
+            self._raise(resource, label)
+
+    def confirm(self, resources: Collection[str], decided: Label) -> Work:
+        """The check, in the transaction of an intent, that the file knows no more than the call was decided by."""
+
+        def check(connection: sqlite3.Connection) -> None:
+            for resource in resources:
+                row = connection.execute(
+                    "SELECT sensitivity, integrity FROM resource_label WHERE resource = ?", [resource]
+                ).fetchone()
+                if row is not None and not _label(*row).flows_to(decided):
+                    raise ContextMoved
+
+        return check
+
+    def raise_to(self, resources: Collection[str], label: Label) -> Work:
+        """Raise the labels of what a call writes, and of all that they are part of: now, and by the write returned."""
+        names = sorted({name for resource in resources for name in _with_parents(resource)})
+        for name in names:
+            self._raise(name, label)
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.executemany(
+                "INSERT INTO resource_label VALUES (?, ?, ?) ON CONFLICT (resource) DO UPDATE SET "
+                "sensitivity = max(sensitivity, excluded.sensitivity), integrity = max(integrity, excluded.integrity)",
+                [(name, label.sensitivity.value, label.integrity.value) for name in names],
+            )
+
+        return write
+
+    def _raise(self, resource: str, label: Label) -> None:
+        self._labels[resource] = self._labels.get(resource, BOTTOM).join(label)
+
+
+def resources_of(templates: Collection[str], arguments: JsonObject) -> list[str]:
+    """The resources that a call speaks about. An argument that is left out stands for all of that place."""
+    found: list[str] = []
+    for template in templates:
+        parts: list[str] = []
+        for part in template.split("/"):
+            if part.startswith("{"):
+                value = arguments.get(part[1:-1])
+                if value is None:
+                    parts.append("*")
+                    break
+                part = quote(str(value).strip().casefold(), safe="")
+            parts.append(part)
+        found.append("/".join(parts))
+    return found
+
+
+def _with_parents(resource: str) -> list[str]:
+    parts = resource.split("/")
+    return [resource, *("/".join([*parts[:length], "*"]) for length in range(1, len(parts)))]
+
+
+def _read_all(connection: sqlite3.Connection) -> dict[str, Label]:
+    rows = connection.execute("SELECT resource, sensitivity, integrity FROM resource_label")
+    return {resource: _label(sensitivity, integrity) for resource, sensitivity, integrity in rows}
+
+
+def _label(sensitivity: int, integrity: int) -> Label:
+    return Label(Sensitivity(sensitivity), Integrity(integrity))

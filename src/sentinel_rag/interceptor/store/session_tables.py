@@ -1,0 +1,43 @@
+"""The tables of sessions and of what lives and dies with them, step by step; see `audit.Database.migrate`."""
+
+from __future__ import annotations
+
+import sqlite3
+
+
+def _sessions(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "CREATE TABLE session (session_id TEXT PRIMARY KEY, key_id TEXT NOT NULL, opened_at TEXT NOT NULL, "
+        "closed_at TEXT, sensitivity INTEGER NOT NULL, integrity INTEGER NOT NULL) STRICT, WITHOUT ROWID"
+    )
+    connection.execute("CREATE INDEX session_key ON session (key_id, opened_at)")
+
+
+def _information_flow(connection: sqlite3.Connection) -> None:
+    connection.execute("ALTER TABLE session ADD COLUMN used_at TEXT NOT NULL DEFAULT ''")
+    connection.execute("ALTER TABLE session ADD COLUMN user_key_id TEXT")
+    connection.execute("ALTER TABLE session ADD COLUMN results INTEGER NOT NULL DEFAULT 0")
+    connection.execute("UPDATE session SET used_at = opened_at")
+    connection.execute("DROP INDEX session_key")
+    connection.execute("CREATE INDEX session_key ON session (key_id, used_at)")
+    connection.execute(
+        "CREATE TABLE session_raise (session_id TEXT NOT NULL, audit_id TEXT NOT NULL, tool TEXT NOT NULL, "
+        "sensitivity INTEGER NOT NULL, integrity INTEGER NOT NULL, at TEXT NOT NULL) STRICT"
+    )
+    connection.execute("CREATE INDEX session_raise_session ON session_raise (session_id)")
+    connection.execute(
+        "CREATE TABLE named_value (session_id TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL, "
+        "source TEXT NOT NULL, PRIMARY KEY (session_id, kind, text)) STRICT, WITHOUT ROWID"
+    )
+    connection.execute(
+        "CREATE TABLE handle (session_id TEXT NOT NULL, result INTEGER NOT NULL, pointer TEXT NOT NULL, "
+        "value BLOB NOT NULL, sensitivity INTEGER NOT NULL, integrity INTEGER NOT NULL, "
+        "PRIMARY KEY (session_id, result, pointer)) STRICT"
+    )
+    connection.execute(
+        "CREATE TABLE resource_label (resource TEXT PRIMARY KEY, sensitivity INTEGER NOT NULL, "
+        "integrity INTEGER NOT NULL) STRICT, WITHOUT ROWID"
+    )
+
+
+MIGRATIONS = (_sessions, _information_flow)

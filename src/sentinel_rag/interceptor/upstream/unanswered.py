@@ -1,0 +1,58 @@
+"""The ways in which a call gets no usable answer, each with its sentence; shared by all transports.
+
+A sentence names neither the server nor its address: it may reach the agent.
+"""
+
+from __future__ import annotations
+
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.interceptor.upstream.port import Unanswered
+
+
+def timed_out(timeout_s: float, *, may_have_run: bool) -> Unanswered:
+    """The deadline passed."""
+    error = QueryError(
+        code=QueryErrorCode.TIMEOUT,
+        message=f"The tool did not answer within {timeout_s:g} s.",
+        next_step="Narrow the request, such as a shorter time window.",
+    )
+    return Unanswered(Reason.UPSTREAM_TIMEOUT, error, may_have_run)
+
+
+def too_large(max_bytes: int, *, may_have_run: bool) -> Unanswered:
+    """The answer passes the limit; it is refused and never cut."""
+    error = QueryError(
+        code=QueryErrorCode.QUERY_REJECTED,
+        message=f"The tool's result is larger than {max_bytes} bytes.",
+        next_step="Ask for fewer rows or a shorter time window.",
+    )
+    return Unanswered(Reason.TOO_LARGE, error, may_have_run)
+
+
+def away(message: str, *, may_have_run: bool) -> Unanswered:
+    """The server is not there, or left in the middle of the call."""
+    error = QueryError(
+        code=QueryErrorCode.UNAVAILABLE, message=message, next_step="Check that the tool server runs; ask again."
+    )
+    return Unanswered(Reason.UPSTREAM_FAILED, error, may_have_run)
+
+
+def busy() -> Unanswered:
+    """No further session fits beside those that are at work."""
+    error = QueryError(
+        code=QueryErrorCode.UNAVAILABLE,
+        message="The tool server serves as many sessions as it may.",
+        next_step="Try again in a moment.",
+    )
+    return Unanswered(Reason.OVERLOADED, error, may_have_run=False)
+
+
+def unusable(message: str, *, may_have_run: bool = True) -> Unanswered:
+    """The server answered with something that is not MCP, or not an answer to this call."""
+    error = QueryError(
+        code=QueryErrorCode.PROTOCOL,
+        message=message,
+        next_step="Check the tool server's version and its log.",
+    )
+    return Unanswered(Reason.UPSTREAM_FAILED, error, may_have_run)

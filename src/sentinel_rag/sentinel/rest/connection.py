@@ -1,0 +1,209 @@
+"""The connection to Azure Resource Manager: azure-core's pipeline with our policies, and what no answer means.
+
+One for a process; `SentinelRest` of `incident_client` is a workspace behind it. A write whose answer is lost raises
+`UnclearOutcomeError`, because repeating it blindly is wrong: whoever made the write reads back what became of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from sentinel_rag.contracts.errors import ConfigurationError
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.sentinel.json_text import load_json
+from sentinel_rag.sentinel.rest.arm_errors import error_of_response, protocol_error
+
+if TYPE_CHECKING:
+    from azure.core import AsyncPipelineClient
+    from azure.core.credentials_async import AsyncTokenCredential
+    from azure.core.rest import AsyncHttpResponse, HttpRequest
+
+API_VERSION = "2025-09-01"
+PUBLIC_CLOUD = "https://management.azure.com"
+READ_TIMEOUT_S = 60.0
+
+
+class UnclearOutcomeError(Exception):
+    """The service may or may not have done what a write asked for; `error` is what was seen instead of an answer."""
+
+    def __init__(self, error: QueryError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+class ArmConnection:
+    """One endpoint with one credential, which stays its maker's to close.
+
+    `audience` is the resource that tokens are for: the endpoint itself, or the public cloud's for a server on loopback.
+    Raises ConfigurationError for an endpoint that is neither https nor on this machine.
+    """
+
+    def __init__(
+        self,
+        credential: AsyncTokenCredential,
+        *,
+        endpoint: str = PUBLIC_CLOUD,
+        audience: str | None = None,
+        retries: int = 3,
+        first_retry_delay_s: float = 0.8,
+        timeout_s: float = READ_TIMEOUT_S,
+    ) -> None:
+        from sentinel_rag.sentinel.azure_policies import is_loopback
+
+        endpoint = endpoint.rstrip("/")
+        loopback = is_loopback(endpoint)
+        if not endpoint.startswith("https://") and not (loopback and endpoint.startswith("http://")):
+            raise ConfigurationError(
+                f"The Resource Manager endpoint {endpoint!r} must be https (http is for this machine only).",
+                next_step=f"Use {PUBLIC_CLOUD} or the address of a workspace server on 127.0.0.1.",
+            )
+        self.endpoint = endpoint
+        self._timeout_s = timeout_s
+        self._client = _pipeline_client(
+            credential,
+            endpoint,
+            audience or (PUBLIC_CLOUD if loopback else endpoint),
+            retries=retries,
+            first_retry_delay_s=first_retry_delay_s,
+        )
+
+    async def read(self, url: str, *, method: str = "GET") -> Mapping[str, Any]:
+        """The JSON object at `url` of this endpoint. Raises QueryFailedError for every way in which there is none."""
+        try:
+            answer = await self._send(method, url, None, {})
+        except UnclearOutcomeError as unclear:
+            raise QueryFailedError(unclear.error) from unclear
+        if not 200 <= answer.status < 300:
+            raise QueryFailedError(error_of_response(answer.status, answer.headers, answer.content, writes=False))
+        return _json_object(answer.content)
+
+    async def write(
+        self, method: str, url: str, body: Mapping[str, Any] | None, *, if_match: str | None = None
+    ) -> Mapping[str, Any]:
+        """The JSON object that a write answers with.
+
+        Raises QueryFailedError if the service surely did not take it, UnclearOutcomeError if nobody can tell.
+        """
+        answer = await self._send(method, url, body, {} if if_match is None else {"If-Match": if_match})
+        if 200 <= answer.status < 300:
+            try:
+                return _json_object(answer.content)
+            except QueryFailedError as failure:
+                raise UnclearOutcomeError(failure.error) from failure
+        error = error_of_response(answer.status, answer.headers, answer.content, writes=True)
+        if answer.status >= 500 or answer.status == 408:
+            raise UnclearOutcomeError(error)
+        raise QueryFailedError(error)
+
+    def is_own(self, url: str) -> bool:
+        """Whether `url` leads to this endpoint: a token goes nowhere else."""
+        there, here = urlsplit(url), urlsplit(self.endpoint)
+        return (there.scheme, there.netloc.lower()) == (here.scheme, here.netloc.lower())
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def __aenter__(self) -> ArmConnection:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _send(self, method: str, url: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]) -> _Answer:
+        import aiohttp
+        from azure.core.exceptions import AzureError, ClientAuthenticationError, ServiceResponseTimeoutError
+        from azure.core.rest import HttpRequest
+
+        sent = {"Accept": "application/json", **headers}
+        request = HttpRequest(method, url, json=None if body is None else dict(body), headers=sent)
+        try:
+            response = await self._client.send_request(request, stream=True, read_timeout=self._timeout_s)
+            async with response:
+                return _Answer(response.status_code, response.headers, await response.read())
+        except ClientAuthenticationError as error:
+            raise QueryFailedError(
+                QueryError(
+                    code=QueryErrorCode.ACCESS_DENIED,
+                    message="No token could be had for Azure Resource Manager: no configured identity is signed in.",
+                    next_step="Sign in (`az login`) or give this process a managed identity.",
+                )
+            ) from error
+        except ServiceResponseTimeoutError as error:
+            raise UnclearOutcomeError(
+                QueryError(
+                    code=QueryErrorCode.TIMEOUT,
+                    message=f"Microsoft Sentinel did not answer within {self._timeout_s:.0f} seconds.",
+                    next_step="Try again in a moment.",
+                )
+            ) from error
+        except (AzureError, aiohttp.ClientError, OSError) as error:
+            if _never_connected(error):
+                raise QueryFailedError(self._unreachable()) from error
+            raise UnclearOutcomeError(
+                QueryError(
+                    code=QueryErrorCode.UNAVAILABLE,
+                    message="The connection to Microsoft Sentinel broke before the answer was whole.",
+                    next_step="Try again in a moment.",
+                )
+            ) from error
+
+    def _unreachable(self) -> QueryError:
+        return QueryError(
+            code=QueryErrorCode.UNAVAILABLE,
+            message=f"Microsoft Sentinel's endpoint {self.endpoint} cannot be reached.",
+            next_step="Check that the workspace server runs (`sentinel status`) or that the network lets the call out.",
+        )
+
+
+def _pipeline_client(
+    credential: AsyncTokenCredential, endpoint: str, audience: str, *, retries: int, first_retry_delay_s: float
+) -> AsyncPipelineClient[HttpRequest, AsyncHttpResponse]:
+    from azure.core import AsyncPipelineClient
+    from azure.core.pipeline.policies import HeadersPolicy, HttpLoggingPolicy, RequestIdPolicy, UserAgentPolicy
+
+    from sentinel_rag.sentinel.azure_policies import LoopbackBearerPolicy, ResourceRetryPolicy, is_loopback
+
+    return AsyncPipelineClient(
+        endpoint,
+        policies=[
+            RequestIdPolicy(),
+            HeadersPolicy(),
+            UserAgentPolicy("sentinel-rag"),
+            # No redirect policy: Resource Manager sends none, and a token follows no answer to another place.
+            ResourceRetryPolicy(total=retries, first_delay_s=first_retry_delay_s),
+            LoopbackBearerPolicy(credential, f"{audience}/.default"),
+            HttpLoggingPolicy(),
+        ],
+        use_env_settings=not is_loopback(endpoint),  # a proxy of the environment must not see loopback traffic
+    )
+
+
+def _never_connected(error: Exception) -> bool:
+    """True if no byte of the request left. azure-core calls a broken connection a request error too, so look below."""
+    import aiohttp
+
+    inner = getattr(error, "inner_exception", None) or error
+    return isinstance(inner, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
+
+
+def _json_object(content: bytes) -> Mapping[str, Any]:
+    try:
+        document = load_json(content)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        what = "something that is not a JSON object" if content.strip() else "nothing"
+        raise QueryFailedError(protocol_error(f"Microsoft Sentinel answered with {what}."))
+    return document

@@ -1,0 +1,202 @@
+"""One workspace behind Microsoft Sentinel's REST API: incidents, their alerts, entities and comments.
+
+Reads may be repeated by the connection. A write is guarded (by the incident's etag, by the comment's own id) so that
+it can take effect at most once, and `settled_writes` finds out what became of one whose answer is lost.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from sentinel_rag.contracts.errors import ConfigurationError
+from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument
+from sentinel_rag.sentinel.rest.arm_errors import protocol_error
+from sentinel_rag.sentinel.rest.connection import API_VERSION, ArmConnection
+from sentinel_rag.sentinel.rest.incident_resources import Incident, IncidentComment
+from sentinel_rag.sentinel.rest.paging import read_pages
+from sentinel_rag.sentinel.rest.rate_buckets import Operation, RateBuckets
+from sentinel_rag.sentinel.rest.read_cache import ReadCache
+from sentinel_rag.sentinel.rest.settled_writes import understood, write_once
+
+LARGEST_PAGE = 1_000
+LIST_LIFETIME_S = 60.0
+_RESOURCE_PARTS = ("subscriptions", "resourcegroups", "providers", "microsoft.operationalinsights", "workspaces")
+
+_NAME = re.compile(r"[A-Za-z0-9-]{1,100}")
+
+
+def checked_resource_id(resource_id: str) -> str:
+    """The ARM id of a workspace as it goes into a URL. Raises ValueError for text that is none."""
+    parts = resource_id.strip().strip("/").split("/")
+    fixed = [part.lower() for part in (*parts[0:1], *parts[2:3], *parts[4:5], *parts[5:6], *parts[6:7])]
+    if len(parts) != 8 or tuple(fixed) != _RESOURCE_PARTS or not all(parts):
+        raise ValueError(
+            "is no workspace's Resource ID: it has the form /subscriptions/ID/resourceGroups/NAME/providers/"
+            "Microsoft.OperationalInsights/workspaces/NAME"
+        )
+    return "/" + "/".join(quote(part, safe="-_.()") for part in parts)
+
+
+class SentinelRest:
+    """The incidents of the workspace with the ARM id `resource_id`.
+
+    Raises ConfigurationError for an id that is none. `clock` counts seconds, for limits and caches.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        resource_id: str,
+        connection: ArmConnection,
+        *,
+        buckets: RateBuckets | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        try:
+            path = checked_resource_id(resource_id)
+        except ValueError as error:
+            raise ConfigurationError(
+                f"The resource id of workspace {name!r} {error}.",
+                next_step="Copy the Resource ID from the workspace's properties page.",
+            ) from None
+        self.name = name
+        self.connection = connection
+        self._base = f"{connection.endpoint}{path}/providers/Microsoft.SecurityInsights"
+        self._buckets = buckets or RateBuckets(clock)
+        self._lists = ReadCache[tuple[str, str, int | None], tuple[Incident, ...]](clock, lifetime_s=LIST_LIFETIME_S)
+        self._related = ReadCache[tuple[str, str, str], tuple[Mapping[str, Any], ...]](clock)
+
+    async def list_incidents(
+        self, *, odata_filter: str = "", order_by: str = "", limit: int | None = None
+    ) -> tuple[Incident, ...]:
+        """Every incident that the filter keeps, over all pages, or the first `limit`. At most 60 s old.
+
+        An own write is seen at once. Raises QueryFailedError.
+        """
+        parameters = {
+            "$filter": odata_filter,
+            "$orderby": order_by,
+            "$top": str(min(limit or LARGEST_PAGE, LARGEST_PAGE)),
+        }
+
+        async def read() -> tuple[Incident, ...]:
+            self._buckets.take(Operation.LIST_INCIDENTS)
+            url = self._url("incidents", {key: value for key, value in parameters.items() if value})
+            return tuple(map(Incident.from_body, await read_pages(self.connection, url, most=limit)))
+
+        return await self._lists.get((odata_filter, order_by, limit), read)
+
+    async def get_incident(self, name: str) -> Incident:
+        """The incident with the GUID `name`, as it is now. Raises QueryFailedError."""
+        self._buckets.take(Operation.GET_INCIDENT)
+        return Incident.from_body(await self.connection.read(self._url(f"incidents/{_segment(name)}")))
+
+    async def update_incident(self, incident: Incident, changes: Mapping[str, Any]) -> Incident:
+        """Write `changes` over the incident as it was read; the incident as the service holds it then.
+
+        Raises QueryFailedError: CONFLICT if somebody changed it since it was read, OUTCOME_UNKNOWN if it cannot be told
+        whether the write took effect.
+        """
+        url = self._url(f"incidents/{_segment(incident.name)}")
+        body = incident.changed(changes)
+
+        async def write() -> Incident:
+            self._buckets.take(Operation.PUT_INCIDENT)
+            written = await self.connection.write("PUT", url, body, if_match=incident.etag or None)
+            return understood(Incident.from_body, written)
+
+        async def settled() -> Incident | None:
+            now = await self.get_incident(incident.name)
+            return now if _holds(now, changes) else None
+
+        self._lists.clear()
+        try:
+            return await write_once(write, settled, guarded=bool(incident.etag))
+        finally:
+            self._lists.clear()
+
+    async def comments(self, name: str) -> tuple[IncidentComment, ...]:
+        """All comments of an incident, in the service's order. Raises QueryFailedError."""
+        self._buckets.take(Operation.GET_COMMENTS)
+        url = self._url(f"incidents/{_segment(name)}/comments")
+        return tuple(map(IncidentComment.from_body, await read_pages(self.connection, url)))
+
+    async def add_comment(self, name: str, comment_id: str, message: str) -> IncidentComment:
+        """Add a comment under an id of the caller's choice, with which it is there once however often it is sent.
+
+        Raises QueryFailedError, OUTCOME_UNKNOWN if it cannot be told whether the comment was added.
+        """
+        url = self._url(f"incidents/{_segment(name)}/comments/{_segment(comment_id)}")
+
+        async def write() -> IncidentComment:
+            self._buckets.take(Operation.PUT_COMMENT)
+            written = await self.connection.write("PUT", url, {"properties": {"message": message}})
+            return understood(IncidentComment.from_body, written)
+
+        async def settled() -> IncidentComment | None:
+            self._buckets.take(Operation.GET_COMMENTS)
+            try:
+                return IncidentComment.from_body(await self.connection.read(url))
+            except QueryFailedError as failure:
+                if failure.error.field == "incident":  # there is no such comment
+                    return None
+                raise
+
+        self._lists.clear()
+        try:
+            return await write_once(write, settled, guarded=True)
+        finally:
+            self._lists.clear()
+
+    async def alerts(self, incident: Incident) -> tuple[Mapping[str, Any], ...]:
+        """The alerts of an incident as entities of kind SecurityAlert; kept until its etag changes."""
+        return await self._related_of(incident, "alerts", "value", Operation.GET_ALERTS)
+
+    async def entities(self, incident: Incident) -> tuple[Mapping[str, Any], ...]:
+        """The entities of an incident; kept until its etag changes."""
+        return await self._related_of(incident, "entities", "entities", Operation.GET_ENTITIES)
+
+    async def _related_of(
+        self, incident: Incident, what: str, key: str, operation: Operation
+    ) -> tuple[Mapping[str, Any], ...]:
+        async def read() -> tuple[Mapping[str, Any], ...]:
+            self._buckets.take(operation)
+            url = self._url(f"incidents/{_segment(incident.name)}/{what}")
+            items = (await self.connection.read(url, method="POST")).get(key)
+            if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
+                raise QueryFailedError(protocol_error(f"Microsoft Sentinel answered with no list of {what}."))
+            return tuple(items)
+
+        return await self._related.get((what, incident.name, incident.etag), read)
+
+    def _url(self, path: str, parameters: Mapping[str, str] | None = None) -> str:
+        query = urlencode({"api-version": API_VERSION, **(parameters or {})}, quote_via=quote, safe="$")
+        return f"{self._base}/{path}?{query}"
+
+
+def _holds(incident: Incident, changes: Mapping[str, Any]) -> bool:
+    """Whether the incident shows everything that `changes` asked for. The service completes an owner, so any of the
+    owner's names that were given is enough."""
+    for key, wanted in changes.items():
+        found = incident.properties.get(key)
+        if key == "owner" and isinstance(wanted, Mapping):
+            given: Sequence[tuple[str, Any]] = [(name, value) for name, value in wanted.items() if value]
+            names = {str(value).casefold() for value in incident.owner.values() if value}
+            if not given and names:
+                return False
+            if given and not any(str(value).casefold() in names for _, value in given):
+                return False
+        elif (found or None) != (wanted or None):
+            return False
+    return True
+
+
+def _segment(name: str) -> str:
+    """The name of a resource as a part of a path. An import may hold any text for one; a path must stay below ours."""
+    if not _NAME.fullmatch(name):
+        raise invalid_argument("incident", f"{name[:60]!r} cannot be the id of an incident or a comment.")
+    return name

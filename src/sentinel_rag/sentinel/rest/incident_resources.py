@@ -1,0 +1,90 @@
+"""Incidents and comments as the REST API gives them, and the body that changes one.
+
+A PUT replaces, so every property that is not read-only goes back as it came, those that we do not know included. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.sentinel.rest.arm_errors import protocol_error
+
+_READ_ONLY = frozenset(
+    {
+        "lastModifiedTimeUtc",
+        "createdTimeUtc",
+        "incidentNumber",
+        "incidentUrl",
+        "providerName",
+        "providerIncidentId",
+        "relatedAnalyticRuleIds",
+        "additionalData",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """An incident at the moment of its `etag`. `name` is its GUID; `properties` are all that the service told."""
+
+    name: str
+    etag: str
+    properties: Mapping[str, Any]
+
+    @classmethod
+    def from_body(cls, body: Mapping[str, Any]) -> Incident:
+        """Raises QueryFailedError PROTOCOL for a body that is no incident."""
+        name, properties = body.get("name"), body.get("properties")
+        if not isinstance(name, str) or not isinstance(properties, Mapping):
+            raise QueryFailedError(protocol_error("Microsoft Sentinel answered with something that is no incident."))
+        etag = body.get("etag")
+        return cls(name, etag if isinstance(etag, str) else "", properties)
+
+    @property
+    def number(self) -> int | None:
+        number = self.properties.get("incidentNumber")
+        return number if isinstance(number, int) else None
+
+    @property
+    def owner(self) -> Mapping[str, Any]:
+        owner = self.properties.get("owner")
+        return owner if isinstance(owner, Mapping) else {}
+
+    def text(self, key: str) -> str | None:
+        """The property `key` as text; None for none and for an empty one."""
+        value = self.properties.get(key)
+        return str(value) if value not in (None, "") else None
+
+    def changed(self, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """The body of the PUT that makes `changes` and nothing else; None takes a property away."""
+        kept = {key: value for key, value in self.properties.items() if key not in _READ_ONLY}
+        properties = {key: value for key, value in {**kept, **changes}.items() if value is not None}
+        return {"etag": self.etag, "properties": properties} if self.etag else {"properties": properties}
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentComment:
+    """A comment; `name` is its GUID, `created` the service's own text of the time."""
+
+    name: str
+    message: str
+    created: str | None
+    author: str | None
+
+    @classmethod
+    def from_body(cls, body: Mapping[str, Any]) -> IncidentComment:
+        """Raises QueryFailedError PROTOCOL for a body that is no comment."""
+        name, properties = body.get("name"), body.get("properties")
+        if not isinstance(name, str) or not isinstance(properties, Mapping):
+            raise QueryFailedError(protocol_error("Microsoft Sentinel answered with something that is no comment."))
+        author = properties.get("author")
+        author = author if isinstance(author, Mapping) else {}
+        return cls(
+            name,
+            str(properties.get("message") or ""),
+            properties.get("createdTimeUtc"),
+            author.get("name") or author.get("userPrincipalName") or author.get("email"),
+        )

@@ -1,0 +1,219 @@
+"""An approval on one page that a person in a hurry can decide by: what happens, with what, why it is asked, what came
+before, who asks.
+
+Arguments are texts that an attacker may have written. Every line of one stands behind a bar that no value can forge,
+because this module breaks the lines itself; nothing is cut.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from sentinel_rag.contracts.query_results import parse_time
+from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
+
+Json = dict[str, Any]
+
+BAR = "  | "
+SHORT = 60
+EFFECTS = {
+    "read": "only READS",
+    "write": "CHANGES something in your own systems",
+    "external": "SENDS DATA OUT, or acts outside of your systems",
+}
+SENSITIVITY = {"LOW": "public", "MEDIUM": "internal", "HIGH": "secret"}
+STATES = {
+    "pending": "WAITS FOR A DECISION",
+    "approved": "APPROVED, not used yet",
+    "denied": "DENIED",
+    "used": "APPROVED AND USED",
+    "expired": "EXPIRED",
+}
+
+
+def page(approval: Json, *, width: int, now: datetime) -> str:
+    """The whole page, safe to print, in lines of at most `width` cells (ids and long words apart)."""
+    return "\n".join(_lines(approval, max(40, width), now))
+
+
+def summary(approval: Json, now: datetime) -> tuple[str, ...]:
+    """One row of a list: id, age, time left, tool, effect, arguments, who asks. Cut values say by how much."""
+    more = approval["more_of_tool"]
+    cells = (
+        str(approval["approval_id"])[:8],
+        str(approval["state"]),
+        f"{duration(approval['asked_at'], now)} ago",
+        time_left(approval, now),
+        f"{approval['tool']}{f' (and {more} more)' if more else ''}",
+        str(approval["effect"]),
+        _arguments_in_short(approval),
+        f"{approval['key_id']}: {approval['rule_id']}",
+    )
+    return tuple(map(safe_cell, cells))
+
+
+def time_left(approval: Json, now: datetime) -> str:
+    """How long it can still be decided, or used; empty if neither."""
+    if approval["state"] not in ("pending", "approved"):
+        return ""
+    return _spoken(max(0.0, (parse_time(approval["ends_at"]) - now).total_seconds()))
+
+
+def duration(since: str, now: datetime) -> str:
+    return _spoken(max(0.0, (now - parse_time(since)).total_seconds()))
+
+
+def _lines(approval: Json, width: int, now: datetime) -> Iterator[str]:
+    state = STATES.get(str(approval["state"]), str(approval["state"]))
+    left = time_left(approval, now)
+    ends = f", {left} left (until {approval['ends_at']})" if left else ""
+    yield safe_cell(f"Approval {approval['approval_id']}")
+    yield from _wrapped(f"{state}{ends}", width)
+    for sentence in _decided(approval):
+        yield from _wrapped(sentence, width)
+    yield from ("", "WHAT WILL HAPPEN" if approval["state"] == "pending" else "WHAT IT IS FOR")
+    effect = EFFECTS.get(str(approval["effect"]), str(approval["effect"]))
+    yield from _wrapped(f"The agent calls {approval['tool']}, which {effect}.", width)
+    yield from _wrapped(approval["description"], width)
+    yield from ("", "WITH EXACTLY THIS")
+    yield from _arguments(approval, width)
+    yield from ("", "WHY A PERSON IS ASKED")
+    for reason in _reasons(approval):
+        yield from _wrapped(reason, width)
+    yield from ("", "WHAT THE AGENT HAD READ BEFORE")
+    yield from _history(approval, width)
+    yield from ("", "WHO ASKS")
+    asked = duration(approval["asked_at"], now)
+    yield from _wrapped(f"The key {approval['key_id']} in session {approval['session_id']}, {asked} ago.", width)
+    yield from _wrapped(f"The tool server {approval['server']} would run it.", width)
+    if approval["more_of_tool"]:
+        yield from _wrapped(f"{approval['more_of_tool']} more call(s) of this tool wait for a decision.", width)
+    yield from _how_to_decide(approval, width)
+
+
+def _decided(approval: Json) -> Iterator[str]:
+    ruling = approval["decision"]
+    if ruling is not None:
+        word = "Denied" if approval["state"] == "denied" else "Approved"
+        actor = f" (it says: {ruling['actor']})" if ruling["actor"] else ""
+        comment = f": {ruling['comment']}" if ruling["comment"] else ""
+        yield f"{word} by {ruling['by']}{actor} at {ruling['at']}{comment}"
+    if approval["used_at"]:
+        yield f"Used at {approval['used_at']}."
+
+
+def _arguments(approval: Json, width: int) -> Iterator[str]:
+    if approval["arguments"] is None:
+        yield "  The arguments are not shown to this key: the policy names others who may decide."
+        return
+    if not approval["arguments"]:
+        yield "  It takes no arguments."
+    too_much = {violation["parameter"] for violation in approval["violations"]}
+    for name, value in approval["arguments"].items():
+        label = approval["argument_labels"].get(name)
+        marks = f"  [{_label(label)}]" if label else ""
+        marks += "  <-- more than the tool accepts" if name in too_much else ""
+        shown = json.dumps(value, ensure_ascii=False)
+        if "\\n" in shown or len(f"  {name} = {shown}") > width:
+            text = value if isinstance(value, str) else shown
+            kind = "a text" if isinstance(value, str) else "a value"
+            yield from _wrapped(f"{name} = {kind} of {len(text)} characters{marks}", width)
+            yield from _barred(text, width)
+        else:
+            yield from _wrapped(f"{name} = {shown}{marks}", width)
+
+
+def _reasons(approval: Json) -> Iterator[str]:
+    if approval["why"] == "the rule requires it":
+        yield "The policy lets nobody make this call without a person's approval."
+    for violation in approval["violations"]:
+        yield from _too_much(violation)
+    yield f"Rule {approval['rule_id']}, where {approval['condition']}; the result is {approval['taint_level']}."
+
+
+def _too_much(violation: Json) -> Iterator[str]:
+    what = violation["parameter"] or "The call itself"
+    label, accepts = violation["label"], violation["accepts"]
+    high, most = str(label["sensitivity"]), str(accepts["sensitivity"])
+    if _rank(high) > _rank(most):
+        found, allowed = SENSITIVITY.get(high, high), SENSITIVITY.get(most, most)
+        yield f"{what} may hold {found} data ({high}), and this tool takes {allowed} data at most ({most})."
+    if label["integrity"] == "UNTRUSTED" and accepts["integrity"] != "UNTRUSTED":
+        yield f"{what} may be steered by an attacker (UNTRUSTED), and this tool takes trusted words only (TRUSTED)."
+    if violation.get("link"):
+        yield "A link in it could carry data out."
+
+
+def _rank(sensitivity: str) -> int:
+    """Higher is more secret; a name that this version does not know is worse than all."""
+    known = list(SENSITIVITY)
+    return known.index(sensitivity) if sensitivity in known else len(known)
+
+
+def _history(approval: Json, width: int) -> Iterator[str]:
+    high, low = str(approval["context"]["sensitivity"]), str(approval["context"]["integrity"])
+    attacker = ", some of it possibly written by an attacker" if low == "UNTRUSTED" else ""
+    yield from _wrapped(f"{SENSITIVITY.get(high, high)} data{attacker} ({high}, {low})", width)
+    for earlier in approval["raised_by"]:
+        yield from _wrapped(
+            f"{earlier['at']}  {earlier['tool']} raised it to {_label(earlier['label'])}  "
+            f"(sentinel audit show {earlier['audit_id']})",
+            width,
+        )
+    if not approval["raised_by"]:
+        yield "  No earlier result of this session raised its labels."
+
+
+def _how_to_decide(approval: Json, width: int) -> Iterator[str]:
+    if approval["may_decide"]:
+        yield from ("", "DECIDE (for this one call, with exactly this data, once)")
+        yield safe_cell(f"  sentinel approvals approve {approval['approval_id']}")
+        yield safe_cell(f"  sentinel approvals deny {approval['approval_id']}")
+    elif approval["state"] == "pending":
+        named = ", ".join(approval["approvers"])
+        who = f"It may be decided by: {named}." if named else "The key that asked cannot decide."
+        yield from ("", "YOU CANNOT DECIDE THIS ONE")
+        yield from _wrapped(who, width)
+
+
+def _label(label: Json) -> str:
+    return f"{label['sensitivity']}, {label['integrity']}"
+
+
+def _wrapped(text: str, width: int) -> Iterator[str]:
+    """A sentence of ours that may hold names from elsewhere, indented; what was broken stands deeper, so that no name
+    can look like a line of the page."""
+    import textwrap
+
+    yield from textwrap.wrap(safe_cell(text), width, initial_indent="  ", subsequent_indent="      ")
+
+
+def _barred(text: str, width: int) -> Iterator[str]:
+    """Every line of `text`, broken at `width` cells and behind a bar; a line that was broken goes on behind `+`."""
+    from rich.cells import chop_cells
+
+    for line in safe(text).split("\n"):
+        pieces = chop_cells(line.replace("\t", "    "), width - len(BAR)) or [""]
+        yield f"{BAR}{pieces[0]}"
+        for piece in pieces[1:]:
+            yield f"  + {piece}"
+
+
+def _arguments_in_short(approval: Json) -> str:
+    if approval["arguments"] is None:
+        return "(not shown to this key)" if approval["arguments_withheld"] else "(long: see show)"
+    return ", ".join(f"{name}={_short(value)}" for name, value in approval["arguments"].items())
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHORT else f"{text[:SHORT]}... (+{len(text) - SHORT} characters)"
+
+
+def _spoken(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"

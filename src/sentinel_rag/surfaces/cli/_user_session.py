@@ -1,0 +1,57 @@
+"""What a surface says to the Interceptor for the person in front of it, with the person's key and never through the
+agent: it opens the session clean, sends the person's own words, and asks for values that the agent may not see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sentinel_rag.assembly.run_state import RunState
+from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.settings import Settings
+from sentinel_rag.surfaces.cli._gateway_client import call_gateway
+
+MAX_ASKED = 500
+
+
+class UserSession:
+    """The person's side of a conversation at the Interceptor at `url`; `key` has the scope `user`."""
+
+    def __init__(self, url: str, key: str) -> None:
+        self._url = url
+        self._key = key
+
+    def open(self) -> str:
+        """The id of a new, clean session of the agent. Raises UnavailableError."""
+        return str(self._post("/v1/sessions", None, 201)["session_id"])
+
+    def say(self, session_id: str, words: str) -> None:
+        """Send the words of a question before the agent gets it. Raises UnavailableError."""
+        self._post(f"/v1/sessions/{session_id}/words", {"text": words}, 200)
+
+    def values(self, session_id: str, handles: Sequence[str]) -> dict[str, Any]:
+        """The hidden values that this person may see. Raises UnavailableError."""
+        found: dict[str, Any] = {}
+        for start in range(0, len(handles), MAX_ASKED):
+            body = {"handles": list(handles[start : start + MAX_ASKED])}
+            found |= self._post(f"/v1/sessions/{session_id}/resolve", body, 200)["values"]
+        return found
+
+    def _post(self, path: str, body: Any, expected: int) -> dict[str, Any]:
+        status, answer = call_gateway(self._url, self._key, "POST", path, body)
+        if status != expected or not isinstance(answer, dict):
+            detail = answer.get("detail") if isinstance(answer, dict) else None
+            raise UnavailableError(
+                f"The Interceptor did not take the person's request ({status}): {detail or 'without a reason'}",
+                next_step="Run sentinel status; with SENTINEL_URL, check SENTINEL_USER_KEY.",
+            )
+        return answer
+
+
+def user_session(state: RunState, settings: Settings) -> UserSession | None:
+    """The session maker of these zones; None where an Interceptor elsewhere is used without a person's key, so that the
+    agent opens its sessions by itself."""
+    if settings.gateway_url is not None:
+        return None if settings.user_key is None else UserSession(settings.gateway_url, settings.user_key.reveal())
+    entry = state.zone("interceptor")
+    return None if entry is None or "user" not in state.keys else UserSession(entry.url, state.keys["user"])

@@ -1,0 +1,145 @@
+"""`sentinel approvals`: see the calls that wait for a person, and decide them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
+from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.surfaces.cli._approval_page import page, summary, time_left
+from sentinel_rag.surfaces.cli._approvals_client import ApprovalsClient, connect
+from sentinel_rag.surfaces.cli._errors import report
+from sentinel_rag.surfaces.cli._safe_text import safe_cell
+
+COLUMNS = ("id", "state", "asked", "left", "tool", "effect", "with", "who: rule")
+POLL_S = 1.0
+MAX_COMMENT = 2_000
+
+
+def list_all(state: str, *, as_json: bool) -> int:
+    """Print the approvals in `state` (`all` for any), oldest first; 3 if there are none."""
+    found = connect(load_settings()).page(None if state == "all" else state)
+    if as_json:
+        print(json.dumps(found, indent=2))
+    elif not found["approvals"]:
+        print("Nothing waits for a decision." if state == "pending" else f"There are no approvals in state {state}.")
+    else:
+        from sentinel_rag.surfaces.cli._render import console, print_table
+
+        now = utc_now()
+        print_table(console(), "", COLUMNS, [summary(each, now) for each in found["approvals"]])
+        if found["left_off"]:
+            print(f"\n{found['left_off']} {'newer' if state == 'pending' else 'older'} ones are not shown.")
+        if state == "pending":
+            print("\nsentinel approvals show ID tells what one would do; approve ID and deny ID decide it.")
+    return 0 if found["approvals"] else 3
+
+
+def show(approval_id: str, *, as_json: bool) -> int:
+    """Print one approval, whole."""
+    _print(connect(load_settings()).get(approval_id), as_json=as_json)
+    return 0
+
+
+def decide(approval_id: str, verb: str, *, comment: str, as_json: bool) -> int:
+    """Approve or deny; `verb` says which."""
+    if len(comment) > MAX_COMMENT:
+        raise UsageError(
+            f"The comment has {len(comment)} characters, and {MAX_COMMENT} are recorded at most.",
+            next_step="Write a shorter one.",
+        )
+    decided = connect(load_settings()).decide(approval_id, verb, comment)
+    if as_json:
+        print(json.dumps(decided, indent=2))
+    else:
+        _print_decided(decided)
+    return 0
+
+
+def watch(*, as_json: bool) -> int:
+    """Print each approval that comes to wait, and on a terminal ask what to do with it; until Ctrl-C or Ctrl-D."""
+    settings = load_settings()
+    connect(settings)  # wrong settings end it here; an Interceptor that goes away later does not
+    interactive = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
+    if interactive:
+        print("Waiting for calls that need a person. Ctrl-C ends this; what waits goes on waiting.", flush=True)
+    for client, approval in _arriving(settings):
+        _print(approval, as_json=as_json, one_line=True)
+        if interactive and approval["may_decide"] and not _ask(client, approval["approval_id"]):
+            return 0
+    return 0
+
+
+def _arriving(settings: Settings) -> Iterator[tuple[ApprovalsClient, dict[str, Any]]]:
+    """Each pending approval once, oldest first, whole; never ends."""
+    seen: set[str] = set()
+    away = ""
+    while True:
+        try:
+            client = connect(settings)
+            waiting = client.page("pending")["approvals"]
+            arrived = [each["approval_id"] for each in waiting if each["approval_id"] not in seen]
+            seen = {each["approval_id"] for each in waiting}
+            for approval_id in arrived:
+                approval = client.get(approval_id)
+                if approval["state"] == "pending":
+                    yield client, approval
+            away = ""
+        except UnavailableError as error:
+            if str(error) != away:
+                away = str(error)
+                print(f"sentinel: {safe_cell(away)} Still watching.", file=sys.stderr, flush=True)
+        time.sleep(POLL_S)
+
+
+def _ask(client: ApprovalsClient, approval_id: str) -> bool:
+    """Ask the person at the terminal; False if they want no more questions."""
+    _forget_typed_ahead()
+    try:
+        answer = input("\nApprove this one call? [y = approve, n = deny, Enter = later] ").strip().lower()
+    except EOFError:
+        print()
+        return False
+    verb = {"y": "approve", "yes": "approve", "n": "deny", "no": "deny"}.get(answer)
+    if verb is None:
+        print("It goes on waiting.", flush=True)
+        return True
+    try:
+        _print_decided(client.decide(approval_id, verb, ""))
+    except SentinelError as error:  # it was decided elsewhere or has expired meanwhile: the next one may be decided
+        report(error, as_json=False)
+    return True
+
+
+def _forget_typed_ahead() -> None:
+    """What was typed before the question was seen is no answer to it."""
+    import termios
+
+    termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+
+def _print(approval: dict[str, Any], *, as_json: bool, one_line: bool = False) -> None:
+    if as_json:
+        print(json.dumps(approval, indent=None if one_line else 2), flush=True)
+        return
+    import shutil
+
+    width = shutil.get_terminal_size((100, 24)).columns
+    print(page(approval, width=width, now=utc_now()), flush=True)
+    if one_line:
+        print(flush=True)
+
+
+def _print_decided(approval: dict[str, Any]) -> None:
+    if approval["state"] == "denied":
+        text = f"Denied: {approval['tool']} for the key {approval['key_id']}. Nothing ran."
+    else:
+        left = time_left(approval, utc_now())
+        text = f"Approved: {approval['tool']} may run once for the key {approval['key_id']}"
+        text += f", if exactly this call comes again within {left}." if left else "."
+    print(safe_cell(text), flush=True)

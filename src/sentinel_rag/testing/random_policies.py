@@ -1,0 +1,113 @@
+"""Random policies for `two_worlds`: sources whose parts carry and hide all kinds of labels, and sinks, some of which
+write into a store that sources read."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sentinel_rag.contracts.labels import TOP, Integrity, Label, Sensitivity
+
+SERVER = "world"
+LEAVES = ("/kind", "/rows/*/a", "/rows/*/b", "/rows/*/c", "/deep/x/y", "/deep/z")
+"""The places of every tool's result."""
+
+PARAMETERS = ("p", "q")
+PLACES = ("", "/rows", "/rows/*", "/deep", "/deep/x", *LEAVES)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomPolicy:
+    """`text` is a policy file. `ceiling` is what its trace is about; `promised` tells for each sink and parameter what
+    it accepts, also where the text does not say so because the protection is switched off."""
+
+    text: str
+    ceiling: Label
+    promised: Mapping[str, Mapping[str, Label]]
+
+
+def random_policy(rng: random.Random, *, sinks_accept_all: bool) -> RandomPolicy:
+    """A policy with one to three sources and one or two sinks."""
+    ceiling = rng.choice([label for label in _all_labels() if label != TOP])
+    sources = [_source(rng, number) for number in range(rng.randint(1, 3))]
+    sinks: list[dict[str, Any]] = []
+    promised: dict[str, Mapping[str, Label]] = {}
+    for number in range(rng.randint(1, 2)):
+        accepts = {name: ceiling if rng.random() < 0.7 else rng.choice(_all_labels()) for name in PARAMETERS}
+        promised[f"sink{number}"] = accepts
+        sinks.append(_sink(rng, number, dict.fromkeys(PARAMETERS, TOP) if sinks_accept_all else accepts))
+    document: dict[str, Any] = {"tools": [*sources, *sinks]}
+    if rng.random() < 0.2:
+        to = Label().to_dict()
+        rule = {"name": "hashes", "tool": "sink0", "parameter": "p", "form": "hash", "to": to}
+        document["declassification"] = [rule]
+    return RandomPolicy(json.dumps(document, indent=1), ceiling, promised)  # JSON is YAML
+
+
+def _source(rng: random.Random, number: int) -> dict[str, Any]:
+    tool: dict[str, Any] = {
+        "name": f"source{number}",
+        "server": SERVER,
+        "effect": "read",
+        "parameters": [{"name": name, "type": "string"} for name in PARAMETERS],
+        "taint_rules": _rules(rng, f"source{number}"),
+        "output_labels": _labels(rng),
+        "exposure": _exposures(rng),
+    }
+    if rng.random() < 0.4:
+        tool["reads"] = ["store/*"]
+    return tool
+
+
+def _sink(rng: random.Random, number: int, accepts: Mapping[str, Label]) -> dict[str, Any]:
+    parameters: list[dict[str, Any]] = []
+    for name in PARAMETERS:
+        parameter: dict[str, Any] = {"name": name, "type": "string", "required": name == "p"}
+        parameter["accepts"] = accepts[name].to_dict()
+        if rng.random() < 0.2:
+            parameter["attest"] = rng.choice(("incident", "host"))
+        parameters.append(parameter)
+    tool: dict[str, Any] = {
+        "name": f"sink{number}",
+        "server": SERVER,
+        "effect": rng.choice(("write", "external")),
+        "accepts": accepts["p"].to_dict(),
+        "parameters": parameters,
+        "taint_rules": _rules(rng, f"sink{number}", may_offer=True),
+        "output_labels": _labels(rng),
+        "exposure": _exposures(rng),
+    }
+    if rng.random() < 0.4:
+        tool["writes"] = ["store/{p}"]
+    return tool
+
+
+def _rules(rng: random.Random, name: str, *, may_offer: bool = False) -> list[dict[str, Any]]:
+    # One level for all rules of a tool: the label of the data must not hang on which of them matched.
+    level = rng.choice([each.name for each in Sensitivity])
+    rules: list[dict[str, Any]] = []
+    if rng.random() < 0.3:
+        condition = rng.choice(("p.startswith('secret/')", "has(q) and len(q) > 20", "has(p) and p.contains('a')"))
+        action: dict[str, bool] = rng.choice(({"deny": True}, {"requires_approval": True}, {}))
+        rules.append({"rule_id": f"{name}_first", "condition": condition, "taint_level": level, **action})
+    last: dict[str, Any] = {"rule_id": f"{name}_any", "condition": "true", "taint_level": level}
+    if may_offer and rng.random() < 0.2:
+        last["offers_approval"] = True
+    return [*rules, last]
+
+
+def _labels(rng: random.Random) -> list[dict[str, Any]]:
+    places = rng.sample(PLACES, rng.randint(0, 4))
+    return [{"path": place, **rng.choice(_all_labels()).to_dict()} for place in places]
+
+
+def _exposures(rng: random.Random) -> list[dict[str, Any]]:
+    places = rng.sample(PLACES, rng.randint(0, 4))
+    return [{"path": place, "mode": rng.choice(("hide", "hide", "reveal", "quote"))} for place in places]
+
+
+def _all_labels() -> list[Label]:
+    return [Label(sensitivity, integrity) for sensitivity in Sensitivity for integrity in Integrity]

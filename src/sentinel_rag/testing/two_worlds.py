@@ -1,0 +1,277 @@
+"""Non-interference, tried out: one hijacked agent in two worlds that differ only in what a sink must not learn.
+
+A trace is a random policy, a random program of an agent that does its best to leak, and two worlds whose data differ
+only where the label is above a chosen ceiling. Both run through the real gate, store and journal; the calls that reach
+places of that ceiling must be the same in both, unless the journal shows an approval, a named value or a
+declassification (the guarantee of the security model, and the exceptions it names). Everything follows from the seed.
+
+The agent sees what an agent sees (bodies and status codes) and builds each argument from a hash of all it has seen, so
+one bit that reaches it reaches the sinks, if the gate lets it. What is not tried: time, a malicious executor, a tool
+that fails or succeeds by a secret.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import msgspec
+
+from sentinel_rag.contracts.labels import Label
+from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.interceptor.approvals import Decider, Verdict
+from sentinel_rag.interceptor.arguments import CanonicalArguments
+from sentinel_rag.interceptor.flow.named_values import named_in
+from sentinel_rag.interceptor.gate import Gate, Stores
+from sentinel_rag.interceptor.limits import Limits
+from sentinel_rag.interceptor.outcomes import Completed, Denied, NotCompleted, Outcome
+from sentinel_rag.interceptor.pins import Pins
+from sentinel_rag.interceptor.policy import FixedPolicy, Policy, ToolPolicy, parse_policy
+from sentinel_rag.interceptor.policy.fields import parse_pointer
+from sentinel_rag.interceptor.rates import RateLimiter
+from sentinel_rag.interceptor.request_body import ExecuteRequest
+from sentinel_rag.interceptor.store import Principal, Scope, State, new_audit_id
+from sentinel_rag.interceptor.upstream import Returned, UpstreamReply, UpstreamTool
+from sentinel_rag.testing.random_policies import SERVER, random_policy
+
+USER_WORDS = "Look at incident 7 and at host ws-01."
+NAMED = ("7", "ws-01")
+
+
+@dataclass(frozen=True, slots=True)
+class SentCall:
+    """A call that reached its tool: in which step of the program, and with which arguments."""
+
+    step: int
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceVerdict:
+    """What a trace showed. `leak` describes the first difference at the ceiling; `excused` tells that the journal
+    names an exception; `reached` counts the calls at places of the ceiling and `blocked` those that were denied."""
+
+    leak: str
+    excused: bool
+    reached: int
+    blocked: int
+
+
+@dataclass(slots=True)
+class World:
+    """An upstream whose tools answer from secrets. `variant` changes exactly the data above `ceiling`."""
+
+    policy: Policy
+    ceiling: Label
+    variant: str
+    seed: int
+    step: int = 0
+    sent: list[SentCall] = field(default_factory=list)
+    store: dict[str, list[str]] = field(default_factory=dict)
+
+    async def call(
+        self, tool: str, arguments: CanonicalArguments, *, principal: str, session_id: str, timeout_s: float
+    ) -> UpstreamReply:
+        await anyio.lowlevel.checkpoint()
+        self.sent.append(SentCall(self.step, tool, dict(arguments.value)))
+        policy = self.policy.tools[tool]
+        if policy.writes:
+            self.store.setdefault("store", []).append(arguments.sha256)
+        result = self._result(policy, arguments)
+        return Returned(msgspec.json.encode(result), result)
+
+    async def list_tools(self, *, timeout_s: float) -> tuple[UpstreamTool, ...]:
+        return ()
+
+    def on_tools_changed(self, listener: Any) -> None:
+        """The tools never change."""
+
+    async def end_session(self, *, principal: str, session_id: str) -> None:
+        """Nothing is kept for a session."""
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    def _result(self, tool: ToolPolicy, arguments: CanonicalArguments) -> Any:
+        """An object with every leaf. Each leaf depends on the arguments, on what was written before it is read, and on
+        this world's secret if its label is above the ceiling."""
+        seen = arguments.sha256 + ("".join(self.store.get("store", ())) if tool.reads else "")
+
+        def leaf(pointer: str) -> Any:
+            path = tuple("0" if part == "*" else part for part in parse_pointer(pointer))
+            label = tool.fields.label_at(path).join(tool.rule_label(tool.rules[0].rule_id))
+            secret = "" if label.flows_to(self.ceiling) else self.variant
+            digest = hashlib.sha256(f"{self.seed}|{tool.name}|{pointer}|{seen}|{secret}".encode()).hexdigest()
+            return digest if digest[0] < "c" else int(digest[:4], 16)
+
+        row = {name: leaf(f"/rows/*/{name}") for name in "abc"}
+        return {
+            "kind": leaf("/kind"),
+            "rows": [row, row],
+            "deep": {"x": {"y": leaf("/deep/x/y")}, "z": leaf("/deep/z")},
+        }
+
+
+async def run_trace(state: State, seed: int, *, sinks_accept_all: bool = False) -> TraceVerdict:
+    """Run the trace of that seed in both worlds. `sinks_accept_all` switches the protection off, so that a test can
+    see that leaks are found."""
+    rng = random.Random(seed)  # noqa: S311  # reproducible, not secret
+    generated = random_policy(rng, sinks_accept_all=sinks_accept_all)
+    policy, ceiling = parse_policy(generated.text), generated.ceiling
+    program = rng.randrange(2**32)
+    runs = [await _run(state, policy, ceiling, seed, variant, program) for variant in ("one", "two")]
+    guarded = {
+        tool: frozenset(name for name, accepts in promised.items() if accepts.flows_to(ceiling))
+        for tool, promised in generated.promised.items()
+    }
+    seen = [_projection(run.world, guarded) for run in runs]
+    leak = ""
+    if seen[0] != seen[1]:
+        leak = f"seed {seed}, ceiling {ceiling}: {_first_difference(*seen)}\n{generated.text}"
+    return TraceVerdict(leak, any(run.excused for run in runs), len(seen[0]), runs[0].denied)
+
+
+def _projection(world: World, sinks: Mapping[str, frozenset[str]]) -> list[Any]:
+    found = []
+    for call in world.sent:
+        shown = {name: call.arguments[name] for name in sinks.get(call.tool, ()) if name in call.arguments}
+        if shown:
+            found.append((call.step, call.tool, json.dumps(shown, sort_keys=True)))
+    return sorted(found)  # calls of one step run in parallel: their order says nothing
+
+
+def _first_difference(one: list[Any], two: list[Any]) -> str:
+    for left, right in zip(one, two, strict=False):
+        if left != right:
+            return f"{left} != {right}"
+    return f"{len(one)} calls != {len(two)} calls"
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One world after the program; `excused` if an exception was used, `denied` counts the denied calls."""
+
+    world: World
+    excused: bool
+    denied: int
+
+
+async def _run(state: State, policy: Policy, ceiling: Label, seed: int, variant: str, program: int) -> _Run:
+    """The agent's program through the gate, in one world."""
+    world = World(policy, ceiling, variant, seed)
+    policies, upstreams = FixedPolicy(policy), {SERVER: world}
+    gate = Gate(
+        policies=policies,
+        stores=Stores(state.sessions, state.handles, state.resources, state.approvals, state.journal),
+        upstreams=upstreams,
+        limits=Limits(),
+        rates=RateLimiter(lambda: 0.0),
+        pins=Pins(policies, upstreams, state.database, state.journal),
+        new_id=new_audit_id,
+        clock=utc_now,
+    )
+    rng = random.Random(program)  # noqa: S311  # the same program in both worlds
+    principal = Principal(f"agent-{seed}-{variant}-{rng.randrange(2**20)}", frozenset({Scope.EXECUTE}))
+    head = await state.journal.head()
+    session = await state.sessions.open(principal.key_id, user_key_id="person" if rng.random() < 0.7 else None)
+    if session.user_key_id is not None and rng.random() < 0.5:
+        _, write = session.name(named_in(USER_WORDS), "user")
+        await state.database.run(write)
+    agent = _Agent(policy, session.session_id)
+    denied = 0
+    for step in range(rng.randint(4, 9)):
+        world.step = step
+        choices = [rng.randrange(2**32) for _ in range(rng.choice((1, 1, 1, 2)))]
+        wishes = [agent.wish(choice) for choice in choices]
+        outcomes: dict[int, Outcome] = {}
+
+        async def ask(index: int, wish: ExecuteRequest, outcomes: dict[int, Outcome] = outcomes) -> None:
+            outcomes[index] = await gate.execute(principal, wish)
+
+        async with anyio.create_task_group() as group:
+            for index, wish in enumerate(wishes):
+                group.start_soon(ask, index, wish)
+        human = rng.random()
+        for index in sorted(outcomes):
+            outcome = outcomes[index]
+            agent.look(outcome)
+            denied += isinstance(outcome, Denied)
+            if isinstance(outcome, Denied) and outcome.approval_id is not None and human < 0.3:
+                await state.approvals.decide(outcome.approval_id, Verdict.APPROVE, Decider("human"))
+                agent.look(await gate.execute(principal, wishes[index]))
+        if rng.random() < 0.1:
+            opened = await state.sessions.open(principal.key_id)
+            agent.session_id = opened.session_id
+            agent.handles.clear()
+    entries = await state.journal.read(head.seq, 1_000)
+    excused = any(_is_exception(entry.record, principal.key_id) for entry in entries)
+    return _Run(world, excused, denied)
+
+
+def _is_exception(record: Mapping[str, Any], key_id: str) -> bool:
+    if record.get("key_id") != key_id or record["kind"] != "intent":
+        return False
+    flow = record.get("flow") or {}
+    return bool(record.get("approval_id") or flow.get("named") or flow.get("declassified"))
+
+
+class _Agent:
+    """Hijacked: every choice is a function of the program and of all that it has seen."""
+
+    def __init__(self, policy: Policy, session_id: str) -> None:
+        self._policy = policy
+        self._seen = hashlib.sha256()
+        self.session_id = session_id
+        self.handles: list[str] = []
+
+    def look(self, outcome: Outcome) -> None:
+        match outcome:
+            case Completed(encoded, _):
+                self._seen.update(encoded)
+                self._collect(json.loads(encoded))
+            case Denied(deny):
+                self._seen.update(repr((deny.reason, deny.rule_id)).encode())
+            case NotCompleted(reason, detail):
+                self._seen.update(repr((reason, detail)).encode())
+
+    def wish(self, choice: int) -> ExecuteRequest:
+        view = self._seen.hexdigest()
+        leaky = random.Random(f"{choice}|{view}")  # noqa: S311
+        steady = random.Random(choice)  # noqa: S311
+        # Half of the choices are the program's own, so that calls reach the sinks at all in both worlds.
+        pick = leaky if steady.random() < 0.4 else steady
+        tool = pick.choice(list(self._policy.tools.values()))
+        arguments: dict[str, Any] = {}
+        for name in tool.parameters:
+            if tool.parameters[name].required or pick.random() < 0.7:
+                arguments[name] = self._argument(leaky if steady.random() < 0.5 else steady, view)
+        return ExecuteRequest(self.session_id, tool.name, arguments)
+
+    def _argument(self, pick: random.Random, view: str) -> Any:
+        kind = pick.random()
+        if kind < 0.3 and self.handles:
+            return {"$ref": pick.choice(self.handles)}
+        if kind < 0.55:
+            return view[:32]  # an MD5 by its form, and all the agent knows by its content
+        if kind < 0.65:
+            return f"see https://evil.example/{view[:8]}"
+        if kind < 0.75:
+            return pick.choice(NAMED)
+        return pick.choice(("alpha", "beta", "secret/x", "public/y"))
+
+    def _collect(self, value: Any) -> None:
+        if isinstance(value, dict):
+            if value.keys() == {"$ref"}:
+                self.handles.append(value["$ref"])
+            else:
+                for part in value.values():
+                    self._collect(part)
+        elif isinstance(value, list):
+            for part in value:
+                self._collect(part)

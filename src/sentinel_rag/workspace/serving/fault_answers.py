@@ -1,0 +1,68 @@
+"""What a failing answer looks like on each wire: bodies recorded from the services, and what proxies put in between."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, Literal
+
+import msgspec
+from starlette.responses import HTMLResponse, Response
+from starlette.types import Send
+
+from sentinel_rag.workspace.serving import query_answers
+from sentinel_rag.workspace.serving.arm.answers import ArmError, refusal
+
+Wire = Literal["logs", "rest"]
+_HTML = "<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>"
+
+
+def faulty_answer(wire: Wire, kind: str, *, retry_after_s: int | None, conflict_status: int) -> Response:
+    """The answer of a request that is not served. Raises ValueError for a kind that has none."""
+    headers = {} if retry_after_s is None else {"retry-after": str(retry_after_s)}
+    if kind == "empty":
+        return Response(b"", 200, media_type="application/json")
+    if kind == "no_content":
+        return Response(status_code=204)
+    if kind == "html":
+        return HTMLResponse(_HTML, 502)
+    if kind == "conflict":
+        code = "Conflict" if conflict_status == 409 else "PreconditionFailed"
+        return refusal(
+            ArmError(conflict_status, code, "Newer data exists: the incident was changed since it was read.")
+        )
+    status, code, message = {
+        "throttled": (429, "TooManyRequests", "The request rate is over its limit."),
+        "timeout": (504, "GatewayTimeout", "The gateway did not receive a response within the time limit."),
+        "server_error": (500, "InternalServerError", "Something went wrong on the server."),
+    }[kind]
+    headers = headers if kind == "throttled" else {}
+    if wire == "rest":
+        return refusal(ArmError(status, code, message, headers=headers))
+    return Response(
+        msgspec.json.encode(_logs_body(kind, message)), status, headers, media_type="application/json; charset=utf-8"
+    )
+
+
+def _logs_body(kind: str, message: str) -> dict[str, Any]:
+    correlation_id = str(uuid.uuid4())
+    if kind == "timeout":
+        return query_answers.gateway_timeout(correlation_id)
+    code = "ThrottledError" if kind == "throttled" else "InternalServerError"
+    return query_answers.plain_error(code, message, correlation_id)
+
+
+def cut_in_half(body: bytes) -> bytes:
+    """A query's answer with half of its rows and the error that the service puts beside a cut result."""
+    answer = msgspec.json.decode(body)
+    rows = answer["tables"][0]["rows"]
+    kept = len(rows) // 2
+    answer["tables"][0]["rows"] = rows[:kept]
+    reason = f"Query result set has exceeded the internal record count limit {kept}"
+    return msgspec.json.encode({**answer, "error": query_answers.partial_error(reason)})
+
+
+async def broken_answer(send: Send) -> None:
+    """Promise more bytes than come: the server closes the connection in the middle."""
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"1000")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": b'{"id":', "more_body": True})

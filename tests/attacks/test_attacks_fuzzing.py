@@ -1,0 +1,163 @@
+"""Attacker controls: every byte of every request to every route, in any number.
+
+Wanted: an answer of 5xx, a body that costs more than it is long, memory that grows with what was sent. Mutated bodies
+go to the parser by the thousand and to a real server; requests are generated for each operation of the OpenAPI
+document, right ones and wrong ones. The seeds are fixed; `bench/bench_fuzz.py` runs far more of the same.
+"""
+
+from __future__ import annotations
+
+import gc
+import http.client
+import json
+import sys
+import tracemalloc
+from collections import Counter
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+from urllib.parse import urlsplit
+
+import hypothesis
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase
+from schemathesis.checks import CHECKS
+
+from sentinel_rag.contracts.json_values import canonical_json
+from sentinel_rag.interceptor.openapi import OPERATIONS, PATH
+from sentinel_rag.interceptor.policy import Policy
+from sentinel_rag.interceptor.request_body import ExecuteRequest, MalformedBody, parse_execute
+from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.testing.body_mutations import VALID, mutated_bodies
+from sentinel_rag.testing.fake_executor import FakeExecutor
+from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+
+SEED = 20_261_128
+
+
+@pytest.fixture(scope="module")
+def fuzzed(shipped_policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
+    with (
+        FakeExecutor().running() as executor,
+        running_gateway(shipped_policy, tmp_path_factory.mktemp("state"), executor) as running,
+    ):
+        yield running
+
+
+def read(body: bytes) -> ExecuteRequest | None:
+    try:
+        return parse_execute(body)
+    except MalformedBody:
+        return None
+
+
+@pytest.mark.requirement("GATE-6")
+def test_any_of_many_mutated_bodies_is_read_one_way_or_refused() -> None:
+    outcomes: Counter[str] = Counter()
+    for body in mutated_bodies(20_000, SEED):
+        wish = read(body)
+        outcomes["refused" if wish is None else "read"] += 1
+        if wish is not None:
+            canonical = canonical_json(
+                {"session_id": wish.session_id, "tool_name": wish.tool_name, "args": dict(wish.args)}
+            )
+            assert read(canonical) == wish
+    assert all(read(body) is not None for body in VALID)
+    assert min(outcomes.values()) > 1_000  # the mutations reach both sides
+
+
+def test_the_work_for_a_body_is_bounded_by_its_length() -> None:
+    """Counted in calls of functions, Python's and C's: a loop that looks at bytes again and again would show."""
+    calls = 0
+
+    def count(_: FrameType, event: str, __: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    for body in mutated_bodies(2_000, SEED + 1):
+        calls = 0
+        sys.setprofile(count)
+        try:
+            read(body)
+        finally:
+            sys.setprofile(None)
+        assert calls <= 60 + 4 * len(body), body[:200]
+
+
+def test_memory_does_not_grow_with_what_was_sent() -> None:
+    def a_round(seed: int) -> int:
+        for body in mutated_bodies(3_000, seed):
+            read(body)
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+
+    a_round(SEED)
+    tracemalloc.start()
+    try:
+        first = a_round(SEED + 2)
+        rounds = [a_round(SEED + 3 + number) for number in range(3)]
+    finally:
+        tracemalloc.stop()
+    assert max(rounds) - first < 64_000
+
+
+@pytest.mark.requirement("GATE-6")
+def test_a_real_server_answers_each_mutated_body_below_500(fuzzed: RunningGateway) -> None:
+    address = urlsplit(fuzzed.url)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
+    statuses: Counter[int] = Counter()
+    headers = {"X-API-Key": fuzzed.key, "Content-Type": "application/json"}
+    for body in mutated_bodies(2_000, SEED + 10):
+        connection.request("POST", "/v1/proxy-execute", body=body, headers=headers)
+        response = connection.getresponse()
+        answer = json.loads(response.read())
+        statuses[response.status] += 1
+        assert response.status < 500, (answer, body[:300])
+        assert response.status == 200 or answer["reason"]
+    connection.close()
+    assert statuses.keys() <= {200, 403, 404, 409, 413, 422}
+    assert statuses[422] > 500
+    assert statuses[200] + statuses[403] > 100
+    assert fuzzed.request("GET", "/healthz").status == 200
+
+
+@pytest.mark.parametrize(
+    "operation", [f"{operation.method} {operation.path}" for operation in OPERATIONS], ids=lambda name: str(name)
+)
+def test_generated_requests_end_as_the_document_says(fuzzed: RunningGateway, operation: str) -> None:
+    method, _, path = operation.partition(" ")
+    document = fuzzed.request("GET", PATH).body
+    if path not in document["paths"]:
+        pytest.skip("this operation is served only where it is configured")
+    schema = schemathesis.openapi.from_dict(document)
+    described = schema[path][method]
+    keys = fuzzed.state.keys
+    key = keys.create([*Scope], for_key="agent")[0]
+    fuzzed.call("list_tables", {}, session_id="known", key=key)
+    known = {"session_id": "known", "audit_id": str(fuzzed.last_record()["audit_id"])}
+    checks = [CHECKS.get_one(name) for name in ("not_a_server_error", "status_code_conformance")]
+    checks += [CHECKS.get_one(name) for name in ("content_type_conformance", "response_schema_conformance")]
+    seen: Counter[int] = Counter()
+
+    @hypothesis.seed(SEED)
+    @hypothesis.settings(
+        max_examples=40,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @hypothesis.given(case=described.as_strategy(), existing=hypothesis.strategies.booleans())
+    def generated(case: Any, existing: bool) -> None:
+        if existing:
+            case.path_parameters = {
+                name: known.get(name, value) for name, value in (case.path_parameters or {}).items()
+            }
+        response = case.call(base_url=fuzzed.url, headers={"X-API-Key": key})
+        seen[response.status_code] += 1
+        case.validate_response(response, checks=checks)
+
+    generated()
+    assert sum(seen.values()) >= 1
+    assert all(status < 500 or path == "/readyz" for status in seen)

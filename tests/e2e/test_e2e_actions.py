@@ -1,0 +1,124 @@
+"""Incidents are changed through all zones, on the embedded workspace and on an Azure that settings name."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from sentinel_rag.testing.loopback import serve
+from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app
+from sentinel_rag.workspace.workspace import Workspace
+
+POLICY = """
+tools:
+  - name: get_incident_detail
+    parameters: [{name: incident, type: string, required: true}]
+    taint_rules: [{rule_id: read, condition: "true", taint_level: LOW}]
+  - name: update_incident
+    effect: write
+    parameters:
+      - {name: incident, type: string, required: true}
+      - {name: status, type: string}
+      - {name: severity, type: string}
+      - {name: classification, type: string}
+    taint_rules: [{rule_id: write, condition: "true", taint_level: LOW}]
+  - name: add_incident_comment
+    effect: write
+    parameters: [{name: incident, type: string, required: true}, {name: message, type: string, required: true}]
+    taint_rules: [{rule_id: comment, condition: "true", taint_level: LOW}]
+"""
+
+
+def execute(parts: Any, key: str, tool: str, **args: Any) -> tuple[int, Any]:
+    """One call with the agent's key, in a session of its own, so that labels of one do not bear on the next."""
+    body = json.dumps({"session_id": str(uuid4()), "tool_name": tool, "args": args}).encode()
+    request = urllib.request.Request(
+        f"{parts['interceptor']['url']}/v1/proxy-execute",
+        body,
+        {"Content-Type": "application/json", "X-API-Key": key},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read())
+
+
+def permitting(sentinel: Any, folder: Path, **settings: str) -> Any:
+    """The product under a policy that asks nobody: what is tested here are the tools, not the approvals."""
+    policy = folder / "policy.yaml"
+    policy.write_text(POLICY)
+    return type(sentinel)(sentinel.home, {**sentinel.settings, "SENTINEL_CONFIG": str(policy), **settings})
+
+
+@pytest.mark.requirement("DATA-4")
+def test_an_incident_is_changed_through_all_zones_and_stays_so_after_a_restart(generated: Any, tmp_path: Path) -> None:
+    product = permitting(generated.copy(tmp_path / "home"), tmp_path)
+    key = product.environment["SENTINEL_API_KEY"]
+    with product.up() as parts:
+        code, body = execute(parts, key, "update_incident", incident="124", status="Closed")
+        assert (code, body["reason"]) == (422, "invalid_argument")
+        assert body["error"]["field"] == "classification"
+        code, body = execute(
+            parts, key, "update_incident", incident="124", status="Closed", classification="TruePositive"
+        )
+        assert code == 200, body
+        assert {change["field"] for change in body["result"]["rows"][0]["changes"]} == {
+            "status",
+            "classification",
+            "classification_reason",
+        }
+        code, body = execute(parts, key, "add_incident_comment", incident="124", message="Closed by hand.")
+        assert code == 200, body
+    with product.up() as parts:
+        code, body = execute(parts, key, "get_incident_detail", incident="124")
+        (row,) = body["result"]["rows"]
+        assert (row["status"], row["classification"]) == ("Closed", "TruePositive")
+        assert row["comments"][-1]["message"] == "Closed by hand."
+        events = [event["event"] for event in row["timeline"]]
+        assert "Status changed from Active to Closed by External application - Sentinel RAG" in events
+
+
+@pytest.mark.requirement("DATA-4")
+def test_azure_is_changed_by_settings_alone(sentinel: Any, tmp_path: Path) -> None:
+    workspace_id, header = str(uuid4()), "an-identity-header-of-the-tests"
+    workspace = Workspace.open(tmp_path / "served")
+    try:
+        workspace.generate(EstateOptions(days=8, events=50))
+        app = create_app(
+            workspace, workspace_id=workspace_id, identity_header=header, admin_token="an-admin-token-of-the-tests"
+        )
+        with serve(app) as url:
+            azure = {
+                "SENTINEL_WORKSPACE_ID": f"prod={workspace_id}",
+                "SENTINEL_LOGS_ENDPOINT": url,
+                "SENTINEL_ARM_ENDPOINT": url,
+                "IDENTITY_ENDPOINT": f"{url}/msi/token",
+                "IDENTITY_HEADER": header,
+            }
+            read_only = permitting(sentinel, tmp_path, **azure)
+            key = read_only.environment["SENTINEL_API_KEY"]
+            with read_only.up() as parts:
+                code, body = execute(parts, key, "update_incident", incident="124", severity="Low")
+                assert code == 502
+                assert "read only" in body["detail"]
+            named = permitting(
+                sentinel, tmp_path, **azure, SENTINEL_WORKSPACE_RESOURCE_ID=f"prod={EMBEDDED_RESOURCE_ID}"
+            )
+            with named.up() as parts:
+                code, body = execute(parts, key, "update_incident", incident="124", severity="Low")
+                assert code == 200, body
+                assert body["result"]["coverage"]["workspace"] == "prod"
+        rows = workspace.query(
+            "SecurityIncident | where IncidentNumber == 124 | top 1 by TimeGenerated | project Severity"
+        )
+        assert rows.rows == [("Low",)]
+    finally:
+        workspace.close()

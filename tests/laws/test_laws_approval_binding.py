@@ -1,0 +1,142 @@
+"""An approval fits the call that it was given for and no other: whatever part of the binding differs, it is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from sentinel_rag.audit import Database, Journal
+from sentinel_rag.contracts.json_values import canonical_json
+from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
+from sentinel_rag.interceptor.approvals import (
+    ApprovalSpent,
+    ApprovalStore,
+    Binding,
+    Decider,
+    Question,
+    Raise,
+    Verdict,
+    Violation,
+)
+from sentinel_rag.interceptor.store import new_audit_id
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+labels = st.builds(Label, st.sampled_from(Sensitivity), st.sampled_from(Integrity))
+hashes = st.text("0123456789abcdef", min_size=64, max_size=64)
+parts = {
+    "key_id": texts,
+    "session_id": texts,
+    "tool": texts,
+    "arguments_sha256": hashes,
+    "argument_labels": st.dictionaries(texts, labels, max_size=3),
+    "context": labels,
+    "rule_id": texts,
+    "policy_sha256": hashes,
+    "schema_sha256": st.none() | hashes,
+}
+bindings = st.builds(Binding, **parts)
+questions = st.builds(
+    Question,
+    effect=texts,
+    server=texts,
+    description=texts,
+    condition=texts,
+    taint_level=texts,
+    why=texts,
+    arguments=st.dictionaries(texts, texts | st.integers() | st.none() | st.lists(texts, max_size=2), max_size=3),
+    violations=st.lists(st.builds(Violation, texts, labels, labels, st.booleans()), max_size=2).map(tuple),
+    raised_by=st.lists(st.builds(Raise, texts, texts, labels, texts), max_size=2).map(tuple),
+    approvers=st.lists(texts, max_size=2).map(tuple),
+)
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[tuple[ApprovalStore, Database]]:
+    with tempfile.TemporaryDirectory() as folder, Database(Path(folder) / "journal.sqlite") as database:
+        journal = Journal(database)
+
+        def clock() -> datetime:
+            return datetime(2026, 7, 1, tzinfo=UTC)
+
+        yield ApprovalStore(database, journal, clock=clock, new_id=new_audit_id), database
+
+
+def test_the_strategies_know_every_part_of_a_binding() -> None:
+    assert set(parts) == {field.name for field in fields(Binding)}
+
+
+@pytest.mark.requirement("APPR-2")
+@given(bindings, st.data())
+def test_any_changed_part_changes_the_hash(binding: Binding, data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(sorted(parts)))
+    changed = replace(binding, **{name: data.draw(parts[name])})
+    assert (changed == binding) == (changed.sha256() == binding.sha256())
+
+
+@given(bindings, bindings)
+def test_two_bindings_have_one_hash_exactly_if_they_are_equal(one: Binding, other: Binding) -> None:
+    assert (one == other) == (one.sha256() == other.sha256())
+
+
+@given(bindings, questions)
+def test_what_is_stored_is_what_was_asked(binding: Binding, question: Question) -> None:
+    assert Binding.from_dict(binding.to_dict()) == binding
+    assert Question.from_dict(question.to_dict()) == question
+    canonical_json({"binding": binding.to_dict(), "question": question.to_dict()})
+
+
+@pytest.mark.requirement("APPR-2")
+@pytest.mark.requirement("APPR-3")
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_an_approval_is_refused_to_every_other_call_and_serves_its_own_once(
+    store: tuple[ApprovalStore, Database], data: st.DataObject
+) -> None:
+    approvals, database = store
+    empty = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+    # A key and session of its own for each example, so that no bound of an earlier one is met.
+    binding = replace(data.draw(bindings), arguments_sha256=empty, key_id=new_audit_id(), session_id=new_audit_id())
+    name = data.draw(st.sampled_from(sorted(parts)))
+    other = replace(binding, **{name: data.draw(parts[name])})
+    assume(other != binding)
+    question = replace(data.draw(questions), arguments={}, approvers=())
+
+    async def run() -> None:
+        approval_id = await approvals.ask(binding, question)
+        assert approval_id is not None
+        await approvals.decide(approval_id, Verdict.APPROVE, Decider("somebody else"))
+        assert await approvals.approved(other) is None
+        with pytest.raises(ApprovalSpent):
+            await database.run(approvals.consume(approval_id, other))
+        assert await approvals.approved(binding) == approval_id
+        await database.run(approvals.consume(approval_id, binding))
+        assert await approvals.approved(binding) is None
+        with pytest.raises(ApprovalSpent):
+            await database.run(approvals.consume(approval_id, binding))
+
+    asyncio.run(run())
+
+
+def test_a_refused_use_undoes_what_was_written_with_it(store: tuple[ApprovalStore, Database]) -> None:
+    approvals, database = store
+    spend = approvals.consume("none-such", Binding("k", "s", "t", "a", {}, Label(), "r", "p", None))
+
+    def write(connection: sqlite3.Connection) -> None:
+        connection.execute("CREATE TABLE intent (audit_id TEXT)")
+        spend(connection)
+
+    with pytest.raises(ApprovalSpent):
+        database.run_now(write)
+    found = database.run_now(
+        lambda connection: connection.execute("SELECT name FROM sqlite_master WHERE name = 'intent'").fetchall()
+    )
+    assert found == []

@@ -1,0 +1,79 @@
+"""What is said about rules that can never decide is true: no call ever reaches such a rule."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+from hypothesis import assume, event, given, settings
+from hypothesis import strategies as st
+
+from sentinel_rag.interceptor.policy.conditions import (
+    Kind,
+    Reachability,
+    Unsatisfiable,
+    ValueType,
+    check,
+    evaluate,
+)
+from sentinel_rag.interceptor.policy.conditions.normal_form import alternatives_of
+
+PARAMETERS = {
+    "s": ValueType(Kind.STRING),
+    "n": ValueType(Kind.NUMBER),
+    "b": ValueType(Kind.BOOLEAN),
+}
+TEXTS = ["a", "ab", "abc", "b", "ba", "Ab", ""]
+CALLS: list[dict[str, Any]] = [
+    {name: value for name, value in (("s", s), ("n", n), ("b", b)) if value is not None}
+    for s, n, b in product([*TEXTS, "cab", "x", None], [-1, 0, 0.5, 1, 2, 3, None], [True, False, None])
+]
+text = st.sampled_from(TEXTS).map(repr)
+number = st.sampled_from(["0", "1", "2"])
+subject = st.sampled_from(["s", "s", "s.lower()", "s.upper()"])
+atoms = st.one_of(
+    st.builds("{}.{}({})".format, subject, st.sampled_from(["startswith", "endswith", "contains"]), text),
+    st.builds("{}.startswith(({}, {}))".format, subject, text, text),
+    st.builds("{} {} {}".format, subject, st.sampled_from(["==", "!=", "<", ">="]), text),
+    st.builds("{} {} [{}, {}]".format, subject, st.sampled_from(["in", "not in"]), text, text),
+    st.builds("n {} {}".format, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), number),
+    st.builds("{} {} n <= {}".format, number, st.sampled_from(["<", "=="]), number),
+    st.builds("s.matches('{}')".format, st.sampled_from(["^a", "b$", "[ab]c"])),
+    st.builds("len(s) {} {}".format, st.sampled_from(["==", "<", ">"]), number),
+    st.sampled_from(["b", "b == true", "b != true", "has(s)", "has(b)", "s == null", "true", "false"]),
+)
+conditions = st.recursive(
+    atoms,
+    lambda inner: st.one_of(
+        st.builds("({} and {})".format, inner, inner),
+        st.builds("({} or {})".format, inner, inner),
+        st.builds("(not {})".format, inner),
+    ),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(conditions, min_size=1, max_size=6))
+def test_no_call_reaches_a_rule_that_is_said_to_be_unreachable(texts: list[str]) -> None:
+    trees = [check(one, PARAMETERS) for one in texts]
+    reachability = Reachability()
+    findings = [reachability.add(tree) for tree in trees]
+    assume(any(findings))
+    event("unsatisfiable" if any(isinstance(found, Unsatisfiable) for found in findings) else "shadowed")
+    for call in CALLS:
+        verdicts = [evaluate(tree, call) for tree in trees]
+        deciding = next((index for index, verdict in enumerate(verdicts) if verdict is not False), None)
+        if deciding is not None and verdicts[deciding] is True:
+            assert findings[deciding] is None, call
+
+
+@settings(max_examples=400, deadline=None)
+@given(conditions)
+def test_the_alternatives_of_a_condition_say_the_same(text: str) -> None:
+    tree = check(text, PARAMETERS)
+    alternatives = alternatives_of(tree)
+    assert alternatives is not None
+    for call in CALLS:
+        holds = any(all(evaluate(test.expression(), call) is True for test in one) for one in alternatives)
+        assert holds is (evaluate(tree, call) is True), call

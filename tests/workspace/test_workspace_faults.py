@@ -1,0 +1,155 @@
+"""Faults on demand: each on its wire, for as many requests as it was asked for, and then normal service."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from arm_client import WORKSPACE_ID, ArmClient, Reply, app_over
+
+from sentinel_rag.testing.loopback import serve
+from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.workspace import Workspace
+
+pytestmark = pytest.mark.requirement("DATA-6")
+
+
+class Both:
+    """Both wires of one server."""
+
+    def __init__(self, url: str) -> None:
+        self.rest = ArmClient(url)
+        self._logs = ArmClient(url, audience="https://api.loganalytics.io")
+
+    def faults(self, *faults: dict[str, Any]) -> Reply:
+        return self.rest.admin("PUT", "faults", {"faults": list(faults)})
+
+    def query(self) -> Reply:
+        return self._logs.send(
+            "POST",
+            f"/v1/workspaces/{WORKSPACE_ID}/query",
+            {"query": "range x from 1 to 10 step 1"},
+            {"authorization": f"Bearer {self._logs.token}", "accept-encoding": "gzip"},
+        )
+
+    def list(self) -> Reply:
+        return self.rest.arm("GET", "incidents", top=1)
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Iterator[Both]:
+    workspace = Workspace.open(tmp_path / "workspace")
+    workspace.generate(EstateOptions(days=8, events=100, end=datetime(2025, 3, 12, 15, tzinfo=UTC)))
+    try:
+        with serve(app_over(workspace)) as url:
+            yield Both(url)
+    finally:
+        workspace.close()
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "body"),
+    [
+        ({"kind": "throttled", "retry_after_s": 7}, 429, b"ThrottledError"),
+        ({"kind": "timeout"}, 504, b"GatewayTimeout"),
+        ({"kind": "server_error"}, 500, b"InternalServerError"),
+        ({"kind": "html"}, 502, b"<html>"),
+        ({"kind": "empty"}, 200, b""),
+        ({"kind": "no_content"}, 204, b""),
+    ],
+    ids=lambda value: str(value),
+)
+def test_a_fault_hits_its_requests_and_is_used_up(both: Both, fault: dict[str, Any], status: int, body: bytes) -> None:
+    assert both.faults({**fault, "times": 2}).status == 200
+    first, then = both.query(), both.list()
+    assert (first.status, then.status) == (status, status)
+    assert body in first.raw
+    assert (both.query().status, both.list().status) == (200, 200)
+    if fault["kind"] == "throttled":
+        assert (first.headers["retry-after"], then.headers["retry-after"]) == ("7", "7")
+        assert then.error[0] == "TooManyRequests"
+    assert both.rest.admin("GET", "faults").body == {
+        "faults": [],
+        "requests": {"logs POST": 2, "rest GET": 2},
+    }
+
+
+def test_a_partial_result_is_rows_with_an_error_beside_them(both: Both) -> None:
+    both.faults({"kind": "partial"})
+    both.list()
+    answer = both.query().body
+    assert answer["tables"][0]["rows"] == [[1], [2], [3], [4], [5]]
+    assert answer["error"]["code"] == "PartialError"
+    assert "E_QUERY_RESULT_SET_TOO_LARGE" in answer["error"]["details"][0]["innererror"]["message"]
+    assert "error" not in Both(both.rest.url).query().raw.decode("latin-1")
+
+
+def test_a_schedule_skips_and_chooses_by_wire_method_and_path(both: Both) -> None:
+    name = both.list().body["value"][0]["name"]
+    both.faults(
+        {"kind": "timeout", "wire": "rest", "method": "get", "path": f"/incidents/{name}", "skip": 1},
+        {"kind": "throttled", "wire": "logs", "retry_after_s": None},
+    )
+    assert both.list().status == 200
+    assert [both.rest.arm("GET", f"incidents/{name}").status for _ in range(3)] == [200, 504, 200]
+    throttled = both.query()
+    assert throttled.status == 429
+    assert "retry-after" not in throttled.headers
+    assert both.query().status == 200
+
+
+def test_a_slow_request_is_served_in_the_end(both: Both) -> None:
+    both.faults({"kind": "slow", "delay_s": 0.01, "times": 2})
+    assert (both.query().status, both.list().status) == (200, 200)
+
+
+@pytest.mark.parametrize("status", [409, 412])
+def test_a_conflict_changes_nothing(both: Both, status: int) -> None:
+    found = both.list().body["value"][0]
+    both.faults({"kind": "conflict", "status": status, "method": "PUT"})
+    body = {"properties": {**found["properties"], "title": "other"}}
+    assert both.rest.arm("PUT", f"incidents/{found['name']}", body).status == status
+    assert both.rest.arm("GET", f"incidents/{found['name']}").body == found
+    assert both.rest.arm("PUT", f"incidents/{found['name']}", body).status == 200
+
+
+def test_a_lost_answer_is_of_a_write_that_was_done(both: Both) -> None:
+    found = both.list().body["value"][0]
+    both.faults({"kind": "lost_answer", "method": "PUT"})
+    body = {"properties": {**found["properties"], "title": "other"}}
+    with pytest.raises((http.client.HTTPException, OSError)):
+        both.rest.arm("PUT", f"incidents/{found['name']}", body)
+    assert both.rest.arm("GET", f"incidents/{found['name']}").body["properties"]["title"] == "other"
+
+
+def test_only_the_operator_sets_faults(both: Both) -> None:
+    for token in ("", "wrong", both.rest.token):
+        refused = both.rest.admin("PUT", "faults", {"faults": [{"kind": "timeout"}]}, token=token)
+        assert refused.status == 401
+        assert both.rest.admin("GET", "faults", token=token).status == 401
+    assert both.list().status == 200
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"kind": "meteor"},
+        {"kind": "timeout", "times": 0},
+        {"kind": "timeout", "skip": -1},
+        {"kind": "slow", "delay_s": 61},
+        {"kind": "partial", "wire": "rest"},
+        {"kind": "conflict", "wire": "logs"},
+        {"kind": "conflict", "status": 400},
+        {"kind": "timeout", "wires": "logs"},
+    ],
+    ids=str,
+)
+def test_a_fault_that_there_is_not_is_refused(both: Both, fault: dict[str, Any]) -> None:
+    reply = both.faults({"kind": "timeout"}, fault)
+    assert reply.status == 400
+    assert reply.body["error"]["next_step"]
+    assert both.query().status == 200
