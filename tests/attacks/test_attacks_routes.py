@@ -53,6 +53,8 @@ TABLE: dict[tuple[str, str], Entry] = {
     ("GET", "/v1/approvals/{approval_id}"): Entry((APPROVE,), None, (404,)),
     ("POST", "/v1/approvals/{approval_id}/approve"): Entry((APPROVE,), {}, (404,)),
     ("POST", "/v1/approvals/{approval_id}/deny"): Entry((APPROVE,), {}, (404,)),
+    ("GET", "/v1/policy"): Entry((Scope.ADMIN,)),
+    ("POST", "/v1/policy/reload"): Entry((Scope.ADMIN,)),
     ("GET", "/v1/openapi.json"): Entry(()),
     ("GET", "/healthz"): Entry(()),
     ("GET", "/readyz"): Entry((), None, (200, 503)),

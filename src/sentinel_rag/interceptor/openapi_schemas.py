@@ -39,6 +39,16 @@ OBJECT: Schema = {"type": "object"}
 TIME: Schema = {"type": "string", "format": "date-time"}
 ANY: Schema = {}
 
+POLICY: Mapping[str, Schema] = {
+    "policy": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+    "source": TEXT,
+    "loaded_at": {"type": ["string", "null"], "format": "date-time"},
+    "refused": {
+        "oneOf": [{"type": "null"}, exactly({"sha256": MAYBE_TEXT, "problems": listed(TEXT), "at": TIME})],
+        "description": "The newest version of the file, if it did not load.",
+    },
+}
+
 NAMED = listed(exactly({"kind": TEXT, "text": TEXT}))
 
 SCHEMAS: Mapping[str, Schema] = {
@@ -55,6 +65,8 @@ SCHEMAS: Mapping[str, Schema] = {
             "args": {"type": "object", "description": "What the tool takes; a hidden value is passed by its handle."},
         }
     ),
+    "Policy": exactly({**POLICY, "text": MAYBE_TEXT}),
+    "PolicyReloaded": exactly({"status": {"enum": ["loaded", "unchanged"]}, **POLICY}),
     "Executed": exactly({"result": ANY, "status": {"const": "success"}, "audit_id": TEXT}),
     "Problem": {
         **exactly(
@@ -66,9 +78,10 @@ SCHEMAS: Mapping[str, Schema] = {
                 "audit_id": {"type": "string", "description": "Where the journal holds it; missing if nothing does."},
                 "approval_id": {"type": "string", "description": "The approval that waits for a person."},
                 "note": TEXT,
+                "problems": {**listed(TEXT), "description": "Every fault of a policy file, with its line."},
                 "error": ref("ToolError"),
             },
-            optional=("rule_id", "audit_id", "approval_id", "note", "error"),
+            optional=("rule_id", "audit_id", "approval_id", "note", "problems", "error"),
         ),
     },
     "ToolError": exactly(
