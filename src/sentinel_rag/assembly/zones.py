@@ -72,6 +72,22 @@ def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
     return create_app(service, token=configuration["token"])
 
 
+def build_files_executor(configuration: Configuration) -> ASGIApp:
+    """The MCP server of the tools that read files of one folder."""
+    from sentinel_rag.executors.files import create_app
+
+    root = configuration["root"]
+    return create_app(None if root is None else Path(root), token=configuration["token"])
+
+
+def build_web_executor(configuration: Configuration) -> ASGIApp:
+    """The MCP server of the tools that reach the web."""
+    from sentinel_rag.executors.web import WebOptions, create_app
+
+    options = WebOptions(**{name: configuration[name] for name in ("provider", "url", "key", "allowed_hosts")})
+    return create_app(options, token=configuration["token"])
+
+
 def build_interceptor(configuration: Configuration) -> ASGIApp:
     """The Interceptor over its policy, state folder and tool servers."""
     from sentinel_rag.assembly.serving import give_notice
@@ -124,6 +140,8 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
 BUILDERS: Mapping[str, Callable[[Configuration], ASGIApp]] = {
     "workspace": build_workspace,
     "executor-sentinel": build_sentinel_executor,
+    "executor-files": build_files_executor,
+    "executor-web": build_web_executor,
     "interceptor": build_interceptor,
 }
 

@@ -25,8 +25,8 @@ from starlette.types import Receive, Scope, Send
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import QueryError
+from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS
 from sentinel_rag.testing.loopback import serve
 
 STATELESS, SESSIONS = "2026-07-28", "2025-11-25"
@@ -95,7 +95,7 @@ class FakeExecutor:
 
     def __init__(
         self,
-        tools: Iterable[ToolSchema] = SENTINEL_TOOLS,
+        tools: Iterable[ToolSchema] = SHIPPED_TOOLS,
         *,
         eras: tuple[str, ...] = (STATELESS, SESSIONS),
         stream: bool = False,
