@@ -10,8 +10,8 @@ import hashlib
 import hmac
 import secrets
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
@@ -227,9 +227,14 @@ class ApprovalStore:
 
         return await self._read(read)
 
-    def on_asked(self, listener: Callable[[], object]) -> None:
-        """Call `listener` after each new question; it must not block."""
+    @contextmanager
+    def telling(self, listener: Callable[[], object]) -> Iterator[None]:
+        """Call `listener` after each new question while the block runs; it must neither block nor raise."""
         self._listeners.append(listener)
+        try:
+            yield
+        finally:
+            self._listeners.remove(listener)
 
     async def claim_notices(self, waits: Sequence[float], limit: int) -> list[table.Notice]:
         """Questions that the webhook's receiver has to hear of now; see `table.claim_notices`."""

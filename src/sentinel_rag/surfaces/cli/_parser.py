@@ -60,7 +60,9 @@ def build_parser() -> argparse.ArgumentParser:
     _workspace(commands)
 
     tools = _command(commands, "tools", "the tools, their parameters and what the policy says of them", _tools)
-    tools.add_argument("name", nargs="?", help="one tool, with all its parameters")
+    tools.add_argument("name", nargs="?", help="one tool, with all its parameters; or pins, or accept TOOL")
+    tools.add_argument("tool", nargs="?", help="with accept: the tool whose changed definition is accepted")
+    tools.add_argument("--yes", action="store_true", help="with accept: do not ask")
     tools.add_argument("--json", action="store_true", help="print names, descriptions and JSON schemas")
 
     _policy(commands)
@@ -326,7 +328,17 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _tools(options: argparse.Namespace) -> int:
+    if options.name in ("pins", "accept"):
+        from sentinel_rag.surfaces.cli import tool_pins
+
+        if options.name == "accept":
+            return tool_pins.accept(options.tool, yes=options.yes, as_json=options.json)
+        return tool_pins.show(as_json=options.json)
+    from sentinel_rag.contracts.errors import UsageError
     from sentinel_rag.surfaces.cli.tools import run
+
+    if options.tool is not None:
+        raise UsageError("One tool at a time.", next_step=f"Run: sentinel tools {options.name}")
 
     return run(options.name, as_json=options.json)
 
