@@ -59,6 +59,7 @@ class Settings:
     model: str = "offline"
     timezone: str = "UTC"
     audit_durability: str = "process"
+    audit_anchor: Path | None = None
     question_timeout_s: float = 120.0
     log_level: str = "INFO"
     files_root: Path | None = None
@@ -117,6 +118,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_MODEL", "What plans tool calls: offline (no model).", "offline"),
     Variable("SENTINEL_TIMEZONE", "Time zone (IANA name) in which words like yesterday are read.", "UTC"),
     Variable("SENTINEL_AUDIT_DURABILITY", "process or power: what an acknowledged record survives.", "process"),
+    Variable("SENTINEL_AUDIT_ANCHOR", "File for a second copy of the journal's checkpoints, on another disk.", "none"),
     Variable("SENTINEL_QUESTION_TIMEOUT_S", "Seconds that one question may take.", "120"),
     Variable("SENTINEL_LOG_LEVEL", "DEBUG, INFO, WARNING or ERROR.", "INFO"),
     Variable("SENTINEL_FILES_ROOT", "Folder that file_read and file_list see.", "sample files of the installation"),
@@ -195,11 +197,9 @@ def _yes_or_no(text: str) -> bool:
 
 def _webhook_url(text: str) -> str:
     """`_http_url`, and unchanged: a receiver may tell `/hook/` from `/hook`."""
-    _http_url(text)
     if "@" in text.partition("//")[2].partition("/")[0]:
-        raise ValueError(
-            "it holds a user name or password, and those would stand in logs; sign with the secret instead"
-        )
+        raise ValueError("it holds a user name or password, which would stand in logs; sign with the secret instead")
+    _http_url(text)
     return text
 
 
@@ -430,6 +430,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         model=reader.read("SENTINEL_MODEL", _one_of(MODELS), "offline"),
         timezone=reader.read("SENTINEL_TIMEZONE", _timezone, "UTC"),
         audit_durability=reader.read("SENTINEL_AUDIT_DURABILITY", _one_of(DURABILITIES), "process"),
+        audit_anchor=reader.read("SENTINEL_AUDIT_ANCHOR", lambda t: Path(t).expanduser().absolute(), None),
         question_timeout_s=reader.read("SENTINEL_QUESTION_TIMEOUT_S", _seconds, 120.0),
         log_level=reader.read("SENTINEL_LOG_LEVEL", _one_of(LOG_LEVELS), "INFO"),
         files_root=reader.read("SENTINEL_FILES_ROOT", _files_root(home), None),

@@ -23,6 +23,7 @@ tools:
     taint_rules: [{rule_id: read, condition: "true", taint_level: LOW}]
   - name: update_incident
     effect: write
+    accepts: {sensitivity: HIGH, integrity: UNTRUSTED}
     parameters:
       - {name: incident, type: string, required: true}
       - {name: status, type: string}
@@ -31,14 +32,15 @@ tools:
     taint_rules: [{rule_id: write, condition: "true", taint_level: LOW}]
   - name: add_incident_comment
     effect: write
+    accepts: {sensitivity: HIGH, integrity: UNTRUSTED}
     parameters: [{name: incident, type: string, required: true}, {name: message, type: string, required: true}]
     taint_rules: [{rule_id: comment, condition: "true", taint_level: LOW}]
 """
 
 
-def execute(parts: Any, key: str, tool: str, **args: Any) -> tuple[int, Any]:
-    """One call with the agent's key, in a session of its own, so that labels of one do not bear on the next."""
-    body = json.dumps({"session_id": str(uuid4()), "tool_name": tool, "args": args}).encode()
+def execute(parts: Any, key: str, tool: str, session: str | None = None, **args: Any) -> tuple[int, Any]:
+    """One call with the agent's key, in a session of its own unless one is given."""
+    body = json.dumps({"session_id": session or str(uuid4()), "tool_name": tool, "args": args}).encode()
     request = urllib.request.Request(
         f"{parts['interceptor']['url']}/v1/proxy-execute",
         body,
@@ -87,6 +89,25 @@ def test_an_incident_is_changed_through_all_zones_and_stays_so_after_a_restart(g
 
 
 @pytest.mark.requirement("DATA-4")
+def test_the_shipped_policy_lets_a_change_pass_once_a_person_has_approved_it(generated: Any, tmp_path: Path) -> None:
+    product = generated.copy(tmp_path / "home")
+    key = product.environment["SENTINEL_API_KEY"]
+    arguments = {"incident": "124", "severity": "Low"}
+    session = str(uuid4())
+    with product.up() as parts:
+        code, body = execute(parts, key, "update_incident", session, **arguments)
+        assert (code, body["reason"]) == (403, "approval_required")
+        product.json("approvals", "approve", body["approval_id"])
+        code, body = execute(parts, key, "update_incident", session, **{**arguments, "severity": "Informational"})
+        assert (code, body["reason"]) == (403, "approval_required")  # another call is another question
+        code, body = execute(parts, key, "update_incident", session, **arguments)
+        assert code == 200, body
+        assert body["result"]["rows"][0]["changes"] == [{"field": "severity", "before": "High", "after": "Low"}]
+        code, body = execute(parts, key, "update_incident", session, **arguments)
+        assert (code, body["reason"]) == (403, "approval_required")
+
+
+@pytest.mark.requirement("DATA-4")
 def test_azure_is_changed_by_settings_alone(sentinel: Any, tmp_path: Path) -> None:
     workspace_id, header = str(uuid4()), "an-identity-header-of-the-tests"
     workspace = Workspace.open(tmp_path / "served")
@@ -105,6 +126,14 @@ def test_azure_is_changed_by_settings_alone(sentinel: Any, tmp_path: Path) -> No
             }
             read_only = permitting(sentinel, tmp_path, **azure)
             key = read_only.environment["SENTINEL_API_KEY"]
+            doctor = read_only.json("doctor", "--azure", code=1)
+            assert {
+                check["detail"].partition(":")[0]: check["ok"] for check in doctor if check["name"] == "azure prod"
+            } == {
+                "query logs": True,
+                "incidents in the log": True,
+                "change incidents": False,
+            }
             with read_only.up() as parts:
                 code, body = execute(parts, key, "update_incident", incident="124", severity="Low")
                 assert code == 502
@@ -112,6 +141,8 @@ def test_azure_is_changed_by_settings_alone(sentinel: Any, tmp_path: Path) -> No
             named = permitting(
                 sentinel, tmp_path, **azure, SENTINEL_WORKSPACE_RESOURCE_ID=f"prod={EMBEDDED_RESOURCE_ID}"
             )
+            doctor = named.json("doctor", "--azure")
+            assert [check["ok"] for check in doctor if check["name"] == "azure prod"] == [True] * 4
             with named.up() as parts:
                 code, body = execute(parts, key, "update_incident", incident="124", severity="Low")
                 assert code == 200, body

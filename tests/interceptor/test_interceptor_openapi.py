@@ -16,7 +16,11 @@ from sentinel_rag.interceptor.policy import FixedPolicy, Policy
 from sentinel_rag.interceptor.store import Scope, open_state
 from sentinel_rag.testing.running_gateway import RunningGateway
 
-ONLY_IF_CONFIGURED = {("POST", "/v1/approvals/{approval_id}/decision")}
+ONLY_IF_CONFIGURED = {
+    ("POST", "/v1/approvals/{approval_id}/decision"),  # with a webhook that decides
+    ("GET", "/v1/policy"),  # with a policy file that is watched
+    ("POST", "/v1/policy/reload"),
+}
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,10 @@ async def test_an_incident_is_closed_and_the_answer_tells_before_and_after(serve
     assert result.summary["matched_by"] == "incident_number"
     assert result.summary["changed"] == [change["field"] for change in row["changes"]]  # type: ignore[union-attr, index, call-overload]
     assert result.coverage.workspace == "lab"
-    assert result.notes[0].startswith(f"Incident {MAIN}: status Active → Closed, severity High → Medium")
+    assert result.notes[0] == (
+        f"Incident {MAIN}: status Active → Closed, severity High → Medium, owner changed, classification none → "
+        "TruePositive, classification_reason none → SuspiciousActivity, classification_comment changed."
+    )
     detail = (await served.ask("get_incident_detail", incident=str(MAIN))).rows[0]
     assert (detail["status"], detail["severity"], detail["owner"]) == ("Closed", "Medium", "李 娜")
     assert detail["closed_time"] is not None
@@ -260,7 +263,10 @@ async def test_a_conflict_is_an_error_and_nothing_is_overwritten(served: Estate,
     served.faults({"kind": "conflict", "method": "PUT", "status": status})
     error = await served.refusal("update_incident", incident=str(MAIN), severity="Low")
     assert (error.code, error.field, error.retry_possible) == (QueryErrorCode.CONFLICT, "incident", False)
-    assert "Nothing was written" in error.message
+    assert (
+        "in the meantime: none of the fields that update_incident changes. Nothing of this update was written."
+        in error.message
+    )
     assert served.requests()["rest PUT"] == 1
     assert served.versions() == versions
     assert (await served.ask("update_incident", incident=str(MAIN), severity="Low")).rows[0]["severity"] == "Low"
@@ -283,8 +289,8 @@ async def test_a_conflict_tells_who_changed_what(served: Estate) -> None:
     (error,) = errors
     assert error.code is QueryErrorCode.CONFLICT
     assert error.message == (
-        f"Incident {MAIN} was changed by External application - Sentinel RAG in the meantime (severity High → Low, "
-        "owner Åsa Öberg <asa.oberg@woodgrove.example> → none). Nothing was written."
+        f"Incident {MAIN} was changed by External application - Sentinel RAG in the meantime: severity High → Low, "
+        "owner changed. Nothing of this update was written."
     )
     assert served.newest("Status", "Severity") == ["Active", "Low"]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import http.client
+import threading
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,12 +30,12 @@ class Both:
     def faults(self, *faults: dict[str, Any]) -> Reply:
         return self.rest.admin("PUT", "faults", {"faults": list(faults)})
 
-    def query(self) -> Reply:
+    def query(self, kql: str = "range x from 1 to 10 step 1", prefer: str = "") -> Reply:
         return self._logs.send(
             "POST",
             f"/v1/workspaces/{WORKSPACE_ID}/query",
-            {"query": "range x from 1 to 10 step 1"},
-            {"authorization": f"Bearer {self._logs.token}", "accept-encoding": "gzip"},
+            {"query": kql},
+            {"authorization": f"Bearer {self._logs.token}", "accept-encoding": "gzip", "prefer": prefer},
         )
 
     def list(self) -> Reply:
@@ -75,6 +77,7 @@ def test_a_fault_hits_its_requests_and_is_used_up(both: Both, fault: dict[str, A
     assert both.rest.admin("GET", "faults").body == {
         "faults": [],
         "requests": {"logs POST": 2, "rest GET": 2},
+        "most_at_once": {"logs": 1, "rest": 1},
     }
 
 
@@ -153,3 +156,26 @@ def test_a_fault_that_there_is_not_is_refused(both: Both, fault: dict[str, Any])
     assert reply.status == 400
     assert reply.body["error"]["next_step"]
     assert both.query().status == 200
+
+
+def test_a_query_is_throttled_while_the_queue_is_full(tmp_path: Path) -> None:
+    workspace = Workspace.open(tmp_path / "workspace")
+    side = "(range x from 1 to 200000 step 1 | extend k = 1)"
+    try:
+        with serve(app_over(workspace, longest_queue=1)) as url:
+            both = Both(url)
+            kql = f"{side} | join kind=inner {side} on k | count"
+            replies: list[Reply] = []
+            askers = [
+                threading.Thread(target=lambda: replies.append(both.query(kql, prefer="wait=1"))) for _ in range(12)
+            ]
+            for asker in askers:
+                asker.start()
+            for asker in askers:
+                asker.join()
+            # Five run and one waits; whoever comes then is told at once.
+            assert Counter(reply.status for reply in replies) == {504: 6, 429: 6}
+            assert {reply.error[0] for reply in replies} == {"GatewayTimeout", "ThrottledError"}
+            assert both.query().status == 200
+    finally:
+        workspace.close()

@@ -125,6 +125,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "state_folder": str(gateway_folder(settings.home)),
             "policy_file": str(settings.policy_file),
             "durability": settings.audit_durability,
+            "anchor": None if settings.audit_anchor is None else str(settings.audit_anchor),
             "tool_servers": tool_server_configuration(settings),
             "upstreams": upstreams,
             "keys": [{"key_id": key_id, "key": keys[key_id], **terms} for key_id, terms in RUN_KEYS.items()],

@@ -5,7 +5,8 @@ Every import of a zone is inside the function that builds it, so a process holds
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,9 +17,9 @@ from sentinel_rag.settings import Settings, agent_gateway
 
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from sentinel_rag.audit import JournalReader
+    from sentinel_rag.audit import Journal, JournalReader
     from sentinel_rag.interceptor.store import KeyStore
 
 Configuration = Mapping[str, Any]
@@ -104,6 +105,7 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
         state_folder,
         durability=Durability(configuration["durability"]),
         approval_ttl_s=configuration["approvals"]["ttl_s"],
+        anchor=None if configuration["anchor"] is None else Path(configuration["anchor"]),
     )
     tool_servers = ToolServers(**configuration["tool_servers"])
     policies = PolicyBook(
@@ -118,7 +120,7 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
         give_notice(notice)
     webhook = configuration["approvals"]["webhook"]
     handed_over = {key["key"]: run_principal(key) for key in configuration["keys"]}
-    return create_app(
+    app = create_app(
         policies=policies,
         keys=RunKeys(handed_over, stored=state.keys),
         state=state,
@@ -132,6 +134,7 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
             **tool_servers.upstreams(policy),
         },
     )
+    return _closing(app, state.close)
 
 
 BUILDERS: Mapping[str, Callable[[Configuration], ASGIApp]] = {
@@ -161,9 +164,56 @@ def journal_reader(settings: Settings) -> JournalReader:
     return JournalReader(gateway_folder(settings.home) / JOURNAL_FILE)
 
 
+@contextmanager
+def open_journal(settings: Settings) -> Iterator[Journal]:
+    """The journal of this home for writing, beside an Interceptor that may run. Raises UnavailableError if there is
+    none yet."""
+    from sentinel_rag.audit import Durability
+    from sentinel_rag.interceptor.store import open_state
+
+    journal_reader(settings).last(1)
+    folder = gateway_folder(settings.home)
+    with open_state(folder, durability=Durability(settings.audit_durability), anchor=settings.audit_anchor) as state:
+        yield state.journal
+
+
+def _closing(app: ASGIApp, close: Callable[[], None]) -> ASGIApp:
+    """`app`, with `close` done after its own shutdown and before the server hears of it: then the process may end."""
+    import anyio.to_thread
+
+    async def wrapped(scope: Scope, receive: Receive, send: Send) -> None:
+        async def closing(message: Message) -> None:
+            if message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
+                await anyio.to_thread.run_sync(close)
+            await send(message)
+
+        await app(scope, receive, closing if scope["type"] == "lifespan" else send)
+
+    return wrapped
+
+
 def key_store(settings: Settings) -> KeyStore:
     """The stored keys of this home's Interceptor, whether or not it runs. The caller closes it."""
     from sentinel_rag.interceptor.store import KeyStore
     from sentinel_rag.interceptor.store.state import KEYS_FILE
 
     return KeyStore(gateway_folder(settings.home) / KEYS_FILE)
+
+
+def policy_texts(settings: Settings) -> Callable[[str], bytes | None]:
+    """Finds the bytes of a policy of this home by their SHA-256: every one that was in force, and the file itself."""
+    import hashlib
+
+    from sentinel_rag.interceptor.policy.archive import PolicyArchive
+    from sentinel_rag.interceptor.policy.loading import read_policy_file
+
+    archive = PolicyArchive(policies_folder(gateway_folder(settings.home)))
+
+    def find(sha256: str) -> bytes | None:
+        kept = archive.find(sha256)
+        if kept is not None or not settings.policy_file.is_file():
+            return kept
+        content = read_policy_file(settings.policy_file)
+        return content if hashlib.sha256(content).hexdigest() == sha256 else None
+
+    return find

@@ -50,6 +50,7 @@ OF_A_CALL: tuple[Ending, ...] = (
     Reason.CONDITION_UNDECIDED,
     Reason.SINK_LABEL,
     Reason.UNKNOWN_TOOL,
+    Reason.TOOL_QUARANTINED,
     Reason.NOT_FOUND,
     Reason.CONFLICT,
     Reason.INVALID_ARGUMENT,
@@ -58,7 +59,6 @@ OF_A_CALL: tuple[Ending, ...] = (
     Reason.UPSTREAM_TIMEOUT,
 )
 OF_A_DECISION: tuple[Ending, ...] = (
-    Reason.NOT_FOUND,
     Reason.INVALID_ARGUMENT,
     Reason.OWN_APPROVAL,
     Reason.NOT_AN_APPROVER,
@@ -70,7 +70,7 @@ OF_A_DECISION: tuple[Ending, ...] = (
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One method of one path. `scopes` are alternatives; none means that no key is asked for. `answers` maps each
-    status of success to the schema of its body, empty for none."""
+    status that has a body of its own to its schema, empty for none."""
 
     method: str
     path: str
@@ -86,6 +86,7 @@ class Operation:
         """Every way in which the operation does not succeed: the reasons of each status."""
         endings = (
             *self.endings,
+            *((Reason.NOT_FOUND,) if "{" in self.path else ()),
             *(WITH_KEY if self.scopes else ()),
             *(WITH_BODY if self.body else ()),
             *ANYWHERE,
@@ -125,7 +126,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "A session's context label and what raised it",
         {200: "Session"},
         scopes=_SESSION,
-        endings=(Reason.NOT_FOUND,),
     ),
     Operation(
         "DELETE",
@@ -133,7 +133,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "Close a session; its hidden values end with it",
         {204: ""},
         scopes=_SESSION,
-        endings=(Reason.NOT_FOUND,),
     ),
     Operation(
         "POST",
@@ -142,7 +141,6 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: "WordsNamed"},
         scopes=(Scope.USER,),
         body="Words",
-        endings=(Reason.NOT_FOUND,),
     ),
     Operation(
         "POST",
@@ -151,7 +149,6 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: "HandleValues"},
         scopes=(Scope.USER,),
         body="Handles",
-        endings=(Reason.NOT_FOUND,),
     ),
     Operation(
         "GET",
@@ -168,7 +165,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "One approval, whole",
         {200: "Approval"},
         scopes=(Scope.APPROVE,),
-        endings=(Reason.NOT_FOUND,),
     ),
     *(
         Operation(
@@ -206,7 +202,24 @@ OPERATIONS: tuple[Operation, ...] = (
         "All records of one call",
         {200: "AuditRecords"},
         scopes=(Scope.AUDIT,),
-        endings=(Reason.NOT_FOUND,),
+    ),
+    Operation("GET", "/v1/policy", "The policy in force", {200: "Policy"}, scopes=(Scope.ADMIN,)),
+    Operation(
+        "POST",
+        "/v1/policy/reload",
+        "Load the policy file now; a wrong one leaves the last good one in force",
+        {200: "PolicyReloaded", 422: "PolicyNotLoaded"},
+        scopes=(Scope.ADMIN,),
+    ),
+    Operation("GET", "/v1/pins", "The pinned definitions of tools", {200: "Pins"}, scopes=(Scope.ADMIN,)),
+    Operation(
+        "POST",
+        "/v1/pins/{server}/{tool}",
+        "Accept the changed definition of a tool",
+        {200: "Pin"},
+        scopes=(Scope.ADMIN,),
+        body="Accept",
+        endings=(Reason.CONFLICT,),
     ),
     Operation("GET", PATH, "This document", {200: "Document"}),
     Operation("GET", "/healthz", "Whether the Interceptor serves", {200: "Health"}),
@@ -259,8 +272,8 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "operationId": f"{operation.method.lower()} {operation.path}",
         "summary": operation.summary,
         "responses": {
-            **{str(status): _answer(status, schema) for status, schema in operation.answers.items()},
             **{str(status): _problem(status, reasons) for status, reasons in operation.reasons().items()},
+            **{str(status): _answer(status, schema) for status, schema in operation.answers.items()},
         },
         # Scopes of one key are alternatives, so each is a requirement of its own.
         "security": [{KEY: [scope.value]} for scope in operation.scopes],

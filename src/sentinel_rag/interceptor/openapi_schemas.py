@@ -39,6 +39,17 @@ OBJECT: Schema = {"type": "object"}
 TIME: Schema = {"type": "string", "format": "date-time"}
 ANY: Schema = {}
 
+POLICY_STATE: Mapping[str, Schema] = {
+    "policy": {"type": "string", "description": "SHA-256 of the policy file in force."},
+    "source": TEXT,
+    "loaded_at": TIME,
+    "refused": {
+        "oneOf": [{"type": "null"}, exactly({"sha256": TEXT, "problems": listed(TEXT), "at": TIME})],
+        "description": "The newest file, if it was refused.",
+    },
+}
+DEFINITION = exactly({"sha256": TEXT, "definition": OBJECT})
+
 NAMED = listed(exactly({"kind": TEXT, "text": TEXT}))
 
 SCHEMAS: Mapping[str, Schema] = {
@@ -149,6 +160,22 @@ SCHEMAS: Mapping[str, Schema] = {
         optional=("actor", "comment"),
     ),
     "Decided": exactly({"approval_id": TEXT, "state": TEXT}),
+    "Policy": exactly({**POLICY_STATE, "text": TEXT}),
+    "PolicyReloaded": exactly({"status": {"enum": ["loaded", "unchanged"]}, **POLICY_STATE}),
+    "PolicyNotLoaded": exactly(
+        {"detail": TEXT, "status": {"const": "error"}, "reason": {"const": "invalid_argument"}, **POLICY_STATE}
+    ),
+    "Pin": exactly(
+        {
+            "server": TEXT,
+            "tool": TEXT,
+            "state": {"enum": ["pinned", "quarantined"]},
+            "accepted": DEFINITION,
+            "waiting": {"oneOf": [{"type": "null"}, DEFINITION]},
+        }
+    ),
+    "Pins": exactly({"pins": listed(ref("Pin"))}),
+    "Accept": exactly({"sha256": {"type": "string", "description": "The hash of the definition that waits."}}),
     "Health": exactly({"status": {"const": "ok"}}),
     "Ready": {
         "type": "object",

@@ -19,6 +19,7 @@ from sentinel_rag.sentinel.incidents import newest_versions
 from sentinel_rag.sentinel.kql_literals import string_literal
 from sentinel_rag.sentinel.log_tables import parse_datetime
 from sentinel_rag.sentinel.rest import Incident
+from sentinel_rag.sentinel.results import one_line
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 _COLUMNS = (
@@ -35,6 +36,8 @@ _COLUMNS = (
     Column("url", "string"),
     Column("changes", "dynamic"),
 )
+
+_FIXED_WORDS = frozenset({"status", "severity", "classification", "classification_reason"})
 
 
 async def update_incident(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
@@ -74,8 +77,14 @@ def _result(target: Target, before: Incident, after: Incident, notes: tuple[str,
 
 
 def _told(label: str, changed: list[dict[str, JsonValue]]) -> str:
-    parts = [f"{item['field']} {item['before'] or 'none'} → {item['after'] or 'none'}" for item in changed]
-    return f"{label}: {', '.join(parts) or 'nothing changed'}."
+    """A sentence of ours holds fixed words only: names and free text stay in the row, where they carry their label."""
+    parts = [
+        f"{item['field']} {item['before'] or 'none'} → {item['after'] or 'none'}"
+        if item["field"] in _FIXED_WORDS
+        else f"{item['field']} changed"
+        for item in changed
+    ]
+    return f"{label}: {', '.join(parts) or 'none of the fields that update_incident changes'}."
 
 
 async def _conflict(
@@ -85,15 +94,13 @@ async def _conflict(
     try:
         now = await target.rest.get_incident(target.name)
         changed = differences(before, now)
-        title = before.text("title"), now.text("title")
-        if title[0] != title[1]:
-            changed.append({"field": "title", "before": title[0], "after": title[1]})
-        who = await _changed_by(view, before)
-    except QueryFailedError:  # the conflict is what matters; what cannot be told about it is left out
+        if before.text("title") != now.text("title"):
+            changed.append({"field": "title"})
+        who = one_line(await _changed_by(view, before), 100)
+    except (QueryFailedError, ValueError):  # the conflict is what matters; what cannot be told about it is left out
         return failure
-    parts = [f"{item['field']} {item['before'] or 'none'} → {item['after'] or 'none'}" for item in changed]
-    what = ", ".join(parts) or "something that this tool does not change"
-    message = f"{target.label} was changed by {who} in the meantime ({what}). Nothing was written."
+    what = _told(f"{target.label} was changed by {who} in the meantime", changed)
+    message = f"{what} Nothing of this update was written."
     return QueryFailedError(replace(failure.error, message=message, field="incident"))
 
 

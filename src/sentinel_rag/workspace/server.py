@@ -28,7 +28,7 @@ from sentinel_rag.workspace.serving.identity import IdentityEndpoint, TokenIssue
 from sentinel_rag.workspace.serving.loopback_guard import LoopbackGuard
 from sentinel_rag.workspace.serving.metadata_endpoint import MetadataEndpoint
 from sentinel_rag.workspace.serving.query_answers import plain_error, unknown_path
-from sentinel_rag.workspace.serving.query_endpoint import QueryEndpoint
+from sentinel_rag.workspace.serving.query_endpoint import LONGEST_QUEUE, QueryEndpoint
 from sentinel_rag.workspace.serving.workspace_door import WorkspaceDoor
 
 if TYPE_CHECKING:
@@ -46,18 +46,19 @@ def create_app(
     admin_token: str,
     max_rows: int = 500_000,
     max_bytes: int = 64_000_000,
+    longest_queue: int = LONGEST_QUEUE,
     resource_id: str = EMBEDDED_RESOURCE_ID,
     request_limits: RequestLimits | None = None,
 ) -> Starlette:
     """The application over `workspace`, which answers to the GUID `workspace_id` and to the ARM path `resource_id`.
 
     `identity_header` is the secret of the managed-identity endpoint, `admin_token` that of `/admin`. An answer over
-    `max_rows` or `max_bytes` is cut and carries the service's PartialError. `request_limits` are the REST API's
-    documented ones unless given.
+    `max_rows` or `max_bytes` is cut and carries the service's PartialError; a query that comes while
+    `longest_queue` others wait is throttled. `request_limits` are the REST API's documented ones unless given.
     """
     issuer = TokenIssuer()
     door = WorkspaceDoor(issuer, workspace_id)
-    query = QueryEndpoint(workspace, door, max_rows=max_rows, max_bytes=max_bytes)
+    query = QueryEndpoint(workspace, door, max_rows=max_rows, max_bytes=max_bytes, longest_queue=longest_queue)
     metadata = MetadataEndpoint(workspace, door)
     faults = FaultSchedule()
     arm_door = ArmDoor(issuer, resource_id, request_limits or RequestLimits())

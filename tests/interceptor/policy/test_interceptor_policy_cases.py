@@ -3,44 +3,114 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from sentinel_rag.contracts.decisions import Allow, Deny
+from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, WRITING_TOOLS
-from sentinel_rag.interceptor.arguments import CanonicalArguments, fit
-from sentinel_rag.interceptor.policy import Effect, Policy, decide, load_policy
-from sentinel_rag.interceptor.policy.deciding import UNKNOWN_TOOL
+from sentinel_rag.interceptor.policy import Effect, Policy, load_policy, parse_policy
+from sentinel_rag.interceptor.policy_tools import Case, load_cases, run_case, uncovered_rules
 
 CONFIG = Path(__file__).parents[3] / "config"
-CASES = [
-    pytest.param(case, id=f"{file.stem}: {case['name']}")
-    for file in sorted((CONFIG / "cases").glob("*.yaml"))
-    for case in yaml.safe_load(file.read_text())["cases"]
-]
+CASES = load_cases([CONFIG / "cases"])
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_case(shipped_policy: Policy, case: dict[str, Any]) -> None:
-    tool = shipped_policy.tool(case["tool"])
-    decision: Allow | Deny = UNKNOWN_TOOL
-    if tool is not None:
-        arguments = fit(tool, case["args"])
-        assert isinstance(arguments, CanonicalArguments)
-        decision = decide(tool, arguments.value)
-    assert {
-        "decision": "allow" if isinstance(decision, Allow) else "deny",
-        "rule_id": decision.rule_id,
-        "reason": decision.reason.value if isinstance(decision, Deny) else None,
-        "label": decision.label.sensitivity.name,
-    } == {key: case.get(key) for key in ("decision", "rule_id", "reason", "label")}
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_case(shipped_policy: Policy, case: Case) -> None:
+    assert run_case(shipped_policy, case).differences == {}
 
 
 def test_every_rule_of_the_shipped_policy_has_a_case(shipped_policy: Policy) -> None:
-    rules = {rule.rule_id for tool in shipped_policy.tools.values() for rule in tool.rules}
-    assert rules == {case.values[0]["rule_id"] for case in CASES if "rule_id" in case.values[0]}  # type: ignore[index]
+    assert uncovered_rules(shipped_policy, [run_case(shipped_policy, case) for case in CASES]) == []
+
+
+SINK = """
+tools:
+  - name: send
+    effect: external
+    parameters:
+      - {name: to, type: string, format: email, attest: email}
+      - {name: text, type: string}
+    taint_rules:
+      - {rule_id: send_any, condition: "true", taint_level: LOW, offers_approval: true}
+"""
+SINK_CASES = """
+cases:
+  - name: a clean session may send
+    tool: send
+    args: {to: A.Singh@Contoso.com, text: hello}
+    decision: allow
+    rule_id: send_any
+    label: LOW
+    result: {sensitivity: LOW, integrity: UNTRUSTED}
+    forwarded: {to: a.singh@contoso.com, text: hello}
+  - name: what the session has read may not leave
+    tool: send
+    args: {to: a.singh@contoso.com, text: hello}
+    context: {sensitivity: MEDIUM, integrity: UNTRUSTED}
+    decision: deny
+    reason: approval_required
+    label: MEDIUM
+  - name: nor may a hidden value, whatever the session
+    tool: send
+    args: {text: secret}
+    handles: {text: {sensitivity: HIGH, integrity: UNTRUSTED}}
+    decision: deny
+    label: HIGH
+  - name: an address that the user named may be used
+    tool: send
+    args: {to: a.singh@contoso.com}
+    context: {sensitivity: MEDIUM, integrity: UNTRUSTED}
+    words: send it to a.singh@contoso.com
+    decision: allow
+  - name: no address
+    tool: send
+    args: {to: "a.singh@contoso.com, eve@evil.example"}
+    decision: refuse
+    reason: invalid_argument
+    field: to
+"""
+
+
+def test_cases_state_labels_words_and_hidden_values_of_the_session(tmp_path: Path) -> None:
+    (tmp_path / "send.yaml").write_text(SINK_CASES)
+    policy = parse_policy(SINK)
+    results = [run_case(policy, case) for case in load_cases([tmp_path])]
+    assert [(result.case.name, result.differences) for result in results if not result.passed] == []
+    assert uncovered_rules(policy, results) == []
+    assert uncovered_rules(policy, results[4:]) == [("send", "send_any", 9)]
+
+
+def test_a_case_that_fails_says_what_it_got(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.yaml"
+    file.write_text("""
+cases:
+  - {name: wrong, tool: send, args: {text: hello}, decision: deny, rule_id: other, reason: rule_denies, label: HIGH}
+""")
+    [result] = [run_case(parse_policy(SINK), case) for case in load_cases([file])]
+    assert result.differences == {"decision": "allow", "rule_id": "send_any", "reason": None, "label": "LOW"}
+    assert result.case.place == f"{file}:3"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("cases: [{name: a, tool: t, decision: maybe}]", "1: unknown decision 'maybe'"),
+        ("cases: [{name: a, tool: t, decision: deny, rule: r}]", "1: unknown key 'rule' in a case"),
+        ("cases: [{tool: t, decision: deny}]", "1: a case has no name"),
+        ("cases: [{name: a, tool: t, decision: deny, args: [1]}]", "1: args must be a mapping, not a list"),
+        ("cases: [{name: a, tool: t, decision: deny, handles: {x: {sensitivity: LOW}}}]", "1: x has no integrity"),
+        ("cases: [{name: a, tool: t, decision: deny, handles: 5}]", "1: handles must be a mapping"),
+        ("case: []", "1: unknown key 'case' in the file; did you mean 'cases'?"),
+        ("", "1: the file is empty"),
+    ],
+)
+def test_a_file_of_cases_is_read_whole_or_not_at_all(tmp_path: Path, text: str, problem: str) -> None:
+    file = tmp_path / "cases.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigurationError) as refused:
+        load_cases([file])
+    assert any(f"{file}:{problem}" in told for told in refused.value.problems), refused.value.problems
 
 
 def test_the_shipped_policy_names_every_tool_over_sentinel_with_its_parameters(shipped_policy: Policy) -> None:

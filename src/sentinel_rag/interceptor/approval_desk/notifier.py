@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
 import anyio
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-WAITS_S = (5.0, 15.0, 60.0, 180.0, 300.0)
-"""How long each attempt has before the next one is due; after the last there is none."""
+WAITS_S = (15.0, 30.0, 60.0, 120.0, 240.0)
+"""How long after each attempt the next one is due; longer than an attempt may take, so that no two overlap."""
 
 ATTEMPT_S = 10.0
 POLL_S = 2.0
@@ -59,16 +59,19 @@ class Notifier:
 
         asked = asyncio.Event()
         loop = asyncio.get_running_loop()
-        self._store.on_asked(lambda: loop.call_soon_threadsafe(asked.set))
         async with aiohttp.ClientSession(
             timeout=aiohttp.ClientTimeout(total=ATTEMPT_S), cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
         ) as client:
-            while True:
-                asked.clear()
-                if await self._deliver_due(client):
-                    continue
-                with anyio.move_on_after(self._poll_s):
-                    await asked.wait()
+            with self._store.telling(lambda: loop.call_soon_threadsafe(asked.set)):
+                await self._serve(client, asked)
+
+    async def _serve(self, client: aiohttp.ClientSession, asked: asyncio.Event) -> NoReturn:
+        while True:
+            asked.clear()
+            if await self._deliver_due(client):
+                continue
+            with anyio.move_on_after(self._poll_s):
+                await asked.wait()
 
     async def _deliver_due(self, client: aiohttp.ClientSession) -> bool:
         """Make the attempts that are due now; True if there were as many as fit, so that there may be more."""

@@ -10,15 +10,15 @@ import hashlib
 import hmac
 import secrets
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
 import anyio.to_thread
 
-from sentinel_rag.audit import Database, Journal
+from sentinel_rag.audit import Database, Journal, Work
 from sentinel_rag.audit.approval_events import (
     ApprovalAsked,
     ApprovalDecided,
@@ -26,7 +26,6 @@ from sentinel_rag.audit.approval_events import (
     ApprovalLapsed,
     ApprovalNotified,
 )
-from sentinel_rag.audit.database import Work
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.json_values import canonical_json
@@ -227,9 +226,14 @@ class ApprovalStore:
 
         return await self._read(read)
 
-    def on_asked(self, listener: Callable[[], object]) -> None:
-        """Call `listener` after each new question; it must not block."""
+    @contextmanager
+    def telling(self, listener: Callable[[], object]) -> Iterator[None]:
+        """Call `listener` after each new question while the block runs; it must neither block nor raise."""
         self._listeners.append(listener)
+        try:
+            yield
+        finally:
+            self._listeners.remove(listener)
 
     async def claim_notices(self, waits: Sequence[float], limit: int) -> list[table.Notice]:
         """Questions that the webhook's receiver has to hear of now; see `table.claim_notices`."""

@@ -166,6 +166,8 @@ def _candidates(clause: str) -> Iterator[tuple[ValueKind, str]]:
     for kind, pattern in _LISTS.items():
         for match in pattern.finditer(clause):
             for name in _ONE_NAME.finditer(match["list"]):
+                if name[0].lower() in ("and", "or"):
+                    continue
                 if name[0].lower() in _NOT_NAMES:
                     break
                 yield kind, name[0]

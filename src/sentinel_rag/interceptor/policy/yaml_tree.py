@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import yaml
 
+from sentinel_rag.contracts.json_values import JsonValue
+
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 20
 
@@ -40,6 +42,16 @@ class Item:
     line: int
     value: str | bool | int | float | list[Item] | dict[str, Item] | None
     key_line: int = 0
+
+    def plain(self) -> JsonValue:
+        """The value without its lines."""
+        match self.value:
+            case dict():
+                return {key: item.plain() for key, item in self.value.items()}
+            case list():
+                return [item.plain() for item in self.value]
+            case _:
+                return self.value
 
     def kind(self) -> str:
         """What to call it in a message."""

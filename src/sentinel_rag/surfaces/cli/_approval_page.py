@@ -69,7 +69,7 @@ def duration(since: str, now: datetime) -> str:
 def _lines(approval: Json, width: int, now: datetime) -> Iterator[str]:
     state = STATES.get(str(approval["state"]), str(approval["state"]))
     left = time_left(approval, now)
-    ends = f", {left} left (until {approval['ends_at']})" if left else ""
+    ends = f", {left} left (until {_when(approval['ends_at'])})" if left else ""
     yield safe_cell(f"Approval {approval['approval_id']}")
     yield from _wrapped(f"{state}{ends}", width)
     for sentence in _decided(approval):
@@ -100,9 +100,9 @@ def _decided(approval: Json) -> Iterator[str]:
         word = "Denied" if approval["state"] == "denied" else "Approved"
         actor = f" (it says: {ruling['actor']})" if ruling["actor"] else ""
         comment = f": {ruling['comment']}" if ruling["comment"] else ""
-        yield f"{word} by {ruling['by']}{actor} at {ruling['at']}{comment}"
+        yield f"{word} by {ruling['by']}{actor} at {_when(ruling['at'])}{comment}"
     if approval["used_at"]:
-        yield f"Used at {approval['used_at']}."
+        yield f"Used at {_when(approval['used_at'])}."
 
 
 def _arguments(approval: Json, width: int) -> Iterator[str]:
@@ -159,7 +159,7 @@ def _history(approval: Json, width: int) -> Iterator[str]:
     yield from _wrapped(f"{SENSITIVITY.get(high, high)} data{attacker} ({high}, {low})", width)
     for earlier in approval["raised_by"]:
         yield from _wrapped(
-            f"{earlier['at']}  {earlier['tool']} raised it to {_label(earlier['label'])}  "
+            f"{_when(earlier['at'])}  {earlier['tool']} raised it to {_label(earlier['label'])}  "
             f"(sentinel audit show {earlier['audit_id']})",
             width,
         )
@@ -168,6 +168,9 @@ def _history(approval: Json, width: int) -> Iterator[str]:
 
 
 def _how_to_decide(approval: Json, width: int) -> Iterator[str]:
+    if approval["outdated"] and approval["state"] in ("pending", "approved"):
+        yield from ("", "THE POLICY HAS CHANGED SINCE")
+        yield from _wrapped("A yes lets nothing run any more: if the call comes again, it asks anew.", width)
     if approval["may_decide"]:
         yield from ("", "DECIDE (for this one call, with exactly this data, once)")
         yield safe_cell(f"  sentinel approvals approve {approval['approval_id']}")
@@ -211,6 +214,11 @@ def _arguments_in_short(approval: Json) -> str:
 def _short(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= SHORT else f"{text[:SHORT]}... (+{len(text) - SHORT} characters)"
+
+
+def _when(text: str) -> str:
+    """To the second, as a person reads a time."""
+    return str(text).partition(".")[0].removesuffix("Z").replace("T", " ", 1) + " UTC"
 
 
 def _spoken(seconds: float) -> str:

@@ -13,7 +13,7 @@ EXIT_CODES = """\
 exit codes:
   0  answered (also: asked back, out of scope)    3  no data matched
   1  something is unavailable                     4  denied by the Interceptor
-  2  wrong usage or settings                      5  a tool failed
+  2  wrong usage or settings                      5  a tool failed, or a policy case
 
 settings come from the environment and .env; sentinel doctor checks them.
 """
@@ -56,13 +56,17 @@ def build_parser() -> argparse.ArgumentParser:
 
     doctor = _command(commands, "doctor", "check each dependency and name the command that mends it", _doctor)
     doctor.add_argument("--json", action="store_true", help="print as JSON")
+    doctor.add_argument("--azure", action="store_true", help="try each right on the Azure workspaces, by reading")
 
     _workspace(commands)
 
     tools = _command(commands, "tools", "the tools, their parameters and what the policy says of them", _tools)
-    tools.add_argument("name", nargs="?", help="one tool, with all its parameters")
+    tools.add_argument("name", nargs="?", help="one tool, with all its parameters; or pins, or accept TOOL")
+    tools.add_argument("tool", nargs="?", help="with accept: the tool whose changed definition is accepted")
+    tools.add_argument("--yes", action="store_true", help="with accept: do not ask")
     tools.add_argument("--json", action="store_true", help="print names, descriptions and JSON schemas")
 
+    _policy(commands)
     _audit(commands)
     _approvals(commands)
     _keys(commands)
@@ -99,16 +103,68 @@ def _workspace(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _workspace_option(query)
 
 
+def _policy(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    summary = "the policy: check it, run its cases, explain calls, decide past ones again"
+    policy = _group(commands, "policy", summary)
+    actions = policy.add_subparsers(title="actions", metavar="ACTION", required=True)
+    check = _command(actions, "check", "load a policy and name every problem with its line", _policy_check)
+    check.add_argument("file", nargs="?", help="the policy (default: the one in use)")
+    test = _command(actions, "test", "run cases: calls with the decision that they must get", _policy_test)
+    test.add_argument("cases", nargs="*", help="files or folders of cases (default: cases/ beside the policy)")
+    explain = _command(actions, "explain", "tell step by step why a call is decided as it is", _policy_explain)
+    explain.add_argument("call", metavar="TOOL|AUDIT_ID", help="a tool to call, or the audit id of a past call")
+    explain.add_argument("arguments", nargs="*", metavar="NAME=VALUE", help="arguments, or one JSON object")
+    explain.add_argument("--context", default=None, metavar="LABEL", help="the session's label, as HIGH/UNTRUSTED")
+    explain.add_argument(
+        "--handle", action="append", default=[], metavar="NAME=LABEL", help="this argument is a hidden value"
+    )
+    explain.add_argument("--words", default=None, metavar="TEXT", help="what the user said in the session")
+    replay = _command(actions, "replay", "decide every audited call again", _policy_replay)
+    for command in (test, explain, replay):
+        command.add_argument("--policy", default=None, metavar="FILE", help="judge by this policy")
+    diff = _command(actions, "diff", "compare two policies: keys, cases, audited calls", _policy_diff)
+    diff.add_argument("old", help="a policy file")
+    diff.add_argument("new", help="a policy file")
+    for command in (replay, diff):
+        command.add_argument("--since", default=None, metavar="TIME", help="only calls from then on: 24h, 7d, a time")
+    for command in (check, test, explain, replay, diff):
+        command.add_argument("--json", action="store_true", help="print as JSON")
+
+
 def _audit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     summary = "the Interceptor's record of every call"
     audit = _group(commands, "audit", summary)
     actions = audit.add_subparsers(title="actions", metavar="ACTION", required=True)
     show = _command(actions, "show", "print records, newest last", _audit_show)
-    show.add_argument("audit_id", nargs="?", help="one record, whole")
-    show.add_argument("--last", type=int, default=20, help="how many (default 20)")
+    show.add_argument("audit_id", nargs="?", help="one call's records, whole")
+    show.add_argument("--last", type=int, default=20, help="how many, up to 1000 (default 20)")
+    show.add_argument("--session", default=None, metavar="ID", help="only records of this session")
+    show.add_argument("--tool", default=None, metavar="NAME", help="only calls of this tool")
+    show.add_argument("--decision", default=None, choices=("allow", "deny"), help="only calls decided so")
+    show.add_argument("--reason", default=None, metavar="REASON", help="only records with this reason (rule_denies)")
+    show.add_argument("--since", default=None, metavar="TIME", help="from then on: ISO 8601, a date, or 12h or 7d ago")
     show.add_argument("--json", action="store_true", help="one JSON object a line")
-    verify = _command(actions, "verify", "recompute the hash chain over the whole journal", _audit_verify)
+
+    verify = _command(actions, "verify", "check every record, checkpoint and segment of the journal", _audit_verify)
+    verify.add_argument("--public-key", default=None, metavar="FILE", help="PEM file (default: the journal's own)")
+    verify.add_argument("--file", default=None, metavar="EXPORT", help="check an exported file instead of the journal")
+    verify.add_argument("--anchor", default=None, metavar="FILE", help="second file of checkpoints (default: as set)")
     verify.add_argument("--json", action="store_true", help="print as JSON")
+
+    export = _command(actions, "export", "write records as JSON lines that verify --file can check", _audit_export)
+    export.add_argument("file", metavar="FILE", help="new file to write, or - for standard output")
+    export.add_argument("--since", default=None, metavar="TIME", help="first moment; as for show")
+    export.add_argument("--until", default=None, metavar="TIME", help="end, not included; as for show")
+
+    key = _command(actions, "key", "print the public key that checks the journal's signatures", _audit_key)
+    key.add_argument("--json", action="store_true", help="print as JSON")
+
+    rotate = _command(actions, "rotate", "move all records into a segment of its own", _audit_rotate)
+    rotate.add_argument("--json", action="store_true", help="print as JSON")
+
+    prune = _command(actions, "prune", "remove whole segments whose records are all old, provably", _audit_prune)
+    prune.add_argument("--older-than", type=float, required=True, metavar="DAYS", help="how old the newest record is")
+    prune.add_argument("--json", action="store_true", help="print as JSON")
 
 
 def _approvals(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -293,11 +349,21 @@ def _status(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.doctor import run
 
-    return run(as_json=options.json)
+    return run(as_json=options.json, azure=options.azure)
 
 
 def _tools(options: argparse.Namespace) -> int:
+    if options.name in ("pins", "accept"):
+        from sentinel_rag.surfaces.cli import tool_pins
+
+        if options.name == "accept":
+            return tool_pins.accept(options.tool, yes=options.yes, as_json=options.json)
+        return tool_pins.show(as_json=options.json)
+    from sentinel_rag.contracts.errors import UsageError
     from sentinel_rag.surfaces.cli.tools import run
+
+    if options.tool is not None:
+        raise UsageError("One tool at a time.", next_step=f"Run: sentinel tools {options.name}")
 
     return run(options.name, as_json=options.json)
 
@@ -333,16 +399,87 @@ def _query(options: argparse.Namespace) -> int:
     return query(options.workspace, options.kql, timespan=options.timespan, as_json=options.json)
 
 
+def _policy_check(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.policy import check
+
+    return check(options.file, as_json=options.json)
+
+
+def _policy_test(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.policy import test
+
+    return test(options.cases, policy_file=options.policy, as_json=options.json)
+
+
+def _policy_explain(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.policy import explain
+
+    return explain(
+        options.call,
+        options.arguments,
+        context=options.context,
+        handles=options.handle,
+        words=options.words,
+        policy_file=options.policy,
+        as_json=options.json,
+    )
+
+
+def _policy_replay(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.policy import replay
+
+    return replay(policy_file=options.policy, since=options.since, as_json=options.json)
+
+
+def _policy_diff(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.policy import diff
+
+    return diff(options.old, options.new, since=options.since, as_json=options.json)
+
+
 def _audit_show(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.audit import show
 
-    return show(options.audit_id, last=options.last, as_json=options.json)
+    return show(
+        options.audit_id,
+        last=options.last,
+        session=options.session,
+        tool=options.tool,
+        decision=options.decision,
+        reason=options.reason,
+        since=options.since,
+        as_json=options.json,
+    )
 
 
 def _audit_verify(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.audit import verify
 
-    return verify(as_json=options.json)
+    return verify(public_key=options.public_key, export=options.file, anchor=options.anchor, as_json=options.json)
+
+
+def _audit_export(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.audit_keeping import export
+
+    return export(options.file, since=options.since, until=options.until)
+
+
+def _audit_key(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.audit import key
+
+    return key(as_json=options.json)
+
+
+def _audit_rotate(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.audit_keeping import rotate
+
+    return rotate(as_json=options.json)
+
+
+def _audit_prune(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.audit_keeping import prune
+
+    return prune(days=options.older_than, as_json=options.json)
 
 
 def _approvals_list(options: argparse.Namespace) -> int:

@@ -58,7 +58,7 @@ def addresses(settings: Settings, state: RunState | None) -> dict[str, Any]:
         "logs": str(logs_folder(settings.home)),
         "serves": serves,
         "supervisor_pid": None if state is None else state.supervisor_pid,
-        "policy": _policy(interceptor["url"] if interceptor["state"] == "running" else None, settings),
+        "policy": _policy(interceptor, settings),
         "interceptor": interceptor,
         "agent": by_name.get("agent", stopped),
         "workspace": workspace,
@@ -78,9 +78,12 @@ def _part(zone: ZoneEntry) -> dict[str, Any]:
     return {"url": zone.url, "state": state, "pid": zone.pid}
 
 
-def _policy(url: str | None, settings: Settings) -> str:
+def _policy(interceptor: dict[str, Any], settings: Settings) -> str:
     """Which policy judges calls: as the running Interceptor says, else the file that the next start will load."""
-    if url is None:
+    if interceptor["state"] == "remote":
+        return "what the remote Interceptor has loaded"
+    url = interceptor["url"]
+    if interceptor["state"] != "running":
         return f"{settings.policy_file} (not loaded: no Interceptor runs)"
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=10)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.contracts.tool_schemas import canonical_tool_name
@@ -14,36 +15,52 @@ from sentinel_rag.settings import load_settings
 
 def run(name: str | None, *, as_json: bool) -> int:
     """List all tools, or describe one."""
-    if name is None:
-        tools = SHIPPED_TOOLS
-    else:
-        canonical = canonical_tool_name(name)
-        by_name = {tool.name: tool for tool in SHIPPED_TOOLS}
-        if canonical not in by_name:
+    policy = load_policy(load_settings().policy_file)
+    tools = _known_tools(policy)
+    if name is not None:
+        judged = policy.tool(name)
+        canonical = canonical_tool_name(name) if judged is None else judged.name
+        found = next((tool for tool in tools if tool.name == canonical), None)
+        if found is None:
             from difflib import get_close_matches
 
-            close = get_close_matches(name, by_name, 1)
+            close = get_close_matches(name, [tool.name for tool in tools], 1)
             raise UsageError(
                 f"There is no tool {name!r}.", next_step=f"Did you mean {close[0]}?" if close else "Run: sentinel tools"
             )
-        tools = (by_name[canonical],)
-    policy = load_policy(load_settings().policy_file)
+        tools = (found,)
     if as_json:
         print(json.dumps([_as_json(tool, policy) for tool in tools], indent=2))
         return 0
     if name is None:
-        _print_list(policy)
+        _print_list(tools, policy)
     else:
         _print_tool(tools[0], policy)
     return 0
 
 
-def _print_list(policy: Policy) -> None:
+def _known_tools(policy: Policy) -> tuple[ToolSchema, ...]:
+    """The tools of this product, and those that only the policy has: of other servers, described by the policy."""
+    ours = {tool.name for tool in SHIPPED_TOOLS}
+    return (*SHIPPED_TOOLS, *(_as_schema(tool) for tool in policy.tools.values() if tool.name not in ours))
+
+
+def _as_schema(tool: ToolPolicy) -> ToolSchema:
+    properties: dict[str, JsonObject] = {
+        name: {"type": parameter.type.kind.value, "description": parameter.description}
+        for name, parameter in tool.parameters.items()
+    }
+    required = [name for name, parameter in tool.parameters.items() if parameter.required]
+    parameters: JsonObject = {"type": "object", "properties": properties, "required": required}
+    return ToolSchema(tool.name, tool.description, parameters, tool.aliases)
+
+
+def _print_list(tools: tuple[ToolSchema, ...], policy: Policy) -> None:
     from sentinel_rag.surfaces.cli._render import console, print_table
 
     rows = [
         (tool.name, ", ".join(tool.parameter_schemas()), tool.description, _in_short(policy.tool(tool.name)))
-        for tool in SHIPPED_TOOLS
+        for tool in tools
     ]
     print_table(console(), "", ("tool", "parameters", "what it does", "policy"), rows)
 

@@ -1,4 +1,4 @@
-"""Faults on demand: what a service in the cloud does on a bad day, done by the embedded workspace when it is told to.
+"""Faults on demand: what a service in the cloud does on a bad day, done by the embedded workspace when it is told.
 
 `FaultSchedule` is what the operator asked for (through the admin routes only), `FaultInjector` a wrapper around the
 routes of both wires that acts on it. Each fault hits a number of requests and is then used up; without one the wrapper
@@ -8,7 +8,8 @@ passes everything on as it is. `fault_answers` says what the answers look like.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import anyio
@@ -56,6 +57,8 @@ class FaultSchedule:
     def __init__(self) -> None:
         self._faults: list[Fault] = []
         self._requests: Counter[str] = Counter()
+        self._running: Counter[Wire] = Counter()
+        self._most_at_once: Counter[Wire] = Counter()
 
     def replace(self, faults: Sequence[Fault]) -> None:
         """Forget what is left, do `faults` in their order, and count from 0. Raises UsageError."""
@@ -69,6 +72,7 @@ class FaultSchedule:
                 raise UsageError(f"A delay is 0 to {LONGEST_DELAY_S:.0f} seconds.", next_step="Correct delay_s.")
         self._faults = list(faults)
         self._requests.clear()
+        self._most_at_once.clear()
 
     def next_for(self, wire: Wire, method: str, path: str) -> Fault | None:
         """The fault that this request meets; counts the request."""
@@ -83,9 +87,23 @@ class FaultSchedule:
                 return fault
         return None
 
+    @contextmanager
+    def running(self, wire: Wire) -> Iterator[None]:
+        """Counts a request as long as it is served."""
+        self._running[wire] += 1
+        self._most_at_once[wire] = max(self._most_at_once[wire], self._running[wire])
+        try:
+            yield
+        finally:
+            self._running[wire] -= 1
+
     def to_dict(self) -> dict[str, Any]:
-        """`faults` that are left and `requests` by wire and method."""
-        return {"faults": msgspec.to_builtins(self._faults), "requests": dict(self._requests)}
+        """`faults` that are left, `requests` by wire and method, and how many were served at once, by wire."""
+        return {
+            "faults": msgspec.to_builtins(self._faults),
+            "requests": dict(self._requests),
+            "most_at_once": dict(self._most_at_once),
+        }
 
 
 class FaultInjector:
@@ -97,8 +115,15 @@ class FaultInjector:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         wire = _wire_of(scope)
-        fault = None if wire is None else self._schedule.next_for(wire, scope["method"], scope["path"])
-        if wire is None or fault is None:
+        if wire is None:
+            await self._app(scope, receive, send)
+            return
+        fault = self._schedule.next_for(wire, scope["method"], scope["path"])
+        with self._schedule.running(wire):
+            await self._serve(wire, fault, scope, receive, send)
+
+    async def _serve(self, wire: Wire, fault: Fault | None, scope: Scope, receive: Receive, send: Send) -> None:
+        if fault is None:
             await self._app(scope, receive, send)
         elif fault.kind == "slow":
             await anyio.sleep(fault.delay_s)

@@ -1,7 +1,8 @@
 """`POST /v1/workspaces/{guid}/query` and `/v1/{resourceId}/query`: authenticate, run in a thread, answer or explain.
 
 Between the wire (`query_requests`, `query_answers`) and `Workspace.query`. The event loop only waits: translating,
-executing, encoding and compressing happen in at most five worker threads, as the service allows five queries a user.
+executing, encoding and compressing happen in at most five worker threads, as the service allows five queries a user;
+two hundred more may wait.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sentinel_rag.workspace.workspace import Workspace
 
 CONCURRENT_QUERIES = 5
+LONGEST_QUEUE = 200
 _log = logging.getLogger(__name__)
 
 
@@ -40,11 +42,14 @@ class QueryEndpoint:
         *,
         max_rows: int,
         max_bytes: int,
+        longest_queue: int = LONGEST_QUEUE,
     ) -> None:
         self._workspace = workspace
         self._door = door
         self._max_rows = max_rows
         self._max_bytes = max_bytes
+        self._longest_queue = longest_queue
+        self._inside = 0  # queries that run or wait; the limiter counts one only after a turn of the event loop
         self._limiter = CapacityLimiter(CONCURRENT_QUERIES)
 
     async def __call__(self, request: Request) -> Response:
@@ -71,7 +76,14 @@ class QueryEndpoint:
         others = {other.lower() for other in query.workspaces or ()} - {self._door.workspace_id}
         if others:
             return encoded(400, answers.unknown_workspace(correlation_id))
-        return await to_thread.run_sync(self._answer, query, preferences, correlation_id, limiter=self._limiter)
+        if self._inside >= CONCURRENT_QUERIES + self._longest_queue:
+            message = f"Too many queries at once: {CONCURRENT_QUERIES} run and {self._longest_queue} wait."
+            return encoded(429, answers.plain_error("ThrottledError", message, correlation_id))
+        self._inside += 1
+        try:
+            return await to_thread.run_sync(self._answer, query, preferences, correlation_id, limiter=self._limiter)
+        finally:
+            self._inside -= 1
 
     def _answer(self, query: QueryBody, preferences: Preferences, correlation_id: str) -> tuple[int, bytes]:
         try:

@@ -1,0 +1,41 @@
+"""A gateway with every optional part, so that every route is served: a policy file that is watched, and a webhook that
+may decide. Nobody listens where the webhook points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sentinel_rag.interceptor import Limits
+from sentinel_rag.interceptor.approval_desk import Webhook
+from sentinel_rag.interceptor.policy import load_policy
+from sentinel_rag.interceptor.policy.archive import PolicyArchive
+from sentinel_rag.interceptor.policy.book import PolicyBook
+from sentinel_rag.interceptor.store import State, new_audit_id
+from sentinel_rag.testing.fake_executor import FakeExecutor
+from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+
+POLICY_FILE = Path(__file__).resolve().parents[2] / "config" / "sentinel_config.yaml"
+WEBHOOK = Webhook("http://127.0.0.1:9/nobody-listens", "a secret of the webhook", decides=True)
+
+
+def book_of(state: State, folder: Path, policy_file: Path = POLICY_FILE) -> PolicyBook:
+    archive = PolicyArchive(folder / "policies")
+    return PolicyBook(policy_file, archive=archive, record=state.journal.append, new_id=new_audit_id)
+
+
+@contextmanager
+def whole_gateway(
+    folder: Path, executor: FakeExecutor, *, policy_file: Path = POLICY_FILE, limits: Limits | None = None
+) -> Iterator[RunningGateway]:
+    """Serve with the state in `folder`; every server of the policy is `executor`."""
+    with running_gateway(
+        load_policy(policy_file),
+        folder,
+        executor,
+        limits=limits,
+        policies=lambda state: book_of(state, folder, policy_file),
+        webhook=WEBHOOK,
+    ) as gateway:
+        yield gateway

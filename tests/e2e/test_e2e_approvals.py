@@ -1,0 +1,68 @@
+"""A conversation that meets a rule which needs a person: it waits, is approved in another terminal, and goes on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SENTINEL = Path(sys.executable).parent / "sentinel"
+TIMEOUT_S = 120
+
+
+@pytest.mark.requirement("APPR-1")
+@pytest.mark.requirement("APPR-3")
+def test_a_conversation_goes_on_after_another_terminal_has_approved(sample: Any) -> None:
+    question = "run the template raw_signins\n"
+    with subprocess.Popen(
+        [SENTINEL, "chat"],
+        env=sample.environment,
+        cwd=sample.home.parent,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as chat:
+        assert chat.stdin is not None
+        assert chat.stdout is not None
+        chat.stdin.write(question)
+        chat.stdin.flush()
+        seen = ""
+        while 'run_kql_query(template="raw_signins") · denied' not in seen:
+            line = chat.stdout.readline()
+            assert line, seen
+            seen += line
+        assert "Access denied by security policy. Taint level: HIGH" in seen
+
+        [waiting] = sample.json("approvals", "list")["approvals"]
+        assert (waiting["tool"], waiting["arguments"], waiting["key_id"]) == (
+            "run_kql_query",
+            {"template": "raw_signins"},
+            "agent",
+        )
+        done = sample.run("approvals", "approve", waiting["approval_id"][:8], "--comment", "shift lead agreed")
+        assert done.returncode == 0, done.stderr
+        answer, _ = chat.communicate(question, timeout=TIMEOUT_S)
+        assert "Access denied" not in answer
+        assert "raw_signins" in answer
+
+    assert sample.json("approvals", "list", code=3)["approvals"] == []
+    assert sample.json("approvals", "show", waiting["approval_id"])["state"] == "used"
+    story = sample.run("audit", "show", waiting["approval_id"], "--json").stdout.splitlines()
+    records = [json.loads(line)["record"] for line in story]
+    assert [record["kind"] for record in records] == ["approval_asked", "approval_decided"]
+    assert (records[1]["key_id"], records[1]["comment"]) == ("approver", "shift lead agreed")
+
+
+@pytest.mark.requirement("APPR-1")
+def test_the_agents_process_has_no_key_that_could_decide(sample: Any) -> None:
+    zones = json.loads((sample.home / "run" / "zones.json").read_text())
+    agent = next(zone for zone in zones["zones"] if zone["name"] == "agent")
+    with open(f"/proc/{agent['pid']}/environ", "rb") as environment:
+        held = environment.read()
+    assert zones["keys"]["agent"].encode() in held
+    assert zones["keys"]["approver"].encode() not in held
