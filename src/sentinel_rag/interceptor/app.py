@@ -103,7 +103,7 @@ def create_app(
             Route("/v1/tools", routes.tools, methods=["GET"]),
             *sessions.routes(),
             *PinRoutes(doorkeeper, pins, limits).routes(),
-            *(policy_routes(policies, doorkeeper) if isinstance(policies, PolicyBook) else ()),
+            *policy_routes(policies, doorkeeper),
             Route("/v1/audit", routes.audit_page, methods=["GET"]),
             Route("/v1/audit/{audit_id}", routes.audit_record, methods=["GET"]),
             Route(openapi.PATH, openapi.show, methods=["GET"]),

@@ -60,6 +60,7 @@ from sentinel_rag.interceptor.store import (
     Session,
     SessionClosed,
     SessionStore,
+    TooManySessions,
     next_result,
     resources_of,
 )
@@ -116,9 +117,13 @@ class Gate:
         policy = self._policies.current
         call = _Call(self._new_id(), principal.key_id, policy, wish, policy.tool(wish.tool_name))
         try:
-            session = await self._stores.sessions.claim(wish.session_id, principal.key_id)
+            session = await self._stores.sessions.claim(
+                wish.session_id, principal.key_id, most=self._limits.sessions_per_key
+            )
         except SessionClosed as closed:
             return await self._refuse(call, Reason.CONFLICT, f"{closed} {closed.next_step}")
+        except TooManySessions as many:
+            return await self._refuse(call, Reason.RATE_LIMITED, f"{many} {many.next_step}")
         if session is None:
             return await self._refuse(call, Reason.NOT_FOUND, "There is no such session.")
         call.session = session

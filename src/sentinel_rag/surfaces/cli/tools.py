@@ -41,8 +41,9 @@ def run(name: str | None, *, as_json: bool) -> int:
 
 def _known_tools(policy: Policy) -> tuple[ToolSchema, ...]:
     """The tools of this product, and those that only the policy has: of other servers, described by the policy."""
-    ours = {tool.name for tool in SHIPPED_TOOLS}
-    return (*SHIPPED_TOOLS, *(_as_schema(tool) for tool in policy.tools.values() if tool.name not in ours))
+    shipped = {tool.name for tool in SHIPPED_TOOLS}
+    others = [tool for tool in policy.tools.values() if tool.name not in shipped]
+    return (*SHIPPED_TOOLS, *map(_as_schema, others))
 
 
 def _as_schema(tool: ToolPolicy) -> ToolSchema:
