@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.contracts.json_values import JsonObject
+from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.query_results import QueryError, QueryResult
 
 
@@ -45,11 +45,19 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentResult:
+    """A result that is not rows of a table: a file, pages of the web, whatever a third-party tool returns. `value` is
+    the result as the gateway gave it."""
+
+    value: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
 class Succeeded:
     """The tool ran. `audit_id` names the gateway's record of the call."""
 
     call: ToolCall
-    result: QueryResult
+    result: QueryResult | DocumentResult
     audit_id: str = ""
 
 

@@ -11,25 +11,29 @@ from starlette.routing import Route
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.interceptor.admission import Doorkeeper
+from sentinel_rag.interceptor.policy import Policies
 from sentinel_rag.interceptor.policy.book import PolicyBook, Refused
 from sentinel_rag.interceptor.responses import json_response, problem_body
 from sentinel_rag.interceptor.store import Scope
 
 
-def policy_routes(book: PolicyBook, doorkeeper: Doorkeeper) -> list[Route]:
-    """`GET /v1/policy` and `POST /v1/policy/reload`, both for the scope `admin`."""
+def policy_routes(policies: Policies, doorkeeper: Doorkeeper) -> list[Route]:
+    """`GET /v1/policy` and `POST /v1/policy/reload`, both for the scope `admin`. Fixed policies are never reloaded."""
 
     async def show(request: Request) -> Response:
         await doorkeeper.admit(request, Scope.ADMIN)
-        return json_response({**_state(book), "text": book.text})
+        text = policies.text if isinstance(policies, PolicyBook) else None
+        return json_response({**_state(policies), "text": text})
 
     async def reload(request: Request) -> Response:
         principal = await doorkeeper.admit(request, Scope.ADMIN)
-        done = await book.reload(principal.key_id)
+        if not isinstance(policies, PolicyBook):
+            return json_response({"status": "unchanged", **_state(policies)})
+        done = await policies.reload(principal.key_id)
         if done.refused is not None:
             detail = "The policy file was not loaded; the last good policy stays in force."
-            return json_response({**problem_body(Reason.INVALID_ARGUMENT, detail), **_state(book)}, 422)
-        return json_response({"status": "loaded" if done.changed else "unchanged", **_state(book)})
+            return json_response({**problem_body(Reason.INVALID_ARGUMENT, detail), **_state(policies)}, 422)
+        return json_response({"status": "loaded" if done.changed else "unchanged", **_state(policies)})
 
     return [
         Route("/v1/policy", show, methods=["GET"]),
@@ -37,12 +41,14 @@ def policy_routes(book: PolicyBook, doorkeeper: Doorkeeper) -> list[Route]:
     ]
 
 
-def _state(book: PolicyBook) -> dict[str, Any]:
+def _state(policies: Policies) -> dict[str, Any]:
+    book = policies if isinstance(policies, PolicyBook) else None
+    refused = None if book is None else book.refused
     return {
-        "policy": book.current.sha256,
-        "source": book.current.source,
-        "loaded_at": format_time(book.loaded_at),
-        "refused": None if book.refused is None else _refused(book.refused),
+        "policy": policies.current.sha256,
+        "source": policies.current.source,
+        "loaded_at": None if book is None else format_time(book.loaded_at),
+        "refused": None if refused is None else _refused(refused),
     }
 
 

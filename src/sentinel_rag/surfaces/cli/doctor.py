@@ -61,6 +61,8 @@ def _examine() -> Iterator[Finding]:
         ("policy", _policy),
         ("tool servers", _tool_servers),
         ("workspace", _workspace),
+        ("files", _files),
+        ("web", _web),
         ("zones", _zones),
     ):
         yield _guarded(name, check, settings)
@@ -162,6 +164,25 @@ def _workspace(settings: Settings) -> Finding:
     rows = sum(table["rows"] for table in tables)
     fix = "" if rows else "sentinel workspace import FILE, or sentinel workspace generate"
     return Finding("workspace", rows > 0, f"{name}: {rows} rows in {len(tables)} tables", fix)
+
+
+def _files(settings: Settings) -> Finding:
+    if settings.files_root is None:
+        return Finding("files", True, "the shipped sample files; SENTINEL_FILES_ROOT names a folder of your own")
+    import os
+
+    readable = os.access(settings.files_root, os.R_OK | os.X_OK)
+    fix = "" if readable else "let this account read the folder, or set SENTINEL_FILES_ROOT to another"
+    return Finding("files", readable, str(settings.files_root), fix)
+
+
+def _web(settings: Settings) -> Finding:
+    hosts = ", ".join(settings.web_allowed_hosts) or "every public host"
+    if settings.search_provider == "bundled":
+        search = "the shipped sample pages; SENTINEL_SEARCH_PROVIDER names a service that searches the web"
+    else:
+        search = settings.search_provider + (f" at {settings.search_url}" if settings.search_url else "")
+    return Finding("web", True, f"search: {search}. Pages from: {hosts}")
 
 
 def _zones(settings: Settings) -> Finding:
