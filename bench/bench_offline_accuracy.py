@@ -2,7 +2,8 @@
 
 Each question of `questions/heldout.yaml` is asked of a small scripted estate at a fixed time; what counts is the calls
 that reached the gateway and the outcome. `questions/development.yaml` was used while building and is told beside it.
-No network, no model, no clock.
+The gateway offers the tools of files and of the web as well, so a workspace question that strays there is wrong. No
+network, no model, no clock.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import yaml
 from bench.harness import write
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
-from sentinel_rag.contracts.tool_calls import ToolCall
+from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
+from sentinel_rag.contracts.tool_calls import DocumentResult, ToolCall
 from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, SEVERITIES
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
@@ -29,8 +31,9 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
         for name, schema in tool.parameter_schemas().items()
         if isinstance(schema, dict) and "default" in schema
     }
-    for tool in SENTINEL_TOOLS
+    for tool in SHIPPED_TOOLS
 }
+_ELSEWHERE = {tool.name: DocumentResult({}) for tool in SHIPPED_TOOLS if tool not in SENTINEL_TOOLS}
 _FIXED = {"guard": "I can only read", "help": "I read Microsoft Sentinel", "sample_data": "context poisoning"}
 
 
@@ -58,6 +61,7 @@ def auxiliary(call: ToolCall) -> bool:
 
 async def ask(item: dict[str, Any]) -> tuple[Answer, list[ToolCall]]:
     gateway = small_estate()
+    gateway.answers.update(_ELSEWHERE)
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
     for before in item.get("after", ()):
         await analyst.answer(before, session_id="s")

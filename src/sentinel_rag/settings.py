@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 _GUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+_HOST = re.compile(r"(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
 
 
 class Secret(str):
@@ -58,8 +59,14 @@ class Settings:
     model: str = "offline"
     timezone: str = "UTC"
     audit_durability: str = "process"
+    audit_anchor: Path | None = None
     question_timeout_s: float = 120.0
     log_level: str = "INFO"
+    files_root: Path | None = None
+    search_provider: str = "bundled"
+    search_url: str | None = None
+    search_key: Secret | None = None
+    web_allowed_hosts: tuple[str, ...] = ()
     upstream_credentials: Mapping[str, Secret] = field(default_factory=dict)
     user_key: Secret | None = None
     approver_key: Secret | None = None
@@ -111,8 +118,16 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_MODEL", "What plans tool calls: offline (no model).", "offline"),
     Variable("SENTINEL_TIMEZONE", "Time zone (IANA name) in which words like yesterday are read.", "UTC"),
     Variable("SENTINEL_AUDIT_DURABILITY", "process or power: what an acknowledged record survives.", "process"),
+    Variable("SENTINEL_AUDIT_ANCHOR", "File for a second copy of the journal's checkpoints, on another disk.", "none"),
     Variable("SENTINEL_QUESTION_TIMEOUT_S", "Seconds that one question may take.", "120"),
     Variable("SENTINEL_LOG_LEVEL", "DEBUG, INFO, WARNING or ERROR.", "INFO"),
+    Variable("SENTINEL_FILES_ROOT", "Folder that file_read and file_list see.", "sample files of the installation"),
+    Variable(
+        "SENTINEL_SEARCH_PROVIDER", "Who answers web_search: bundled (sample pages), searxng, brave, tavily.", "bundled"
+    ),
+    Variable("SENTINEL_SEARCH_URL", "Address of the search service; searxng needs it.", "the provider's own"),
+    Variable("SENTINEL_SEARCH_API_KEY", "Key at the search service, for brave and tavily.", "none"),
+    Variable("SENTINEL_WEB_ALLOWED_HOSTS", "Hosts that web_fetch may read, by comma.", "every public host"),
     Variable("SENTINEL_UPSTREAM_NAME", "A credential of a tool server that the policy names (any NAME).", "none"),
     Variable("SENTINEL_USER_KEY", "Your key with the scope user at SENTINEL_URL.", "one is made for each start"),
     Variable("SENTINEL_APPROVER_KEY", "Your key with the scope approve at SENTINEL_URL.", "one is made for each start"),
@@ -126,6 +141,7 @@ VARIABLES: tuple[Variable, ...] = (
 UPSTREAM_PREFIX = "SENTINEL_UPSTREAM_"
 """Variables that begin so are credentials for tool servers of other makers; the policy refers to them by name."""
 
+SEARCH_PROVIDERS = ("bundled", "searxng", "brave", "tavily")
 MODELS = ("offline",)
 DURABILITIES = ("process", "power")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -181,11 +197,9 @@ def _yes_or_no(text: str) -> bool:
 
 def _webhook_url(text: str) -> str:
     """`_http_url`, and unchanged: a receiver may tell `/hook/` from `/hook`."""
-    _http_url(text)
     if "@" in text.partition("//")[2].partition("/")[0]:
-        raise ValueError(
-            "it holds a user name or password, and those would stand in logs; sign with the secret instead"
-        )
+        raise ValueError("it holds a user name or password, which would stand in logs; sign with the secret instead")
+    _http_url(text)
     return text
 
 
@@ -262,6 +276,58 @@ def _http_url(text: str) -> str:
     if parts.scheme == "http" and parts.hostname not in LOOPBACK_NAMES:
         raise ValueError("plain http is for this machine only: use https, or keys and answers travel unprotected")
     return text.rstrip("/")
+
+
+def _host_names(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
+    for name in names:
+        if not _HOST.fullmatch(name):
+            raise ValueError(f"{name!r} is not a host name such as learn.microsoft.com (no scheme, port, path or *)")
+    return names
+
+
+def _files_root(home: Path) -> Callable[[str], Path]:
+    def convert(text: str) -> Path:
+        root = Path(text).expanduser().absolute()
+        if not root.is_dir():
+            raise ValueError(f"{text!r} is not a folder")
+        root = root.resolve()
+        state = home.resolve()
+        private = [state / name for name in ("gateway", "run", "logs", "workspaces")]
+        if state.is_relative_to(root) or any(root.is_relative_to(folder) for folder in private):
+            raise ValueError("holds SENTINEL_HOME or lies in it, with its keys and its journal: choose another folder")
+        return root
+
+    return convert
+
+
+def _search_problems(provider: str, url: str | None, key: str) -> list[str]:
+    """What a search provider lacks."""
+    if provider == "searxng" and url is None:
+        return ["SENTINEL_SEARCH_URL: is missing; searxng needs the address of your instance"]
+    if provider in ("brave", "tavily") and not key:
+        return [f"SENTINEL_SEARCH_API_KEY: is missing; {provider} needs a key"]
+    if provider == "bundled" and (url is not None or key):
+        return ["SENTINEL_SEARCH_PROVIDER: is missing; an address or a key is set, but not whose they are"]
+    return []
+
+
+def _search_url(text: str) -> str:
+    """An http or https URL; plain http to any host, because a SearXNG instance takes no key."""
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        raise ValueError(f"{text!r} is not an http or https URL")
+    return text.rstrip("/")
+
+
+def _protects_keys(url: str) -> bool:
+    """True if what is sent there is not readable on the way: https, or this machine itself."""
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url)
+    return parts.scheme == "https" or parts.hostname in LOOPBACK_NAMES
 
 
 def default_home(environment: Mapping[str, str]) -> Path:
@@ -344,8 +410,15 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
     for name in sorted(from_file):
         if name.startswith("SENTINEL_") and not name.startswith(UPSTREAM_PREFIX) and name not in known:
             reader.problems.append(f"{name}: there is no such setting{_nearest(name, known)} (in {env_file})")
+    home = default_home(values)
+    provider = reader.read("SENTINEL_SEARCH_PROVIDER", _one_of(SEARCH_PROVIDERS), "bundled")
+    search_url = reader.read("SENTINEL_SEARCH_URL", _search_url, None)
+    search_key = values.get("SENTINEL_SEARCH_API_KEY", "").strip()
+    reader.problems += _search_problems(provider, search_url, search_key)
+    if search_key and search_url is not None and not _protects_keys(search_url):
+        reader.problems.append("SENTINEL_SEARCH_URL: plain http would send the key unprotected: use https")
     settings = Settings(
-        home=default_home(values),
+        home=home,
         policy_file=reader.read("SENTINEL_CONFIG", lambda t: Path(t).expanduser().absolute(), installed_policy_file()),
         workspace=reader.read("SENTINEL_WORKSPACE", workspace_name, None),
         azure_workspaces=reader.read("SENTINEL_WORKSPACE_ID", _azure_workspaces, {}),
@@ -357,8 +430,14 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         model=reader.read("SENTINEL_MODEL", _one_of(MODELS), "offline"),
         timezone=reader.read("SENTINEL_TIMEZONE", _timezone, "UTC"),
         audit_durability=reader.read("SENTINEL_AUDIT_DURABILITY", _one_of(DURABILITIES), "process"),
+        audit_anchor=reader.read("SENTINEL_AUDIT_ANCHOR", lambda t: Path(t).expanduser().absolute(), None),
         question_timeout_s=reader.read("SENTINEL_QUESTION_TIMEOUT_S", _seconds, 120.0),
         log_level=reader.read("SENTINEL_LOG_LEVEL", _one_of(LOG_LEVELS), "INFO"),
+        files_root=reader.read("SENTINEL_FILES_ROOT", _files_root(home), None),
+        search_provider=provider,
+        search_url=search_url,
+        search_key=Secret(search_key) if search_key else None,
+        web_allowed_hosts=reader.read("SENTINEL_WEB_ALLOWED_HOSTS", _host_names, ()),
         upstream_credentials={
             name: Secret(value.strip())
             for name, value in values.items()

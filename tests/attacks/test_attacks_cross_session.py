@@ -23,7 +23,7 @@ def test_another_keys_session_is_not_there(gateway: RunningGateway, attacker: st
     opened = gateway.request("POST", "/v1/sessions", key=gateway.key).body["session_id"]
     assert gateway.call("query_incidents", {"owner": "canary-7"}, session_id=opened).status == 200
     before = len(gateway.executor.calls)
-    for tool, arguments in [("query_incidents", {}), ("file_read", {}), ("run_kql_query", {"nonsense": 1})]:
+    for tool, arguments in [("query_incidents", {}), ("file_write", {}), ("run_kql_query", {"nonsense": 1})]:
         answer = gateway.call(tool, arguments, session_id=opened, key=attacker)
         assert answer.status == 404
         assert answer.body == {

@@ -19,8 +19,8 @@ from sentinel_rag.testing.fake_executor import FakeExecutor, Waits
 from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 
 NAMES = [
-    "file_read",
-    "web_search",
+    "file_write",
+    "web_post",
     "update_incidents",
     "Update_Incident",
     "add_comment",
@@ -197,7 +197,7 @@ def test_a_label_is_up_before_the_read_is_sent(gateway: RunningGateway) -> None:
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(gateway.call, "query_incidents", {})
         assert gateway.executor.arrived.acquire(timeout=10)
-        gateway.call("file_read", {})
+        gateway.call("file_write", {})
         during = gateway.last_record()
         release.set()
         assert running.result().status == 200
@@ -209,7 +209,7 @@ def test_what_the_caller_sends_beside_the_body_does_not_reach_the_tool_server(ga
         "Authorization": "Bearer stolen",
         "Cookie": "session=canary",
         "Mcp-Session-Id": "canary",
-        "Mcp-Name": "file_read",
+        "Mcp-Name": "file_write",
         "X-Forwarded-For": "canary",
         "Traceparent": "canary",
     }
@@ -218,4 +218,4 @@ def test_what_the_caller_sends_beside_the_body_does_not_reach_the_tool_server(ga
     [call] = gateway.executor.calls
     assert call.headers["authorization"] == "Bearer upstream-token"
     text = repr(call.headers) + call.body.decode()
-    assert [word for word in ("canary", "stolen", gateway.key, "x-api-key", "file_read") if word in text] == []
+    assert [word for word in ("canary", "stolen", gateway.key, "x-api-key", "file_write") if word in text] == []

@@ -98,7 +98,7 @@ def test_no_refusal_holds_what_it_refused_or_anything_of_others(
 
 
 def test_a_denial_is_the_same_whether_a_tool_exists_or_not(gateway: RunningGateway) -> None:
-    unknown = gateway.call("file_read", {"path": "x"}).body
+    unknown = gateway.call("file_write", {"path": "x"}).body
     denied = gateway.call("run_kql_query", {"template": "raw_signins"}).body
     assert unknown.keys() == denied.keys() - {"approval_id"}
     assert unknown["detail"] == denied["detail"] == "Access denied by security policy. Taint level: HIGH"

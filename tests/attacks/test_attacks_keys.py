@@ -36,7 +36,7 @@ def test_no_secret_stands_in_the_journal_or_in_the_key_store(shared_gateway: Run
     wrong = "sr_" + "c" * 12 + "_" + "d" * 64
     assert gateway.request("GET", "/v1/tools", key=wrong).status == 401
     folder = gateway.state.database.path.parent
-    stored = b"".join(file.read_bytes() for file in folder.iterdir())
+    stored = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
     for key in (gateway.key, gateway.auditor, wrong):
         assert key.encode() not in stored
         assert key.rpartition("_")[2].encode() not in stored

@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "sentinel"))
 from sentinel_servers import IDENTITY_HEADER, WORKSPACE_ID, ScriptedWire
 from starlette.responses import JSONResponse
 
+from sentinel_rag.executors.door import Door
 from sentinel_rag.executors.sentinel import create_app
-from sentinel_rag.executors.sentinel.door import Door
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.service import SentinelService

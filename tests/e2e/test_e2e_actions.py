@@ -126,6 +126,14 @@ def test_azure_is_changed_by_settings_alone(sentinel: Any, tmp_path: Path) -> No
             }
             read_only = permitting(sentinel, tmp_path, **azure)
             key = read_only.environment["SENTINEL_API_KEY"]
+            doctor = read_only.json("doctor", "--azure", code=1)
+            assert {
+                check["detail"].partition(":")[0]: check["ok"] for check in doctor if check["name"] == "azure prod"
+            } == {
+                "query logs": True,
+                "incidents in the log": True,
+                "change incidents": False,
+            }
             with read_only.up() as parts:
                 code, body = execute(parts, key, "update_incident", incident="124", severity="Low")
                 assert code == 502
@@ -133,6 +141,8 @@ def test_azure_is_changed_by_settings_alone(sentinel: Any, tmp_path: Path) -> No
             named = permitting(
                 sentinel, tmp_path, **azure, SENTINEL_WORKSPACE_RESOURCE_ID=f"prod={EMBEDDED_RESOURCE_ID}"
             )
+            doctor = named.json("doctor", "--azure")
+            assert [check["ok"] for check in doctor if check["name"] == "azure prod"] == [True] * 4
             with named.up() as parts:
                 code, body = execute(parts, key, "update_incident", incident="124", severity="Low")
                 assert code == 200, body

@@ -38,9 +38,9 @@ def execute(parts: dict[str, Any], key: str, tool: str, **arguments: Any) -> tup
 def test_status_names_every_part_with_url_and_state(sample: Any) -> None:
     status = sample.json("status")
     parts = [status["interceptor"], status["agent"], status["workspace"], *status["executors"].values()]
-    assert [part["state"] for part in parts] == ["running"] * 4
-    assert len({part["url"] for part in parts}) == 4
-    assert len({part["pid"] for part in parts}) == 4
+    assert [part["state"] for part in parts] == ["running"] * 6
+    assert len({part["url"] for part in parts}) == 6
+    assert len({part["pid"] for part in parts}) == 6
 
 
 @needs_proc
@@ -53,7 +53,7 @@ def test_the_agents_process_has_no_way_to_the_data(sample: Any) -> None:
     arguments = (process / "cmdline").read_text()
     known = " ".join((*environment.values(), arguments))
     assert status["workspace"]["url"] not in known
-    assert status["executors"]["sentinel"]["url"] not in known
+    assert not [executor for executor in status["executors"].values() if executor["url"] in known]
     assert "workspaces" not in known
     opened = [os.readlink(handle) for handle in (process / "fd").iterdir() if handle.exists()]
     home = str(sample.home)
@@ -67,12 +67,30 @@ def test_the_agents_key_opens_nothing_but_the_interceptor(sample: Any) -> None:
     key = sample.environment["SENTINEL_API_KEY"]
     bearer = {"Authorization": f"Bearer {key}", "X-API-Key": key}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-    assert post(status["executors"]["sentinel"]["url"], "/mcp", call, bearer)[0] in (401, 403)
+    assert set(status["executors"]) == {"sentinel", "files", "web"}
+    for executor in status["executors"].values():
+        assert post(executor["url"], "/mcp", call, bearer)[0] in (401, 403)
     query = {"query": "SecurityAlert | count"}
     path = "/v1/workspaces/00000000-0000-0000-0000-000000000000/query"
     assert post(status["workspace"]["url"], path, query, bearer)[0] in (401, 403)
     assert post(status["workspace"]["url"], "/admin/query", {"kql": "SecurityAlert | count"}, bearer)[0] in (401, 403)
     assert post(status["agent"]["url"], "/chat", {"message": "hello"}, bearer)[0] == 401
+
+
+@needs_proc
+def test_the_executors_of_files_and_web_hold_nothing_of_the_others(tmp_path: Path, generated: Any) -> None:
+    key = "search-key-canary-0123456789"
+    settings = {"SENTINEL_SEARCH_PROVIDER": "brave", "SENTINEL_SEARCH_API_KEY": key, "AZURE_CLIENT_SECRET": "canary"}
+    with type(generated)(generated.copy(tmp_path / "home").home, settings).up() as status:
+        for name, executor in status["executors"].items():
+            process = PROC / str(executor["pid"])
+            names = {entry.split("=", 1)[0] for entry in (process / "environ").read_text().split("\0") if entry}
+            assert names <= {"LANG", "LC_ALL", "LC_CTYPE", "TZDIR"}, name
+            assert key not in (process / "cmdline").read_text()
+            if name != "sentinel":
+                loaded = (process / "maps").read_text()
+                assert "duckdb" not in loaded
+                assert "pydantic" not in loaded  # the protocol's library waits for the first request
 
 
 @pytest.mark.requirement("GATE-1")

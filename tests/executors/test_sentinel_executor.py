@@ -46,7 +46,7 @@ def executor(workspace_url: str, **options: Any) -> Any:
 @asynccontextmanager
 async def session(url: str) -> AsyncIterator[ClientSession]:
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}) as http,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as http,
         streamable_http_client(f"{url}/mcp", http_client=http) as streams,
         ClientSession(streams[0], streams[1]) as client,
     ):

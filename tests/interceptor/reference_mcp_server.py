@@ -122,6 +122,14 @@ def build() -> Server[Any]:
         )
     )
 
+    place = {"type": "object", "properties": {"floor": {"type": "integer", "x-mcp-header": "Floor"}}}
+    headed = {
+        "city": {"type": "string", "x-mcp-header": "City"},
+        "open": {"type": "boolean", "x-mcp-header": "Is-Open"},
+        "place": place,
+    }
+    tools.append(Tool(name="headed", input_schema={"type": "object", "properties": headed}))
+
     async def list_tools(_: Any, __: Any) -> ListToolsResult:
         return ListToolsResult(tools=tools)
 
@@ -135,6 +143,8 @@ def build() -> Server[Any]:
                 return await progress(context)
             case "echo":
                 return result(structured={"text": (params.arguments or {})["text"], "process": os.getpid()})
+            case "headed":
+                return result(structured=params.arguments)
             case "environment":
                 return result(structured={"environment": dict(os.environ), "folder": os.getcwd()})
             case name if name in RESULTS:

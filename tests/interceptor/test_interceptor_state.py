@@ -84,15 +84,6 @@ def test_a_state_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
         open_state(file)
 
 
-def test_a_state_folder_has_one_owner_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sentinel_rag.interceptor.store.state.OWNER_SECONDS", 0.05)
-    with open_state(tmp_path), pytest.raises(UnavailableError, match="Another Interceptor") as refused:
-        open_state(tmp_path)
-    assert refused.value.next_step
-    with open_state(tmp_path) as state:
-        assert state.journal.interrupted == 0
-
-
 def test_the_journal_is_read_in_pages_over_http(gateway: RunningGateway) -> None:
     for number in range(5):
         gateway.call("query_incidents", {"limit": number})

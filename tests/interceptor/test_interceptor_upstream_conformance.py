@@ -180,6 +180,28 @@ async def test_tools_are_described_as_the_sdk_reads_them(served: Served, tmp_pat
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"city": "Berlin", "open": True, "place": {"floor": 12}},
+        {"city": " Zürich\n", "open": False},
+        {"city": "=?base64?QQ==?="},
+        {"city": "", "place": {}},
+        {},
+    ],
+    ids=str,
+)
+async def test_arguments_that_a_server_wants_in_headers_are_there_too(
+    served: Served, tmp_path: Path, arguments: dict[str, Any]
+) -> None:
+    async with served.ours(tmp_path) as upstream:
+        await upstream.list_tools(timeout_s=30)
+        reply = await run(upstream, "headed", arguments)
+        assert isinstance(reply, Returned), reply
+        assert reply.value == arguments
+
+
+@pytest.mark.anyio
 async def test_progress_and_log_lines_are_let_pass_and_a_changed_list_is_heard(served: Served, tmp_path: Path) -> None:
     heard: list[str] = []
     async with served.ours(tmp_path) as upstream:

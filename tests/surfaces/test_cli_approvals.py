@@ -169,6 +169,7 @@ def an_approval(**changes: Any) -> dict[str, Any]:
         "decision": None,
         "used_at": None,
         "may_decide": True,
+        "outdated": False,
         "more_of_tool": 0,
         **changes,
     }
@@ -230,6 +231,8 @@ def test_the_page_tells_why_in_the_words_of_the_labels() -> None:
     link = an_approval(violations=[{"parameter": "", "label": HIGH, "accepts": LOW, "link": True}])
     assert "The call itself may hold secret data (HIGH)" in page(link, width=300, now=NOW)
     assert "A link in it could carry data out." in page(link, width=300, now=NOW)
+    assert "THE POLICY HAS CHANGED" not in required
+    assert "THE POLICY HAS CHANGED" in page(an_approval(outdated=True), width=100, now=NOW)
     withheld = an_approval(arguments=None, arguments_withheld=True, may_decide=False, approvers=["ana"])
     text = page(withheld, width=100, now=NOW)
     assert "not shown to this key" in text

@@ -9,8 +9,8 @@ from datetime import datetime, tzinfo
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.times import show_age, show_time, show_window
 from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.query_results import Coverage
-from sentinel_rag.contracts.tool_calls import Denied, Failed, Succeeded
+from sentinel_rag.contracts.query_results import Coverage, QueryResult
+from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Failed, Succeeded
 
 
 def footnote(runs: Sequence[ToolRun], *, now: datetime, zone: tzinfo) -> tuple[str, ...]:
@@ -24,7 +24,9 @@ def _line(run: ToolRun, now: datetime, zone: tzinfo) -> str:
     )
     parts = [plain(f"{run.call.tool_name}({arguments})", limit=500)]
     match run.outcome:
-        case Succeeded(result=result):
+        case Succeeded(result=DocumentResult()):
+            pass  # no rows and no window: the call and its record say all
+        case Succeeded(result=QueryResult() as result):
             parts += _coverage(result.coverage, now, zone)
         case Denied(detail=detail, rule_id=rule_id):
             parts.append(f"denied: {plain(detail)}" + ("" if rule_id is None else f" (rule {plain(rule_id)})"))

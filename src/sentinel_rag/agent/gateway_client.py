@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.handles import as_handles, as_text
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
-from sentinel_rag.contracts.tool_calls import Denied, Failed, Succeeded, ToolCall, ToolOutcome
+from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Failed, Succeeded, ToolCall, ToolOutcome
+from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -56,12 +57,6 @@ class HttpToolGateway:
         """Judge and run one call; never raises for a refusal, a failing tool or a gateway that is away."""
         import aiohttp
 
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(total=self._timeout_s),
-                headers={"X-API-Key": self._api_key},
-                trust_env=False,
-            )
         body = {"session_id": call.session_id, "tool_name": call.tool_name, "args": as_handles(dict(call.arguments))}
         try:
             data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
@@ -73,7 +68,7 @@ class HttpToolGateway:
                 "Type the value again instead of pasting it.",
             )
         try:
-            async with self._session.post(
+            async with self._connection().post(
                 self._url, data=data, headers={"Content-Type": "application/json"}, allow_redirects=False
             ) as response:
                 raw = await _read_bounded(response)
@@ -106,6 +101,28 @@ class HttpToolGateway:
                 f"The gateway's answer could not be read ({type(error).__name__.strip('_')}).",
                 "Ask again; if it stays, check that SENTINEL_URL is the gateway.",
             )
+
+    async def offered_tools(self) -> frozenset[str]:
+        """What `GET /v1/tools` lists; none if the gateway is away or answers something else."""
+        import aiohttp
+
+        try:
+            async with self._connection().get(f"{self._base_url}/v1/tools", allow_redirects=False) as response:
+                body = json.loads(await _read_bounded(response)) if response.status == 200 else {}
+            return frozenset(str(tool["name"]) for tool in body.get("tools", ()))
+        except (aiohttp.ClientError, OSError, _TooLargeError, ValueError, TypeError, KeyError, AttributeError):
+            return frozenset()
+
+    def _connection(self) -> ClientSession:
+        import aiohttp
+
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=self._timeout_s),
+                headers={"X-API-Key": self._api_key},
+                trust_env=False,
+            )
+        return self._session
 
     async def aclose(self) -> None:
         """Close the connections. The gateway may be used again afterwards."""
@@ -158,8 +175,8 @@ def read_response(call: ToolCall, status: int, raw: bytes, *, retry_after: str =
         return _read_success(call, body, audit_id)
     detail = str(body.get("detail") or f"The gateway answered with status {status}.")
     if status == 403:
-        rule_id = body.get("rule_id")
-        return Denied(call, _reason(body), detail, None if rule_id is None else str(rule_id), audit_id)
+        rule_id, approval_id = (None if body.get(key) is None else str(body[key]) for key in ("rule_id", "approval_id"))
+        return Denied(call, _reason(body), detail, rule_id, audit_id, approval_id)
     error = _error_in(body.get("error"))
     if error is None:
         code, step = _CODES.get(status, (QueryErrorCode.PROTOCOL, "Ask again; if it stays, run `sentinel doctor`."))
@@ -173,6 +190,8 @@ def _read_success(call: ToolCall, body: Mapping[str, Any], audit_id: str) -> Too
         error = _error_in(result)
         if error is not None:
             return Failed(call, error, audit_id)
+    if call.tool_name not in TOOLS_BY_NAME and not (isinstance(result, dict) and result.get("kind") == "result"):
+        return Succeeded(call, DocumentResult(result), audit_id)
     try:
         if not isinstance(result, dict) or not all(isinstance(row, dict) for row in result["rows"]):
             raise TypeError("no rows")

@@ -56,7 +56,7 @@ class KnownAtoms:
         for run in runs:
             for leaf in _leaves(dict(run.call.arguments)):
                 self._add_leaf(leaf, zone)
-            if run.result is not None:
+            if run.worked:
                 for leaf in _leaves(run.document):
                     self._add_leaf(leaf, zone)
                 for seconds in _durations(run.document):

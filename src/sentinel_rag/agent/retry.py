@@ -29,3 +29,7 @@ class RetryOnce:
             return outcome
         await anyio.sleep(wait)
         return await self._gateway.execute(call)
+
+    async def offered_tools(self) -> frozenset[str]:
+        """As the gateway says; an answer without them is no failure, so nothing is tried again."""
+        return await self._gateway.offered_tools()

@@ -17,7 +17,7 @@ from sentinel_rag.contracts.evidence import Progress, ToolTrace
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.ports import ProgressListener, ToolGateway
 from sentinel_rag.contracts.query_results import QueryResult
-from sentinel_rag.contracts.tool_calls import Denied, Failed, Succeeded, ToolCall, ToolOutcome
+from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Failed, Succeeded, ToolCall, ToolOutcome
 
 _STATUS = {
     "query_incidents": "Querying incidents...",
@@ -29,6 +29,9 @@ _STATUS = {
     "run_kql_query": "Running a KQL query...",
     "list_kql_templates": "Looking up KQL templates...",
     "list_tables": "Looking at the tables...",
+    "file_read": "Reading the file...",
+    "file_list": "Listing files...",
+    "web_search": "Searching the web...",
 }
 
 
@@ -42,8 +45,17 @@ class ToolRun:
 
     @property
     def result(self) -> QueryResult | None:
-        """The result, if there is one."""
-        return self.outcome.result if isinstance(self.outcome, Succeeded) else None
+        """The rows with their coverage, if that is what there is."""
+        match self.outcome:
+            case Succeeded(result=QueryResult() as result):
+                return result
+            case _:
+                return None
+
+    @property
+    def worked(self) -> bool:
+        """True if there is a result of any kind."""
+        return isinstance(self.outcome, Succeeded)
 
     @property
     def rows(self) -> Sequence[Mapping[str, JsonValue]]:
@@ -53,7 +65,13 @@ class ToolRun:
     @cached_property
     def document(self) -> JsonValue:
         """The result in wire form: what pointers point into."""
-        return None if self.result is None else self.result.to_dict()
+        match self.outcome:
+            case Succeeded(result=QueryResult() as result):
+                return result.to_dict()
+            case Succeeded(result=DocumentResult(value=value)):
+                return value
+            case _:
+                return None
 
     def at(self, pointer: str) -> JsonValue:
         """The value at `pointer`; None where the result has no such place."""

@@ -114,12 +114,20 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
         environment = azure_environment() if settings.uses_azure else bare_environment()
         listener = listen("executor-sentinel")
         zones.append(_zone("executor-sentinel", {**common, **executor}, environment, listener))
+        upstreams = {"sentinel": {"url": f"{listener.url}/mcp", "token": executor_token}}
+        for name, configuration in _side_executors(settings).items():
+            listener = listen(f"executor-{name}")
+            token = secrets.token_urlsafe(32)
+            configuration = {**common, **configuration, "token": token}
+            zones.append(_zone(f"executor-{name}", configuration, bare_environment(), listener))
+            upstreams[name] = {"url": f"{listener.url}/mcp", "token": token}
         interceptor = {
             "state_folder": str(gateway_folder(settings.home)),
             "policy_file": str(settings.policy_file),
             "durability": settings.audit_durability,
+            "anchor": None if settings.audit_anchor is None else str(settings.audit_anchor),
             "tool_servers": tool_server_configuration(settings),
-            "upstreams": {"sentinel": {"url": f"{listener.url}/mcp", "token": executor_token}},
+            "upstreams": upstreams,
             "keys": [{"key_id": key_id, "key": keys[key_id], **terms} for key_id, terms in RUN_KEYS.items()],
             "approvals": {"ttl_s": settings.approval_ttl_s, "webhook": _webhook(settings)},
         }
@@ -155,6 +163,19 @@ def _webhook(settings: Settings) -> dict[str, Any] | None:
         "secret": settings.approval_webhook_secret.reveal(),
         "arguments": settings.approval_webhook_arguments,
         "decides": settings.approval_webhook_decides,
+    }
+
+
+def _side_executors(settings: Settings) -> dict[str, dict[str, Any]]:
+    """The configuration of each tool server that does not read Sentinel; the search key goes to one process alone."""
+    return {
+        "files": {"root": None if settings.files_root is None else str(settings.files_root)},
+        "web": {
+            "provider": settings.search_provider,
+            "url": settings.search_url,
+            "key": "" if settings.search_key is None else settings.search_key.reveal(),
+            "allowed_hosts": list(settings.web_allowed_hosts),
+        },
     }
 
 

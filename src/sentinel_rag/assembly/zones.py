@@ -5,7 +5,8 @@ Every import of a zone is inside the function that builds it, so a process holds
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,9 +17,9 @@ from sentinel_rag.settings import Settings, agent_gateway
 
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from sentinel_rag.audit import JournalReader
+    from sentinel_rag.audit import Journal, JournalReader
     from sentinel_rag.interceptor.store import KeyStore
 
 Configuration = Mapping[str, Any]
@@ -71,6 +72,22 @@ def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
     return create_app(service, token=configuration["token"])
 
 
+def build_files_executor(configuration: Configuration) -> ASGIApp:
+    """The MCP server of the tools that read files of one folder."""
+    from sentinel_rag.executors.files import create_app
+
+    root = configuration["root"]
+    return create_app(None if root is None else Path(root), token=configuration["token"])
+
+
+def build_web_executor(configuration: Configuration) -> ASGIApp:
+    """The MCP server of the tools that reach the web."""
+    from sentinel_rag.executors.web import WebOptions, create_app
+
+    options = WebOptions(**{name: configuration[name] for name in ("provider", "url", "key", "allowed_hosts")})
+    return create_app(options, token=configuration["token"])
+
+
 def build_interceptor(configuration: Configuration) -> ASGIApp:
     """The Interceptor over its policy, state folder and tool servers."""
     from sentinel_rag.assembly.serving import give_notice
@@ -88,6 +105,7 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
         state_folder,
         durability=Durability(configuration["durability"]),
         approval_ttl_s=configuration["approvals"]["ttl_s"],
+        anchor=None if configuration["anchor"] is None else Path(configuration["anchor"]),
     )
     tool_servers = ToolServers(**configuration["tool_servers"])
     policies = PolicyBook(
@@ -102,7 +120,7 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
         give_notice(notice)
     webhook = configuration["approvals"]["webhook"]
     handed_over = {key["key"]: run_principal(key) for key in configuration["keys"]}
-    return create_app(
+    app = create_app(
         policies=policies,
         keys=RunKeys(handed_over, stored=state.keys),
         state=state,
@@ -116,11 +134,14 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
             **tool_servers.upstreams(policy),
         },
     )
+    return _closing(app, state.close)
 
 
 BUILDERS: Mapping[str, Callable[[Configuration], ASGIApp]] = {
     "workspace": build_workspace,
     "executor-sentinel": build_sentinel_executor,
+    "executor-files": build_files_executor,
+    "executor-web": build_web_executor,
     "interceptor": build_interceptor,
 }
 
@@ -141,6 +162,34 @@ def journal_reader(settings: Settings) -> JournalReader:
     from sentinel_rag.interceptor.store.state import JOURNAL_FILE
 
     return JournalReader(gateway_folder(settings.home) / JOURNAL_FILE)
+
+
+@contextmanager
+def open_journal(settings: Settings) -> Iterator[Journal]:
+    """The journal of this home for writing, beside an Interceptor that may run. Raises UnavailableError if there is
+    none yet."""
+    from sentinel_rag.audit import Durability
+    from sentinel_rag.interceptor.store import open_state
+
+    journal_reader(settings).last(1)
+    folder = gateway_folder(settings.home)
+    with open_state(folder, durability=Durability(settings.audit_durability), anchor=settings.audit_anchor) as state:
+        yield state.journal
+
+
+def _closing(app: ASGIApp, close: Callable[[], None]) -> ASGIApp:
+    """`app`, with `close` done after its own shutdown and before the server hears of it: then the process may end."""
+    import anyio.to_thread
+
+    async def wrapped(scope: Scope, receive: Receive, send: Send) -> None:
+        async def closing(message: Message) -> None:
+            if message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
+                await anyio.to_thread.run_sync(close)
+            await send(message)
+
+        await app(scope, receive, closing if scope["type"] == "lifespan" else send)
+
+    return wrapped
 
 
 def key_store(settings: Settings) -> KeyStore:

@@ -1,11 +1,14 @@
-"""The journal: an intent and an outcome of each call, and each refusal, in a hash chain.
+"""The journal: an intent and an outcome of each call, and each refusal, in a hash chain with signed checkpoints.
 
-`Journal` writes (one owner: the Interceptor), `JournalReader` reads and verifies a file that another process may be
-writing. `Database` is the single writer thread below both; the Interceptor's state shares it, so that a label is
-raised in the same transaction as the record that says so.
+`Journal` writes (any number of Interceptors on one folder), `JournalReader` reads and verifies files that others may be
+writing. `Database` is the group commit below both; the Interceptor's state shares it, so that a label is raised in the
+same transaction as the record that says so.
 """
 
+from sentinel_rag.audit._jobs import Work
+from sentinel_rag.audit.archive import Archive
 from sentinel_rag.audit.chain import GENESIS, Head
+from sentinel_rag.audit.checkpoints import Checkpoint, CheckpointFile
 from sentinel_rag.audit.database import Database, Durability
 from sentinel_rag.audit.events import (
     AuditEvent,
@@ -16,31 +19,54 @@ from sentinel_rag.audit.events import (
     OutcomeStatus,
     SessionChanged,
 )
+from sentinel_rag.audit.export import Exported, export_records, verify_export
+from sentinel_rag.audit.files import DamagedJournal
 from sentinel_rag.audit.flow_events import ContextRaised, HandlesResolved, ValuesNamed
+from sentinel_rag.audit.instances import Instance
 from sentinel_rag.audit.journal import Journal
 from sentinel_rag.audit.key_events import KeyChanged, RequestRefused
-from sentinel_rag.audit.reader import DamagedJournal, Entry, JournalReader, Verification
+from sentinel_rag.audit.reader import Entry, JournalReader, RecordFilter
+from sentinel_rag.audit.sealing import JournalCut, Sealing
+from sentinel_rag.audit.segments import Segment
+from sentinel_rag.audit.signing import PUBLIC_FILE, PublicKey, SigningKey, SigningKeyLost
+from sentinel_rag.audit.verification import Verification
 
 __all__ = [
     "GENESIS",
+    "PUBLIC_FILE",
+    "Archive",
     "AuditEvent",
     "AuthenticationFailed",
     "CallIntended",
     "CallOutcome",
     "CallRefused",
+    "Checkpoint",
+    "CheckpointFile",
     "ContextRaised",
     "DamagedJournal",
     "Database",
     "Durability",
     "Entry",
+    "Exported",
     "HandlesResolved",
     "Head",
+    "Instance",
     "Journal",
+    "JournalCut",
     "JournalReader",
     "KeyChanged",
     "OutcomeStatus",
+    "PublicKey",
+    "RecordFilter",
     "RequestRefused",
+    "Sealing",
+    "Segment",
     "SessionChanged",
+    "SigningKey",
+    "SigningKeyLost",
     "ValuesNamed",
     "Verification",
+    "Work",
+    "export_records",
+    "verify_export",
 ]

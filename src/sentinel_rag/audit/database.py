@@ -1,8 +1,8 @@
-"""One SQLite file, one writer thread, group commit.
+"""One SQLite file and the group commit: what is submitted at one moment becomes durable in one transaction.
 
-Every write of the Interceptor goes through `Database.run`; what waits while one transaction commits is committed
-together by the next one, so the cost of durability is shared under load. A caller hears back only after the commit.
-Readers open the file by themselves (WAL lets them) and never wait for the writer.
+With `Durability.PROCESS` that happens in the thread of the event loop itself, once for each turn of the loop: a commit
+costs less than waking another thread. What could make the loop wait goes to the writer thread: another process that is
+writing, a very large batch, a disk sync (`Durability.POWER`). Readers open the file by themselves and never wait.
 """
 
 from __future__ import annotations
@@ -12,40 +12,53 @@ import os
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
+from sentinel_rag.audit._jobs import Busy, Job, Work, commit, deliver, settle_all, unavailable
+from sentinel_rag.audit._wal_upkeep import KEPT_LOG, WalUpkeep, restart_log
+from sentinel_rag.audit.private_files import create_private
 from sentinel_rag.contracts.errors import UnavailableError
 
 T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], T]
 Migration = Callable[[sqlite3.Connection], None]
 
 MAX_BATCH = 256
+MAX_IN_LOOP = 64
+"""A batch of more jobs would hold the loop for more than about a millisecond."""
+
 BUSY_MILLISECONDS = 5_000
+_RETRY_SECONDS = 0.001
 
 
 class Durability(StrEnum):
     """What a commit survives. PROCESS: the end of this process, also by kill -9. POWER: a power cut too (one disk
-    sync a batch, about 4 ms on the disk we measured)."""
+    sync a batch, up to 4 ms on the disks we measured)."""
 
     PROCESS = "process"
     POWER = "power"
 
 
 class Database:
-    """The file at `path`, readable by its owner only, with its writer thread. Close it, or use it in a `with`."""
+    """The file at `path`, readable by its owner only. Close it, or use it in a `with`."""
 
     def __init__(self, path: Path, *, durability: Durability = Durability.PROCESS) -> None:
         self.path = path
-        self._durability = durability
-        self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
+        self.durability = durability
         self._closed = False
         self._connection = self._open()
+        self._identity = _identity(path)
+        self._writing = threading.Lock()  # whoever holds it uses the connection
+        self._waiting: dict[asyncio.AbstractEventLoop, list[Job[Any]]] = {}
+        self._queue: queue.SimpleQueue[Job[Any] | None] = queue.SimpleQueue()
+        self._counting = threading.Lock()
+        self._queued = 0
+        self._upkeep = WalUpkeep(path, self._connection, self._writing)
         self._thread = threading.Thread(target=self._serve, name="audit-writer", daemon=True)
         self._thread.start()
 
@@ -58,18 +71,28 @@ class Database:
     async def run(self, work: Work[T]) -> T:
         """Do `work` in a transaction and return its result once that is durable.
 
-        If `work` raises, its own changes are undone, those of its batch are kept, and the error is raised here. Raises
-        UnavailableError if the file cannot be written (locked, full, removed): then nothing was changed.
+        `work` may run in the thread of the event loop, so it must be short: a few rows by index. If it raises, its own
+        changes are undone, those of its batch are kept, and the error is raised here. Raises UnavailableError if the
+        file cannot be written (locked, full, removed): then nothing was changed.
         """
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[T] = loop.create_future()
-        self._submit(_Job(work, loop, waiting))
+        job = Job(work, loop, waiting)
+        self._refuse_if_closed()
+        if self.durability is Durability.POWER:
+            self._hand_over([job])
+        elif (batch := self._waiting.get(loop)) is not None:
+            batch.append(job)
+        else:
+            self._waiting[loop] = [job]
+            loop.call_soon(self._flush, loop)
         return await waiting
 
     def run_now(self, work: Work[T]) -> T:
-        """`run` for callers without an event loop; blocks."""
+        """`run` for callers without an event loop, and for longer work; blocks."""
         waiting: Future[T] = Future()
-        self._submit(_Job(work, None, waiting))
+        self._refuse_if_closed()
+        self._hand_over([Job(work, None, waiting)])
         return waiting.result()
 
     def migrate(self, component: str, steps: Sequence[Migration]) -> None:
@@ -100,125 +123,116 @@ class Database:
         """Finish what was submitted, then stop. Idempotent."""
         if not self._closed:
             self._closed = True
-            self._jobs.put(None)
+            while self._waiting:
+                self._hand_over(self._waiting.popitem()[1])
+            self._queue.put(None)
             self._thread.join()
+            self._upkeep.close()
             self._connection.close()
 
     def _open(self) -> sqlite3.Connection:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # Created here, because SQLite would give it the umask's mode; -wal and -shm copy the mode of this file.
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            create_private(self.path)  # SQLite would give it the umask's mode; -wal and -shm copy the mode of this file
             connection = sqlite3.connect(
                 self.path, isolation_level=None, check_same_thread=False, timeout=BUSY_MILLISECONDS / 1000
             )
             with ExitStack() as opened:
                 opened.enter_context(closing(connection))
                 connection.execute("PRAGMA journal_mode = WAL")
-                power = self._durability is Durability.POWER
+                power = self.durability is Durability.POWER
                 connection.execute(f"PRAGMA synchronous = {'FULL' if power else 'NORMAL'}")
                 connection.execute("PRAGMA foreign_keys = ON")
+                connection.execute("PRAGMA wal_autocheckpoint = 0")
+                connection.execute(f"PRAGMA journal_size_limit = {KEPT_LOG}")
+                restart_log(connection)
+                # From here on waiting is the business of the thread that can afford it.
+                connection.execute("PRAGMA busy_timeout = 0")
                 opened.pop_all()
         except (OSError, sqlite3.Error) as error:
-            raise _unavailable(self.path, error) from error
+            raise unavailable(self.path, error) from error
         return connection
 
-    def _submit(self, job: _Job[Any]) -> None:
+    def _refuse_if_closed(self) -> None:
         if self._closed:
             raise UnavailableError(f"{self.path.name} is closed.", next_step="Start the Interceptor again.")
-        self._jobs.put(job)
+
+    def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Commit in this thread, the loop's, what was submitted in this turn of it."""
+        batch = self._waiting.pop(loop, None)
+        if batch is None:  # closed meanwhile, and handed over there
+            return
+        # Behind jobs of the writer thread it must stay behind: an outcome does not overtake its intent.
+        if self._queued or len(batch) > MAX_IN_LOOP or not self._writing.acquire(blocking=False):
+            self._hand_over(batch)
+            return
+        try:
+            self._commit(batch)
+        except Busy:
+            self._hand_over(batch)
+            return
+        finally:
+            self._writing.release()
+        settle_all(batch)
+
+    def _hand_over(self, batch: list[Job[Any]]) -> None:
+        with self._counting:
+            self._queued += len(batch)
+        for job in batch:
+            self._queue.put(job)
 
     def _serve(self) -> None:
         stopping = False
         while not stopping:
-            batch: list[_Job[Any]] = []
-            job = self._jobs.get()
+            batch: list[Job[Any]] = []
+            job = self._queue.get()
             while job is not None:
                 batch.append(job)
                 if len(batch) == MAX_BATCH:
                     break
                 try:
-                    job = self._jobs.get_nowait()
+                    job = self._queue.get_nowait()
                 except queue.Empty:
                     break
             stopping = job is None
             if batch:
-                self._commit(batch)
-                _deliver(batch)
+                self._commit_patiently(batch)
+                with self._counting:
+                    self._queued -= len(batch)
+                deliver(batch)
 
-    def _commit(self, batch: list[_Job[Any]]) -> None:
-        connection = self._connection
-        try:
-            connection.execute("BEGIN IMMEDIATE")
+    def _commit_patiently(self, batch: list[Job[Any]]) -> None:
+        deadline = time.monotonic() + BUSY_MILLISECONDS / 1000
+        while True:
+            try:
+                with self._writing:
+                    self._commit(batch)
+                return
+            except Busy as busy:
+                if time.monotonic() > deadline:
+                    for job in batch:
+                        job.error = unavailable(self.path, busy)
+                    return
+            time.sleep(_RETRY_SECONDS)
+
+    def _commit(self, batch: list[Job[Any]]) -> None:
+        """By the holder of `_writing`. Raises Busy."""
+        # SQLite goes on writing into a file that was deleted or replaced; what it then acknowledges is lost.
+        if _identity(self.path) != self._identity:
+            gone = UnavailableError(
+                f"{self.path.name} was removed or replaced while it was in use.",
+                next_step="Put it back, or start the Interceptor again; `sentinel audit verify` says what is missing.",
+            )
             for job in batch:
-                connection.execute("SAVEPOINT job")
-                try:
-                    job.result, job.error = job.work(connection), None
-                except Exception as error:  # whatever one job raises is its caller's, not the other jobs'
-                    job.error = _unavailable(self.path, error) if isinstance(error, sqlite3.OperationalError) else error
-                    connection.execute("ROLLBACK TO job")
-                connection.execute("RELEASE job")
-            connection.execute("COMMIT")
-        except Exception as error:  # the writer thread must outlive a failed batch, and every caller hear of it
-            with suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
-            for job in batch:
-                job.error = _unavailable(self.path, error)
-
-
-class _Job(Generic[T]):
-    """One piece of work and where its caller waits."""
-
-    __slots__ = ("error", "loop", "result", "waiting", "work")
-
-    def __init__(
-        self, work: Work[T], loop: asyncio.AbstractEventLoop | None, waiting: asyncio.Future[T] | Future[T]
-    ) -> None:
-        self.work = work
-        self.loop = loop
-        self.waiting = waiting
-        self.result: T | None = None
-        self.error: BaseException | None = None
-
-    def settle(self) -> None:
-        if self.waiting.done():  # its caller was cancelled; the work is committed all the same
+                job.error = gone
             return
-        if self.error is not None:
-            self.waiting.set_exception(self.error)
-        else:
-            self.waiting.set_result(self.result)  # type: ignore[arg-type]  # set by _commit where error is None
+        commit(self._connection, batch, self.path)
+        self._upkeep.committed(len(batch))
 
 
-def _deliver(batch: list[_Job[Any]]) -> None:
-    """Wake every caller; one wake-up for all that wait in the same event loop."""
-    loops: dict[asyncio.AbstractEventLoop, list[_Job[Any]]] = {}
-    for job in batch:
-        if job.loop is None:
-            job.settle()
-        else:
-            loops.setdefault(job.loop, []).append(job)
-    for loop, jobs in loops.items():
-        with suppress(RuntimeError):  # the loop has ended, and its callers with it
-            loop.call_soon_threadsafe(_settle_all, jobs)
-
-
-def _settle_all(jobs: list[_Job[Any]]) -> None:
-    for job in jobs:
-        job.settle()
-
-
-def _unavailable(path: Path, error: BaseException) -> UnavailableError:
-    text = str(error)
-    if "locked" in text or "busy" in text:
-        return UnavailableError(
-            f"{path.name} is locked by another process.",
-            next_step="Stop the other Interceptor that uses this state folder, or choose another folder.",
-        )
-    if isinstance(error, sqlite3.DatabaseError) and "not a database" in text:
-        return UnavailableError(
-            f"{path.name} is not a journal of Sentinel RAG.",
-            next_step="Move the file away, or point the state folder elsewhere.",
-        )
-    return UnavailableError(
-        f"{path.name} cannot be written: {text}.", next_step="Check the folder's permissions and free space."
-    )
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,4 +1,4 @@
-"""What the journal can say: one frozen dataclass for each kind of record.
+"""What the journal says of calls, keys and sessions: one frozen dataclass for each kind of record.
 
 A record holds what is needed to decide the call again (AUD-4), the arguments included. Arguments may hold personal data
 or a secret that somebody typed, therefore the file is readable by its owner only and its reader needs the `audit`
@@ -9,16 +9,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
-from sentinel_rag.audit.approval_events import ApprovalEvent
-from sentinel_rag.audit.flow_events import FlowEvent
-from sentinel_rag.audit.key_events import KeyEvent
-from sentinel_rag.audit.policy_events import PolicyEvent
-from sentinel_rag.audit.tool_events import ToolEvent
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import Label
+
+
+class AuditEvent(Protocol):
+    """Anything that can be a record. Other parts bring kinds of their own, in files of their own; a kind's name and
+    fields are kept for ever, because old records must still be read."""
+
+    kind: ClassVar[str]
+
+    @property
+    def audit_id(self) -> str:
+        """The call or the change that the record belongs to."""
+        ...
+
+    def fields(self) -> dict[str, JsonValue]:
+        """What the record holds besides its kind, id, time and place in the chain."""
+        ...
 
 
 class OutcomeStatus(StrEnum):
@@ -195,17 +206,3 @@ class SessionChanged:
             "change": self.change,
             "context": None if self.context is None else self.context.to_dict(),
         }
-
-
-AuditEvent = (
-    CallIntended
-    | CallOutcome
-    | CallRefused
-    | AuthenticationFailed
-    | SessionChanged
-    | ApprovalEvent
-    | FlowEvent
-    | PolicyEvent
-    | KeyEvent
-    | ToolEvent
-)

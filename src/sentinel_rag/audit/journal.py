@@ -7,48 +7,99 @@ record, so two processes with one file cannot fork the chain, and opening costs 
 from __future__ import annotations
 
 import sqlite3
+import uuid
 from collections.abc import Callable
+from typing import Protocol
 
 import anyio.to_thread
 
+from sentinel_rag.audit._jobs import Work
+from sentinel_rag.audit.archive import SEGMENT_RECORDS, Archive
 from sentinel_rag.audit.chain import GENESIS, Head, seal
-from sentinel_rag.audit.database import Database, Work
+from sentinel_rag.audit.database import Database
 from sentinel_rag.audit.events import AuditEvent, CallIntended, CallOutcome, OutcomeStatus
-from sentinel_rag.audit.reader import Entry, JournalReader, Verification
+from sentinel_rag.audit.instances import Solo
+from sentinel_rag.audit.reader import Entry, JournalReader
+from sentinel_rag.audit.schema import MIGRATIONS
+from sentinel_rag.audit.sealing import Sealer, Sealing
+from sentinel_rag.audit.upkeep_events import SealingChanged, TailSealed
+from sentinel_rag.audit.verification import Verification
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.query_results import format_time
 
 
-def _tables(connection: sqlite3.Connection) -> None:
-    connection.execute(
-        "CREATE TABLE journal (seq INTEGER PRIMARY KEY, audit_id TEXT NOT NULL, kind TEXT NOT NULL, "
-        "record BLOB NOT NULL, hash BLOB NOT NULL) STRICT"
-    )
-    connection.execute("CREATE INDEX journal_audit_id ON journal (audit_id, kind)")
-    # Calls without an outcome yet: bounded by the calls in flight, so a restart finds them without reading history.
-    connection.execute("CREATE TABLE open_call (audit_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID")
+class Membership(Protocol):
+    """Who else writes to the file; `instances.Instance` is one."""
 
+    @property
+    def instance_id(self) -> str: ...
 
-MIGRATIONS = (_tables,)
+    def is_live(self, instance_id: str) -> bool: ...
+
+    def alone(self) -> bool: ...
+
+    def take_over(self) -> tuple[str, ...]: ...
 
 
 class Journal:
-    """The journal in `database`. One owner at a time: opening it closes the calls of an owner that died."""
+    """The journal in `database`. Opening it closes the calls of processes that died. Close it before the database.
 
-    def __init__(self, database: Database, *, clock: Clock = utc_now) -> None:
+    Without `sealing` nothing is signed, and a cut tail cannot be found: for tests and tools.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        clock: Clock = utc_now,
+        membership: Membership | None = None,
+        sealing: Sealing | None = None,
+        segment_records: int = SEGMENT_RECORDS,
+    ) -> None:
+        """Raises UnavailableError if the file cannot be used, JournalCut if it lacks what was sealed."""
         self._database = database
         self._clock = clock
+        self._membership = membership or Solo()
         self._reader = JournalReader(database.path)
+        self._sealer: Sealer | None = None
+        self.archive = Archive(database, record=self.append_now, seal=self.seal_now, segment_records=segment_records)
+        """Moves old records into segments, and removes segments."""
         database.migrate("journal", MIGRATIONS)
-        self.interrupted = database.run_now(self._close_open_calls)
-        """How many calls of an earlier owner had no outcome; each has one now, with status unknown."""
+        if sealing is not None:
+            self._sealer = Sealer(database, sealing, clock=clock, report=self._report)
+        try:
+            if self._sealer is not None:
+                self._recover(self._sealer.begin())
+                self._sealer.after_seal = self.archive.sealed
+            self.interrupted = database.run_now(self._close_open_calls)
+            """How many calls of processes that died had no outcome; each has one now, with status unknown."""
+            if self._sealer is not None:
+                self._sealer.committed()
+                self.archive.resume()
+        except BaseException:
+            self.close()
+            raise
 
     async def append(self, event: AuditEvent, *, alongside: Work[object] | None = None) -> Head:
         """Write one record; returns its place once it is durable. `alongside` is done in the same transaction, first.
 
         Raises UnavailableError if it cannot be written; then `alongside` did not happen either.
         """
-        return await self._database.run(self._record(event, alongside))
+        head = await self._database.run(self._record(event, alongside))
+        if self._sealer is not None:
+            self._sealer.committed()
+        return head
+
+    def append_now(self, event: AuditEvent, alongside: Work[object] | None = None) -> Head:
+        """`append` for callers without an event loop; blocks."""
+        head = self._database.run_now(self._record(event, alongside))
+        if self._sealer is not None:
+            self._sealer.committed()
+        return head
+
+    def seal_now(self) -> Head:
+        """Sign the head now and return it; blocks. Without `sealing` just the head."""
+        return self._database.run_now(_head) if self._sealer is None else self._sealer.seal()
 
     async def head(self) -> Head:
         """The place of the last record; `GENESIS` for an empty journal."""
@@ -66,6 +117,12 @@ class Journal:
         """Check the whole chain; see `JournalReader.verify`."""
         return await anyio.to_thread.run_sync(self._reader.verify, known)
 
+    def close(self) -> None:
+        """Seal what is left. Idempotent."""
+        self.archive.close()
+        if self._sealer is not None:
+            self._sealer.close()
+
     def _record(self, event: AuditEvent, alongside: Work[object] | None) -> Callable[[sqlite3.Connection], Head]:
         fields = {"at": format_time(self._clock()), "kind": event.kind, "audit_id": event.audit_id, **event.fields()}
 
@@ -78,18 +135,34 @@ class Journal:
                 [head.seq, event.audit_id, event.kind, record, head.digest],
             )
             if event.kind == CallIntended.kind:
-                connection.execute("INSERT INTO open_call VALUES (?)", [event.audit_id])
+                connection.execute(
+                    "INSERT INTO open_call (audit_id, instance) VALUES (?, ?)",
+                    [event.audit_id, self._membership.instance_id],
+                )
             elif event.kind == CallOutcome.kind:
                 connection.execute("DELETE FROM open_call WHERE audit_id = ?", [event.audit_id])
             return head
 
         return work
 
+    def _recover(self, sealed: Head) -> None:
+        """Seal a tail that nobody else will, and say so. One of two that start at once does it."""
+        left_behind = self._membership.take_over()
+        head = self._database.run_now(_head)
+        if head.seq > sealed.seq and (left_behind or self._membership.alone()):
+            self.append_now(TailSealed(audit_id=str(uuid.uuid4()), first=sealed.seq + 1, last=head.seq))
+            self.seal_now()
+
     def _close_open_calls(self, connection: sqlite3.Connection) -> int:
-        left = [row[0] for row in connection.execute("SELECT audit_id FROM open_call ORDER BY audit_id")]
+        rows = connection.execute("SELECT audit_id, instance FROM open_call ORDER BY audit_id").fetchall()
+        live = {instance for _, instance in rows if self._membership.is_live(instance)}
+        left = [audit_id for audit_id, instance in rows if instance not in live]
         for audit_id in left:
             self._record(CallOutcome(audit_id=audit_id, status=OutcomeStatus.UNKNOWN), None)(connection)
         return len(left)
+
+    def _report(self, place: str, problem: str) -> None:
+        self.append_now(SealingChanged(audit_id=str(uuid.uuid4()), place=place, problem=problem))
 
 
 def _head(connection: sqlite3.Connection) -> Head:

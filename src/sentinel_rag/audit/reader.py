@@ -1,26 +1,27 @@
-"""The reading side of the journal: pages, one call, and the check of the chain.
+"""The reading side of the journal: pages, one call, a search. What is true of the chain says `verification`.
 
-Opens the file read-only for each question, so it works beside a running Interceptor and on a copy. It changes nothing.
+Opens the files read-only for each question and sees one moment of them, segments included. It changes nothing.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.audit.chain import GENESIS, Head, digest
+from sentinel_rag.audit.chain import Head
 from sentinel_rag.audit.events import CallIntended, OutcomeStatus
-from sentinel_rag.contracts.errors import SentinelError, UnavailableError
-from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.audit.files import DamagedJournal, Part, Snapshot, open_snapshot
+from sentinel_rag.audit.signing import PublicKey
+from sentinel_rag.audit.verification import Verification, verify_journal
+from sentinel_rag.contracts.json_values import JsonValue, canonical_json
+from sentinel_rag.contracts.query_results import parse_time
 
 MAX_PAGE = 1_000
 MAX_PAGE_BYTES = 8_000_000
-
 
 _SELECT = """
 SELECT j.seq, j.audit_id, j.kind, j.record, j.hash,
@@ -28,15 +29,10 @@ SELECT j.seq, j.audit_id, j.kind, j.record, j.hash,
             THEN (SELECT o.record FROM journal o WHERE o.audit_id = j.audit_id AND o.kind = 'outcome' LIMIT 1) END
 FROM journal j
 """
-_SELECT_PAGE = _SELECT + "WHERE j.seq > ? ORDER BY j.seq LIMIT ?"
-_SELECT_LAST = _SELECT + "ORDER BY j.seq DESC LIMIT ?"
-_SELECT_CALL = _SELECT + "WHERE j.audit_id = ? ORDER BY j.seq"
-
-
-class DamagedJournal(SentinelError):
-    """A record cannot be read back; `verify` says where the chain breaks."""
-
-    code = "journal_damaged"
+_SELECT_PAGE = _SELECT + "WHERE j.seq > ? AND j.seq <= ? ORDER BY j.seq LIMIT ?"
+_SELECT_BACKWARDS = _SELECT + "WHERE j.seq BETWEEN ? AND ? ORDER BY j.seq DESC"
+_SELECT_CALL = _SELECT + "WHERE j.audit_id = ? AND j.seq BETWEEN ? AND ? ORDER BY j.seq"
+_SELECT_OUTCOME = "SELECT record FROM journal WHERE audit_id = ? AND kind = 'outcome' LIMIT 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,86 +56,107 @@ class Entry:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """`intact` with the number of records and the head, or the first place where the chain does not hold."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordFilter:
+    """Which records to find; what is None does not matter. A tool is matched by its name and by the name that was asked
+    for. `since` is compared with the record's own time."""
 
-    intact: bool
-    records: int
-    head: Head
-    broken_at: int | None = None
-    problem: str = ""
+    session_id: str | None = None
+    tool: str | None = None
+    decision: str | None = None
+    reason: str | None = None
+    since: datetime | None = None
+
+    def accepts(self, record: dict[str, Any]) -> bool:
+        return (
+            (self.session_id is None or record.get("session_id") == self.session_id)
+            and (self.tool is None or self.tool in (record.get("tool"), record.get("requested_tool")))
+            and (self.decision is None or record.get("decision") == self.decision)
+            and (self.reason is None or record.get("reason") == self.reason)
+            and (self.since is None or parse_time(record["at"]) >= self.since)
+        )
+
+    def needles(self) -> list[bytes]:
+        """Bytes that an accepted record contains, so that most others need not be parsed."""
+        return [
+            canonical_json(text)
+            for text in (self.session_id, self.tool, self.decision, self.reason)
+            if text is not None
+        ]
 
 
 class JournalReader:
-    """Reads the journal at `path`."""
+    """Reads the journal at `path`, and its segments in the folder beside it."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
 
     def read(self, after_seq: int = 0, limit: int = 100) -> list[Entry]:
         """At most `limit` (up to 1 000) records with a sequence number above `after_seq`, oldest first.
 
         A page also ends after about 8 MB, so only an empty one means that there is no more.
         """
-        return self._entries(_SELECT_PAGE, [after_seq, max(0, min(limit, MAX_PAGE))])
+        limit = max(0, min(limit, MAX_PAGE))
+        with open_snapshot(self.path) as snapshot:
+            return list(_entries(snapshot, _page(_forwards(snapshot, after_seq, limit))))
 
     def last(self, limit: int) -> list[Entry]:
         """The newest `limit` (up to 1 000) records, oldest first."""
-        return self._entries(_SELECT_LAST, [max(0, min(limit, MAX_PAGE))])[::-1]
+        return self.search(RecordFilter(), limit)
+
+    def search(self, wanted: RecordFilter, limit: int) -> list[Entry]:
+        """The newest `limit` (up to 1 000) records that `wanted` accepts, oldest first.
+
+        Looks back until it has enough, the first record, or one older than `since`.
+        """
+        limit = max(0, min(limit, MAX_PAGE))
+        found: list[Entry] = []
+        needles = wanted.needles()
+        with open_snapshot(self.path) as snapshot:
+            rows = (row for row in _backwards(snapshot, wanted.since) if all(needle in row[3] for needle in needles))
+            entries = _entries(snapshot, rows)
+            while len(found) < limit and (entry := next(entries, None)) is not None:
+                if wanted.since is not None and parse_time(entry.record["at"]) < wanted.since:
+                    break
+                if wanted.accepts(entry.record):
+                    found.append(entry)
+        return found[::-1]
 
     def find(self, audit_id: str) -> list[Entry]:
         """All records of one call, oldest first; empty if there are none."""
-        return self._entries(_SELECT_CALL, [audit_id])
-
-    def verify(self, known: Head | None = None) -> Verification:
-        """Walk the chain from the first record. With `known`, a head kept outside the file, a cut tail and a
-        rewritten end are found too; without it they cannot be."""
-        with closing(self._connect()) as connection:
-            head = GENESIS
-            met = known is None or known == GENESIS
-            rows = connection.execute("SELECT seq, audit_id, kind, record, hash FROM journal ORDER BY seq")
-            for seq, audit_id, kind, record, stored in rows:
-                problem = _broken_link(head, seq, audit_id, kind, record, stored)
-                if not problem and known is not None and seq == known.seq:
-                    met = True
-                    problem = (
-                        "" if stored == known.digest else "the record is not the one that was here at the known head"
-                    )
-                if problem:
-                    return Verification(False, head.seq, head, broken_at=seq, problem=problem)
-                head = Head(seq, stored)
-            if not met:
-                assert known is not None
-                problem = f"the journal ends at record {head.seq}, before the known head {known.seq}: its tail was cut"
-                return Verification(False, head.seq, head, broken_at=head.seq + 1, problem=problem)
-            return Verification(True, head.seq, head)
-
-    def _entries(self, query: str, values: list[object]) -> list[Entry]:
-        with closing(self._connect()) as connection:
-            return list(_decode(_page(connection.execute(query, values))))
-
-    def _connect(self) -> sqlite3.Connection:
-        if not self._path.exists():
-            raise UnavailableError(
-                "There is no audit journal yet: no Interceptor has run with this home folder.",
-                next_step="Ask something first, or set SENTINEL_HOME to the folder that you mean.",
+        with open_snapshot(self.path) as snapshot:
+            rows = (
+                row
+                for part in snapshot.parts
+                for row in snapshot.connection(part).execute(_SELECT_CALL, [audit_id, part.first, part.last])
             )
-        try:
-            connection = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
-            with ExitStack() as opened:
-                opened.enter_context(closing(connection))
-                connection.execute("SELECT seq FROM journal LIMIT 1")
-                opened.pop_all()
-        except sqlite3.Error as error:
-            raise UnavailableError(
-                f"The journal {self._path.name} cannot be opened: {error}.",
-                next_step="Check that the file is yours to read, and that its disk is mounted.",
-            ) from error
-        return connection
+            return list(_entries(snapshot, rows))
+
+    def verify(
+        self, known: Head | None = None, *, public_key: PublicKey | None = None, anchor: Path | None = None
+    ) -> Verification:
+        """Check everything that can be checked; see `verification.verify_journal`."""
+        return verify_journal(self.path, known=known, public_key=public_key, anchor=anchor)
 
 
 Row = tuple[int, str, str, bytes, bytes, bytes | None]
+
+
+def _forwards(snapshot: Snapshot, after_seq: int, limit: int) -> Iterator[Row]:
+    for part in snapshot.parts:
+        if limit > 0 and part.last > after_seq:
+            after = max(after_seq, part.first - 1)
+            for row in snapshot.connection(part).execute(_SELECT_PAGE, [after, part.last, limit]):
+                limit -= 1
+                yield row
+
+
+def _backwards(snapshot: Snapshot, since: datetime | None) -> Iterator[Row]:
+    for part in reversed(snapshot.parts):
+        if since is not None and part.last_at is not None and parse_time(part.last_at) < since:
+            return
+        for row in snapshot.connection(part).execute(_SELECT_BACKWARDS, [part.first, part.last]):  # noqa: UP028  # closing `yield from` early would close the cursor after its connection
+            yield row
 
 
 def _page(rows: Iterable[Row]) -> Iterator[Row]:
@@ -151,11 +168,12 @@ def _page(rows: Iterable[Row]) -> Iterator[Row]:
             return
 
 
-def _decode(rows: Iterable[Row]) -> Iterator[Entry]:
+def _entries(snapshot: Snapshot, rows: Iterable[Row]) -> Iterator[Entry]:
     for seq, audit_id, kind, record, stored, outcome in rows:
         try:
             status = None
             if kind == CallIntended.kind:
+                outcome = outcome or _later_outcome(snapshot, seq, audit_id)
                 status = OutcomeStatus.UNKNOWN if outcome is None else OutcomeStatus(json.loads(outcome)["status"])
             yield Entry(seq, audit_id, kind, json.loads(record), stored, status)
         except (ValueError, KeyError, TypeError) as error:
@@ -165,19 +183,14 @@ def _decode(rows: Iterable[Row]) -> Iterator[Entry]:
             ) from error
 
 
-def _broken_link(head: Head, seq: int, audit_id: str, kind: str, record: bytes, stored: bytes) -> str:
-    """What is wrong with the record that should follow `head`; empty if nothing is."""
-    if seq != head.seq + 1:
-        return f"record {head.seq + 1} is missing"
-    if digest(record) != stored:
-        return "the record's bytes do not have its hash"
-    try:
-        body = json.loads(record)
-        links = (body["seq"], body["previous"], body["audit_id"], body["kind"])
-    except (ValueError, KeyError, TypeError):
-        return "the record is not readable"
-    if links[:2] != (seq, head.digest.hex()):
-        return "the record does not follow the one before it"
-    if links[2:] != (audit_id, kind):
-        return "the index columns differ from the record"
-    return ""
+def _later_outcome(snapshot: Snapshot, seq: int, audit_id: str) -> bytes | None:
+    """The outcome of a call whose two records are in different parts."""
+    for part in _parts_after(snapshot, seq):
+        row: tuple[bytes] | None = snapshot.connection(part).execute(_SELECT_OUTCOME, [audit_id]).fetchone()
+        if row is not None:
+            return row[0]
+    return None
+
+
+def _parts_after(snapshot: Snapshot, seq: int) -> list[Part]:
+    return [part for part in snapshot.parts if part.first > seq]

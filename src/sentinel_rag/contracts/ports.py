@@ -32,6 +32,10 @@ class ToolGateway(Protocol):
         """Judge and run one call. Never raises for a refusal, a failing tool or a gateway that is away."""
         ...
 
+    async def offered_tools(self) -> frozenset[str]:
+        """Names of the tools that can be called at all now; none if the gateway cannot tell. Never raises."""
+        ...
+
 
 class Analyst(Protocol):
     """Answers one question of a conversation; the offline analyst and the model-driven loop both do."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.contracts.json_values import JsonObject
+from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.query_results import QueryError, QueryResult
 
 
@@ -45,11 +45,19 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentResult:
+    """A result that is not rows of a table: a file, pages of the web, whatever a third-party tool returns. `value` is
+    the result as the gateway gave it."""
+
+    value: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
 class Succeeded:
     """The tool ran. `audit_id` names the gateway's record of the call."""
 
     call: ToolCall
-    result: QueryResult
+    result: QueryResult | DocumentResult
     audit_id: str = ""
 
 
@@ -64,13 +72,15 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The Interceptor refused. `detail` is its sentence; it names the rule and never the data."""
+    """The Interceptor refused. `detail` is its sentence; it names the rule and never the data. `approval_id` names the
+    approval by which a person may let exactly this call run, in the same session."""
 
     call: ToolCall
     reason: Reason
     detail: str
     rule_id: str | None = None
     audit_id: str = ""
+    approval_id: str | None = None
 
 
 ToolOutcome = Succeeded | Failed | Denied

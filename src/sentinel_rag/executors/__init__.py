@@ -1,1 +1,4 @@
-"""Zone C: MCP servers that run tools. One server a module."""
+"""Zone C: MCP servers that run tools, one server a package: `sentinel`, `files`, `web`.
+
+`mcp_frame` is what they share: the MCP server, its health check and its door. Nothing here decides what may run.
+"""

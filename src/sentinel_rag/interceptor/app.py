@@ -107,7 +107,9 @@ def create_app(
             Route("/v1/audit", routes.audit_page, methods=["GET"]),
             Route("/v1/audit/{audit_id}", routes.audit_record, methods=["GET"]),
             Route(openapi.PATH, openapi.show, methods=["GET"]),
-            *served_routes(state.approvals, webhook, doorkeeper=doorkeeper, refusals=refusals, limits=limits),
+            *served_routes(
+                state.approvals, webhook, doorkeeper=doorkeeper, refusals=refusals, policies=policies, limits=limits
+            ),
             Route("/healthz", routes.health, methods=["GET"]),
             Route("/readyz", routes.ready, methods=["GET"]),
         ],

@@ -44,6 +44,7 @@ from sentinel_rag.interceptor.flow import (
 )
 from sentinel_rag.interceptor.flow.endorsement import endorsed_values
 from sentinel_rag.interceptor.flow.record import flow_record
+from sentinel_rag.interceptor.in_flight import InFlight
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.outcomes import HTTP_STATUS, Denied, NotCompleted, Outcome, outcome_of
 from sentinel_rag.interceptor.pins import Pins, Quarantined
@@ -59,6 +60,7 @@ from sentinel_rag.interceptor.store import (
     Session,
     SessionClosed,
     SessionStore,
+    TooManySessions,
     next_result,
     resources_of,
 )
@@ -107,7 +109,7 @@ class Gate:
         self._pins = pins
         self._new_id = new_id
         self._clock = clock
-        self._in_flight = 0
+        self._in_flight = InFlight(limits)
 
     async def execute(self, principal: Principal, wish: ExecuteRequest) -> Outcome:
         """Judge one call and run it if allowed. Raises UnavailableError if it cannot be recorded; then it did not run,
@@ -115,9 +117,13 @@ class Gate:
         policy = self._policies.current
         call = _Call(self._new_id(), principal.key_id, policy, wish, policy.tool(wish.tool_name))
         try:
-            session = await self._stores.sessions.claim(wish.session_id, principal.key_id)
+            session = await self._stores.sessions.claim(
+                wish.session_id, principal.key_id, most=self._limits.sessions_per_key
+            )
         except SessionClosed as closed:
             return await self._refuse(call, Reason.CONFLICT, f"{closed} {closed.next_step}")
+        except TooManySessions as many:
+            return await self._refuse(call, Reason.RATE_LIMITED, f"{many} {many.next_step}")
         if session is None:
             return await self._refuse(call, Reason.NOT_FOUND, "There is no such session.")
         call.session = session
@@ -223,11 +229,12 @@ class Gate:
         upstream = self._upstreams.get(tool.server)
         if upstream is None:
             return await self._refuse(call, Reason.UPSTREAM_FAILED, "No tool server is connected for this tool.")
-        if self._in_flight >= self._limits.calls_in_flight:
-            return await self._refuse(call, Reason.OVERLOADED, "Too many calls are running; try again in a moment.")
+        full = self._in_flight.refusal(call.key_id)
+        if full is not None:
+            return await self._refuse(call, Reason.OVERLOADED, full)
         if session.context != run.facts.context:
             raise ContextMoved
-        self._in_flight += 1
+        self._in_flight.enter(call.key_id)
         try:
             await self._intend(run)
             started = time.perf_counter()
@@ -244,7 +251,7 @@ class Gate:
                 raise
             return await self._finish(run, reply, (time.perf_counter() - started) * 1e3)
         finally:
-            self._in_flight -= 1
+            self._in_flight.leave(call.key_id)
 
     async def _intend(self, run: _Run) -> None:
         """Raise every label that the call may raise, and write the intent, in one transaction."""

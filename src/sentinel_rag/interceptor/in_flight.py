@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from sentinel_rag.interceptor.limits import Limits
 
@@ -29,15 +27,14 @@ class InFlight:
             return "Too many calls of this key are running; try again in a moment."
         return None
 
-    @contextmanager
-    def place(self, key_id: str) -> Iterator[None]:
-        """Hold a place for one call. Ask `refusal` first, without an await between."""
+    def enter(self, key_id: str) -> None:
+        """Take a place for one call. Ask `refusal` first, without an await between."""
         self._calls += 1
         self._of_key[key_id] += 1
-        try:
-            yield
-        finally:
-            self._calls -= 1
-            self._of_key[key_id] -= 1
-            if not self._of_key[key_id]:
-                del self._of_key[key_id]
+
+    def leave(self, key_id: str) -> None:
+        """Give it back."""
+        self._calls -= 1
+        self._of_key[key_id] -= 1
+        if not self._of_key[key_id]:
+            del self._of_key[key_id]

@@ -40,12 +40,12 @@ TIME: Schema = {"type": "string", "format": "date-time"}
 ANY: Schema = {}
 
 POLICY_STATE: Mapping[str, Schema] = {
-    "policy": {"type": "string", "description": "SHA-256 of the policy file in force."},
+    "policy": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
     "source": TEXT,
     "loaded_at": {"type": ["string", "null"], "format": "date-time"},
     "refused": {
         "oneOf": [{"type": "null"}, exactly({"sha256": MAYBE_TEXT, "problems": listed(TEXT), "at": TIME})],
-        "description": "The newest file, if it was refused.",
+        "description": "The newest version of the file, if it did not load.",
     },
 }
 DEFINITION = exactly({"sha256": TEXT, "definition": OBJECT})
@@ -66,6 +66,8 @@ SCHEMAS: Mapping[str, Schema] = {
             "args": {"type": "object", "description": "What the tool takes; a hidden value is passed by its handle."},
         }
     ),
+    "Policy": exactly({**POLICY_STATE, "text": MAYBE_TEXT}),
+    "PolicyReloaded": exactly({"status": {"enum": ["loaded", "unchanged"]}, **POLICY_STATE}),
     "Executed": exactly({"result": ANY, "status": {"const": "success"}, "audit_id": TEXT}),
     "Problem": {
         **exactly(
@@ -77,9 +79,10 @@ SCHEMAS: Mapping[str, Schema] = {
                 "audit_id": {"type": "string", "description": "Where the journal holds it; missing if nothing does."},
                 "approval_id": {"type": "string", "description": "The approval that waits for a person."},
                 "note": TEXT,
+                "problems": {**listed(TEXT), "description": "Every fault of a policy file, with its line."},
                 "error": ref("ToolError"),
             },
-            optional=("rule_id", "audit_id", "approval_id", "note", "error"),
+            optional=("rule_id", "audit_id", "approval_id", "note", "problems", "error"),
         ),
     },
     "ToolError": exactly(
@@ -160,11 +163,6 @@ SCHEMAS: Mapping[str, Schema] = {
         optional=("actor", "comment"),
     ),
     "Decided": exactly({"approval_id": TEXT, "state": TEXT}),
-    "Policy": exactly({**POLICY_STATE, "text": MAYBE_TEXT}),
-    "PolicyReloaded": exactly({"status": {"enum": ["loaded", "unchanged"]}, **POLICY_STATE}),
-    "PolicyNotLoaded": exactly(
-        {"detail": TEXT, "status": {"const": "error"}, "reason": {"const": "invalid_argument"}, **POLICY_STATE}
-    ),
     "Pin": exactly(
         {
             "server": TEXT,

@@ -25,8 +25,8 @@ from starlette.types import Receive, Scope, Send
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import QueryError
+from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS
 from sentinel_rag.testing.loopback import serve
 
 STATELESS, SESSIONS = "2026-07-28", "2025-11-25"
@@ -95,7 +95,7 @@ class FakeExecutor:
 
     def __init__(
         self,
-        tools: Iterable[ToolSchema] = SENTINEL_TOOLS,
+        tools: Iterable[ToolSchema] = SHIPPED_TOOLS,
         *,
         eras: tuple[str, ...] = (STATELESS, SESSIONS),
         stream: bool = False,
@@ -107,6 +107,9 @@ class FakeExecutor:
         """Released once for each call that arrives: a test waits on it instead of sleeping."""
         self.forget_sessions = 0
         """How many of the next requests find their session forgotten."""
+        self.notifications: list[Mapping[str, Any]] = []
+        """What arrived and wants no answer, with its session under `session`."""
+        self.ended_sessions: list[str] = []
         self.token = token
         self._eras = eras
         self._stream = stream
@@ -126,16 +129,22 @@ class FakeExecutor:
     @contextmanager
     def running(self) -> Iterator[FakeExecutor]:
         """Serve on a free loopback port."""
-        with serve(Starlette(routes=[Route("/mcp", self._receive, methods=["POST"])])) as url:
+        with serve(Starlette(routes=[Route("/mcp", self._receive, methods=["POST", "DELETE"])])) as url:
             self._url = f"{url}/mcp"
             yield self
 
     async def _receive(self, request: Request) -> Response:
         if self.token is not None and request.headers.get("authorization") != f"Bearer {self.token}":
             return JSONResponse({"detail": "unauthorized"}, status_code=401)
+        session = request.headers.get("mcp-session-id", "")
+        if request.method == "DELETE":
+            self._sessions.discard(session)
+            self.ended_sessions.append(session)
+            return Response(status_code=200)
         body = await request.body()
         message = json.loads(body)
         if "id" not in message:
+            self.notifications.append({**message, "session": session})
             return Response(status_code=202)
         era = STATELESS if request.headers.get("mcp-protocol-version") == STATELESS else SESSIONS
         if era not in self._eras:

@@ -21,15 +21,15 @@ SHUTDOWN_SECONDS = 5
 
 
 @contextmanager
-def serve(app: Any, *, access_log: bool = False) -> Iterator[str]:
-    """Serve `app` on a free port of 127.0.0.1 and yield its base URL, such as `http://127.0.0.1:40123`.
+def serve(app: Any, *, access_log: bool = False, host: str = "127.0.0.1") -> Iterator[str]:
+    """Serve `app` on a free port of `host`, a loopback address, and yield its base URL: `http://127.0.0.1:40123`.
 
     The socket is bound before the thread starts, so a client that connects at once waits instead of being refused.
     Raises RuntimeError if the application's lifespan fails to start.
     """
     # The protocol is named because asyncio sets TCP_NODELAY only then; without it an answer waits 40 ms for an ACK.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.bind(("127.0.0.1", 0))
+    listener.bind((host, 0))
     config = uvicorn.Config(
         app,
         http=BoundedHttp,
@@ -45,7 +45,7 @@ def serve(app: Any, *, access_log: bool = False) -> Iterator[str]:
     try:
         if not server.settled.wait(STARTUP_SECONDS) or not server.started:
             raise RuntimeError("the application did not start: its lifespan failed or took too long")
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        yield f"http://{host}:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join(STARTUP_SECONDS + SHUTDOWN_SECONDS)

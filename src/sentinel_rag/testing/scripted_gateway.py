@@ -19,9 +19,10 @@ from sentinel_rag.contracts.query_results import (
     QueryResult,
     TimeWindow,
 )
-from sentinel_rag.contracts.tool_calls import Denied, Failed, Succeeded, ToolCall, ToolOutcome
+from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Failed, Succeeded, ToolCall, ToolOutcome
 
-Scripted = QueryResult | QueryError | Denied | Callable[[JsonObject], "QueryResult | QueryError"]
+Result = QueryResult | DocumentResult | QueryError
+Scripted = Result | Denied | Callable[[JsonObject], Result]
 
 
 class ScriptedGateway:
@@ -47,7 +48,7 @@ class ScriptedGateway:
         if callable(answer):
             answer = answer(call.arguments)
         match answer:
-            case QueryResult():
+            case QueryResult() | DocumentResult():
                 return Succeeded(call, answer, audit_id)
             case QueryError():
                 return Failed(call, answer, audit_id)
@@ -57,6 +58,9 @@ class ScriptedGateway:
                 return Denied(
                     call, Reason.NO_RULE_MATCHED, "Access denied by security policy. Taint level: HIGH", None, audit_id
                 )
+
+    async def offered_tools(self) -> frozenset[str]:
+        return frozenset(self.answers)
 
 
 def denial(rule_id: str | None = "deny_all", level: str = "HIGH") -> Denied:

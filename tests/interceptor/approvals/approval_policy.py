@@ -60,15 +60,15 @@ tools:
 DISABLE = {"account": "t.alvarez", "reason": "mail says so"}
 
 
-def policy() -> Policy:
-    return parse_policy(TEXT, source="approval_policy.yaml")
+def policy(text: str = TEXT) -> Policy:
+    return parse_policy(text, source="approval_policy.yaml")
 
 
 @contextmanager
-def open_gateway(folder: Path, *, webhook: Webhook | None = None) -> Iterator[RunningGateway]:
+def open_gateway(folder: Path, *, webhook: Webhook | None = None, text: str = TEXT) -> Iterator[RunningGateway]:
     with (
         FakeExecutor(token="upstream-token").running() as executor,
-        running_gateway(policy(), folder, executor, webhook=webhook) as gateway,
+        running_gateway(policy(text), folder, executor, webhook=webhook) as gateway,
     ):
         yield gateway
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from approval_policy import DISABLE, ask, open_gateway
+from approval_policy import DISABLE, TEXT, ask, open_gateway
 
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway
@@ -215,3 +215,18 @@ def test_deciding_twice_is_a_conflict_with_a_stable_reason(gateway: RunningGatew
         again = decide(gateway, approval_id, verb)
         assert (again.status, again.body["reason"]) == (409, "approval_decided")
     assert gateway.last_record()["kind"] == "approval_decision_refused"
+
+
+@pytest.mark.requirement("APPR-2")
+def test_a_policy_that_changed_since_is_told_and_the_approval_does_not_fit(tmp_path: Path) -> None:
+    with open_gateway(tmp_path / "state") as gateway:
+        approval_id, key = ask(gateway), gateway.key
+        path = f"/v1/approvals/{approval_id}"
+        assert gateway.request("GET", path, key=gateway.approver).body["outdated"] is False
+        assert decide(gateway, approval_id).body["state"] == "approved"
+    with open_gateway(tmp_path / "state", text=TEXT + "# a remark\n") as gateway:
+        assert gateway.request("GET", path, key=gateway.approver).body["outdated"] is True
+        again = gateway.call("disable_account", DISABLE, key=key)
+        assert (again.status, again.body["reason"]) == (403, "approval_required")
+        assert again.body["approval_id"] != approval_id
+        assert gateway.executor.calls == []

@@ -16,15 +16,16 @@ from sentinel_rag.agent.conversation import AskedCall, Conversation, Conversatio
 from sentinel_rag.agent.footnote import footnote
 from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_lines, checked_table
 from sentinel_rag.agent.instruction_text import suspicions
-from sentinel_rag.agent.offline import directory, follow_up, second_look
+from sentinel_rag.agent.offline import directory, follow_up, outside, second_look
 from sentinel_rag.agent.offline.arguments import unused_words
 from sentinel_rag.agent.offline.compositions import Composed, compose, say_failures, say_numbered
 from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
+from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.parts import joined, parts_of
 from sentinel_rag.agent.offline.plan import Ask, NeedTemplates, Plan, PlannedCall, Reply, View
 from sentinel_rag.agent.offline.planner import decide
-from sentinel_rag.agent.offline.reading import read_question
+from sentinel_rag.agent.offline.reading import Reading, read_question
 from sentinel_rag.agent.retry import RetryOnce
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun, run_calls
@@ -38,7 +39,7 @@ from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 
 def _misshapen(run: ToolRun) -> ToolRun:
     """A run whose result cannot be told because it does not have the agreed shape."""
-    if run.result is None:
+    if not run.worked:
         return run
     error = QueryError(
         code=QueryErrorCode.PROTOCOL,
@@ -50,6 +51,7 @@ def _misshapen(run: ToolRun) -> ToolRun:
 
 _OWN_TEXT = frozenset({"list_kql_templates", "list_tables"})
 """Tools whose rows are not from the logs."""
+_NOT_FOUND = frozenset({Outcome.NO_DATA, Outcome.CLARIFICATION})
 _LISTS = frozenset({View.INCIDENTS, View.INCIDENT_COUNT, View.ALERTS, View.ALERT_COUNT})
 
 
@@ -116,6 +118,21 @@ class OfflineAnalyst:
             return self._plain_answer(turn, Outcome.CLARIFICATION, "Ask me something about Sentinel.", ())
         reading = read_question(follow_up.completed(question, turn.conversation), turn.now)
         turn.conversation.pending = ""
+        wish = await self._wish(turn, reading)
+        if wish is None:
+            return await self._from_the_workspace(turn, reading)
+        if wish.when is When.IF_ASKED:
+            answer = await self._from_the_workspace(turn, reading)
+            offered = (wish.question,) if answer.outcome in _NOT_FOUND else ()
+            return replace(answer, suggestions=(*answer.suggestions, *offered))
+        found = await self._elsewhere(turn, wish)
+        if wish.when is When.ONLY or found.outcome is Outcome.ANSWERED:
+            return found
+        answer = await self._from_the_workspace(turn, reading)
+        refused = found.outcome is not Outcome.NO_DATA and answer.outcome is Outcome.CLARIFICATION
+        return found if refused else answer
+
+    async def _from_the_workspace(self, turn: _Turn, reading: Reading) -> Answer:
         decision = decide(reading, turn.conversation, None, turn.now)
         if isinstance(decision, NeedTemplates):
             fetched = await self._run(turn, (PlannedCall("list_kql_templates"),))
@@ -136,6 +153,24 @@ class OfflineAnalyst:
                 return self._plain_answer(turn, Outcome.CLARIFICATION, sentence, options, numbered=True)
             case Plan():
                 return await self._execute(turn, decision)
+
+    async def _wish(self, turn: _Turn, reading: Reading) -> Elsewhere | None:
+        """What the question may want of the web or of files, if the gateway offers the tool."""
+        wish = elsewhere_plan(reading)
+        if wish is None or outside.outside_reply(reading, turn=turn.conversation.turns) is not None:
+            return None
+        return wish if wish.tool in await self._gateway.offered_tools() else None
+
+    async def _elsewhere(self, turn: _Turn, wish: Elsewhere) -> Answer:
+        """The answer from the web or from files."""
+        runs = await self._run(turn, wish.plan.calls)
+        writer = AnswerWriter(self._zone)
+        try:
+            composed = compose(writer, wish.plan, runs)
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError):
+            return self._failed(turn, [_misshapen(run) for run in runs])
+        turn.conversation.offers = ()
+        return self._checked(turn, writer, composed)
 
     def forget(self, session_id: str) -> None:
         """Drop what the conversation refers to."""

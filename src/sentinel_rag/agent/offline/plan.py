@@ -35,6 +35,9 @@ class View(StrEnum):
     TEMPLATES = "templates"
     TABLES = "tables"
     ANALYSIS = "analysis"
+    WEB = "web"
+    FILE = "file"
+    FILES = "files"
 
 
 def listed(view: View) -> View:

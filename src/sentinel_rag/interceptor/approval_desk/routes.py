@@ -19,6 +19,7 @@ from sentinel_rag.interceptor.admission import Doorkeeper, Refusal, read_json_bo
 from sentinel_rag.interceptor.approvals.approval import Approval, ApprovalState, Decider, DecisionRefused, Verdict
 from sentinel_rag.interceptor.approvals.store import ApprovalStore
 from sentinel_rag.interceptor.limits import Limits
+from sentinel_rag.interceptor.policy import Policies
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_object
 from sentinel_rag.interceptor.responses import json_response, problem
 from sentinel_rag.interceptor.store import Scope
@@ -31,9 +32,9 @@ MAX_LISTED_BYTES = 16_384
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def approval_routes(store: ApprovalStore, doorkeeper: Doorkeeper, limits: Limits) -> list[Route]:
+def approval_routes(store: ApprovalStore, doorkeeper: Doorkeeper, policies: Policies, limits: Limits) -> list[Route]:
     """`GET /v1/approvals`, `GET /v1/approvals/{approval_id}` and `POST` to its `approve` and `deny`."""
-    desk = _Desk(store, doorkeeper, limits)
+    desk = _Desk(store, doorkeeper, policies, limits)
     one = "/v1/approvals/{approval_id}"
     return [
         Route("/v1/approvals", desk.list, methods=["GET"]),
@@ -46,9 +47,10 @@ def approval_routes(store: ApprovalStore, doorkeeper: Doorkeeper, limits: Limits
 class _Desk:
     """The routes as methods, so that each sees the parts it needs."""
 
-    def __init__(self, store: ApprovalStore, doorkeeper: Doorkeeper, limits: Limits) -> None:
+    def __init__(self, store: ApprovalStore, doorkeeper: Doorkeeper, policies: Policies, limits: Limits) -> None:
         self._store = store
         self._doorkeeper = doorkeeper
+        self._policies = policies
         self._limits = limits
 
     async def list(self, request: Request) -> Response:
@@ -63,7 +65,7 @@ class _Desk:
         page = await self._store.page(ApprovalState(state) if state else None, int(limit))
         return json_response(
             {
-                "approvals": [_in_short(shown_to(decider, each, page.pending_by_tool)) for each in page.approvals],
+                "approvals": [_in_short(self._shown(decider, each, page.pending_by_tool)) for each in page.approvals],
                 "left_off": page.left_off,
                 "pending_by_tool": page.pending_by_tool,
             }
@@ -75,7 +77,7 @@ class _Desk:
         if approval is None:
             return problem(Reason.NOT_FOUND, "There is no such approval.")
         page = await self._store.page(ApprovalState.PENDING, 1)
-        return json_response(shown_to(decider, approval, page.pending_by_tool))
+        return json_response(self._shown(decider, approval, page.pending_by_tool))
 
     def decision(self, verdict: Verdict) -> Handler:
         async def decide(request: Request) -> Response:
@@ -87,9 +89,14 @@ class _Desk:
                 )
             except DecisionRefused as refused:
                 return refusal(refused)
-            return json_response(shown_to(decider, approval, {}))
+            return json_response(self._shown(decider, approval, {}))
 
         return decide
+
+    def _shown(self, decider: Decider, approval: Approval, pending_by_tool: Mapping[str, int]) -> dict[str, Any]:
+        # A call under another policy has another binding: a yes to this question would let nothing run.
+        outdated = approval.binding.policy_sha256 != self._policies.current.sha256
+        return {**shown_to(decider, approval, pending_by_tool), "outdated": outdated}
 
     async def _admit(self, request: Request) -> Decider:
         principal = await self._doorkeeper.admit(request, Scope.APPROVE)

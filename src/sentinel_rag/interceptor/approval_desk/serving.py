@@ -19,6 +19,7 @@ from sentinel_rag.interceptor.approval_desk.routes import approval_routes
 from sentinel_rag.interceptor.approval_desk.webhook import Webhook
 from sentinel_rag.interceptor.approvals.store import ApprovalStore
 from sentinel_rag.interceptor.limits import Limits
+from sentinel_rag.interceptor.policy import Policies
 from sentinel_rag.interceptor.refusals import Refusals
 
 
@@ -28,10 +29,11 @@ def served_routes(
     *,
     doorkeeper: Doorkeeper,
     refusals: Refusals,
+    policies: Policies,
     limits: Limits,
 ) -> list[Route]:
     """The routes of approvals; the signed one only if the webhook's receiver may decide."""
-    routes = approval_routes(store, doorkeeper, limits)
+    routes = approval_routes(store, doorkeeper, policies, limits)
     if webhook is not None and webhook.decides:
         signed = Callback(store, webhook, refusals=refusals, limits=limits, clock=utc_now)
         routes.append(signed.route())

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import anyio.to_thread
 
-from sentinel_rag.audit import Database, Journal
+from sentinel_rag.audit import Database, Journal, Work
 from sentinel_rag.audit.approval_events import (
     ApprovalAsked,
     ApprovalDecided,
@@ -26,7 +26,6 @@ from sentinel_rag.audit.approval_events import (
     ApprovalLapsed,
     ApprovalNotified,
 )
-from sentinel_rag.audit.database import Work
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.json_values import canonical_json

@@ -49,6 +49,12 @@ class SessionClosed(SentinelError):
     code = "conflict"
 
 
+class TooManySessions(SentinelError):
+    """The opener has had as many sessions of this key within `RECENT` as it may."""
+
+    code = "too_many_sessions"
+
+
 class ContextMoved(Exception):
     """The file knows more of the session than this call was decided by: read it again and decide again."""
 
@@ -138,21 +144,26 @@ class SessionStore:
         self._recent: OrderedDict[str, Session] = OrderedDict()
         database.migrate("sessions", MIGRATIONS)
 
-    async def open(self, key_id: str, *, user_key_id: str | None = None) -> Session:
-        """A new session of `key_id` with an id that nobody can guess; clean if a person's key opens it."""
-        session = await self.claim(secrets.token_urlsafe(24), key_id, user_key_id=user_key_id)
+    async def open(self, key_id: str, *, user_key_id: str | None = None, most: int | None = None) -> Session:
+        """A new session of `key_id` with an id that nobody can guess; clean if a person's key opens it.
+
+        Raises TooManySessions as `claim` does.
+        """
+        session = await self.claim(secrets.token_urlsafe(24), key_id, user_key_id=user_key_id, most=most)
         assert session is not None
         return session
 
-    async def claim(self, session_id: str, key_id: str, *, user_key_id: str | None = None) -> Session | None:
+    async def claim(
+        self, session_id: str, key_id: str, *, user_key_id: str | None = None, most: int | None = None
+    ) -> Session | None:
         """The session with that id, opened now if there is none; None if another key opened it.
 
-        Raises SessionClosed if this key has closed it.
+        Raises SessionClosed if this key has closed it, and TooManySessions instead of opening one more than `most`.
         """
         session = self._live.get(session_id) or await self._load(session_id)
         if session is None:
             with suppress(sqlite3.IntegrityError):  # another call opened it meanwhile
-                await self._insert(session_id, key_id, user_key_id)
+                await self._insert(session_id, key_id, user_key_id, most)
             session = await self._load(session_id)
             assert session is not None
         self._remember(session)
@@ -198,8 +209,12 @@ class SessionStore:
             await self._journal.append(self._change(session_id, key_id, "closed", session.context), alongside=write)
         return True
 
-    async def _insert(self, session_id: str, key_id: str, user_key_id: str | None) -> None:
+    async def _insert(self, session_id: str, key_id: str, user_key_id: str | None, most: int | None) -> None:
         now = self._clock()
+        if most is not None and await self._recent_sessions(key_id, user_key_id, now) >= most:
+            raise TooManySessions(
+                f"This key has had {most} sessions within a day.", next_step="Go on in one of them, or wait."
+            )
         floor = BOTTOM if user_key_id is not None else await self._floor(key_id, now)
 
         def write(connection: sqlite3.Connection) -> None:
@@ -213,6 +228,16 @@ class SessionStore:
             )
 
         await self._journal.append(self._change(session_id, user_key_id or key_id, "opened", floor), alongside=write)
+
+    async def _recent_sessions(self, key_id: str, user_key_id: str | None, now: datetime) -> int:
+        """How many the same opener has had; an agent that opens many takes no room from its person."""
+        row = await self._database.run(
+            lambda connection: connection.execute(
+                "SELECT count(*) FROM session WHERE key_id = ? AND used_at >= ? AND user_key_id IS ?",
+                [key_id, format_time(now - RECENT), user_key_id],
+            ).fetchone()
+        )
+        return int(row[0])
 
     async def _floor(self, key_id: str, now: datetime) -> Label:
         row = await self._database.run(

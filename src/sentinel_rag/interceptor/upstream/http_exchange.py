@@ -54,9 +54,11 @@ class UnusableAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A JSON-RPC response with the right id, and the MCP session that its HTTP headers name (empty for none)."""
+    """A JSON-RPC response with the right id, its HTTP status, and the MCP session that its headers name (empty for
+    none)."""
 
     document: dict[str, Any]
+    status: int
     session: str
 
 
@@ -81,7 +83,7 @@ class HttpExchange:
             if response.status == 404 and session:
                 raise SessionLost
             document = await self._answer(message, response, session)
-            return Answer(document, str(response.headers.get("Mcp-Session-Id", "")))
+            return Answer(document, response.status, str(response.headers.get("Mcp-Session-Id", "")))
 
     async def notify(self, message: Message, session: str) -> None:
         """Send a notification, whose answer says nothing."""

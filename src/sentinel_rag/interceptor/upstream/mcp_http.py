@@ -36,6 +36,7 @@ from sentinel_rag.interceptor.upstream.mcp_messages import (
     request,
     speaks_stateless,
 )
+from sentinel_rag.interceptor.upstream.parameter_headers import Places, annotated, headers_of
 from sentinel_rag.interceptor.upstream.port import Owner, UpstreamReply, UpstreamTool
 from sentinel_rag.interceptor.upstream.tool_list import NoList, all_pages
 from sentinel_rag.interceptor.upstream.tool_result import reply_of
@@ -73,6 +74,7 @@ class McpHttpUpstream:
         self._era = era
         self._max_result_bytes = max_result_bytes
         self._text_is_summary = text_is_summary
+        self._in_headers: dict[str, Places] = {}
         self._ids = itertools.count(1)
         self._sessions: OrderedDict[Owner, str] = OrderedDict()
         self._asking_era = asyncio.Lock()
@@ -87,7 +89,9 @@ class McpHttpUpstream:
         try:
             async with asyncio.timeout(timeout_s):
                 era = await self._negotiated()
-                message = call_message(era, next(self._ids), tool, arguments.encoded)
+                places = self._in_headers.get(tool) if era is Era.STATELESS else None
+                headers = headers_of(places, arguments.value) if places else None
+                message = call_message(era, next(self._ids), tool, arguments.encoded, headers)
                 for _ in range(SESSION_ATTEMPTS):
                     session = await self._session(era, owner)
                     sent = (message, session)
@@ -97,6 +101,7 @@ class McpHttpUpstream:
                         self._forget(owner, session)
                         sent = None
                     else:
+                        self._doubt(owner, session, answer.status)
                         reply = reply_of(answer.document, text_is_summary=self._text_is_summary)
                         return self._credentials.hidden_in(reply)
                 return away("The tool server forgets its sessions at once.", may_have_run=False)
@@ -107,6 +112,7 @@ class McpHttpUpstream:
         except TooLarge:
             return too_large(self._max_result_bytes, may_have_run=sent is not None)
         except UnusableAnswer as fault:
+            self._doubt(owner, "" if sent is None else sent[1], fault.status)
             return unusable(str(fault), may_have_run=sent is not None)
         except ConnectionNotMade:
             return away("The tool server cannot be reached.", may_have_run=False)
@@ -149,7 +155,9 @@ class McpHttpUpstream:
         async def ask(params: dict[str, Any]) -> Any:
             return (await self._http.send(request(era, next(self._ids), "tools/list", params), session)).document
 
-        return await all_pages(ask)
+        tools = await all_pages(ask)
+        self._in_headers = {tool.name: places for tool in tools if (places := annotated(tool.input_schema))}
+        return tools
 
     async def _negotiated(self) -> Era:
         """The protocol to speak. A server that does not know `server/discover` is one of the era of sessions."""
@@ -190,6 +198,12 @@ class McpHttpUpstream:
     def _forget(self, owner: Owner, session: str) -> None:
         if self._sessions.get(owner) == session:  # another call of this owner may have opened the next one already
             del self._sessions[owner]
+
+    def _doubt(self, owner: Owner, session: str, status: int) -> None:
+        """Some servers answer 400 where the protocol wants 404 for a session they have forgotten. The call is not sent
+        again, because 400 does not say that it did not run; the next one opens a session of its own."""
+        if session and status == 400:
+            self._forget(owner, session)
 
     async def _give_up(self, message: Message, session: str) -> None:
         """Tell a server with sessions that the call is over. Without sessions the closed connection says so."""

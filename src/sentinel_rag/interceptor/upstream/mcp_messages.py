@@ -6,14 +6,15 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import metadata
 from typing import Any
 
 import msgspec
+
+from sentinel_rag.interceptor.upstream.parameter_headers import header_value
 
 
 class Era(StrEnum):
@@ -40,9 +41,14 @@ class Message:
     headers: dict[str, str]
 
 
-def call_message(era: Era, request_id: int, tool: str, arguments: bytes) -> Message:
-    """`tools/call`; `arguments` is JSON and is sent byte for byte."""
-    return request(era, request_id, "tools/call", {"name": tool, "arguments": msgspec.Raw(arguments)}, name=tool)
+def call_message(
+    era: Era, request_id: int, tool: str, arguments: bytes, headers: Mapping[str, str] | None = None
+) -> Message:
+    """`tools/call`; `arguments` is JSON and is sent byte for byte. `headers` are those that repeat arguments."""
+    params = {"name": tool, "arguments": msgspec.Raw(arguments)}
+    message = request(era, request_id, "tools/call", params, name=tool)
+    message.headers.update(headers or {})
+    return message
 
 
 def request(era: Era, request_id: int, method: str, params: dict[str, Any], *, name: str | None = None) -> Message:
@@ -51,7 +57,7 @@ def request(era: Era, request_id: int, method: str, params: dict[str, Any], *, n
         params = {**params, "_meta": _META}
         headers["Mcp-Method"] = method
         if name is not None:
-            headers["Mcp-Name"] = _header_value(name)
+            headers["Mcp-Name"] = header_value(name)
     body = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
     return Message(request_id, body, headers)
 
@@ -116,9 +122,3 @@ def answer_to(request_id: int, document: Any) -> dict[str, Any] | None:
     if document.get("id") == request_id or (document.get("id") is None and "error" in document):
         return document
     return None
-
-
-def _header_value(name: str) -> str:
-    if name.isascii() and name.isprintable():
-        return name
-    return f"=?base64?{base64.b64encode(name.encode()).decode()}?="

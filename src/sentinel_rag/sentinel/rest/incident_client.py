@@ -18,10 +18,12 @@ from sentinel_rag.sentinel.rest.arm_errors import protocol_error
 from sentinel_rag.sentinel.rest.connection import API_VERSION, ArmConnection
 from sentinel_rag.sentinel.rest.incident_resources import Incident, IncidentComment
 from sentinel_rag.sentinel.rest.paging import read_pages
+from sentinel_rag.sentinel.rest.permissions import Permissions
 from sentinel_rag.sentinel.rest.rate_buckets import Operation, RateBuckets
 from sentinel_rag.sentinel.rest.read_cache import ReadCache
 from sentinel_rag.sentinel.rest.settled_writes import understood, write_once
 
+PERMISSIONS_API_VERSION = "2022-04-01"
 LARGEST_PAGE = 1_000
 LIST_LIFETIME_S = 60.0
 _RESOURCE_PARTS = ("subscriptions", "resourcegroups", "providers", "microsoft.operationalinsights", "workspaces")
@@ -65,7 +67,8 @@ class SentinelRest:
             ) from None
         self.name = name
         self.connection = connection
-        self._base = f"{connection.endpoint}{path}/providers/Microsoft.SecurityInsights"
+        self._resource = f"{connection.endpoint}{path}"
+        self._base = f"{self._resource}/providers/Microsoft.SecurityInsights"
         self._buckets = buckets or RateBuckets(clock)
         self._lists = ReadCache[tuple[str, str, int | None], tuple[Incident, ...]](clock, lifetime_s=LIST_LIFETIME_S)
         self._related = ReadCache[tuple[str, str, str], tuple[Mapping[str, Any], ...]](clock)
@@ -159,6 +162,11 @@ class SentinelRest:
     async def entities(self, incident: Incident) -> tuple[Mapping[str, Any], ...]:
         """The entities of an incident; kept until its etag changes."""
         return await self._related_of(incident, "entities", "entities", Operation.GET_ENTITIES)
+
+    async def permissions(self) -> Permissions:
+        """What the identity may do on the workspace, as Azure tells it. Raises QueryFailedError."""
+        url = f"{self._resource}/providers/Microsoft.Authorization/permissions?api-version={PERMISSIONS_API_VERSION}"
+        return Permissions.from_items(await read_pages(self.connection, url))
 
     async def _related_of(
         self, incident: Incident, what: str, key: str, operation: Operation

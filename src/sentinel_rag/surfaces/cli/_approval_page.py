@@ -168,6 +168,9 @@ def _history(approval: Json, width: int) -> Iterator[str]:
 
 
 def _how_to_decide(approval: Json, width: int) -> Iterator[str]:
+    if approval["outdated"] and approval["state"] in ("pending", "approved"):
+        yield from ("", "THE POLICY HAS CHANGED SINCE")
+        yield from _wrapped("A yes lets nothing run any more: if the call comes again, it asks anew.", width)
     if approval["may_decide"]:
         yield from ("", "DECIDE (for this one call, with exactly this data, once)")
         yield safe_cell(f"  sentinel approvals approve {approval['approval_id']}")

@@ -40,6 +40,7 @@ def build_parser() -> argparse.ArgumentParser:
     ask.add_argument("question", nargs="*", help="the question; read from standard input when left out")
     ask.add_argument("--json", action="store_true", help="print answer, tools, coverage and evidence as JSON")
     ask.add_argument("--evidence", action="store_true", help="list the tool call, row and field behind each fact")
+    ask.add_argument("--session", default=None, metavar="ID", help="go on with the conversation of an earlier answer")
     _workspace_option(ask)
 
     chat = _command(commands, "chat", "hold a conversation (/help lists its commands)", _chat)
@@ -56,6 +57,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     doctor = _command(commands, "doctor", "check each dependency and name the command that mends it", _doctor)
     doctor.add_argument("--json", action="store_true", help="print as JSON")
+    doctor.add_argument("--azure", action="store_true", help="try each right on the Azure workspaces, by reading")
 
     _workspace(commands)
 
@@ -135,11 +137,35 @@ def _audit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     audit = _group(commands, "audit", summary)
     actions = audit.add_subparsers(title="actions", metavar="ACTION", required=True)
     show = _command(actions, "show", "print records, newest last", _audit_show)
-    show.add_argument("audit_id", nargs="?", help="one record, whole")
-    show.add_argument("--last", type=int, default=20, help="how many (default 20)")
+    show.add_argument("audit_id", nargs="?", help="one call's records, whole")
+    show.add_argument("--last", type=int, default=20, help="how many, up to 1000 (default 20)")
+    show.add_argument("--session", default=None, metavar="ID", help="only records of this session")
+    show.add_argument("--tool", default=None, metavar="NAME", help="only calls of this tool")
+    show.add_argument("--decision", default=None, choices=("allow", "deny"), help="only calls decided so")
+    show.add_argument("--reason", default=None, metavar="REASON", help="only records with this reason (rule_denies)")
+    show.add_argument("--since", default=None, metavar="TIME", help="from then on: ISO 8601, a date, or 12h or 7d ago")
     show.add_argument("--json", action="store_true", help="one JSON object a line")
-    verify = _command(actions, "verify", "recompute the hash chain over the whole journal", _audit_verify)
+
+    verify = _command(actions, "verify", "check every record, checkpoint and segment of the journal", _audit_verify)
+    verify.add_argument("--public-key", default=None, metavar="FILE", help="PEM file (default: the journal's own)")
+    verify.add_argument("--file", default=None, metavar="EXPORT", help="check an exported file instead of the journal")
+    verify.add_argument("--anchor", default=None, metavar="FILE", help="second file of checkpoints (default: as set)")
     verify.add_argument("--json", action="store_true", help="print as JSON")
+
+    export = _command(actions, "export", "write records as JSON lines that verify --file can check", _audit_export)
+    export.add_argument("file", metavar="FILE", help="new file to write, or - for standard output")
+    export.add_argument("--since", default=None, metavar="TIME", help="first moment; as for show")
+    export.add_argument("--until", default=None, metavar="TIME", help="end, not included; as for show")
+
+    key = _command(actions, "key", "print the public key that checks the journal's signatures", _audit_key)
+    key.add_argument("--json", action="store_true", help="print as JSON")
+
+    rotate = _command(actions, "rotate", "move all records into a segment of its own", _audit_rotate)
+    rotate.add_argument("--json", action="store_true", help="print as JSON")
+
+    prune = _command(actions, "prune", "remove whole segments whose records are all old, provably", _audit_prune)
+    prune.add_argument("--older-than", type=float, required=True, metavar="DAYS", help="how old the newest record is")
+    prune.add_argument("--json", action="store_true", help="print as JSON")
 
 
 def _approvals(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -300,7 +326,13 @@ def _demo(options: argparse.Namespace) -> int:
 def _ask(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.ask import run
 
-    return run(options.question, workspace=options.workspace, as_json=options.json, evidence=options.evidence)
+    return run(
+        options.question,
+        workspace=options.workspace,
+        as_json=options.json,
+        evidence=options.evidence,
+        session_id=options.session,
+    )
 
 
 def _chat(options: argparse.Namespace) -> int:
@@ -324,7 +356,7 @@ def _status(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.doctor import run
 
-    return run(as_json=options.json)
+    return run(as_json=options.json, azure=options.azure)
 
 
 def _tools(options: argparse.Namespace) -> int:
@@ -415,13 +447,46 @@ def _policy_diff(options: argparse.Namespace) -> int:
 def _audit_show(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.audit import show
 
-    return show(options.audit_id, last=options.last, as_json=options.json)
+    return show(
+        options.audit_id,
+        last=options.last,
+        session=options.session,
+        tool=options.tool,
+        decision=options.decision,
+        reason=options.reason,
+        since=options.since,
+        as_json=options.json,
+    )
 
 
 def _audit_verify(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.audit import verify
 
-    return verify(as_json=options.json)
+    return verify(public_key=options.public_key, export=options.file, anchor=options.anchor, as_json=options.json)
+
+
+def _audit_export(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.audit_keeping import export
+
+    return export(options.file, since=options.since, until=options.until)
+
+
+def _audit_key(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.audit import key
+
+    return key(as_json=options.json)
+
+
+def _audit_rotate(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.audit_keeping import rotate
+
+    return rotate(as_json=options.json)
+
+
+def _audit_prune(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.audit_keeping import prune
+
+    return prune(days=options.older_than, as_json=options.json)
 
 
 def _approvals_list(options: argparse.Namespace) -> int:

@@ -31,9 +31,11 @@ class Finding:
     fix: str = ""
 
 
-def run(*, as_json: bool) -> int:
-    """Print every finding; 0 if all is well, 1 if something needs mending."""
+def run(*, as_json: bool, azure: bool = False) -> int:
+    """Print every finding; 0 if all is well, 1 if something needs mending. `azure` tries each right by a read."""
     findings = list(_examine())
+    if azure:
+        findings += _azure()
     if as_json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
@@ -59,9 +61,27 @@ def _examine() -> Iterator[Finding]:
         ("policy", _policy),
         ("tool servers", _tool_servers),
         ("workspace", _workspace),
+        ("files", _files),
+        ("web", _web),
         ("zones", _zones),
     ):
         yield _guarded(name, check, settings)
+
+
+def _azure() -> list[Finding]:
+    try:
+        settings = load_settings()
+        if not settings.uses_azure:
+            return [Finding("azure", False, "SENTINEL_WORKSPACE_ID is not set", "see docs/azure.md")]
+        from sentinel_rag.assembly.azure_access import azure_access
+
+        return [
+            Finding(f"azure {name}", check.ok, f"{check.name}: {check.detail}", check.next_step)
+            for name, checks in azure_access(settings).items()
+            for check in checks
+        ]
+    except ConfigurationError as error:
+        return [Finding("azure", False, f"{error} {'; '.join(error.problems)}".strip(), error.next_step)]
 
 
 def _guarded(name: str, check: Callable[[Settings], Finding], settings: Settings) -> Finding:
@@ -135,7 +155,7 @@ def _workspace(settings: Settings) -> Finding:
         return Finding("workspace", True, f"behind the Interceptor at {settings.gateway_url}")
     if settings.uses_azure:
         names = ", ".join(settings.azure_workspaces)
-        return Finding("workspace", True, f"Azure: {names} (signing in is tried with the first question)")
+        return Finding("workspace", True, f"Azure: {names} (sentinel doctor --azure tries each right)")
     from sentinel_rag.surfaces.cli._workspace_access import workspace_access
 
     name = choose_workspace(settings, None)
@@ -144,6 +164,25 @@ def _workspace(settings: Settings) -> Finding:
     rows = sum(table["rows"] for table in tables)
     fix = "" if rows else "sentinel workspace import FILE, or sentinel workspace generate"
     return Finding("workspace", rows > 0, f"{name}: {rows} rows in {len(tables)} tables", fix)
+
+
+def _files(settings: Settings) -> Finding:
+    if settings.files_root is None:
+        return Finding("files", True, "the shipped sample files; SENTINEL_FILES_ROOT names a folder of your own")
+    import os
+
+    readable = os.access(settings.files_root, os.R_OK | os.X_OK)
+    fix = "" if readable else "let this account read the folder, or set SENTINEL_FILES_ROOT to another"
+    return Finding("files", readable, str(settings.files_root), fix)
+
+
+def _web(settings: Settings) -> Finding:
+    hosts = ", ".join(settings.web_allowed_hosts) or "every public host"
+    if settings.search_provider == "bundled":
+        search = "the shipped sample pages; SENTINEL_SEARCH_PROVIDER names a service that searches the web"
+    else:
+        search = settings.search_provider + (f" at {settings.search_url}" if settings.search_url else "")
+    return Finding("web", True, f"search: {search}. Pages from: {hosts}")
 
 
 def _zones(settings: Settings) -> Finding:

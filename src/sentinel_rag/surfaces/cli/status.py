@@ -13,6 +13,7 @@ from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.cli._zones import choose_workspace
 
 EXECUTOR = "executor-"
+EXECUTORS = ("sentinel", "files", "web")
 
 
 def run(*, as_json: bool) -> int:
@@ -61,7 +62,7 @@ def addresses(settings: Settings, state: RunState | None) -> dict[str, Any]:
         "interceptor": interceptor,
         "agent": by_name.get("agent", stopped),
         "workspace": workspace,
-        "executors": executors or {"sentinel": stopped},
+        "executors": executors or dict.fromkeys(EXECUTORS, stopped),
     }
 
 

@@ -6,8 +6,9 @@ import json
 
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.json_values import JsonObject
+from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, TOOLS_BY_NAME, canonical_tool_name
+from sentinel_rag.contracts.tool_schemas import canonical_tool_name
 from sentinel_rag.interceptor.policy import Policy, Rule, ToolPolicy, load_policy
 from sentinel_rag.settings import load_settings
 
@@ -39,9 +40,10 @@ def run(name: str | None, *, as_json: bool) -> int:
 
 
 def _known_tools(policy: Policy) -> tuple[ToolSchema, ...]:
-    """The tools that read Sentinel, and those that only the policy has: of other servers, described by the policy."""
-    others = [tool for tool in policy.tools.values() if tool.name not in TOOLS_BY_NAME]
-    return (*SENTINEL_TOOLS, *map(_as_schema, others))
+    """The tools of this product, and those that only the policy has: of other servers, described by the policy."""
+    shipped = {tool.name for tool in SHIPPED_TOOLS}
+    others = [tool for tool in policy.tools.values() if tool.name not in shipped]
+    return (*SHIPPED_TOOLS, *map(_as_schema, others))
 
 
 def _as_schema(tool: ToolPolicy) -> ToolSchema:

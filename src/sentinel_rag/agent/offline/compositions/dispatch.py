@@ -12,6 +12,7 @@ from sentinel_rag.agent.offline.compositions import (
     alerts,
     catalogues,
     entity_properties,
+    files,
     incident_analysis,
     incident_detail,
     incidents,
@@ -20,6 +21,7 @@ from sentinel_rag.agent.offline.compositions import (
     shared_alerts,
     situation,
     unsuccessful,
+    web_pages,
 )
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.plan import Plan, View
@@ -40,6 +42,9 @@ _COMPOSERS: dict[View, Callable[[AnswerWriter, Plan, ToolRun], Composed]] = {
     View.KQL: catalogues.compose_kql,
     View.TEMPLATES: catalogues.compose_templates,
     View.TABLES: catalogues.compose_tables,
+    View.WEB: web_pages.compose,
+    View.FILE: files.compose_file,
+    View.FILES: files.compose_list,
 }
 
 
@@ -56,7 +61,7 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
     """The answer to a plan. Facts of the calls that worked come first, then what did not."""
     for sentence in plan.opening:
         writer.fixed(sentence)
-    worked = [run for run in runs if run.result is not None]
+    worked = [run for run in runs if run.worked]
     composed = Composed()
     together = _TOGETHER.get(plan.view)
     if together is not None and worked:
@@ -65,7 +70,7 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
         for place, run in enumerate(worked):
             part = _COMPOSERS[plan.view](writer, plan, run)
             composed = part if place == 0 else _joined(composed, part)
-    failed = [run for run in runs if run.result is None]
+    failed = [run for run in runs if not run.worked]
     if failed:
         outcome = unsuccessful.say_failures(writer, failed, some_worked=bool(worked))
         composed = replace(composed, outcome=composed.outcome if worked else outcome)

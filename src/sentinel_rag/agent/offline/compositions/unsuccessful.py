@@ -7,8 +7,15 @@ from collections.abc import Sequence
 from sentinel_rag.agent.answer_writer import AnswerWriter
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.tool_calls import Denied, Failed
+
+_ANOTHER_WAY = "Ask whoever keeps the policy for access, or ask for something that needs another tool."
+_STEPS = {
+    Reason.APPROVAL_REQUIRED: "It needs a person's approval first: ask whoever approves such calls, then ask again.",
+    Reason.SINK_LABEL: "What was read in this session may not be sent there: ask it in a new session.",
+}
 
 
 def say_failures(writer: AnswerWriter, runs: Sequence[ToolRun], *, some_worked: bool) -> Outcome:
@@ -18,14 +25,20 @@ def say_failures(writer: AnswerWriter, runs: Sequence[ToolRun], *, some_worked: 
     outcome = Outcome.TOOL_FAILED
     for run in runs:
         match run.outcome:
-            case Denied(detail=detail, rule_id=rule_id, audit_id=audit_id):
+            case Denied(reason=reason, detail=detail, rule_id=rule_id, audit_id=audit_id, approval_id=approval_id):
                 outcome = Outcome.DENIED
                 rule = "no rule allows this call" if rule_id is None else f"rule {plain(rule_id)}"
                 record = f"; its record is audit {plain(audit_id)}" if audit_id else ""
+                step = _STEPS.get(reason, _ANOTHER_WAY)
+                if approval_id is not None:
+                    step = (
+                        "A person may let exactly this call run, once: `sentinel approvals show "
+                        f"{plain(approval_id)}`. Then ask again in this conversation "
+                        f"(`sentinel ask --session {plain(run.call.session_id)}`)."
+                    )
                 writer.fixed(
                     f"{plain(detail).rstrip('.')}. The gateway refused {run.call.tool_name} ({rule}){record}. "
-                    f"Nothing was "
-                    "read. Ask whoever keeps the policy for access, or ask for something that needs another tool."
+                    f"Nothing was read. {step}"
                 )
             case Failed(error=error, audit_id=audit_id):
                 record = f" (audit {plain(audit_id)})" if audit_id else ""

@@ -48,13 +48,18 @@ class ArmDoor:
         self.workspace_path = f"{resource_id}/providers/Microsoft.SecurityInsights"
 
     def guarded(
-        self, operation: str, handler: Handler, *, writes: bool = False
+        self,
+        operation: str,
+        handler: Handler,
+        *,
+        writes: bool = False,
+        api_versions: tuple[str, ...] = API_VERSIONS,
     ) -> Callable[[Request], Awaitable[Response]]:
         """`handler` behind the checks and the rate limits; `operation` names it in the limits."""
 
         async def endpoint(request: Request) -> Response:
             try:
-                self._check(request)
+                self._check(request, api_versions)
                 headers = self._limits.admit(operation, writes=writes)
                 answer = await handler(request)
                 return response(answer.status, answer.body, headers)
@@ -70,7 +75,7 @@ class ArmDoor:
 
         return endpoint
 
-    def _check(self, request: Request) -> None:
+    def _check(self, request: Request, api_versions: tuple[str, ...]) -> None:
         token = bearer_token(request)
         if token is None:
             message = "Authentication failed. The 'Authorization' header is missing."
@@ -93,8 +98,8 @@ class ArmDoor:
         ):
             if given[key].lower() != self._parts[key]:
                 raise ArmError(404, code, f"The {key} '{given[key][:90]}' could not be found.")
-        if version not in API_VERSIONS:
-            message = f"The api-version '{version[:40]}' is not supported. Supported: {', '.join(API_VERSIONS)}."
+        if version not in api_versions:
+            message = f"The api-version '{version[:40]}' is not supported. Supported: {', '.join(api_versions)}."
             raise ArmError(400, "InvalidApiVersionParameter", message)
 
 

@@ -1,4 +1,4 @@
-"""The routes of incidents: list, get, create or update, their alerts and entities, their comments.
+"""The routes of incidents: list, get, create or update, their alerts and entities, their comments; and permissions.
 
 Each handler reads the request, works in a thread on the incident store and gives back a status and a body; checks,
 limits and failures are the door's.
@@ -26,10 +26,11 @@ from sentinel_rag.workspace.serving.arm.incident_list import own_url, read_page
 if TYPE_CHECKING:
     from sentinel_rag.workspace.workspace import Workspace
 
-PATH = (
-    "/subscriptions/{subscription}/resourceGroups/{group}/providers/Microsoft.OperationalInsights"
-    "/workspaces/{workspace}/providers/Microsoft.SecurityInsights/incidents"
-)
+_GROUP = "/subscriptions/{subscription}/resourceGroups/{group}"
+_RESOURCE = _GROUP + "/providers/Microsoft.OperationalInsights/workspaces/{workspace}"
+PATH = f"{_RESOURCE}/providers/Microsoft.SecurityInsights/incidents"
+_PERMISSIONS = {"value": [{"actions": ["*/read", "Microsoft.SecurityInsights/incidents/*"], "notActions": []}]}
+"""What the one identity of the embedded workspace may do."""
 CALLER = Author("External application - Sentinel RAG", "8f0f7a43-52a3-4a39-9e0c-1d9ad2f2c6e1")
 """Who writes: the one identity that the embedded identity endpoint stands for."""
 
@@ -54,7 +55,16 @@ def routes(workspace: Workspace, door: ArmDoor, workspace_id: str) -> list[Route
         route(comment, "GET", "GET comments", incidents.comment),
         route(comment, "PUT", "PUT comments", incidents.put_comment),
         route(comment, "DELETE", "DELETE comments", incidents.delete_comment),
+        _ArmRoute(
+            f"{_RESOURCE}/providers/Microsoft.Authorization/permissions",
+            door.guarded("GET permissions", _permissions, api_versions=("2022-04-01",)),
+            methods=["GET"],
+        ),
     ]
+
+
+async def _permissions(_: Request) -> ArmAnswer:
+    return ArmAnswer(200, _PERMISSIONS)
 
 
 class _ArmRoute(Route):

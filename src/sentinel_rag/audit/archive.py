@@ -1,0 +1,236 @@
+"""Rotation and retention: sealed records move from the live file into segments, whole old segments can be removed.
+
+Each step is safe to die in: a segment is registered in the transaction that says so, its rows leave the live file only
+after that, and a file is removed only after the record of its removal is signed. What a start finds unfinished it ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import datetime
+from typing import Protocol
+
+from sentinel_rag.audit._jobs import Work
+from sentinel_rag.audit.chain import Head
+from sentinel_rag.audit.database import Database
+from sentinel_rag.audit.events import AuditEvent
+from sentinel_rag.audit.files import SEGMENTS_FOLDER
+from sentinel_rag.audit.instances import exclusive
+from sentinel_rag.audit.segments import (
+    Segment,
+    all_segments,
+    boundary,
+    drop_rows,
+    fill,
+    forget,
+    last_of,
+    last_record,
+    register,
+    sync,
+)
+from sentinel_rag.audit.upkeep_events import RecordsPruned, SegmentClosed
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError
+from sentinel_rag.contracts.query_results import format_time, parse_time
+
+SEGMENT_RECORDS = 100_000
+"""Records after which a running Interceptor begins a new segment; about 120 MB."""
+
+_DELETE_PAUSE = 0.005
+"""Seconds between two deletions, so that calls pass between them."""
+
+_log = logging.getLogger(__name__)
+
+
+class Record(Protocol):
+    """How the archive adds a record to the chain; `Journal.append_now`."""
+
+    def __call__(self, event: AuditEvent, alongside: Work[object] | None = None) -> Head: ...
+
+
+class Archive:
+    """The segments of the journal in `database`. Its methods block; none belongs into an event loop."""
+
+    def __init__(
+        self, database: Database, *, record: Record, seal: Callable[[], Head], segment_records: int = SEGMENT_RECORDS
+    ) -> None:
+        self._database = database
+        self._record = record
+        self._seal = seal
+        self._segment_records = segment_records
+        self._folder = database.path.parent / SEGMENTS_FOLDER
+        self._moved_through = 0
+        self._moving = threading.Lock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def segments(self) -> list[Segment]:
+        """Oldest first."""
+        return self._database.run_now(all_segments)
+
+    def rotate(self, *, at_least: int = 1) -> Segment | None:
+        """Move everything that is sealed into a new segment. None if fewer than `at_least` records would move.
+
+        Raises UnavailableError if another process moves records right now, or if the disk is full.
+        """
+        with self._alone():
+            self._finish()
+            head = self._seal()
+            done = self._boundary()
+            if head.seq - done.seq < at_least:
+                return None
+            segment = self._copy(done, head)
+            event = SegmentClosed(
+                audit_id=str(uuid.uuid4()),
+                file=segment.file,
+                first=segment.first,
+                last=segment.last,
+                last_hash=segment.last_hash.hex(),
+            )
+            self._record(event, lambda connection: register(connection, segment))
+            self._moved_through = segment.last
+            self._finish()
+            self._seal()
+            return segment
+
+    def prune(self, older_than: datetime) -> list[Segment]:
+        """Remove the oldest segments whose every record is older than `older_than`; returns them.
+
+        What is left proves itself and says what was removed. Raises UnavailableError as `rotate` does.
+        """
+        with self._alone():
+            if not self._finish():
+                raise UnavailableError("The Interceptor is stopping.", next_step="Prune again after it has stopped.")
+            gone: list[Segment] = []
+            for segment in self.segments():
+                if parse_time(segment.last_at) >= older_than:
+                    break
+                gone.append(segment)
+            if gone:
+                event = RecordsPruned(
+                    audit_id=str(uuid.uuid4()),
+                    first=gone[0].first,
+                    through=gone[-1].last,
+                    through_hash=gone[-1].last_hash.hex(),
+                    older_than=format_time(older_than),
+                )
+                self._record(event, lambda connection: forget(connection, gone[-1].last))
+                self._seal()
+                self._finish()
+            return gone
+
+    def sealed(self, head: Head) -> None:
+        """Told of each checkpoint: begins a new segment, in a thread of its own, once there are enough records."""
+        if head.seq - self._moved_through >= self._segment_records:
+            self._moved_through = max(self._moved_through, self._boundary().seq)
+            if head.seq - self._moved_through >= self._segment_records:
+                self._start(lambda: self.rotate(at_least=self._segment_records))
+
+    def resume(self) -> None:
+        """Finish, in a thread of its own, what an earlier process began."""
+        self._moved_through = self._boundary().seq
+        if self._leftover():
+            self._start(self._finish_alone)
+
+    def close(self) -> None:
+        """Stop between two steps; the next start goes on there."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _start(self, work: Callable[[], object]) -> None:
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._try, args=[work], name="audit-segments", daemon=True)
+            self._thread.start()
+
+    def _try(self, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except (SentinelError, sqlite3.Error, OSError) as error:  # records stay in the live file; nothing is lost
+            _log.error("the journal was not rotated: %s", error)
+
+    def _finish_alone(self) -> None:
+        with self._alone():
+            self._finish()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Waits for this process's own threads, and not for another process."""
+        with self._moving, self._alone_in_folder():
+            yield
+
+    @contextmanager
+    def _alone_in_folder(self) -> Iterator[None]:
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock = exclusive(self._folder / "moving.lock")
+        except (OSError, sqlite3.Error) as error:
+            raise UnavailableError(
+                f"The folder {self._folder.name} of the journal cannot be used: {error}.",
+                next_step="Check its permissions and free space.",
+            ) from error
+        if lock is None:
+            raise UnavailableError(
+                "Another process moves records of this journal right now.",
+                next_step="Wait until it has finished, and try again.",
+            )
+        with closing(lock):
+            yield
+
+    def _boundary(self) -> Head:
+        """The last record that a segment holds, or held."""
+        return self._database.run_now(boundary)
+
+    def _copy(self, done: Head, head: Head) -> Segment:
+        """Write the file with the records after `done` up to `head`; it counts only once it is registered."""
+        name = f"{done.seq + 1:012d}-{head.seq:012d}.sqlite"
+        fresh = self._folder / f"{name}.new"
+        fresh.unlink(missing_ok=True)
+        os.close(os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        try:
+            with closing(sqlite3.connect(fresh.absolute().as_uri(), uri=True, isolation_level=None)) as target:
+                last_at = fill(target, self._database.path, done, head)
+            sync(fresh)
+            os.replace(fresh, self._folder / name)
+            sync(self._folder)
+        except (OSError, sqlite3.Error) as error:
+            fresh.unlink(missing_ok=True)
+            raise UnavailableError(
+                f"The segment {name} could not be written: {error}. Nothing was moved.",
+                next_step="Check the folder's permissions and free space.",
+            ) from error
+        return Segment(done.seq + 1, head.seq, head.digest, name, last_at)
+
+    def _finish(self) -> bool:
+        """Take out of the live file what a segment holds, and remove files that no longer count. False if stopped."""
+        through = self._boundary().seq
+        while self._database.run_now(lambda connection: drop_rows(connection, through)):
+            if self._stop.wait(_DELETE_PAUSE):
+                return False
+        kept = {segment.file for segment in self.segments()}
+        first_kept = min((segment.first for segment in self.segments()), default=through + 1)
+        head = self._database.run_now(last_record)
+        for path in sorted(self._folder.glob("*.sqlite*")):
+            last = last_of(path)
+            if path.name in kept or last is None:
+                continue
+            # Half-written, pruned, or never registered while the live file still has its records. Any other is of a
+            # journal that was set back: it stays.
+            if path.suffix == ".new" or last < first_kept or through < last <= head:
+                path.unlink(missing_ok=True)
+        return True
+
+    def _leftover(self) -> bool:
+        through = self._boundary().seq
+        return bool(
+            self._database.run_now(
+                lambda connection: connection.execute(
+                    "SELECT EXISTS (SELECT 1 FROM journal WHERE seq <= ?)", [through]
+                ).fetchone()[0]
+            )
+        )

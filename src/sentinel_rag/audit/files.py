@@ -1,0 +1,157 @@
+"""Where records lie: the live file that the Interceptor writes, and the segments that were moved out of it.
+
+A `Snapshot` is one moment of all of them, whatever is written or moved meanwhile. It changes nothing and works beside a
+running Interceptor and on a copy of the folder.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError
+
+SEGMENTS_FOLDER = "segments"
+
+END = 2**62
+"""Beyond the last record of the live file."""
+
+STREAM_PAGE = 1_000
+
+
+class DamagedJournal(SentinelError):
+    """A record or a segment cannot be read back; `verify` says where the chain breaks."""
+
+    code = "journal_damaged"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Records `first` to `last` and the file that holds them. For the live file `last` is `END`."""
+
+    first: int
+    last: int
+    path: Path
+    last_at: str | None = None
+    """The time of the newest record; None for the live file."""
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """The parts, oldest first, and a connection to each that is asked for. The last part is the live file."""
+
+    parts: tuple[Part, ...]
+    sealed: bool
+    """False for a file written before checkpoints existed."""
+    _stack: ExitStack
+    _open: dict[Path, sqlite3.Connection] = field(default_factory=dict)
+
+    @property
+    def live(self) -> sqlite3.Connection:
+        return self._open[self.parts[-1].path]
+
+    def connection(self, part: Part) -> sqlite3.Connection:
+        """Read-only. Raises DamagedJournal if the segment is not there or no database."""
+        known = self._open.get(part.path)
+        if known is None:
+            try:
+                known = self._stack.enter_context(closing(_read_only(part.path, immutable=True)))
+                known.execute("SELECT seq FROM journal LIMIT 1").fetchone()
+            except sqlite3.Error as error:
+                raise DamagedJournal(
+                    f"The segment {part.path.name} (records {part.first} to {part.last}) cannot be read: {error}.",
+                    next_step="Put it back from a copy.",
+                ) from error
+            self._open[part.path] = known
+        return known
+
+    def holding(self, seq: int) -> Part:
+        """The part where record `seq` is, if it is anywhere."""
+        return next((part for part in self.parts if part.first <= seq <= part.last), self.parts[0])
+
+
+@contextmanager
+def open_snapshot(path: Path) -> Iterator[Snapshot]:
+    """The journal at `path` with its segments, as it is now. Raises UnavailableError if there is none to read."""
+    if not path.exists():
+        raise UnavailableError(
+            "There is no audit journal yet: no Interceptor has run with this home folder.",
+            next_step="Ask something first, or set SENTINEL_HOME to the folder that you mean.",
+        )
+    with ExitStack() as stack:
+        try:
+            live = stack.enter_context(closing(_read_only(path)))
+            live.execute("BEGIN")
+            live.execute("SELECT seq FROM journal LIMIT 1").fetchone()
+            tables = {row[0] for row in live.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            parts = (
+                [
+                    Part(first, last, path.parent / SEGMENTS_FOLDER / name, last_at)
+                    for first, last, name, last_at in live.execute(
+                        "SELECT first_seq, last_seq, file, last_at FROM segment ORDER BY first_seq"
+                    )
+                ]
+                if "segment" in tables
+                else []
+            )
+        except sqlite3.Error as error:
+            raise UnavailableError(
+                f"The journal {path.name} cannot be opened: {error}.",
+                next_step="Check that the file is yours to read, and that its disk is mounted.",
+            ) from error
+        # Rows of the live file up to the last segment are leftovers of a move: they are read from the segment.
+        parts.append(Part(parts[-1].last + 1 if parts else 1, END, path))
+        yield Snapshot(tuple(parts), "checkpoint" in tables, stack, {path: live})
+
+
+def _read_only(path: Path, *, immutable: bool = False) -> sqlite3.Connection:
+    mode = "mode=ro&immutable=1" if immutable else "mode=ro"
+    return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A record as it lies in a file, and the checkpoint line made for it, if there is one."""
+
+    seq: int
+    audit_id: str
+    kind: str
+    record: bytes
+    digest: bytes
+    checkpoint: bytes | None
+
+
+def stream(path: Path, after: int = -END) -> Iterator[Stored]:
+    """Every record above `after` in order, whatever gaps there are; memory does not grow with the journal.
+
+    One page is one short transaction, so that the log of a running Interceptor is not held up. Raises DamagedJournal
+    for a segment that cannot be read.
+    """
+    while True:
+        with open_snapshot(path) as snapshot:
+            more = False
+            for part in snapshot.parts:
+                if part.last <= after:
+                    continue
+                for stored in _page(snapshot, part, max(after, part.first - 1) if len(snapshot.parts) > 1 else after):
+                    yield stored
+                    after, more = stored.seq, True
+                if more:
+                    break
+        if not more:
+            return
+
+
+def _page(snapshot: Snapshot, part: Part, after: int) -> Iterator[Stored]:
+    connection = snapshot.connection(part)
+    line = "(SELECT line FROM checkpoint c WHERE c.seq = j.seq)" if snapshot.sealed else "NULL"
+    rows = connection.execute(
+        f"SELECT seq, audit_id, kind, record, hash, {line} FROM journal j "  # noqa: S608  # one of the two texts above
+        "WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+        [after, part.last, STREAM_PAGE],
+    )
+    for row in rows:
+        yield Stored(*row)

@@ -1,0 +1,199 @@
+"""Is the journal as it was written? Every record against its hash and the one before, every checkpoint against its
+signature and its record, in memory that does not grow with the journal.
+
+It needs the public key and nothing secret. What it cannot find: records written since the last checkpoint (it says how
+many), and a journal that was set back together with every file of checkpoints; an anchor elsewhere finds that too.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+
+from sentinel_rag.audit.chain import GENESIS, Head
+from sentinel_rag.audit.chain_check import Broken, ChainCheck, parse_signed
+from sentinel_rag.audit.checkpoints import CheckpointFile
+from sentinel_rag.audit.files import DamagedJournal, Snapshot, open_snapshot, stream
+from sentinel_rag.audit.sealing import CHECKPOINTS_FILE
+from sentinel_rag.audit.signing import PUBLIC_FILE, PublicKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What holds, or the first thing found that does not.
+
+    `records` were checked, beginning with number `first`; `head` is the last of them. `sealed` is the last record that
+    a signature covers, None for a journal that was never signed. Records up to `pruned_through` were pruned.
+    """
+
+    intact: bool
+    records: int
+    head: Head
+    broken_at: int | None = None
+    problem: str = ""
+    first: int = 1
+    sealed: int | None = None
+    checkpoints: int = 0
+    pruned_through: int = 0
+    anchored: int | None = None
+    key: str | None = None
+
+    @property
+    def unsealed(self) -> int:
+        """Records after the last checkpoint: chained, but nothing proves yet that they are the ones written."""
+        return self.head.seq - (self.sealed or 0)
+
+
+def verify_journal(
+    path: Path, *, known: Head | None = None, public_key: PublicKey | None = None, anchor: Path | None = None
+) -> Verification:
+    """Check the journal at `path`, its segments and its checkpoints, and those of `anchor`.
+
+    `public_key` is the one beside the journal unless given; `known` is a head that somebody kept. Raises
+    UnavailableError if there is nothing to read, or no public key for a journal that is signed.
+    """
+    beside = path.parent / PUBLIC_FILE
+    if public_key is None and beside.exists():
+        public_key = PublicKey.load(beside)
+    check = ChainCheck(public_key)
+    places = [(CheckpointFile(path.parent / CHECKPOINTS_FILE), False)]
+    if anchor is not None:
+        places.append((CheckpointFile(anchor), True))
+    anchored: int | None = None
+    try:
+        _require_journal(path, places, public_key)
+        in_journal = _last_in_journal(path)
+        sizes = [place.size() for place, _ in places]  # what is added from here on belongs to records not read yet
+        _walk(path, check, known)
+        boundary_signed = False
+        for (place, is_anchor), size in zip(places, sizes, strict=True):
+            newest, boundary = _check_file(path, place, size, check, is_anchor=is_anchor)
+            boundary_signed |= boundary
+            anchored = newest if is_anchor else anchored
+            if not is_anchor and in_journal is not None and (newest is None or newest < in_journal):
+                raise Broken(in_journal, f"{place.path.name} lacks the checkpoint of record {in_journal}: it was cut")
+        if public_key is not None and check.sealed is None and not boundary_signed:
+            raise Broken(1, "no checkpoint is left, though the journal has a key")
+        _check_beginning(check, boundary_signed)
+    except Broken as broken:
+        return _result(check, anchored, broken)
+    except DamagedJournal as damaged:
+        return _result(check, anchored, Broken(check.head.seq + 1, str(damaged).rstrip(".")))
+    except sqlite3.DatabaseError as error:
+        return _result(check, anchored, Broken(check.head.seq + 1, f"the file is damaged: {error}"))
+    return _result(check, anchored, None)
+
+
+def _result(check: ChainCheck, anchored: int | None, broken: Broken | None) -> Verification:
+    first = 1 if check.first is None else check.first
+    return Verification(
+        intact=broken is None,
+        records=check.records,
+        head=check.head,
+        broken_at=None if broken is None else broken.at,
+        problem="" if broken is None else str(broken),
+        first=first,
+        sealed=check.sealed,
+        checkpoints=check.checkpoints,
+        pruned_through=first - 1 if broken is None else 0,
+        anchored=anchored,
+        key=None if check.key is None else check.key.fingerprint,
+    )
+
+
+def _require_journal(path: Path, places: list[tuple[CheckpointFile, bool]], key: PublicKey | None) -> None:
+    """A journal that is gone is found by what is left of it."""
+    if path.exists():
+        return
+    for place, _ in places:
+        last = None if key is None else place.last(key)
+        if last is not None:
+            raise Broken(1, f"{path.name} is gone, and {place.path.name} proves {last.head.seq} records")
+
+
+def _last_in_journal(path: Path) -> int | None:
+    with open_snapshot(path) as snapshot:
+        if not snapshot.sealed:
+            return None
+        row = snapshot.live.execute("SELECT max(seq) FROM checkpoint").fetchone()
+        return None if row[0] is None else int(row[0])
+
+
+def _walk(path: Path, check: ChainCheck, known: Head | None) -> None:
+    """Every record, with the checkpoints of the file that holds it."""
+    met = known is None or known == GENESIS
+    for stored in stream(path):
+        check.record(stored.seq, stored.record, stored.digest, (stored.audit_id, stored.kind))
+        if stored.checkpoint is not None:
+            found = check.checkpoint(stored.checkpoint, "the journal", stored.digest)
+            if found.head.seq != stored.seq:
+                raise Broken(stored.seq, f"the checkpoint of record {stored.seq} is one of record {found.head.seq}")
+        if known is not None and stored.seq == known.seq:
+            met = True
+            if stored.digest != known.digest:
+                raise Broken(stored.seq, "the record is not the one that was here at the known head")
+    if not met and known is not None and known.seq >= (check.first or 1):
+        raise Broken(
+            check.head.seq + 1,
+            f"the journal ends at record {check.head.seq}, before the known head {known.seq}: its tail was cut",
+        )
+    with open_snapshot(path) as snapshot:
+        if snapshot.sealed:
+            # Ends of segments, of which the live file keeps the checkpoints too, and records that are gone.
+            lines = snapshot.live.execute(
+                "SELECT line FROM checkpoint c WHERE NOT EXISTS (SELECT 1 FROM journal j WHERE j.seq = c.seq)"
+            )
+            for (line,) in lines:
+                found = parse_signed(line, "the journal", check.key, check.head.seq)
+                check.checkpoint(line, "the journal", _stored_hash(snapshot, check, found.head))
+
+
+def _stored_hash(snapshot: Snapshot, check: ChainCheck, claimed: Head) -> bytes | None:
+    """The hash of record `claimed.seq` as the journal has it; None if it should be there and is not."""
+    first = check.first or 1
+    if claimed.seq == GENESIS.seq:
+        return GENESIS.digest
+    if claimed.seq == first - 1:
+        return bytes.fromhex(check.before_first)
+    if claimed.seq < first:
+        return claimed.digest  # of a record that was pruned: the signature is all there is
+    connection = snapshot.connection(snapshot.holding(claimed.seq))
+    row = connection.execute("SELECT hash FROM journal WHERE seq = ?", [claimed.seq]).fetchone()
+    return None if row is None else bytes(row[0])
+
+
+def _check_file(
+    path: Path, place: CheckpointFile, size: int | None, check: ChainCheck, *, is_anchor: bool
+) -> tuple[int | None, bool]:
+    """The newest record that the lines of a file prove, and whether one is the boundary of what was pruned."""
+    name = place.path.name
+    if size is None:
+        if is_anchor or check.key is not None:
+            raise Broken(check.head.seq, f"{name} is gone")
+        return None, False
+    first = check.first or 1
+    newest: int | None = None
+    boundary = False
+    with open_snapshot(path) as snapshot:
+        for number, line in enumerate(place.lines(size), 1):
+            where = f"line {number} of {name}"
+            found = parse_signed(line, where, check.key, check.head.seq)
+            seq = found.head.seq
+            if number == 1 and seq != GENESIS.seq and not is_anchor:
+                raise Broken(1, f"{name} does not begin with the first checkpoint: it was removed or its start was cut")
+            boundary |= seq == first - 1
+            check.checkpoint(line, where, _stored_hash(snapshot, check, found.head))
+            newest = max(newest or 0, seq)
+    return newest, boundary
+
+
+def _check_beginning(check: ChainCheck, boundary_signed: bool) -> None:
+    """A journal that does not begin with record 1 must say itself, signed, where it begins."""
+    if check.first is None or check.first == 1:
+        return
+    through = check.first - 1
+    if (through, check.before_first) not in check.pruned:
+        raise Broken(1, f"records 1 to {through} are gone, and no record says that they were pruned")
+    if check.key is not None and not boundary_signed:
+        raise Broken(through, f"records 1 to {through} were pruned, and no checkpoint proves the last of them")
