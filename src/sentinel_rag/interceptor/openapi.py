@@ -203,6 +203,14 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: "AuditRecords"},
         scopes=(Scope.AUDIT,),
     ),
+    Operation("GET", "/v1/policy", "The policy in force", {200: "Policy"}, scopes=(Scope.ADMIN,)),
+    Operation(
+        "POST",
+        "/v1/policy/reload",
+        "Load the policy file now; a wrong one leaves the last good one in force",
+        {200: "PolicyReloaded", 422: "PolicyNotLoaded"},
+        scopes=(Scope.ADMIN,),
+    ),
     Operation("GET", "/v1/pins", "The pinned definitions of tools", {200: "Pins"}, scopes=(Scope.ADMIN,)),
     Operation(
         "POST",
