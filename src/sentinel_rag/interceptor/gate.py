@@ -305,7 +305,8 @@ class Gate:
                 endorsed = endorsed_values(call.policy, tool, run.judgement, reply.value)
         elif isinstance(reply, ToolFailed) and tool.fields.hides:
             # Its text may quote what the policy hides.
-            reply = ToolFailed(replace(reply.error, message="The tool failed; its message is withheld.", next_step=""))
+            withheld = "The tool failed; its message is withheld, because the policy hides parts of its results."
+            reply = ToolFailed(QueryError(code=reply.error.code, message=withheld))
         outcome, record = outcome_of(reply, tool, call.audit_id, duration_ms)
         await self._journal.append(record, alongside=alongside)
         for source, values in (endorsed or {}).items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -152,6 +153,18 @@ def test_an_error_of_a_tool_that_hides_parts_is_not_repeated(flow_gateway: Runni
     answer = flow_gateway.call("read_alert", {}, session_id=flow_gateway.open_session())
     assert answer.status == 502
     assert "SECRET" not in answer.content.decode()
+
+
+def test_a_result_nested_without_end_is_shown_or_quoted_and_never_a_fault(flow_gateway: RunningGateway) -> None:
+    nested: Any = "text"
+    for _ in range(900):
+        nested = {"b": nested}
+    flow_gateway.executor.on("read_alert", Answers({"rows": [{"Title": nested, "CommandLine": nested}], "b": nested}))
+    answer = flow_gateway.call("read_alert", {}, session_id=flow_gateway.open_session())
+    assert answer.status == 200
+    row = answer.body["result"]["rows"][0]
+    assert row["CommandLine"] == {"$ref": HANDLE}
+    assert '{"$quote":"{\\"b\\":' in answer.content.decode()
 
 
 def test_a_decision_that_reads_a_hidden_value_raises_the_context(flow_gateway: RunningGateway) -> None:

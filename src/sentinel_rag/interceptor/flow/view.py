@@ -17,6 +17,8 @@ from sentinel_rag.interceptor.flow.references import Reference
 from sentinel_rag.interceptor.policy.fields import Exposure, Path, ResultFields
 from sentinel_rag.interceptor.upstream.tool_result import OTHER_CONTENT
 
+MAX_QUOTED_DEPTH = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
@@ -53,13 +55,27 @@ def view_of(value: Any, encoded: bytes, fields: ResultFields, base: Label, resul
         mode = Exposure.HIDE if beside and path == (OTHER_CONTENT,) else fields.exposure_at(path)
         if mode is Exposure.HIDE and not fields.shows_below(path):
             return hide(part, path)
+        if len(path) >= fields.depth or not isinstance(part, dict | list):
+            # No pattern reaches deeper: what holds here holds for all below.
+            if mode is Exposure.HIDE:
+                return hide(part, path)
+            return _quoted(part) if mode is Exposure.QUOTE else part
         if isinstance(part, dict):
             return {key: walk(child, (*path, key)) for key, child in part.items()}
-        if isinstance(part, list):
-            return [walk(child, (*path, str(index))) for index, child in enumerate(part)]
-        if mode is Exposure.HIDE:
-            return hide(part, path)
-        return {QUOTE_KEY: part} if mode is Exposure.QUOTE and isinstance(part, str) else part
+        return [walk(child, (*path, str(index))) for index, child in enumerate(part)]
 
     shown = walk(value, ()) if isinstance(value, dict) or not fields.hides else hide(value, ())
     return View(msgspec.json.encode(shown), tuple(hidden))
+
+
+def _quoted(part: Any, depth: int = 0) -> Any:
+    """`part` with every text marked; what is nested beyond reason becomes one marked text."""
+    if isinstance(part, str):
+        return {QUOTE_KEY: part}
+    if isinstance(part, dict | list) and depth >= MAX_QUOTED_DEPTH:
+        return {QUOTE_KEY: msgspec.json.encode(part).decode()}
+    if isinstance(part, dict):
+        return {key: _quoted(child, depth + 1) for key, child in part.items()}
+    if isinstance(part, list):
+        return [_quoted(child, depth + 1) for child in part]
+    return part

@@ -77,6 +77,11 @@ class ResultFields:
         )
 
     @property
+    def depth(self) -> int:
+        """How deep the patterns of exposure reach."""
+        return max((len(entry.path) for entry in self.exposures), default=0)
+
+    @property
     def hides(self) -> bool:
         return any(entry.mode is Exposure.HIDE for entry in self.exposures)
 

@@ -40,6 +40,7 @@ def build_parser() -> argparse.ArgumentParser:
     ask.add_argument("question", nargs="*", help="the question; read from standard input when left out")
     ask.add_argument("--json", action="store_true", help="print answer, tools, coverage and evidence as JSON")
     ask.add_argument("--evidence", action="store_true", help="list the tool call, row and field behind each fact")
+    ask.add_argument("--session", default=None, metavar="ID", help="go on with the conversation of an earlier answer")
     _workspace_option(ask)
 
     chat = _command(commands, "chat", "hold a conversation (/help lists its commands)", _chat)
@@ -325,7 +326,13 @@ def _demo(options: argparse.Namespace) -> int:
 def _ask(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.ask import run
 
-    return run(options.question, workspace=options.workspace, as_json=options.json, evidence=options.evidence)
+    return run(
+        options.question,
+        workspace=options.workspace,
+        as_json=options.json,
+        evidence=options.evidence,
+        session_id=options.session,
+    )
 
 
 def _chat(options: argparse.Namespace) -> int:
