@@ -221,14 +221,6 @@ OPERATIONS: tuple[Operation, ...] = (
         body="Accept",
         endings=(Reason.CONFLICT,),
     ),
-    Operation("GET", "/v1/policy", "The policy in force", {200: "Policy"}, scopes=(Scope.ADMIN,)),
-    Operation(
-        "POST",
-        "/v1/policy/reload",
-        "Load the policy file now; a wrong one leaves the last good one in force",
-        {200: "PolicyReloaded", 422: "PolicyNotLoaded"},
-        scopes=(Scope.ADMIN,),
-    ),
     Operation("GET", PATH, "This document", {200: "Document"}),
     Operation("GET", "/healthz", "Whether the Interceptor serves", {200: "Health"}),
     Operation(
