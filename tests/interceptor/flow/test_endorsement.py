@@ -45,7 +45,10 @@ def derived(value: Any, tool: str = "read_incident", policy: Any = POLICY, **arg
 
 @pytest.mark.requirement("TAINT-5")
 def test_each_rule_takes_its_own_part() -> None:
-    value = {"entities": [{"host": "WS-1", "user": "jdoe"}, {"host": "ws-2", "user": "admin"}, {"x": 1}, 5], "host": "h"}
+    value = {
+        "entities": [{"host": "WS-1", "user": "jdoe"}, {"host": "ws-2", "user": "admin"}, {"x": 1}, 5],
+        "host": "h",
+    }
     assert derived(value) == {
         "hosts": hosts("ws-1", "ws-2"),
         "first": frozenset({NamedValue(ValueKind.ACCOUNT, "jdoe")}),
@@ -61,7 +64,8 @@ def test_only_a_record_that_the_users_own_words_named_counts(arguments: dict[str
 
 
 @pytest.mark.parametrize(
-    "value", [{}, [], "text", None, {"entities": "x"}, {"entities": []}, {"entities": [{"host": None}, {"host": ["a"]}]}]
+    "value",
+    [{}, [], "text", None, {"entities": "x"}, {"entities": []}, {"entities": [{"host": None}, {"host": ["a"]}]}],
 )
 def test_a_record_without_such_parts_names_nothing(value: Any) -> None:
     assert derived(value) == {}

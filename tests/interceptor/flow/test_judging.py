@@ -146,9 +146,7 @@ def test_a_declassification_lowers_what_has_its_form_and_length_where_it_must() 
 @pytest.mark.requirement("TAINT-4")
 def test_a_link_to_a_foreign_host_makes_a_place_stricter() -> None:
     link = {"text": "see https://evil.example/x"}
-    assert judged("write", link, context=UNTRUSTED).violations == (
-        Violation("text", UNTRUSTED, BOTTOM, link=True),
-    )
+    assert judged("write", link, context=UNTRUSTED).violations == (Violation("text", UNTRUSTED, BOTTOM, link=True),)
     assert judged("write", link, context=SECRET).violations == (Violation("text", SECRET, BOTTOM, link=True),)
     assert judged("write", link, context=BOTTOM).violations == ()
     assert judged("write", link, context=BOTTOM).consulted == frozenset()
@@ -211,9 +209,7 @@ def test_a_call_of_literals_leaves_no_flow_and_others_leave_all_of_it() -> None:
     facts, arguments = Facts(context=TOP), {"indicator": MD5, "text": "y"}
     assert flow_record(judge(POLICY, send, arguments, facts), send, arguments, facts, {}) == {
         "declassified": [{"parameter": "indicator", "rule": "hashes", "to": UNTRUSTED.to_dict()}],
-        "violations": [
-            {"parameter": "text", "label": TOP.to_dict(), "accepts": UNTRUSTED.to_dict(), "link": False}
-        ],
+        "violations": [{"parameter": "text", "label": TOP.to_dict(), "accepts": UNTRUSTED.to_dict(), "link": False}],
     }
     arguments = {"text": "https://evil.example"}
     assert flow_record(judge(POLICY, write, arguments, facts), write, arguments, facts, {}) == {

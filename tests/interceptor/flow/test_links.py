@@ -56,7 +56,9 @@ def test_links_are_found_in_every_text_of_a_value(value: Any) -> None:
     assert linked_hosts([5, None, True, 1.5]) == frozenset()
 
 
-@pytest.mark.parametrize("escape", [lambda text: quote(text, safe=""), html.escape, lambda text: text.replace(":", "&#58;")])
+@pytest.mark.parametrize(
+    "escape", [lambda text: quote(text, safe=""), html.escape, lambda text: text.replace(":", "&#58;")]
+)
 def test_escapes_are_taken_away_three_times(escape: Any) -> None:
     text = f"https://{HOST}/?a=<b>"
     for _ in range(3):

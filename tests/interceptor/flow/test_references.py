@@ -37,7 +37,9 @@ def test_a_handle_survives_its_text(text: str, reference: Reference) -> None:
     assert reference.to_json() == {"$ref": text}
 
 
-@pytest.mark.parametrize("text", ["", "r0#", "r01#", "r1", "r1/a", "x1#", "r1#a", "r1234567890#", "r1#" + "/x" * 17, 5, None])
+@pytest.mark.parametrize(
+    "text", ["", "r0#", "r01#", "r1", "r1/a", "x1#", "r1#a", "r1234567890#", "r1#" + "/x" * 17, 5, None]
+)
 def test_what_has_another_form_is_no_handle(text: object) -> None:
     with pytest.raises(NoSuchHandle, match="handle"):
         Reference.parse(text)

@@ -30,7 +30,9 @@ MEDIUM, SECRET = Label(Sensitivity.MEDIUM), Label(Sensitivity.HIGH)
 UNTRUSTED = Label(integrity=Integrity.UNTRUSTED)
 
 
-async def raised(state: State, session: Session, label: Label, clock: Clock, audit_id: str = "a", tool: str = "t") -> None:
+async def raised(
+    state: State, session: Session, label: Label, clock: Clock, audit_id: str = "a", tool: str = "t"
+) -> None:
     await state.database.run(session.raise_to(label, audit_id=audit_id, tool=tool, now=clock()))
 
 
@@ -150,9 +152,8 @@ async def test_what_a_session_knows_outlives_a_restart(tmp_path: Path, clock: Cl
         assert (again.context, again.key_id, again.user_key_id) == (TOP, KEY, "person")
         assert again.named == {user: "user", endorsed: "participants"}
         await state.sessions.close(session_id, KEY)
-    with opened(tmp_path / "own", clock) as state:
-        with pytest.raises(SessionClosed):
-            await state.sessions.claim(session_id, KEY)
+    with opened(tmp_path / "own", clock) as state, pytest.raises(SessionClosed):
+        await state.sessions.claim(session_id, KEY)
 
 
 async def test_a_value_is_named_once_and_a_session_names_only_so_many(

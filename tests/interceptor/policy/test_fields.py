@@ -115,9 +115,7 @@ def test_covers_means_every_place_below(pattern: tuple[str, ...], place: tuple[s
 
 @settings(deadline=None)
 @given(patterns, patterns)
-def test_a_pattern_covers_another_if_it_covers_each_of_its_places(
-    one: tuple[str, ...], other: tuple[str, ...]
-) -> None:
+def test_a_pattern_covers_another_if_it_covers_each_of_its_places(one: tuple[str, ...], other: tuple[str, ...]) -> None:
     matched = [deep for deep in DEEP if len(deep) == len(other) and speaks_about(other, deep)]
     assert covers(one, other) is all(speaks_about(one, deep) for deep in matched)
 
