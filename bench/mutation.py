@@ -1,8 +1,9 @@
 """`make mutation`: how many small changes of the code that decides are noticed by its tests.
 
-Mutmut makes the changes and runs the tests (`[tool.mutmut]` in pyproject.toml names both). This script asks it for one
-group of modules after the other and writes `bench/results/mutation.json`: for each module what became of its mutants,
-and each survivor as the lines that it changes. Why a survivor is none of harm stands in `bench/mutation_survivors.md`.
+Mutmut makes the changes and runs the tests (`[tool.mutmut]` in pyproject.toml names both); what it has run before, it
+runs again only where the code has changed. This script writes `bench/results/mutation.json`: for each module what
+became of its mutants, and each survivor as the lines that it changes. Why one survives is for
+`bench/mutation_survivors.md` to say.
 
 A mutant that mypy refuses never passes `make check`; it is counted apart and has no part in the score.
 """
@@ -20,32 +21,38 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mutmut.__main__ import (
+    copy_also_copy_files,
+    copy_src_dir,
+    create_mutants,
+    setup_source_paths,
+    store_lines_covered_by_tests,
+)
+from mutmut.mutation.diff_apply import get_diff_for_mutant
+from mutmut.mutation.trampoline import set_mutant_under_test
+
 from bench.harness import write
+from bench.mutation_types import refused_mutants
 
 ROOT = Path(__file__).parent.parent
 MUTANTS = ROOT / "mutants"
 GOAL = 0.9
-GROUPS = (
-    ("contracts.labels", "interceptor.policy.deciding", "interceptor.policy.fields", "interceptor.policy.model"),
-    ("interceptor.flow", "interceptor.store", "interceptor.gate"),
-    ("interceptor.policy.conditions",),
-)
-"""What one run of mutmut is asked for; the first answers come soonest."""
-
+REFUSED_BY_TYPES = 37
+UNNOTICED = ("survived", "no_tests", "died")
 OUTCOMES = {
     1: "killed",
     3: "killed",  # pytest itself fell over
     0: "survived",
     33: "no_tests",
     5: "no_tests",
-    37: "refused_by_types",
+    REFUSED_BY_TYPES: "refused_by_types",
     36: "timeout",
     24: "timeout",
     -24: "timeout",
     152: "timeout",
     255: "timeout",
 }
-"""Mutmut's exit codes. Any other, of a process that died, counts as killed: no test run of the true code dies."""
+"""Mutmut's exit codes. Any other is of a process that died; nobody has noticed that change."""
 
 
 @dataclass(slots=True)
@@ -63,10 +70,10 @@ class Module:
 def figures(outcomes: Counter[str]) -> dict[str, Any]:
     """Counts and the score: of the mutants that could run, the share that was noticed."""
     noticed = outcomes["killed"] + outcomes["timeout"]
-    able = noticed + outcomes["survived"] + outcomes["no_tests"]
+    able = noticed + sum(outcomes[name] for name in UNNOTICED)
     return {
         "mutants": able + outcomes["refused_by_types"],
-        **{name: outcomes[name] for name in ("killed", "timeout", "survived", "no_tests", "refused_by_types")},
+        **{name: outcomes[name] for name in ("killed", "timeout", *UNNOTICED, "refused_by_types")},
         "score": round(noticed / able, 4) if able else None,
     }
 
@@ -77,33 +84,71 @@ def targets() -> list[Path]:
     return sorted(path.relative_to(ROOT) for pattern in patterns for path in ROOT.glob(pattern))
 
 
-def mutmut(*arguments: str) -> None:
-    """Run mutmut in the repository; its progress goes to the terminal. It finds its tools by PATH."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    subprocess.run([sys.executable, "-m", "mutmut", *arguments], cwd=ROOT, env={**os.environ, "PATH": path}, check=True)
+def prepare() -> None:
+    """Write the mutants, and note which of them the type check refuses, so that they are not run."""
+    set_mutant_under_test("mutant_generation")
+    MUTANTS.mkdir(exist_ok=True)
+    copy_src_dir()
+    copy_also_copy_files()
+    setup_source_paths()
+    store_lines_covered_by_tests()
+    create_mutants(os.cpu_count() or 2)
+    refused = refused_mutants(MUTANTS)
+    for target in targets():
+        noted = Noted(target)
+        for mutant, code in noted.codes.items():
+            if (target, mutant.rpartition(".")[2]) in refused:
+                noted.codes[mutant] = REFUSED_BY_TYPES
+            elif code == REFUSED_BY_TYPES:
+                noted.codes[mutant] = None
+        noted.save()
+
+
+def forget_survivors() -> None:
+    """Have those that no test has noticed run again, because there are new tests."""
+    for target in targets():
+        noted = Noted(target)
+        noted.codes.update(
+            {
+                name: None
+                for name, code in noted.codes.items()
+                if code is not None and OUTCOMES.get(code, "died") in UNNOTICED
+            }
+        )
+        noted.save()
+
+
+class Noted:
+    """What mutmut has noted about one module: the exit code of each mutant, None for one that was not run."""
+
+    def __init__(self, target: Path) -> None:
+        self._path = MUTANTS / f"{target}.meta"
+        self._document: dict[str, Any] = (
+            json.loads(self._path.read_text()) if self._path.exists() else {"exit_code_by_key": {}}
+        )
+        self.codes: dict[str, int | None] = self._document["exit_code_by_key"]
+
+    def save(self) -> None:
+        if self._path.exists():
+            self._path.write_text(json.dumps(self._document, indent=4))
 
 
 def read(target: Path) -> Module:
     """What mutmut has noted about one module."""
     module = Module()
-    noted = MUTANTS / f"{target}.meta"
-    codes = json.loads(noted.read_text())["exit_code_by_key"] if noted.exists() else {}
-    for mutant, code in codes.items():
+    for mutant, code in Noted(target).codes.items():
         if code is None:
             module.open += 1
             continue
-        outcome = OUTCOMES.get(code, "killed")
+        outcome = OUTCOMES.get(code, "died")
         module.outcomes[outcome] += 1
-        if outcome in ("survived", "no_tests"):
+        if outcome in UNNOTICED:
             module.survivors[mutant.rpartition(".")[2]] = change(target, mutant)
     return module
 
 
 def change(target: Path, mutant: str) -> str:
     """The lines that a mutant changes, on one line."""
-    from mutmut.mutation.diff_apply import get_diff_for_mutant
-
-    os.chdir(ROOT)
     lines = get_diff_for_mutant(mutant, path=target).splitlines()
     changed = [line for line in lines if line[:1] in "+-" and not line.startswith(("+++", "---"))]
     return " ".join(f"{line[0]} {line[1:].strip()}" for line in changed)
@@ -112,16 +157,15 @@ def change(target: Path, mutant: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.mutation", description=__doc__.split("\n")[0])
     parser.add_argument("--report", action="store_true", help="run nothing, report what the last run has noted")
-    parser.add_argument("--survivors", action="store_true", help="run only what no test has noticed, or what is open")
+    parser.add_argument("--again", action="store_true", help="run the survivors of the last run too, against new tests")
     parser.add_argument("--children", default=str(os.cpu_count() or 2), help="processes at once")
     chosen = parser.parse_args()
-    if chosen.survivors:
-        left = [name for target in targets() for name in unnoticed(target)]
-        for start in range(0, len(left), 400):
-            mutmut("run", "--max-children", chosen.children, *left[start : start + 400])
-    elif not chosen.report:
-        for group in GROUPS:
-            mutmut("run", "--max-children", chosen.children, *(f"sentinel_rag.{name}*" for name in group))
+    os.chdir(ROOT)  # mutmut knows no other place
+    if not chosen.report:
+        prepare()
+        if chosen.again:
+            forget_survivors()
+        subprocess.run([sys.executable, "-m", "mutmut", "run", "--max-children", chosen.children], check=True)
     modules = {str(target.relative_to("src/sentinel_rag")): read(target) for target in targets()}
     modules = {name: module for name, module in modules.items() if module.outcomes or module.open}
     in_all = sum((module.outcomes for module in modules.values()), Counter[str]())
@@ -136,13 +180,6 @@ def main() -> int:
     )
     score = measured["in_all"]["score"]
     return 0 if score is not None and score >= GOAL else 1
-
-
-def unnoticed(target: Path) -> list[str]:
-    """Full names of the mutants that survived, had no test, or were not run."""
-    noted = MUTANTS / f"{target}.meta"
-    codes = json.loads(noted.read_text())["exit_code_by_key"] if noted.exists() else {}
-    return [name for name, code in codes.items() if code is None or code in (0, 33, 5)]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Sessions, resource labels and handles as the gate uses them: what rises, what is forgotten, what outlives a restart."""
+"""Sessions, resource labels and handles as the gate uses them: what rises, is forgotten and outlives a restart."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_a_text_is_taken_or_refused_with_its_place_and_reason(row: dict[str, Any
     ("text", "column"), [("path ==", 1), ("path == 'a", 9), ("force; force", 6), ("path == '\\d'", 9)]
 )
 def test_what_python_does_not_parse_is_a_fault_of_syntax(text: str, column: int) -> None:
-    with pytest.raises(ConditionError, match="^syntax: .") as refused:
+    with pytest.raises(ConditionError, match="syntax: ") as refused:
         check(text, PARAMETERS)
     assert refused.value.column in (1, column)
 

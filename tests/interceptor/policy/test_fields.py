@@ -49,10 +49,7 @@ def speaks_about(pattern: tuple[str, ...], place: tuple[str, ...]) -> bool:
     head = place[: len(pattern)]
     if len(head) < len(pattern):
         return False
-    for wanted, name in zip(pattern, head, strict=True):
-        if wanted not in ("*", name):
-            return False
-    return True
+    return all(wanted in {"*", name} for wanted, name in zip(pattern, head, strict=True))
 
 
 def most_specific(entries: list[Any], place: tuple[str, ...]) -> list[Any]:
