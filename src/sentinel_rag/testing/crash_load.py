@@ -114,9 +114,8 @@ class Caller:
         self._name = name
         self._keys = keys
         self._told = told
-        self._connections = itertools.cycle(
-            [http.client.HTTPConnection(urlsplit(url).netloc, timeout=ANSWER_SECONDS) for url in urls]
-        )
+        self._connections = [http.client.HTTPConnection(urlsplit(url).netloc, timeout=ANSWER_SECONDS) for url in urls]
+        self._next = itertools.cycle(self._connections)
         self._numbers = itertools.count()
 
     def run(self, kill_after: int, enough: threading.Event) -> None:
@@ -126,6 +125,8 @@ class Caller:
                 for _ in self._round():
                     if len(self._told.calls) >= kill_after:
                         enough.set()
+        for connection in self._connections:
+            connection.close()
         enough.set()
 
     def _round(self) -> Iterator[Mapping[str, Any]]:
@@ -180,7 +181,7 @@ class Caller:
         return answer
 
     def _request(self, method: str, path: str, key: str, body: Any = None) -> tuple[int, Mapping[str, Any]]:
-        connection = next(self._connections)
+        connection = next(self._next)
         headers = {"X-API-Key": key, **({} if body is None else {"Content-Type": "application/json"})}
         connection.request(method, path, None if body is None else json.dumps(body), headers)
         response = connection.getresponse()
