@@ -195,6 +195,9 @@ class Gate:
             case Allow():
                 return await self._run(_Run(call, tool, session, arguments, facts, judgement, decision.rule_id, reads))
             case Deny():
+                # Another process may have heard words of the person that name the value.
+                if decision.reason is Reason.SINK_LABEL and await self._stores.sessions.refresh(session):
+                    raise ContextMoved
                 rule = tool.rule(decision.rule_id)
                 if (
                     rule is None

@@ -43,9 +43,14 @@ class HandleStore:
         return await self._database.run(lambda connection: _find_all(connection, session_id, references))
 
     def keep(self, session_id: str, hidden: Collection[Hidden]) -> Work:
-        """The write that stores the hidden parts of a result."""
+        """The write that stores the hidden parts of a result; of one that comes when its session is closed, nothing."""
 
         def write(connection: sqlite3.Connection) -> None:
+            is_open = connection.execute(
+                "SELECT 1 FROM session WHERE session_id = ? AND closed_at IS NULL", [session_id]
+            ).fetchone()
+            if is_open is None:
+                return
             connection.executemany(
                 "INSERT INTO handle VALUES (?, ?, ?, ?, ?, ?)",
                 [
