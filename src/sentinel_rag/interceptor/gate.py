@@ -195,6 +195,7 @@ class Gate:
             case Allow():
                 return await self._run(_Run(call, tool, session, arguments, facts, judgement, decision.rule_id, reads))
             case Deny():
+                await self._reveal(call, tool, session, told)
                 # Another process may have heard words of the person that name the value.
                 if decision.reason is Reason.SINK_LABEL and await self._stores.sessions.refresh(session):
                     raise ContextMoved
@@ -345,8 +346,8 @@ class Gate:
     async def _reveal(self, call: _Call, tool: ToolPolicy, session: Session, label: Label) -> None:
         """Raise the context by what the answer to this call is about to tell, though no tool runs."""
         before = session.context
-        if label.flows_to(before):
-            return
+        if label.flows_to(before) and (session.user_key_id is not None or label == BOTTOM):
+            return  # in a session of the agent's own, a person's session may still have to rise
         raising = session.raise_to(label, audit_id=call.audit_id, tool=tool.name, now=self._clock())
         await self._journal.append(
             ContextRaised(

@@ -215,3 +215,14 @@ def test_text_beside_a_result_with_hidden_parts_may_repeat_them_and_carries_thei
     assert flow_gateway.context(session) == ("LOW", "UNTRUSTED")
     answer = flow_gateway.call("search", {"query": {"$ref": "r1#/_mcp_content/0/text"}}, session_id=session)
     assert (answer.status, answer.body["reason"]) == (403, "sink_label")
+
+
+@pytest.mark.requirement("TAINT-2")
+def test_what_a_refusal_tells_in_the_agents_own_session_raises_the_persons_too(flow_gateway: RunningGateway) -> None:
+    assert flow_gateway.call("read_alert", {}, session_id="aside").status == 200
+    for _ in range(2):  # the second time the agent's own session is as high already
+        person = flow_gateway.open_session()
+        answer = flow_gateway.call("check_text", {"text": {"$ref": HANDLE}}, session_id="aside")
+        assert (answer.status, answer.body["reason"]) == (403, "rule_denies")
+        assert flow_gateway.context(person) == ("HIGH", "UNTRUSTED")
+        assert flow_gateway.call("search", {"query": "it held admin"}, session_id=person).status == 403
