@@ -45,10 +45,13 @@ def view_of(value: Any, encoded: bytes, fields: ResultFields, base: Label, resul
     hidden: list[Hidden] = []
     # What a server says beside its structured result is text about it, and may repeat what is hidden there.
     beside = fields.hides and not any(entry.path[:1] == (OTHER_CONTENT,) for entry in fields.exposures)
+    labelled_beside = any(entry.path[:1] == (OTHER_CONTENT,) for entry in fields.labels)
 
     def hide(part: Any, path: Path) -> Any:
         reference = Reference(result, path)
-        hidden.append(Hidden(reference, msgspec.json.encode(part), base.join(fields.label_below(path))))
+        repeats = path[:1] == (OTHER_CONTENT,) and not labelled_beside
+        declared = fields.whole() if repeats else fields.label_below(path)
+        hidden.append(Hidden(reference, msgspec.json.encode(part), base.join(declared)))
         return reference.to_json()
 
     def walk(part: Any, path: Path) -> Any:
