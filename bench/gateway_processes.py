@@ -52,6 +52,7 @@ with FakeExecutor(token="bench").running() as executor:
 INTERCEPTOR = """
 import json, resource, sys
 from pathlib import Path
+from sentinel_rag.assembly.serving import settle_memory
 from sentinel_rag.interceptor import Limits, create_app
 from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
 from sentinel_rag.interceptor.policy.model import Rate
@@ -61,8 +62,9 @@ from sentinel_rag.testing.loopback import serve
 with open_state(Path(sys.argv[3]), segment_records=10**9) as state:
     key, _ = state.keys.create([Scope.EXECUTE])
     app = create_app(policies=FixedPolicy(load_policy(Path(sys.argv[2]))), keys=state.keys, state=state,
-                     upstreams={"sentinel": McpHttpUpstream(sys.argv[1], token="bench")},
+                     upstreams={"sentinel": McpHttpUpstream(sys.argv[1], token="bench", text_is_summary=True)},
                      limits=Limits(key_rate=Rate(calls=10**9, seconds=60.0)))
+    settle_memory()  # as every zone of the product does
     with serve(app) as url:
         print(json.dumps([url, key]), flush=True)
         for line in sys.stdin:
