@@ -15,6 +15,7 @@ from sentinel_rag.contracts.handles import QUOTE_KEY
 from sentinel_rag.contracts.labels import Label
 from sentinel_rag.interceptor.flow.references import Reference
 from sentinel_rag.interceptor.policy.fields import Exposure, Path, ResultFields
+from sentinel_rag.interceptor.policy.places import Place, root
 from sentinel_rag.interceptor.upstream.tool_result import OTHER_CONTENT
 
 
@@ -44,22 +45,25 @@ def view_of(value: Any, encoded: bytes, fields: ResultFields, base: Label, resul
     # What a server says beside its structured result is text about it, and may repeat what is hidden there.
     beside = fields.hides and not any(entry.path[:1] == (OTHER_CONTENT,) for entry in fields.exposures)
 
-    def hide(part: Any, path: Path) -> Any:
+    def hide(part: Any, place: Place, path: Path) -> Any:
         reference = Reference(result, path)
-        hidden.append(Hidden(reference, msgspec.json.encode(part), base.join(fields.label_below(path))))
+        hidden.append(Hidden(reference, msgspec.json.encode(part), base.join(place.label)))
         return reference.to_json()
 
-    def walk(part: Any, path: Path) -> Any:
-        mode = Exposure.HIDE if beside and path == (OTHER_CONTENT,) else fields.exposure_at(path)
-        if mode is Exposure.HIDE and not fields.shows_below(path):
-            return hide(part, path)
+    def walk(part: Any, place: Place, path: Path) -> Any:
+        mode = place.mode
+        if place.whole and mode is Exposure.REVEAL:
+            return part
+        if (place.whole and mode is Exposure.HIDE) or (beside and path == (OTHER_CONTENT,)):
+            return hide(part, place, path)
         if isinstance(part, dict):
-            return {key: walk(child, (*path, key)) for key, child in part.items()}
+            return {key: walk(child, place.at(key), (*path, key)) for key, child in part.items()}
         if isinstance(part, list):
-            return [walk(child, (*path, str(index))) for index, child in enumerate(part)]
+            return [walk(child, place.at(str(index)), (*path, str(index))) for index, child in enumerate(part)]
         if mode is Exposure.HIDE:
-            return hide(part, path)
+            return hide(part, place, path)
         return {QUOTE_KEY: part} if mode is Exposure.QUOTE and isinstance(part, str) else part
 
-    shown = walk(value, ()) if isinstance(value, dict) or not fields.hides else hide(value, ())
+    start = root(fields)
+    shown = walk(value, start, ()) if isinstance(value, dict) or not fields.hides else hide(value, start, ())
     return View(msgspec.json.encode(shown), tuple(hidden))

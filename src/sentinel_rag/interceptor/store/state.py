@@ -6,6 +6,8 @@ those that died. The head of the chain is read inside the transaction that write
 
 from __future__ import annotations
 
+import secrets
+import time
 import uuid
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
@@ -92,5 +94,9 @@ def open_state(
 
 
 def new_audit_id() -> str:
-    """The id under which a person finds a call again."""
-    return str(uuid.uuid4())
+    """The id under which a person finds a call again: a UUID of version 7 (RFC 9562), 74 bits of it random.
+
+    The time in front keeps the journal's index of ids in order, so that an append costs the same however long it is.
+    """
+    value = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
+    return str(uuid.UUID(int=value & ~(0xF << 76 | 0b11 << 62) | 7 << 76 | 0b10 << 62))
