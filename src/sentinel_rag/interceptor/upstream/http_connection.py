@@ -12,7 +12,7 @@ import asyncio
 import httptools
 
 FRAME_BYTES = 65_536
-"""Bytes of a head, or around a body, that a server may send."""
+"""Bytes of a head, or around a body, that a server may send; counted after each read of at most 256 KiB."""
 
 FRAMING_FACTOR = 16
 """Bytes around each byte of a body: chunks of one byte need six."""
@@ -134,11 +134,12 @@ class Connection(asyncio.Protocol):
         self._around = 0
 
     def on_body(self, body: bytes) -> None:
-        self._around = max(0, self._around - len(body) * FRAMING_FACTOR)
-        self._body += body
+        if not self._failed:
+            self._around = max(0, self._around - len(body) * FRAMING_FACTOR)
+            self._body += body
 
     def on_message_complete(self) -> None:
-        self._complete = self._head_complete
+        self._complete = self._head_complete and not self._failed
 
     def _finish(self) -> None:
         self._asked = False
