@@ -322,3 +322,11 @@ async def test_a_denial_that_tells_nothing_of_a_hidden_value_raises_nothing(here
     assert isinstance(await here.call("check_text", {"text": 5}), NotCompleted)
     assert await here.context() == BOTTOM
     assert [record["kind"] for record in await here.records()] == ["session", "refusal", "refusal"]
+
+
+@pytest.mark.requirement("TAINT-5")
+async def test_what_an_endorsement_named_is_known_to_other_gateways(here: SmallGate, beside: SmallGate) -> None:
+    here.server.answers["read_incident"] = returned({"entities": [{"host": "srv-9"}]})
+    await here.says("What about incident 7?")
+    await here.call("read_incident", {"incident": "7"})
+    assert isinstance(await beside.call("isolate", {"host": "srv-9"}), Completed)
