@@ -33,7 +33,7 @@ tools:
     taint_rules: [{rule_id: write_any, condition: "true", taint_level: MEDIUM}]
   - name: send
     effect: external
-    parameters: [{name: text, type: string}, {name: indicator, type: string}, {name: more, type: array}]
+    parameters: [{name: text, type: string}, {name: indicator, type: string}, {name: host, type: string, attest: host}]
     taint_rules: [{rule_id: send_any, condition: "true", taint_level: LOW}]
   - name: refuse
     effect: external
@@ -211,7 +211,12 @@ def test_a_call_of_literals_leaves_no_flow_and_others_leave_all_of_it() -> None:
         "declassified": [{"parameter": "indicator", "rule": "hashes", "to": UNTRUSTED.to_dict()}],
         "violations": [{"parameter": "text", "label": TOP.to_dict(), "accepts": UNTRUSTED.to_dict(), "link": False}],
     }
-    arguments = {"text": "https://evil.example"}
+    facts, arguments = Facts(context=TOP, named={HOST: "user"}), {"indicator": MD5, "host": "ws-1"}
+    assert flow_record(judge(POLICY, send, arguments, facts), send, arguments, facts, {}) == {
+        "named": [{"parameter": "host", "kind": "host", "text": "ws-1", "by": "user"}],
+        "declassified": [{"parameter": "indicator", "rule": "hashes", "to": UNTRUSTED.to_dict()}],
+    }
+    facts, arguments = Facts(context=TOP), {"text": "https://evil.example"}
     assert flow_record(judge(POLICY, write, arguments, facts), write, arguments, facts, {}) == {
         "violations": [{"parameter": "text", "label": TOP.to_dict(), "accepts": BOTTOM.to_dict(), "link": True}]
     }
