@@ -28,7 +28,7 @@ $(VENV)/installed-dev: $(VENV)/installed requirements-dev.lock
 	$(PIP) install --quiet --require-hashes -r requirements-dev.lock
 	@touch $@
 
-demo: $(VENV)/installed ## Three questions, one denied call and its audit line, on the sample estate
+demo: $(VENV)/installed ## Three questions of a sample estate, then the calls of a hijacked agent
 	@$(BIN)/sentinel demo
 
 test: check ## All checks and all tests

@@ -264,3 +264,26 @@ def test_a_segment_cannot_be_exchanged_for_another(rotated: Path) -> None:
     middle.write_bytes(b"SQLite format 3\x00" + b"\xff" * 4096)
     found = verify(rotated)
     assert (found.intact, middle.name in found.problem) == (False, True)
+
+
+def test_a_file_that_is_overwritten_in_the_middle_is_damaged_or_tells_the_truth(folder: Path) -> None:
+    content = (folder / JOURNAL).read_bytes()
+    before = JournalReader(folder / JOURNAL).read(0, 100)
+    refused = 0
+    for at in range(4_096, len(content), 4_096):
+        (folder / JOURNAL).write_bytes(content[:at] + b"\xff" * 2_048 + content[at + 2_048 :])
+        try:
+            found = verify(folder)
+        except UnavailableError:
+            refused += 1
+            continue
+        if found.intact:  # a page of sessions or of an index
+            with closing(sqlite3.connect(folder / JOURNAL)) as connection:
+                rows = connection.execute("SELECT hash FROM journal ORDER BY seq").fetchall()
+            assert [row[0] for row in rows] == [entry.digest for entry in before]
+        refused += not found.intact
+    assert refused > 2
+    (folder / JOURNAL).write_bytes(b"\xff" * len(content))
+    with pytest.raises(UnavailableError, match="cannot be opened") as unreadable:
+        verify(folder)
+    assert unreadable.value.next_step

@@ -19,9 +19,10 @@ import pytest
 
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.interceptor.upstream import Launch, McpStdioUpstream
+from sentinel_rag.interceptor.pins import Pins, Quarantined
+from sentinel_rag.interceptor.policy import FixedPolicy, parse_policy
+from sentinel_rag.interceptor.store import Scope, open_state
+from sentinel_rag.interceptor.upstream import Launch, McpHttpUpstream, McpStdioUpstream
 from sentinel_rag.testing.fake_executor import Dies, FakeExecutor
 from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 
@@ -233,3 +234,23 @@ def test_a_death_in_the_middle_of_a_listing_changes_nothing(stranger: FakeExecut
         assert here.offered() == []
         stranger.token = "upstream-token"
         assert here.offered() == ["note", "other"]
+
+
+@pytest.mark.anyio
+async def test_two_gateways_on_one_folder_hold_a_tool_to_one_pin(stranger: FakeExecutor, tmp_path: Path) -> None:
+    policies = FixedPolicy(parse_policy(POLICY))
+    tool = policies.current.tools["note"]
+    with open_state(tmp_path) as state:
+        upstreams = {"stranger": McpHttpUpstream(stranger.url, token=stranger.token)}
+        one, two = (Pins(policies, upstreams, state.database, state.journal) for _ in range(2))
+        assert await one.learn("stranger")
+        pinned = one.sha256_of(tool)
+        stranger.tools = (poisoned_description(NOTE), OTHER)
+        assert await two.learn("stranger")
+        refused = two.sha256_of(tool)
+        assert isinstance(refused, Quarantined)
+        assert refused.pinned_sha256 == pinned
+        await two.accept("stranger", "note", refused.served_sha256, key_id="admin")
+        await one.observe("stranger", await upstreams["stranger"].list_tools(timeout_s=30))
+        assert one.sha256_of(tool) == refused.served_sha256
+        await upstreams["stranger"].aclose()

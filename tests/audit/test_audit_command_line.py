@@ -108,7 +108,8 @@ def test_show_finds_records_by_what_they_are_about(home: Path, terminal: Termina
     assert seqs(terminal.run("show", "--decision", "allow", "--last", "1")) == [3]
     assert seqs(terminal.run("show", "--reason", "unknown_tool")) == [6]
     assert seqs(terminal.run("show", "--since", "1h")) == [1, 2, 3, 4, 5, 6]
-    assert terminal.run("show", "--since", "2999-01-01", code=3) == ""
+    assert seqs(terminal.run("show", "--since", "2026-01-01T00:00:00", "--last", "1")) == [6]
+    assert terminal.run("show", "--since", "2999-01-01T02:00+02:00", code=3) == ""
     assert terminal.run("show", "--session", "third", code=3) == ""
     whole = terminal.run("show", "a-1")
     assert '"outcome": "success"' in whole
@@ -120,7 +121,7 @@ def test_show_finds_records_by_what_they_are_about(home: Path, terminal: Termina
     ("words", "sentence"),
     [
         (["show", "--since", "yesterday"], "'yesterday' is no time"),
-        (["show", "--since", "2026-01-01T00:00:00"], "is no time"),
+        (["show", "--since", "2026-13-01T00:00:00Z"], "is no time"),
         (["show", "--since", "999999d"], "is no time"),
         (["show", "--last", "0"], "outside 1 to 1000"),
         (["show", "a-1", "--tool", "x"], "nothing to filter"),

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -27,6 +28,7 @@ from sentinel_rag.audit import (
     RecordFilter,
     Sealing,
     SessionChanged,
+    Verification,
 )
 from sentinel_rag.audit.instances import exclusive
 from sentinel_rag.contracts.errors import UnavailableError
@@ -182,6 +184,31 @@ def test_a_running_journal_begins_new_segments_by_itself(tmp_path: Path) -> None
     while page := reader(tmp_path).read(seen[-1] if seen else 0, 1_000):
         seen += [entry.seq for entry in page]
     assert seen == list(range(1, found.records + 1))
+
+
+def test_verify_beside_rotation_and_pruning_never_cries_wolf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sentinel_rag.audit.files.STREAM_PAGE", 3)
+    done = threading.Event()
+    found: list[Verification] = []
+
+    def verify() -> None:
+        while not done.is_set():
+            found.append(reader(tmp_path).verify())
+
+    with open_journal(tmp_path) as journal:
+        journal.append_now(opened("first"))
+        watcher = threading.Thread(target=verify)
+        watcher.start()
+        for turn in range(12):
+            for number in range(5):
+                journal.append_now(opened(f"{turn}-{number}"))
+            journal.archive.rotate()
+            if turn % 3 == 2:
+                journal.archive.prune(START + timedelta(days=1))
+        done.set()
+        watcher.join()
+    assert [verification.problem for verification in found if not verification.intact] == []
+    assert reader(tmp_path).verify().pruned_through > 60
 
 
 def test_one_moves_at_a_time_and_the_other_is_told(tmp_path: Path) -> None:

@@ -81,6 +81,7 @@ def test_an_incident_is_changed_through_all_zones_and_stays_so_after_a_restart(g
         assert code == 200, body
     with product.up() as parts:
         code, body = execute(parts, key, "get_incident_detail", incident="124")
+        assert code == 200, body
         (row,) = body["result"]["rows"]
         assert (row["status"], row["classification"]) == ("Closed", "TruePositive")
         assert row["comments"][-1]["message"] == "Closed by hand."

@@ -24,12 +24,17 @@ def test_the_demo_answers_denies_and_records(new_product: Any) -> None:
     shown = demo.json("demo")
     assert [turn["outcome"] for turn in shown["answers"]] == ["answered"] * 3
     assert all(turn["evidence"] for turn in shown["answers"])
-    denied = shown["denied_call"]
-    assert (denied["http_status"], denied["reason"]) == (403, "approval_required")
-    assert denied["detail"] == "Access denied by security policy. Taint level: HIGH"
-    record = shown["audit_record"]["record"]
-    assert record["audit_id"] == denied["audit_id"]
-    assert (record["kind"], record["decision"], record["tool"]) == ("refusal", "deny", "run_kql_query")
+    denied = shown["denied_calls"]
+    assert [(call["tool_name"], call["http_status"], call["reason"]) for call in denied] == [
+        ("run_kql_query", 403, "approval_required"),
+        ("update_incident", 403, "approval_required"),
+        ("web_search", 403, "sink_label"),
+    ]
+    assert denied[0]["detail"] == "Access denied by security policy. Taint level: HIGH"
+    for call in denied:
+        record = call["audit_record"]["record"]
+        assert record["audit_id"] == call["audit_id"]
+        assert (record["kind"], record["decision"], record["tool"]) == ("refusal", "deny", call["tool_name"])
     assert demo.json("audit", "verify")["intact"] is True
 
 

@@ -80,7 +80,7 @@ def test_audit_shows_calls_and_verifies(sample: Any) -> None:
     assert records[0]["outcome"] == "success"
     lines = sample.run("audit", "show", "--last", "2").stdout.splitlines()
     assert len(lines) == 2
-    assert "chain" in sample.run("audit", "verify").stdout
+    assert " hold. Head: " in sample.run("audit", "verify").stdout
 
 
 def test_kql_by_hand_goes_to_the_running_workspace(sample: Any) -> None:

@@ -133,6 +133,24 @@ def test_calls_in_flight_are_bounded_in_all_and_for_a_key(
         assert gateway.call("list_tables", {}, session_id="s0", key=keys[0]).status == 200
 
 
+@pytest.mark.requirement("GATE-7")
+def test_sessions_of_a_key_are_bounded_and_an_agent_takes_no_room_from_its_person(tmp_path: Path) -> None:
+    with limited(tmp_path, Limits(sessions_per_key=3)) as gateway:
+        assert [gateway.call("list_tables", {}, session_id=f"s{number}").status for number in range(3)] == [200] * 3
+        refused = gateway.call("list_tables", {}, session_id="s3")
+        assert (refused.status, refused.body["reason"]) == (429, "rate_limited")
+        assert int(refused.headers["retry-after"]) >= 1
+        assert (gateway.last_record()["kind"], gateway.last_record()["reason"]) == ("refusal", "rate_limited")
+        opened = gateway.request("POST", "/v1/sessions", key=gateway.key)
+        assert (opened.status, opened.body["reason"]) == (429, "rate_limited")
+        assert int(opened.headers["retry-after"]) >= 1
+        assert gateway.last_record()["audit_id"] == opened.body["audit_id"]
+        assert gateway.request("DELETE", "/v1/sessions/s0", key=gateway.key).status == 204
+        assert gateway.call("list_tables", {}, session_id="s3").status == 429  # closing and opening gives no room
+        assert gateway.call("list_tables", {}, session_id="s1").status == 200
+        assert [gateway.request("POST", "/v1/sessions", key=gateway.user).status for _ in range(4)] == [201] * 3 + [429]
+
+
 def test_places_are_given_back_and_leave_nothing_behind() -> None:
     places = InFlight(Limits(calls_in_flight=2, calls_in_flight_per_key=1))
     for number in range(1_000):

@@ -18,8 +18,6 @@ from sentinel_rag.testing.running_gateway import RunningGateway
 
 ONLY_IF_CONFIGURED = {
     ("POST", "/v1/approvals/{approval_id}/decision"),  # with a webhook that decides
-    ("GET", "/v1/policy"),  # with a policy file that is watched
-    ("POST", "/v1/policy/reload"),
 }
 
 

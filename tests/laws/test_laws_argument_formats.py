@@ -151,3 +151,11 @@ def test_the_order_of_canonical_times_is_the_order_of_moments(one: datetime, oth
 )
 def test_canonical_forms(form: str, text: str, expected: str) -> None:
     assert canonical(form, text) == expected
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("piece", ["a", "é", "a.", "ü.", ":", "%41", "/..", "/a", "0", "1.", "xn--", "@", " ", "ǅ"])
+def test_a_million_letters_are_refused_before_anything_slow_sees_them(form: str, piece: str) -> None:
+    text = piece * (1_000_000 // len(piece))
+    for start in ("", "https://example.com/", "https://", "a@", "["):
+        assert canonical(form, start + text) is None

@@ -107,6 +107,3 @@ class ApprovalNotified:
 
     def fields(self) -> dict[str, JsonValue]:
         return {"delivered": self.delivered, "attempts": self.attempts}
-
-
-ApprovalEvent = ApprovalAsked | ApprovalDecided | ApprovalDecisionRefused | ApprovalLapsed | ApprovalNotified

@@ -8,6 +8,7 @@ many), and a journal that was set back together with every file of checkpoints; 
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +57,15 @@ def verify_journal(
     beside = path.parent / PUBLIC_FILE
     if public_key is None and beside.exists():
         public_key = PublicKey.load(beside)
+    while True:
+        begins = _begins(path)
+        found = _verify_once(path, known, public_key, anchor)
+        # What was pruned while we read is missing from the middle of what we saw, and from nothing else.
+        if found.intact or _begins(path) == begins:
+            return found
+
+
+def _verify_once(path: Path, known: Head | None, public_key: PublicKey | None, anchor: Path | None) -> Verification:
     check = ChainCheck(public_key)
     places = [(CheckpointFile(path.parent / CHECKPOINTS_FILE), False)]
     if anchor is not None:
@@ -100,6 +110,17 @@ def _result(check: ChainCheck, anchored: int | None, broken: Broken | None) -> V
         anchored=anchored,
         key=None if check.key is None else check.key.fingerprint,
     )
+
+
+def _begins(path: Path) -> int | None:
+    """The first record that is kept, as the live file says; None if nothing is."""
+    if path.exists():
+        with suppress(sqlite3.DatabaseError), open_snapshot(path) as snapshot:
+            if len(snapshot.parts) > 1:
+                return snapshot.parts[0].first
+            first: int | None = snapshot.live.execute("SELECT min(seq) FROM journal").fetchone()[0]
+            return first
+    return None
 
 
 def _require_journal(path: Path, places: list[tuple[CheckpointFile, bool]], key: PublicKey | None) -> None:

@@ -72,13 +72,15 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The Interceptor refused. `detail` is its sentence; it names the rule and never the data."""
+    """The Interceptor refused. `detail` is its sentence; it names the rule and never the data. `approval_id` names the
+    approval by which a person may let exactly this call run, in the same session."""
 
     call: ToolCall
     reason: Reason
     detail: str
     rule_id: str | None = None
     audit_id: str = ""
+    approval_id: str | None = None
 
 
 ToolOutcome = Succeeded | Failed | Denied

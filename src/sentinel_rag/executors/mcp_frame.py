@@ -18,11 +18,12 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sentinel_rag import __version__
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.executors.door import HEALTH_PATH, Door
+from sentinel_rag.executors.fixed_answers import FixedAnswers, fixed_answers
 from sentinel_rag.executors.tool_answer import ToolAnswer
 
 
@@ -56,10 +57,14 @@ def executor_app(
 ) -> Starlette:
     """The ASGI application: `/mcp` (bearer `token`) and `/healthz`. Its lifespan ends with `close`.
 
-    `hints` describes each tool to clients. `when_asked` loads the protocol's library with
-    the first request and not at start: half a second for a server that most questions never need.
+    `hints` describes each tool to clients. `when_asked` loads the protocol's library with the
+    first call and not at start: half a second for a server that most questions never need.
     """
     server = _McpServer(lambda: _sdk_app(name, tools, call, hints))
+    served: ASGIApp = server
+    if when_asked:
+        described = [_wire_form(tool, hints(tool.name)) for tool in tools]
+        served = FixedAnswers(server, fixed_answers({"name": name, "version": __version__}, described))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -77,7 +82,7 @@ def executor_app(
         return JSONResponse({"status": "ok", "server": name})
 
     return Starlette(
-        routes=[Route(HEALTH_PATH, health), Mount("/", server)],
+        routes=[Route(HEALTH_PATH, health), Mount("/", served)],
         middleware=[Middleware(Door, token=token)],
         lifespan=lifespan,
     )
@@ -110,6 +115,21 @@ class _McpServer:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = await self.ready()
         await app(scope, receive, send)
+
+
+def _wire_form(tool: ToolSchema, hint: Hints) -> dict[str, Any]:
+    annotations = {
+        "readOnlyHint": hint.read_only,
+        "destructiveHint": hint.destructive,
+        "idempotentHint": hint.idempotent,
+        "openWorldHint": hint.open_world,
+    }
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": tool.parameters,
+        "annotations": annotations,
+    }
 
 
 def _sdk_app(name: str, tools: Sequence[ToolSchema], call: CallTool, hints: Callable[[str], Hints]) -> Starlette:

@@ -57,7 +57,8 @@ def fit(tool: ToolPolicy, arguments: Mapping[str, Any]) -> CanonicalArguments | 
             return ArgumentFault(name, f"{name} must be {parameter.type}.", (str(parameter.type),))
         if parameter.format is not None:
             try:
-                value = FORMATS[parameter.format](value)
+                canonical = FORMATS[parameter.format]
+                value = list(map(canonical, value)) if isinstance(value, list) else canonical(value)
             except NotCanonical as fault:
                 return ArgumentFault(name, f"{name} is not a usable {parameter.format}: {fault}.")
         result[name] = value

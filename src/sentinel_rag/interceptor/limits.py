@@ -17,8 +17,8 @@ class Limits:
     `body_bytes`: a request body (413). `body_seconds`: how long it may take to arrive (408). `url_bytes`: path and
     query (414). `header_count`, `header_bytes`: all headers, names and values (431). `tool_seconds`: a call of a tool
     whose policy names no `timeout_s` (504). `calls_in_flight`, `calls_in_flight_per_key`: calls at tool servers at once
-    (503). `key_rate`: requests of a key that has no rate of its own (429). `open_sessions_per_key`: sessions of one key
-    that nobody has closed (429).
+    (503). `key_rate`: requests of a key that has no rate of its own (429). `sessions_per_key`: sessions that one
+    key has used within a day, and as many more for each person's key that opens them (429).
     """
 
     body_bytes: int = 1_000_000
@@ -30,4 +30,4 @@ class Limits:
     calls_in_flight: int = 64
     calls_in_flight_per_key: int = 48
     key_rate: Rate | None = DEFAULT_KEY_RATE
-    open_sessions_per_key: int = 10_000
+    sessions_per_key: int = 20_000

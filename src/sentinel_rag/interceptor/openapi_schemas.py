@@ -68,6 +68,9 @@ SCHEMAS: Mapping[str, Schema] = {
     ),
     "Policy": exactly({**POLICY_STATE, "text": MAYBE_TEXT}),
     "PolicyReloaded": exactly({"status": {"enum": ["loaded", "unchanged"]}, **POLICY_STATE}),
+    "PolicyNotLoaded": exactly(
+        {"detail": TEXT, "status": {"const": "error"}, "reason": {"const": "invalid_argument"}, **POLICY_STATE}
+    ),
     "Executed": exactly({"result": ANY, "status": {"const": "success"}, "audit_id": TEXT}),
     "Problem": {
         **exactly(
@@ -79,10 +82,9 @@ SCHEMAS: Mapping[str, Schema] = {
                 "audit_id": {"type": "string", "description": "Where the journal holds it; missing if nothing does."},
                 "approval_id": {"type": "string", "description": "The approval that waits for a person."},
                 "note": TEXT,
-                "problems": {**listed(TEXT), "description": "Every fault of a policy file, with its line."},
                 "error": ref("ToolError"),
             },
-            optional=("rule_id", "audit_id", "approval_id", "note", "problems", "error"),
+            optional=("rule_id", "audit_id", "approval_id", "note", "error"),
         ),
     },
     "ToolError": exactly(

@@ -50,6 +50,7 @@ _REASON_OF_ERROR: Mapping[QueryErrorCode, Reason] = {
     QueryErrorCode.QUERY_REJECTED: Reason.INVALID_ARGUMENT,
     QueryErrorCode.THROTTLED: Reason.RATE_LIMITED,
     QueryErrorCode.TIMEOUT: Reason.UPSTREAM_TIMEOUT,
+    QueryErrorCode.CONFLICT: Reason.CONFLICT,
 }
 """What a tool's own error means for the caller; every other one is a failing tool server."""
 

@@ -32,8 +32,7 @@ def policy_routes(policies: Policies, doorkeeper: Doorkeeper) -> list[Route]:
         done = await policies.reload(principal.key_id)
         if done.refused is not None:
             detail = "The policy file was not loaded; the last good policy stays in force."
-            body = {**problem_body(Reason.INVALID_ARGUMENT, detail), "problems": list(done.refused.problems)}
-            return json_response(body, 422)
+            return json_response({**problem_body(Reason.INVALID_ARGUMENT, detail), **_state(policies)}, 422)
         return json_response({"status": "loaded" if done.changed else "unchanged", **_state(policies)})
 
     return [

@@ -22,13 +22,17 @@ from sentinel_rag.interceptor.admission import Doorkeeper, Refusal, read_json_bo
 from sentinel_rag.interceptor.flow import NoSuchHandle, Reference
 from sentinel_rag.interceptor.flow.named_values import named_in
 from sentinel_rag.interceptor.limits import Limits
+from sentinel_rag.interceptor.refusals import Unread
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_object
 from sentinel_rag.interceptor.responses import json_response, problem
-from sentinel_rag.interceptor.store import HandleStore, Principal, Scope, Session, SessionStore
+from sentinel_rag.interceptor.store import HandleStore, Principal, Scope, Session, SessionStore, TooManySessions
 from sentinel_rag.interceptor.upstream import Upstream
 
 MAX_HANDLES = 500
 """Handles that one request may ask for."""
+
+RETRY_SESSION_S = 3_600
+"""When a key that has had too many sessions may find room again: an hour of a day has passed."""
 
 USER = "user"
 
@@ -69,9 +73,14 @@ class SessionRoutes:
         if Scope.USER in principal.scopes:
             if principal.for_key is None:
                 return problem(Reason.CONFLICT, "This key names no agent key for which it opens sessions.")
-            session = await self._sessions.open(principal.for_key, user_key_id=principal.key_id)
+            opener, user_key_id = principal.for_key, principal.key_id
         else:
-            session = await self._sessions.open(principal.key_id)
+            opener, user_key_id = principal.key_id, None
+        try:
+            most = self._limits.sessions_per_key
+            session = await self._sessions.open(opener, user_key_id=user_key_id, most=most)
+        except TooManySessions as many:
+            raise Unread(Reason.RATE_LIMITED, f"{many} {many.next_step}", retry_after_s=RETRY_SESSION_S) from None
         return json_response({"session_id": session.session_id, "context": session.context.to_dict()}, 201)
 
     async def show(self, request: Request) -> Response:
@@ -140,14 +149,14 @@ class SessionRoutes:
         for text in dict.fromkeys(wanted):
             try:
                 reference = Reference.parse(text)
-                value, label = (await self._handles.resolve(session.session_id, [reference]))[reference]
+                found = (await self._handles.resolve(session.session_id, [reference]))[reference]
             except NoSuchHandle:
                 continue  # what is not there is left out of the answer
-            if label.sensitivity > principal.clearance:
+            if found.label.sensitivity > principal.clearance:
                 refused.append(text)
             else:
-                shown[text] = value
-                labels.append((text, label))
+                shown[text] = found.value
+                labels.append((text, found.label))
         if shown or refused:
             await self._journal.append(
                 HandlesResolved(

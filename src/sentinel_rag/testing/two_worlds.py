@@ -16,6 +16,7 @@ import hashlib
 import json
 import random
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +25,7 @@ import msgspec
 
 from sentinel_rag.contracts.labels import Label
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.interceptor.approvals import Decider, Verdict
+from sentinel_rag.interceptor.approvals import Decider, DecisionRefused, Verdict
 from sentinel_rag.interceptor.arguments import CanonicalArguments
 from sentinel_rag.interceptor.flow.named_values import named_in
 from sentinel_rag.interceptor.gate import Gate, Stores
@@ -203,8 +204,9 @@ async def _run(state: State, policy: Policy, ceiling: Label, seed: int, variant:
             agent.look(outcome)
             denied += isinstance(outcome, Denied)
             if isinstance(outcome, Denied) and outcome.approval_id is not None and human < 0.3:
-                await state.approvals.decide(outcome.approval_id, Verdict.APPROVE, Decider("human"))
-                agent.look(await gate.execute(principal, wishes[index]))
+                with suppress(DecisionRefused):  # two equal calls of one step wait for one decision
+                    await state.approvals.decide(outcome.approval_id, Verdict.APPROVE, Decider("human"))
+                    agent.look(await gate.execute(principal, wishes[index]))
         if rng.random() < 0.1:
             opened = await state.sessions.open(principal.key_id)
             agent.session_id = opened.session_id

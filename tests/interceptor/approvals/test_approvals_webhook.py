@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import http.client
 import json
 import queue
 import time
@@ -245,6 +246,21 @@ def test_what_is_not_signed_for_this_decides_nothing_and_is_on_record(serving: A
             assert (answer.status, answer.body["reason"]) == (401, "unauthenticated"), name
             record = gateway.last_record()
             assert (record["kind"], record["audit_id"]) == ("authentication_failed", answer.body["audit_id"]), name
+        assert gateway.call("disable_account", DISABLE).body["approval_id"] == approval_id
+
+
+def test_two_signatures_are_none(serving: Any, receiver: Receiver) -> None:
+    with deciding(serving, receiver) as (gateway, approval_id, notice):
+        content = json.dumps(yes(notice)).encode()
+        connection = http.client.HTTPConnection(gateway.url.removeprefix("http://"), timeout=WAIT_S)
+        connection.putrequest("POST", f"/v1/approvals/{approval_id}/decision")
+        connection.putheader("Content-Type", "application/json")
+        connection.putheader("Content-Length", str(len(content)))
+        for _ in range(2):
+            connection.putheader(SIGNATURE_HEADER, sign(SECRET, DECISION, content, datetime.now(UTC)))
+        connection.endheaders(content)
+        assert connection.getresponse().status == 401
+        connection.close()
         assert gateway.call("disable_account", DISABLE).body["approval_id"] == approval_id
 
 

@@ -83,7 +83,8 @@ def test_a_reload_brings_the_new_file_into_force_and_a_bad_one_leaves_the_last_g
     replace_file(file, BAD)
     refused = ask("POST", "/v1/policy/reload")
     assert (refused.status, refused.body["reason"]) == (422, "invalid_argument")
-    [first, second] = refused.body["problems"]
+    assert refused.body["policy"] == sha256(SHUT)
+    [first, second] = refused.body["refused"]["problems"]
     assert "unknown key 'taint_levl' in a taint rule; did you mean 'taint_level'?" in first + second
     assert served.call("list_tables", {}).body["rule_id"] == "shut"
     assert "last good" in served.request("GET", "/readyz").body["checks"]["policy"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.labels import Label, Sensitivity
+from sentinel_rag.interceptor.arguments import ArgumentFault, CanonicalArguments, fit
 from sentinel_rag.interceptor.policy import Effect, decide, load_policy, parse_policy
 
 SOURCE_FORM = """
@@ -122,6 +123,27 @@ tools:
     ]
 
 
+def test_a_format_of_an_array_holds_for_each_of_its_texts() -> None:
+    text = """
+tools:
+  - name: t
+    parameters: [{name: x, type: array, items: string, format: email}]
+    taint_rules: [{rule_id: r, condition: "'a@contoso.com' in x", taint_level: LOW}]
+"""
+    tool = parse_policy(text).tools["t"]
+    fitted = fit(tool, {"x": ["A@Contoso.com", "b@CONTOSO.com"]})
+    assert isinstance(fitted, CanonicalArguments)
+    assert fitted.value == {"x": ["a@contoso.com", "b@contoso.com"]}
+    assert decide(tool, fitted.value) == Allow("r", Label(Sensitivity.LOW))
+    assert isinstance(fit(tool, {"x": ["a@contoso.com", "no address"]}), ArgumentFault)
+    assert problems_of(text.replace("a@contoso", "A@contoso")) == [
+        "p:5: condition: x has the format email and can never hold 'A@contoso.com'; write 'a@contoso.com'"
+    ]
+    assert problems_of(text.replace("items: string, ", "")) == [
+        "p:4: format belongs to the type string, or an array of strings"
+    ]
+
+
 SHADOWED = "p:{}: the rule can never decide: {} before it"
 ONE = "'r0' on line 8 always decides"
 NEVER = "p:{}: the condition is never true{}; remove the rule"
@@ -209,6 +231,7 @@ TYPES = (("n", "integer"), ("s", "string"), ("b", "boolean"))
         ("ip", "x != '010.0.0.1'", "x has the format ip and can never be '010.0.0.1'"),
         ("url", "x.startswith('https://EXAMPLE.com/')", "can never begin with 'https://EXAMPLE.com/'"),
         ("kql-template", "'RAW_signins' == x", "can never be 'RAW_signins'; write 'raw_signins'"),
+        ("email", "'A@contoso.com' in x", None),  # a part of the text, not the whole
         ("path", "x.startswith('confidential')", None),
         ("path", "x.startswith(('.', 'a.', 'a/.', 'a b'))", None),
         ("url", "x.startswith('https://example.com')", None),

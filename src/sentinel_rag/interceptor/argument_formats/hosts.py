@@ -13,6 +13,9 @@ import re
 from sentinel_rag.interceptor.argument_formats.refusals import NotCanonical, refuse_look_alikes, refuse_unseen
 
 MAX_HOST = 253
+MAX_LABEL = 63
+MAX_ADDRESS = 45
+"""Characters of the longest IPv6 address, with an IPv4 address inside."""
 
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMERIC = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
@@ -25,6 +28,8 @@ def canonical_ip(text: str) -> str:
     An IPv4 address mapped into IPv6 becomes the IPv4 address: a connection to it reaches that very host, so a rule
     about `10.0.0.1` must see it. A zone (`fe80::1%eth0`) means another host on each machine and is refused.
     """
+    if len(text) > MAX_ADDRESS:
+        raise NotCanonical("this is no IP address")
     if not text.isascii() or text.strip() != text:
         raise NotCanonical("an address is written in plain digits and letters")
     if ":" not in text:
@@ -45,6 +50,8 @@ def canonical_ip(text: str) -> str:
 
 def canonical_host(text: str) -> str:
     """A host name in lower case A-labels without its last dot, or an IP address; `[::1]` and `::1` are both `::1`."""
+    if len(text) > MAX_HOST + 1:
+        raise NotCanonical(f"a host name has at most {MAX_HOST} characters")
     if text.startswith("[") and text.endswith("]") and ":" in text:
         return canonical_ip(text[1:-1])
     if ":" in text:
@@ -62,6 +69,8 @@ def canonical_host(text: str) -> str:
 
 def _canonical_label(label: str) -> str:
     label = label.lower()
+    if len(label) > MAX_LABEL:  # before IDNA, whose time grows with the square of the length
+        raise NotCanonical(f"a part of a host name has at most {MAX_LABEL} characters")
     if not label.isascii() or label.startswith("xn--"):
         import idna  # its tables are big, and most hosts never need them
 

@@ -12,6 +12,8 @@ from sentinel_rag.interceptor.argument_formats.refusals import NotCanonical, ref
 ROOT = "."
 """The canonical form of the root itself, which has no part to be named by."""
 
+MAX_PATH = 4_096
+
 _PERCENT = re.compile(r"%(?:[0-9A-Fa-f]{2}|[uU][0-9A-Fa-f]{4})")
 _SCHEME_OR_DRIVE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _SHORT_NAME = re.compile(r"~[0-9]")
@@ -23,6 +25,8 @@ def canonical_path(text: str) -> str:
 
     Letter case stays, because on most servers two cases name two files; `path-any-case` is for the others.
     """
+    if len(text) > MAX_PATH:
+        raise NotCanonical(f"a path has at most {MAX_PATH} characters")
     refuse_unseen(text, "a path")
     if "\\" in text:
         raise NotCanonical("write a path with / and not with backslashes")

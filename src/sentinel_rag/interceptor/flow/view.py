@@ -18,6 +18,8 @@ from sentinel_rag.interceptor.policy.fields import Exposure, Path, ResultFields
 from sentinel_rag.interceptor.policy.places import Place, root
 from sentinel_rag.interceptor.upstream.tool_result import OTHER_CONTENT
 
+MAX_QUOTED_DEPTH = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
@@ -44,26 +46,40 @@ def view_of(value: Any, encoded: bytes, fields: ResultFields, base: Label, resul
     hidden: list[Hidden] = []
     # What a server says beside its structured result is text about it, and may repeat what is hidden there.
     beside = fields.hides and not any(entry.path[:1] == (OTHER_CONTENT,) for entry in fields.exposures)
+    labelled_beside = any(entry.path[:1] == (OTHER_CONTENT,) for entry in fields.labels)
 
     def hide(part: Any, place: Place, path: Path) -> Any:
         reference = Reference(result, path)
-        hidden.append(Hidden(reference, msgspec.json.encode(part), base.join(place.label)))
+        repeats = path[:1] == (OTHER_CONTENT,) and not labelled_beside
+        declared = fields.whole() if repeats else place.label
+        hidden.append(Hidden(reference, msgspec.json.encode(part), base.join(declared)))
         return reference.to_json()
 
     def walk(part: Any, place: Place, path: Path) -> Any:
-        mode = place.mode
-        if place.whole and mode is Exposure.REVEAL:
-            return part
-        if (place.whole and mode is Exposure.HIDE) or (beside and path == (OTHER_CONTENT,)):
-            return hide(part, place, path)
+        said_beside = beside and path == (OTHER_CONTENT,)
+        mode = Exposure.HIDE if said_beside else place.mode
+        if place.whole or said_beside or not isinstance(part, dict | list):
+            # What holds here holds for all below.
+            if mode is Exposure.HIDE:
+                return hide(part, place, path)
+            return _quoted(part) if mode is Exposure.QUOTE else part
         if isinstance(part, dict):
             return {key: walk(child, place.at(key), (*path, key)) for key, child in part.items()}
-        if isinstance(part, list):
-            return [walk(child, place.at(str(index)), (*path, str(index))) for index, child in enumerate(part)]
-        if mode is Exposure.HIDE:
-            return hide(part, place, path)
-        return {QUOTE_KEY: part} if mode is Exposure.QUOTE and isinstance(part, str) else part
+        return [walk(child, place.at(str(index)), (*path, str(index))) for index, child in enumerate(part)]
 
     start = root(fields)
     shown = walk(value, start, ()) if isinstance(value, dict) or not fields.hides else hide(value, start, ())
     return View(msgspec.json.encode(shown), tuple(hidden))
+
+
+def _quoted(part: Any, depth: int = 0) -> Any:
+    """`part` with every text marked; what is nested beyond reason becomes one marked text."""
+    if isinstance(part, str):
+        return {QUOTE_KEY: part}
+    if isinstance(part, dict | list) and depth >= MAX_QUOTED_DEPTH:
+        return {QUOTE_KEY: msgspec.json.encode(part).decode()}
+    if isinstance(part, dict):
+        return {key: _quoted(child, depth + 1) for key, child in part.items()}
+    if isinstance(part, list):
+        return [_quoted(child, depth + 1) for child in part]
+    return part

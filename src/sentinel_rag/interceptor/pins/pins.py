@@ -117,6 +117,7 @@ class Pins:
         """Compare what a server has listed with the pins. Raises UnavailableError if it cannot be recorded."""
         served = {tool.name: tool for tool in tools}
         async with self._observing:
+            self._accepted, self._waiting = await self._table.read()
             for tool in self._policies.current.tools.values():
                 if tool.server == server and tool.name in served:
                     try:
@@ -130,6 +131,7 @@ class Pins:
         """Make the changed definition with that hash the pinned one. Raises NotWaiting."""
         key = (server, tool)
         async with self._observing:
+            self._accepted, self._waiting = await self._table.read()
             accepted, waiting = self._accepted.get(key), self._waiting.get(key)
             if accepted is None or waiting is None or waiting.sha256 != sha256:
                 raise NotWaiting(

@@ -34,14 +34,11 @@ class PinTable:
 
     def load(self) -> tuple[dict[Key, Definition], dict[Key, Definition]]:
         """The accepted definitions and those that wait. Blocks; for the start."""
-        rows = self._database.run_now(
-            lambda connection: connection.execute(
-                "SELECT server, tool, sha256, definition, waiting_sha256, waiting_definition FROM pin"
-            ).fetchall()
-        )
-        accepted = {(row[0], row[1]): Definition(row[2], json.loads(row[3])) for row in rows}
-        waiting = {(row[0], row[1]): Definition(row[4], json.loads(row[5])) for row in rows if row[4] is not None}
-        return accepted, waiting
+        return self._database.run_now(_read)
+
+    async def read(self) -> tuple[dict[Key, Definition], dict[Key, Definition]]:
+        """The same, as another gateway with this database may have left it."""
+        return await self._database.run(_read)
 
     async def run(self, write: Write) -> None:
         """A write that no record goes with."""
@@ -61,3 +58,12 @@ class PinTable:
         return lambda connection: connection.execute(
             "UPDATE pin SET waiting_sha256 = ?, waiting_definition = ? WHERE server = ? AND tool = ?", [*values, *key]
         )
+
+
+def _read(connection: sqlite3.Connection) -> tuple[dict[Key, Definition], dict[Key, Definition]]:
+    rows = connection.execute(
+        "SELECT server, tool, sha256, definition, waiting_sha256, waiting_definition FROM pin"
+    ).fetchall()
+    accepted = {(row[0], row[1]): Definition(row[2], json.loads(row[3])) for row in rows}
+    waiting = {(row[0], row[1]): Definition(row[4], json.loads(row[5])) for row in rows if row[4] is not None}
+    return accepted, waiting

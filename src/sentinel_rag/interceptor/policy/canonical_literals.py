@@ -8,42 +8,57 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from enum import Enum, auto
 
 from sentinel_rag.interceptor.argument_formats import FORMATS, NotCanonical
-from sentinel_rag.interceptor.policy.conditions import Expression, children, tree
+from sentinel_rag.interceptor.policy.conditions import Expression, Kind, children, tree
+from sentinel_rag.interceptor.policy.model import Parameter
 
 _CONTINUATIONS = ("", "x", "x/y", "/x", "1", "1/x", "=1")
 _WHOLE_HOST = re.compile(r"https?://[^/]+/[^%]*")
 
 
-def impossible_texts(condition: Expression, formats: Mapping[str, str]) -> Iterator[str]:
-    """A sentence for each such text. `formats` maps parameters to the names of their formats."""
-    for subject, text, beginning in _texts(condition):
-        form = formats.get(subject)
-        if form is None:
+def impossible_texts(condition: Expression, parameters: Mapping[str, Parameter]) -> Iterator[str]:
+    """A sentence for each such text."""
+    for name, text, part in _texts(condition):
+        parameter = parameters[name]
+        form = parameter.format
+        if form is None or (part is _Part.ELEMENT) is not (parameter.type.kind is Kind.ARRAY):
+            continue  # `'a' in x` over a text asks for a part of it, which no format speaks about
+        if part is _Part.BEGINNING:
+            if not _may_begin(form, text):
+                yield f"{name} has the format {form} and can never begin with {text!r}"
             continue
-        if not beginning:
-            found = _canonical(form, text)
-            if found != text:
-                hint = f"; write {found!r}" if found is not None else ""
-                yield f"{subject} has the format {form} and can never be {text!r}{hint}"
-        elif not _may_begin(form, text):
-            yield f"{subject} has the format {form} and can never begin with {text!r}"
+        found = _canonical(form, text)
+        if found != text:
+            verb = "hold" if part is _Part.ELEMENT else "be"
+            hint = f"; write {found!r}" if found is not None else ""
+            yield f"{name} has the format {form} and can never {verb} {text!r}{hint}"
 
 
-def _texts(node: Expression) -> Iterator[tuple[str, str, bool]]:
-    """Parameter, text, and whether the text is only its beginning."""
+class _Part(Enum):
+    """What of a parameter's value a text is compared with."""
+
+    WHOLE = auto()
+    BEGINNING = auto()
+    ELEMENT = auto()
+
+
+def _texts(node: Expression) -> Iterator[tuple[str, str, _Part]]:
+    """Each parameter, the text that it is compared with, and how."""
     match node:
         case tree.Comparison(tree.Argument(name), ((("==" | "!="), tree.Literal(str(text))),)):
-            yield name, text, False
+            yield name, text, _Part.WHOLE
         case tree.Comparison(tree.Literal(str(text)), ((("==" | "!="), tree.Argument(name)),)):
-            yield name, text, False
+            yield name, text, _Part.WHOLE
         case tree.Comparison(tree.Argument(name), ((("in" | "not in"), tree.Choices(values)),)):
-            yield from ((name, value, False) for value in values if isinstance(value, str))
+            yield from ((name, value, _Part.WHOLE) for value in values if isinstance(value, str))
         case tree.StringTest("startswith", tree.Argument(name), tree.Literal(str(text))):
-            yield name, text, True
+            yield name, text, _Part.BEGINNING
+        case tree.Comparison(tree.Literal(str(text)), ((("in" | "not in"), tree.Argument(name)),)):
+            yield name, text, _Part.ELEMENT
         case tree.StringTest("startswith", tree.Argument(name), tree.Choices(values)):
-            yield from ((name, value, True) for value in values if isinstance(value, str))
+            yield from ((name, value, _Part.BEGINNING) for value in values if isinstance(value, str))
         case _:
             for child in children(node):
                 yield from _texts(child)

@@ -176,8 +176,10 @@ def _parameters(tool: Section, problems: list[Problem]) -> dict[str, Parameter]:
             problems.append(Problem(section.line("items"), "items belongs to the type array"))
             element = ""
         form = section.choice("format", list(FORMATS), "")
-        if form and kind is not Kind.STRING:
-            problems.append(Problem(section.line("format"), "format belongs to the type string"))
+        if form and kind is not Kind.STRING and not (kind is Kind.ARRAY and element == Kind.STRING.value):
+            problems.append(
+                Problem(section.line("format"), "format belongs to the type string, or an array of strings")
+            )
         parameters[name] = Parameter(
             name=name,
             type=ValueType(kind, _KINDS[element] if element else None),
@@ -195,7 +197,6 @@ def _rules(
 ) -> list[Rule]:
     rules: list[Rule] = []
     types = {name: parameter.type for name, parameter in parameters.items()}
-    formats = {name: parameter.format for name, parameter in parameters.items() if parameter.format is not None}
     reachability = Reachability()
     placed: list[_Placed] = []
     items = tool.items("taint_rules")
@@ -215,7 +216,7 @@ def _rules(
         if expression is None:
             continue
         line = section.line("condition")
-        problems += [Problem(line, f"condition: {text}") for text in impossible_texts(expression, formats)]
+        problems += [Problem(line, f"condition: {text}") for text in impossible_texts(expression, parameters)]
         placed.append(_Placed(rule_id, line))
         never = _unreachable(reachability.add(expression), placed)
         if never:

@@ -11,7 +11,14 @@ from sentinel_rag.interceptor.store.keys import KeyInfo, KeyStore
 from sentinel_rag.interceptor.store.principals import KeyRing, KeyState, Principal, Refused, Scope
 from sentinel_rag.interceptor.store.resources import ResourceLabels, resources_of
 from sentinel_rag.interceptor.store.run_keys import RunKeys, run_principal
-from sentinel_rag.interceptor.store.sessions import ContextMoved, Raised, Session, SessionClosed, SessionStore
+from sentinel_rag.interceptor.store.sessions import (
+    ContextMoved,
+    Raised,
+    Session,
+    SessionClosed,
+    SessionStore,
+    TooManySessions,
+)
 from sentinel_rag.interceptor.store.state import State, new_audit_id, open_state
 
 __all__ = [
@@ -32,6 +39,7 @@ __all__ = [
     "SessionClosed",
     "SessionStore",
     "State",
+    "TooManySessions",
     "new_audit_id",
     "next_result",
     "open_state",

@@ -7,21 +7,22 @@ from datetime import UTC, datetime, timedelta
 
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.contracts.query_results import parse_time
 
 _AGO = re.compile(r"([0-9]{1,6})([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 
-def moment(option: str, text: str, *, now: datetime | None = None) -> datetime:
-    """The moment in UTC; a date alone is its first moment. Raises UsageError that names `option`."""
+def moment(option: str, text: str) -> datetime:
+    """The moment in UTC; a date alone is its first moment, and a time without a zone is read as UTC.
+
+    Raises UsageError that names `option`.
+    """
     ago = _AGO.fullmatch(text)
     try:
         if ago is not None:
-            return (now or utc_now()) - timedelta(seconds=int(ago[1]) * _SECONDS[ago[2]])
-        if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
-            return datetime.fromisoformat(text).replace(tzinfo=UTC)
-        return parse_time(text)
+            return utc_now() - timedelta(seconds=int(ago[1]) * _SECONDS[ago[2]])
+        found = datetime.fromisoformat(text)
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         raise UsageError(
             f"{option} {text!r} is no time.",

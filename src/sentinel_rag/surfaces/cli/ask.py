@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,6 +16,8 @@ from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.cli._user_session import user_session
 from sentinel_rag.surfaces.cli._zones import attached_zones
 
+SESSION_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
+
 EXIT_CODES = {
     Outcome.ANSWERED: 0,
     Outcome.CLARIFICATION: 0,
@@ -25,14 +28,16 @@ EXIT_CODES = {
 }
 
 
-def run(words: list[str], *, workspace: str | None, as_json: bool, evidence: bool) -> int:
+def run(words: list[str], *, workspace: str | None, as_json: bool, evidence: bool, session_id: str | None) -> int:
     """Ask and print. The exit code says how the question ended (EXIT_CODES)."""
+    if session_id is not None and not SESSION_ID.fullmatch(session_id):
+        raise UsageError(f"{session_id!r} is no session.", next_step="ask --json prints the session_id of an answer.")
     question = checked_question(read_text(words, what="question"))
     settings = load_settings()
     with ExitStack() as stack:
         with waiting("Starting...", quiet=as_json) as progress:
             state, _ = stack.enter_context(attached_zones(settings, workspace))
-            answer = AgentClient(state, user_session(state, settings)).ask(question, progress)
+            answer = AgentClient(state, user_session(state, settings), session_id).ask(question, progress)
         print_result(answer, as_json=as_json, evidence=evidence)
         hint_at_empty_workspace(answer)
         sys.stdout.flush()  # the person reads while private zones are stopped

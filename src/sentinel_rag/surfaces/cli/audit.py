@@ -107,6 +107,8 @@ def audit_line(entry: dict[str, Any]) -> str:
         for name in (
             "tool",
             "change",
+            "name",
+            "key_state",
             "decision",
             "rule_id",
             "reason",

@@ -1,8 +1,8 @@
 """`sentinel demo`: the main job in one go, on a generated estate; no key, no network.
 
 Three questions are answered, the last of them about an incident whose log text tries to hijack whoever reads it. Then
-the demo plays an agent that has obeyed that text: it sends, with the agent's own key, the very call the text asks for,
-and shows what the Interceptor answers and records.
+the demo plays an agent that has obeyed that text: in the same session and with the agent's own key it sends the calls
+that the text asks for, and shows what the Interceptor answers and records.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -29,8 +30,34 @@ from sentinel_rag.surfaces.cli.ask import waiting
 from sentinel_rag.surfaces.cli.audit import audit_line
 
 STALE_AFTER = timedelta(hours=24)
-STOLEN_CALL = {"template": "raw_signins"}
-"""What the estate's hijacking text asks for; the shipped policy lets nobody run it without a person's approval."""
+
+
+@dataclass(frozen=True, slots=True)
+class StolenCall:
+    """A call that the estate's hijacking text asks for, and in words why the shipped policy does not let it pass."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    why: str
+
+
+def stolen_calls(incident: str) -> tuple[StolenCall, ...]:
+    """What an agent that obeys the text of `incident` would try."""
+    return (
+        StolenCall(
+            "run_kql_query", {"template": "raw_signins"}, "everybody's raw sign-ins: the rule asks a person first"
+        ),
+        StolenCall(
+            "update_incident",
+            {"incident": incident, "status": "Closed", "classification": "BenignPositive"},
+            "a change: a person decides, and sees that attacker's text led to it",
+        ),
+        StolenCall(
+            "web_search",
+            {"query": f"incident {incident} accounts and hosts"},
+            "what the session has read is not public, whatever words it is put in",
+        ),
+    )
 
 
 def run(*, as_json: bool) -> int:
@@ -58,18 +85,18 @@ def run(*, as_json: bool) -> int:
                 answers.append(client.ask(question, progress))
             if not as_json:
                 _print_turn(question, answers[-1])
-        denial, record = _stolen_call(state)
+        incident = str(guide["hijack_incident"])
+        denials = [_send(state, answers[-1].session_id, call) for call in stolen_calls(incident)]
     if as_json:
         report = {
             "answers": [{"question": q, **a.to_dict()} for q, a in zip(questions, answers, strict=True)],
-            "denied_call": {"tool_name": "run_kql_query", "args": STOLEN_CALL, **denial},
-            "audit_record": record,
+            "denied_calls": denials,
         }
         print(json.dumps(report, indent=2))
     else:
-        _print_denial(denial, record)
+        _print_denials(denials, [call.why for call in stolen_calls(incident)])
     answered = all(answer.outcome is Outcome.ANSWERED for answer in answers)
-    return 0 if answered and denial["http_status"] == 403 else 1
+    return 0 if answered and all(denial["http_status"] == 403 for denial in denials) else 1
 
 
 def _sample_estate(settings: Settings) -> Mapping[str, Any]:
@@ -108,18 +135,25 @@ def _sample_estate(settings: Settings) -> Mapping[str, Any]:
     return guide
 
 
-def _stolen_call(state: RunState) -> tuple[dict[str, Any], dict[str, Any]]:
+def _send(state: RunState, session_id: str, call: StolenCall) -> dict[str, Any]:
+    """What the gateway answers to such a call, and the last record of it."""
     gateway = state.zone("interceptor")
     if gateway is None:
         raise UnavailableError(
             "The zones that run now have no Interceptor of their own.",
             next_step="Stop them, then repeat: make demo",
         )
-    body = {"session_id": "demo-hijacked-agent", "tool_name": "run_kql_query", "args": STOLEN_CALL}
-    status, denial = call_gateway(gateway.url, state.keys["agent"], "POST", "/v1/proxy-execute", body)
-    _, found = call_gateway(gateway.url, state.keys["audit"], "GET", f"/v1/audit/{denial.get('audit_id', 'none')}")
+    body = {"session_id": session_id, "tool_name": call.tool, "args": call.arguments}
+    status, answer = call_gateway(gateway.url, state.keys["agent"], "POST", "/v1/proxy-execute", body)
+    _, found = call_gateway(gateway.url, state.keys["audit"], "GET", f"/v1/audit/{answer.get('audit_id', 'none')}")
     records = found.get("records", [])
-    return {"http_status": status, **denial}, records[-1] if records else {}
+    return {
+        "tool_name": call.tool,
+        "args": call.arguments,
+        "http_status": status,
+        **answer,
+        "audit_record": records[-1] if records else None,
+    }
 
 
 def _print_turn(question: str, answer: Answer) -> None:
@@ -133,19 +167,23 @@ def _print_turn(question: str, answer: Answer) -> None:
     sys.stdout.flush()
 
 
-def _print_denial(denial: dict[str, Any], record: dict[str, Any]) -> None:
+def _print_denials(denials: list[dict[str, Any]], whys: list[str]) -> None:
     from sentinel_rag.surfaces.cli._render import console
 
     target = console()
     target.print()
     target.print("Suppose a model had obeyed the text in that log, with the agent's own key:", style="bold")
-    target.print()
-    target.print(f'  POST /v1/proxy-execute  {{"tool_name": "run_kql_query", "args": {json.dumps(STOLEN_CALL)}}}')
-    target.print(f"  {denial['http_status']}  {denial['detail']}", style="bold red")
-    target.print(f"       reason {denial['reason']}, rule {denial['rule_id']}; no tool server heard of the call")
+    for denial, why in zip(denials, whys, strict=True):
+        target.print()
+        target.print(f"  {denial['tool_name']} {json.dumps(denial['args'])}")
+        target.print(f"  {denial['http_status']}  {denial.get('detail', '')}", style="bold red")
+        target.print(f"       {denial.get('reason')}, rule {denial.get('rule_id')}: {why}")
+        if "approval_id" in denial:
+            target.print(f"       a person could decide: sentinel approvals show {denial['approval_id'][:8]}")
+    record = denials[-1]["audit_record"]
     if record:
         target.print()
-        target.print("Its line in the audit journal:", style="bold")
+        target.print("No tool server heard of them. The last one's line in the audit journal:", style="bold")
         target.print(f"  {audit_line(record)}")
     target.print()
     target.print("Try next:", style="bold")
@@ -158,6 +196,6 @@ NEXT_STEPS = (
     "sentinel chat                                        a conversation",
     "sentinel workspace import alerts.csv incidents.csv   your own exports; questions then go to them",
     "sentinel up                                          keep the zones running, so that answers come at once",
-    "sentinel audit show                                  what the Interceptor recorded",
+    "sentinel audit show, sentinel audit verify           what the Interceptor recorded, and that nothing was changed",
     "(sentinel lies in .venv/bin of this clone)",
 )

@@ -90,7 +90,7 @@ def rotate(key: str, *, overlap_minutes: int, as_json: bool) -> int:
         rotated = keys.rotate(found.key_id, overlap=timedelta(minutes=overlap_minutes), by=_who())
     if rotated is None:
         raise _ended(found)
-    old = f"the old text works for {overlap_minutes} minutes more" if overlap_minutes else "the old text works no more"
+    old = f"the old text works for {overlap_minutes} min more" if overlap_minutes else "the old text works no more"
     _print_text(*rotated, f"is rotated; {old}", as_json)
     return 0
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +35,7 @@ from sentinel_rag.interceptor.policy_tools import (
     uncovered_rules,
 )
 from sentinel_rag.settings import load_settings
+from sentinel_rag.surfaces.cli._moments import moment
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
 
 FAILED = 5
@@ -285,24 +285,11 @@ def _label(text: str) -> Label:
 
 def _records(reader: JournalReader, since: str | None) -> Iterator[Mapping[str, Any]]:
     """The records of the journal from that time on, oldest first, a page at a time."""
-    start = "" if since is None else _since(since)
+    start = "" if since is None else format_time(moment("--since", since))
     after = 0
     while entries := reader.read(after, PAGE):
         after = entries[-1].seq
         yield from (entry.record for entry in entries if entry.record["at"] >= start)
-
-
-def _since(text: str) -> str:
-    units = {"m": "minutes", "h": "hours", "d": "days"}
-    if text[:-1].isdecimal() and text[:-1].isascii() and text[-1:] in units and len(text) < 8:
-        return format_time(datetime.now(UTC) - timedelta(**{units[text[-1]]: int(text[:-1])}))
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(
-            f"{text!r} is no time.", next_step="Write 30m, 24h or 7d, or a time such as 2026-11-28T09:00Z."
-        ) from None
-    return format_time(moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
 def _print_replay(report: ReplayReport, candidate: Policy | None) -> None:

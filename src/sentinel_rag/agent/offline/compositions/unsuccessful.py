@@ -25,11 +25,17 @@ def say_failures(writer: AnswerWriter, runs: Sequence[ToolRun], *, some_worked: 
     outcome = Outcome.TOOL_FAILED
     for run in runs:
         match run.outcome:
-            case Denied(reason=reason, detail=detail, rule_id=rule_id, audit_id=audit_id):
+            case Denied(reason=reason, detail=detail, rule_id=rule_id, audit_id=audit_id, approval_id=approval_id):
                 outcome = Outcome.DENIED
                 rule = "no rule allows this call" if rule_id is None else f"rule {plain(rule_id)}"
                 record = f"; its record is audit {plain(audit_id)}" if audit_id else ""
                 step = _STEPS.get(reason, _ANOTHER_WAY)
+                if approval_id is not None:
+                    step = (
+                        "A person may let exactly this call run, once: `sentinel approvals show "
+                        f"{plain(approval_id)}`. Then ask again in this conversation "
+                        f"(`sentinel ask --session {plain(run.call.session_id)}`)."
+                    )
                 writer.fixed(
                     f"{plain(detail).rstrip('.')}. The gateway refused {run.call.tool_name} ({rule}){record}. "
                     f"Nothing was read. {step}"

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 MAX_PATTERN = 512
-MAX_MEMORY = 2**20
+MAX_MEMORY = 2**18
 """Bytes that one compiled pattern may take, its cache included."""
 
-MAX_JOINED_MEMORY = 2**23
+MAX_JOINED_MEMORY = 2**21
 
 
 class Regex(Protocol):
