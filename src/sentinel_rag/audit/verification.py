@@ -214,7 +214,11 @@ def _check_beginning(check: ChainCheck, boundary_signed: bool) -> None:
     if check.first is None or check.first == 1:
         return
     through = check.first - 1
-    if (through, check.before_first) not in check.pruned:
+    said = check.pruned.get((through, check.before_first))
+    if said is None:
         raise Broken(1, f"records 1 to {through} are gone, and no record says that they were pruned")
+    if check.key is not None and said > (check.sealed or 0):
+        # Anybody can chain a record to the end, and a file is removed only after the signature.
+        raise Broken(1, f"records 1 to {through} are gone, and no signed record says that they were pruned")
     if check.key is not None and not boundary_signed:
         raise Broken(through, f"records 1 to {through} were pruned, and no checkpoint proves the last of them")
