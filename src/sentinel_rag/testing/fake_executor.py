@@ -49,6 +49,13 @@ class AnswersText:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswersWith:
+    """Return this MCP result, whatever its parts are."""
+
+    result: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Fails:
     """Return a typed error, as the executors of this product do."""
 
@@ -77,7 +84,7 @@ class Sends:
     content_type: str = "application/json"
 
 
-Behaviour = Answers | AnswersText | Fails | Waits | Dies | Sends
+Behaviour = Answers | AnswersText | AnswersWith | Fails | Waits | Dies | Sends
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +192,8 @@ class FakeExecutor:
             case AnswersText(texts, is_error):
                 content = [{"type": "text", "text": text} for text in texts]
                 return self._reply(message, {"resultType": "complete", "content": content, "isError": is_error})
+            case AnswersWith(result):
+                return self._reply(message, {"resultType": "complete", **result})
             case Fails(error):
                 return self._reply(message, {**_structured(error.to_dict()), "isError": True})
             case Waits(release, value):
