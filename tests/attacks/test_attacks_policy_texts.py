@@ -1,8 +1,8 @@
 """Attacker controls: the arguments of a call, against rules whose texts hold what other engines trip over.
 
-Wanted: a star that crosses a slash, an ` or ` inside quotes that splits a rule in two, a value so long or so nested that
-a deny rule gives up, a number or an unset argument that is another one when the rule sees it. The rule says what it
-says; what it does not allow is refused, on record, and not sent.
+Wanted: a star that crosses a slash, an ` or ` inside quotes that splits a rule in two, a value so long or so nested
+that a deny rule gives up, a number or an unset argument that is another one when the rule sees it. The rule says what
+it says; what it does not allow is refused, on record, and not sent.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ tools:
     effect: read
     parameters: [{name: text, type: string, required: true}]
     taint_rules:
-      - {rule_id: screened_word, condition: "text.contains('admin') or text.matches('(a+)+[$]')", deny: true, taint_level: HIGH}
+      - rule_id: screened_word
+        condition: "text.contains('admin') or text.matches('(a+)+[$]')"
+        deny: true
+        taint_level: HIGH
       - {rule_id: screened_any, condition: "true", taint_level: LOW}
   - name: numbered
     effect: read
@@ -48,8 +51,9 @@ tools:
       - {name: number, type: string}
       - {name: count, type: integer}
     taint_rules:
-      - {rule_id: numbered_713, condition: "number == '713' or count == 713", taint_level: LOW}
-      - {rule_id: numbered_00713, condition: "number == '00713'", taint_level: MEDIUM}
+      - {rule_id: numbered_713, condition: "has(number) and number == '713'", taint_level: LOW}
+      - {rule_id: counted_713, condition: "has(count) and count == 713", taint_level: LOW}
+      - {rule_id: numbered_00713, condition: "has(number) and number == '00713'", taint_level: MEDIUM}
   - name: unset
     effect: read
     parameters: [{name: owner, type: string}, {name: limit, type: integer}]
@@ -126,7 +130,7 @@ def test_a_rule_allows_no_more_than_its_text(gateway: RunningGateway, tool: str,
         ("quoted", {"text": "salt and not pepper"}, "quoted_words"),
         ("quoted", {"text": 'it\'s " or true or "'}, "quoted_quotes"),
         ("numbered", {"number": "713"}, "numbered_713"),
-        ("numbered", {"count": 713}, "numbered_713"),
+        ("numbered", {"count": 713}, "counted_713"),
         ("numbered", {"number": "00713"}, "numbered_00713"),
         ("unset", {}, "unset_owner"),
         ("unset", {"limit": 0}, "unset_owner"),
@@ -149,7 +153,7 @@ def test_a_rule_allows_what_it_says_and_the_tool_gets_it_unchanged(
 
 
 @pytest.mark.parametrize(
-    "tool, arguments",
+    ("tool", "arguments"),
     [
         ("unset", {"owner": None}),
         ("numbered", {"number": 713}),
@@ -157,6 +161,7 @@ def test_a_rule_allows_what_it_says_and_the_tool_gets_it_unchanged(
         ("numbered", {"count": 713.0}),
         ("numbered", {"count": True}),
     ],
+    ids=lambda value: json.dumps(value)[:50],
 )
 def test_null_is_not_unset_and_no_type_becomes_another(
     gateway: RunningGateway, tool: str, arguments: dict[str, Any]
