@@ -33,6 +33,8 @@ NOBODYS = [
     "",
 ]
 
+NO_HANDLES = ["", "*", "r*#", "r0#", "r1", "r1#", "r1#/*", "r1#/rows/*/CommandLine", "r99#", "#", "r1#/rows/-1"]
+
 
 @pytest.fixture(scope="module")
 def labelled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
