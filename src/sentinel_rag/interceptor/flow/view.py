@@ -56,8 +56,9 @@ def view_of(value: Any, encoded: bytes, fields: ResultFields, base: Label, resul
         return reference.to_json()
 
     def walk(part: Any, place: Place, path: Path) -> Any:
-        mode = Exposure.HIDE if beside and path == (OTHER_CONTENT,) else place.mode
-        if place.whole or (beside and path == (OTHER_CONTENT,)) or not isinstance(part, dict | list):
+        said_beside = beside and path == (OTHER_CONTENT,)
+        mode = Exposure.HIDE if said_beside else place.mode
+        if place.whole or said_beside or not isinstance(part, dict | list):
             # What holds here holds for all below.
             if mode is Exposure.HIDE:
                 return hide(part, place, path)
