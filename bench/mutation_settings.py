@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import Phase, settings
 
-MOST_EXAMPLES = 120
+MOST_EXAMPLES = 60
 
 settings.register_profile(
     "mutation", derandomize=True, database=None, deadline=None, phases=[Phase.explicit, Phase.generate]

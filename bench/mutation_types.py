@@ -1,4 +1,4 @@
-"""What `mutmut` asks for the mutants that the type check refuses: mypy's report on the mutated files, as JSON lines.
+"""Which mutants the type check refuses. Mutmut has such a filter of its own, which takes many minutes for our files.
 
 Mutmut writes all mutants of a function side by side into one file. What mypy says only because of that is left out, and
 so is every error outside a mutant.
@@ -11,7 +11,7 @@ import hashlib
 import json
 import subprocess
 import sys
-from functools import cache
+from collections import defaultdict
 from pathlib import Path
 
 FOLDERS = ("src/sentinel_rag/interceptor", "src/sentinel_rag/contracts")
@@ -22,34 +22,36 @@ COMMAND = (
 OF_THE_SIDE_BY_SIDE = frozenset({"has-type", "no-redef", "unused-ignore", "ignore-without-code"})
 
 
-@cache
-def mutants_of(file: str) -> list[range]:
-    """The lines of each mutated function."""
+def refused_mutants(mutants: Path) -> set[tuple[Path, str]]:
+    """The file, relative to `mutants`, and the name of each function there that is a mutant with a type error."""
+    wrong: defaultdict[str, set[int]] = defaultdict(set)
+    for line in _report(mutants).splitlines():
+        error = json.loads(line)
+        if error["severity"] == "error" and error["code"] not in OF_THE_SIDE_BY_SIDE:
+            wrong[error["file"]].add(error["line"])
+    return {
+        (Path(file), function.name)
+        for file, lines in wrong.items()
+        for function in _mutated_functions(mutants / file)
+        if not lines.isdisjoint(range(function.lineno, (function.end_lineno or function.lineno) + 1))
+    }
+
+
+def _mutated_functions(file: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     return [
-        range(node.lineno, (node.end_lineno or node.lineno) + 1)
-        for node in ast.walk(ast.parse(Path(file).read_text()))
+        node
+        for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.rpartition("__mutmut_")[2].isdecimal()
     ]
 
 
-def report() -> str:
-    """Mypy's report, from the last run if no file is another by now."""
+def _report(mutants: Path) -> str:
+    """Mypy's report as JSON lines, from the last run if no file is another by now."""
     digest = hashlib.sha256()
-    for file in sorted(file for folder in FOLDERS for file in Path(folder).rglob("*.py")):
-        digest.update(str(file).encode() + file.read_bytes())
-    kept = Path(f"mypy-{digest.hexdigest()[:16]}.jsonl")
+    for file in sorted(file for folder in FOLDERS for file in (mutants / folder).rglob("*.py")):
+        digest.update(str(file.relative_to(mutants)).encode() + file.read_bytes())
+    kept = mutants / f"mypy-{digest.hexdigest()[:16]}.jsonl"
     if not kept.exists():
-        kept.write_text(subprocess.run(COMMAND, capture_output=True, text=True, check=False).stdout)
+        # Mypy's exit code says that there are errors, which is the purpose.
+        kept.write_text(subprocess.run(COMMAND, cwd=mutants, capture_output=True, text=True, check=False).stdout)
     return kept.read_text()
-
-
-def main() -> None:
-    for line in report().splitlines():
-        error = json.loads(line)
-        inside = any(error["line"] in lines for lines in mutants_of(error["file"]))
-        if error["severity"] == "error" and error["code"] not in OF_THE_SIDE_BY_SIDE and inside:
-            print(line)
-
-
-if __name__ == "__main__":
-    main()

@@ -102,7 +102,13 @@ class SmallGate:
     seconds: list[float]
 
     async def call(
-        self, tool: str, args: JsonObject | None = None, *, session: str = "s1", key: str = KEY, rate: Rate | None = None
+        self,
+        tool: str,
+        args: JsonObject | None = None,
+        *,
+        session: str = "s1",
+        key: str = KEY,
+        rate: Rate | None = None,
     ) -> Outcome:
         principal = Principal(key, frozenset({Scope.EXECUTE}), rate=rate)
         return await self.gate.execute(principal, ExecuteRequest(session, tool, args or {}))
@@ -127,7 +133,12 @@ class SmallGate:
 
 
 def small_gate(
-    state: State, policy: Policy, *, server: Server | None = None, limits: Limits | None = None, clock: Clock | None = None
+    state: State,
+    policy: Policy,
+    *,
+    server: Server | None = None,
+    limits: Limits | None = None,
+    clock: Clock | None = None,
 ) -> SmallGate:
     server, clock = server or Server(), clock or Clock()
     policies, upstreams, seconds = FixedPolicy(policy), {"world": server}, [0.0]

@@ -239,7 +239,11 @@ async def test_arguments_that_do_not_fit_are_refused_with_what_would(here: Small
     assert outcome.error.next_step
     [record] = await here.records("refusal")
     assert record["arguments"] == {"text": "a", "count": "1"}
-    assert (record["reason"], record["context_before"], record["tool"]) == ("invalid_argument", BOTTOM.to_dict(), "check_text")
+    assert (record["reason"], record["context_before"], record["tool"]) == (
+        "invalid_argument",
+        BOTTOM.to_dict(),
+        "check_text",
+    )
 
 
 @pytest.mark.parametrize(("length", "kept"), [(16_384, True), (16_385, False)])

@@ -108,7 +108,9 @@ async def test_a_decision_that_reads_a_hidden_value_raises_the_context_first(ale
     assert outcome.deny.rule_id == "check_text_deny"
     assert await alert.context() == TOP
     kinds = ("kind", "audit_id", "key_id", "session_id", "tool", "context_before", "context_after")
-    raised = next(record for record in await alert.records() if "context_after" in record and record["kind"] != "intent")
+    raised = next(
+        record for record in await alert.records() if "context_after" in record and record["kind"] != "intent"
+    )
     assert fields_of(raised, kinds) == {
         "kind": raised["kind"],
         "audit_id": outcome.audit_id,
