@@ -266,3 +266,29 @@ async def test_a_session_is_in_use_by_its_last_call(here: SmallGate, clock: Cloc
     clock.passes(hours=25)
     await here.state.sessions.close("s2", KEY)
     assert (await here.session("s3", "nobody yet")).context == BOTTOM
+
+
+@pytest.mark.requirement("TAINT-5")
+async def test_words_that_another_gateway_heard_count_here(here: SmallGate, beside: SmallGate) -> None:
+    await here.call("check_text", {"text": "a"})
+    assert isinstance(await here.call("isolate", {"host": "ws-1"}), Denied)
+    await beside.says("Isolate host ws-1.")
+    assert isinstance(await here.call("isolate", {"host": "ws-1"}), Completed)
+
+
+@pytest.mark.requirement("TAINT-2")
+async def test_looking_into_a_hidden_value_tells_of_it(alert: SmallGate) -> None:
+    outcome = await alert.call("check_text", {"text": {"$ref": "r1#/rows/0/CommandLine/0"}})
+    assert isinstance(outcome, NotCompleted)
+    assert outcome.reason is Reason.INVALID_ARGUMENT
+    assert await alert.context() == TOP
+
+
+@pytest.mark.requirement("TAINT-2")
+async def test_a_part_of_a_hidden_value_tells_that_it_is_there(here: SmallGate) -> None:
+    here.server.answers["read_alert"] = returned({"rows": [{"CommandLine": {"exe": "cmd"}}]})
+    await here.call("read_alert")
+    outcome = await here.call("search", {"query": {"$ref": "r1#/rows/0/CommandLine/exe"}})
+    assert isinstance(outcome, Denied)
+    assert outcome.deny.reason is Reason.SINK_LABEL
+    assert await here.context() == TOP
