@@ -2,7 +2,7 @@
 after a read.
 
 Wanted: a session that does not know of the secret which another session of the same key has read, to send it from
-there. Each try is denied and on record; sessions that a person opened stay as clean as they were.
+there. Each try is denied and on record; a person's session is raised by the agent's own ones and by no other person's.
 """
 
 from __future__ import annotations
@@ -54,13 +54,26 @@ def test_a_session_opened_before_the_read_launders_nothing(labelled: RunningGate
 
 
 @pytest.mark.requirement("TAINT-2")
-def test_other_keys_and_sessions_of_a_person_are_left_alone(labelled: RunningGateway) -> None:
+def test_other_keys_and_a_persons_other_sessions_are_left_alone(labelled: RunningGateway) -> None:
     person, other = labelled.open_session(), labelled.state.keys.create([Scope.EXECUTE], name="other")[0]
     assert labelled.call("search", {"query": "x"}, session_id="of-another", key=other).status == 200
-    assert read(labelled, "mine").status == 200
+    assert read(labelled, labelled.open_session()).status == 200
     assert labelled.context(person) == ("LOW", "TRUSTED")
     assert send(labelled, person).status == 200
     assert labelled.call("search", {"query": "x"}, session_id="of-another", key=other).status == 200
+
+
+@pytest.mark.requirement("TAINT-2")
+@pytest.mark.parametrize("before", [True, False])
+def test_no_read_is_taken_out_of_a_persons_session(labelled: RunningGateway, before: bool) -> None:
+    """The agent reads in a session of its own, which may be as high already, and sends from the person's clean one."""
+    if before:
+        assert read(labelled, "aside").status == 200
+    person = labelled.open_session()
+    assert labelled.context(person) == ("LOW", "TRUSTED")
+    assert read(labelled, "aside").status == 200
+    expect_denied_on_record(labelled, send(labelled, person))
+    assert labelled.context(labelled.open_session()) == ("LOW", "TRUSTED")
 
 
 @pytest.mark.requirement("TAINT-2")

@@ -150,7 +150,7 @@ class Findings:
         for session_id, handle, hidden in self._told.handles:
             reference = Reference.parse(handle)
             try:
-                found = anyio.run(state.handles.resolve, session_id, [reference])[reference][0]
+                found = anyio.run(state.handles.resolve, session_id, [reference])[reference].value
             except NoSuchHandle:
                 if session_id not in self._told.closing:
                     self._find(f"{handle} of {session_id} was acknowledged and is not there")

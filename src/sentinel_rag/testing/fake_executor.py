@@ -23,7 +23,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.query_results import QueryError
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import ToolSchema
@@ -42,10 +42,11 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class AnswersText:
-    """Return text blocks and nothing structured."""
+    """Return text blocks, with `beside` as structuredContent if it is given."""
 
     texts: tuple[str, ...]
     is_error: bool = False
+    beside: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +190,11 @@ class FakeExecutor:
                 return self._reply(message, _structured({"tool": name, "arguments": arguments}))
             case Answers(value):
                 return self._reply(message, _structured(value))
-            case AnswersText(texts, is_error):
+            case AnswersText(texts, is_error, beside):
                 content = [{"type": "text", "text": text} for text in texts]
-                return self._reply(message, {"resultType": "complete", "content": content, "isError": is_error})
+                structured = {} if beside is None else {"structuredContent": beside}
+                result = {"resultType": "complete", "content": content, **structured, "isError": is_error}
+                return self._reply(message, result)
             case AnswersWith(result):
                 return self._reply(message, {"resultType": "complete", **result})
             case Fails(error):

@@ -6,7 +6,9 @@ decided by what this process knows, and that transaction refuses it (`ContextMov
 
 A session that an agent opens by itself starts at the floor, the join of what its key's recent sessions have seen, and
 rises with every other session of the key, so that neither a new one nor one kept ready launders anything. One that a
-signed-in person opens for the agent starts clean and rises by itself.
+signed-in person opens for the agent starts clean; it rises by what is revealed in it, and by what is revealed meanwhile
+in a session that the agent opened by itself, so that no read is taken out of it. What is revealed in another session of
+a person does not raise it.
 """
 
 from __future__ import annotations
@@ -91,22 +93,25 @@ class Session:
         self.key_id = key_id
         self.user_key_id = user_key_id
         self._of_key = of_key or _OfKey()
-        if user_key_id is None:
-            self._of_key.opened_by_agent.add(self)
+        (self._of_key.opened_by_agent if user_key_id is None else self._of_key.opened_by_person).add(self)
         self.context = BOTTOM
         self.closed = False
         self.named: dict[NamedValue, str] = {}
         self.touched: datetime | None = None
 
     def raise_to(self, label: Label, *, audit_id: str, tool: str, now: datetime) -> Work:
-        """Raise the context label now, here and in the sessions that the agent of this key opened by itself, and return
-        the write that makes it last. The write raises ContextMoved, and changes nothing, if the context was higher in
-        the file than here, or the session is closed there."""
+        """Raise the context label now, here and in the sessions that rise with this one, and return the write that
+        makes it last. The write raises ContextMoved, and changes nothing, if the context was higher in the file than
+        here, or the session is closed there."""
         decided = self.context
         raised = self.context = decided.join(label)
         if raised != decided:
             for other in self._of_key.opened_by_agent:
                 other.context = other.context.join(raised)
+        by_agent = self.user_key_id is None and label != BOTTOM
+        if by_agent:
+            for other in self._of_key.opened_by_person:
+                other.context = other.context.join(label)
         session_id, key_id = self.session_id, self.key_id
         touch = self.touched is None or now - self.touched > TOUCH
         if touch:
@@ -119,11 +124,15 @@ class Session:
             stored = _label(row[0], row[1])
             if not stored.flows_to(decided) or row[2] is not None:
                 raise ContextMoved
+            cause = (audit_id, tool, format_time(now))
             if raised != stored:
-                cause = (audit_id, tool, format_time(now))
                 _raise(connection, session_id, raised, cause)
-                for other_id, low in _below(connection, key_id, raised):
+                for other_id, low in _below(connection, _OF_AGENT, key_id, raised):
                     _raise(connection, other_id, low.join(raised), cause)
+            if by_agent:
+                # Also where nothing new is revealed here: a person may have opened a clean session since.
+                for other_id, low in _below(connection, _OF_PERSON, key_id, label):
+                    _raise(connection, other_id, low.join(label), cause)
             if touch:
                 connection.execute(
                     "UPDATE session SET used_at = ? WHERE session_id = ?", [format_time(now), session_id]
@@ -148,12 +157,13 @@ class Session:
 
 
 class _OfKey:
-    """The sessions of one key in this process that its agent opened by itself."""
+    """The sessions of one key in this process, by who opened them."""
 
-    __slots__ = ("__weakref__", "opened_by_agent")
+    __slots__ = ("__weakref__", "opened_by_agent", "opened_by_person")
 
     def __init__(self) -> None:
         self.opened_by_agent: weakref.WeakSet[Session] = weakref.WeakSet()
+        self.opened_by_person: weakref.WeakSet[Session] = weakref.WeakSet()
 
 
 class SessionStore:
@@ -318,16 +328,22 @@ def _insert(ids: tuple[str, str, str | None], floor: Label, now: datetime, conne
     )
 
 
-def _below(connection: sqlite3.Connection, key_id: str, label: Label) -> list[tuple[str, Label]]:
-    """The open sessions that the agent of this key opened by itself and that `label` would raise."""
+_OF_AGENT, _OF_PERSON = (
+    "SELECT session_id FROM session WHERE key_id = ? AND user_key_id IS NULL AND closed_at IS NULL "
+    "AND sensitivity = ? AND integrity = ?",
+    "SELECT session_id FROM session WHERE key_id = ? AND user_key_id IS NOT NULL AND closed_at IS NULL "
+    "AND sensitivity = ? AND integrity = ?",
+)
+
+
+def _below(connection: sqlite3.Connection, sessions: str, key_id: str, label: Label) -> list[tuple[str, Label]]:
+    """The open ones of these sessions of a key that `label` would raise, with their own labels."""
     return [
         (session_id, low)
         for low in (Label(sensitivity, integrity) for sensitivity in Sensitivity for integrity in Integrity)
         if not label.flows_to(low)
         for (session_id,) in connection.execute(
-            "SELECT session_id FROM session WHERE key_id = ? AND user_key_id IS NULL AND closed_at IS NULL "
-            "AND sensitivity = ? AND integrity = ?",
-            [key_id, low.sensitivity.value, low.integrity.value],
+            sessions, [key_id, low.sensitivity.value, low.integrity.value]
         ).fetchall()
     ]
 
