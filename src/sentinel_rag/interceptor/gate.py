@@ -140,7 +140,6 @@ class Gate:
                 return await self._attempt(call, call.tool, session, wish.args)
             except ContextMoved:
                 await self._stores.sessions.refresh(session)
-                await self._stores.resources.refresh()
                 if session.closed:
                     return await self._refuse(call, Reason.CONFLICT, "This session is closed.")
         return await self._refuse(call, Reason.OVERLOADED, "The session's labels keep rising; try again in a moment.")
@@ -182,7 +181,8 @@ class Gate:
             return await self._refuse_arguments(call, arguments)
         call.arguments = arguments
         reads = resources_of(tool.reads, arguments.value)
-        facts = Facts(session.context, call.handle_labels, session.named, self._stores.resources.of(reads))
+        stored = await self._stores.resources.of(reads)
+        facts = Facts(session.context, call.handle_labels, session.named, stored)
         judgement = judge(call.policy, tool, arguments.value, facts)
         call.flow = flow_record(judgement, tool, arguments.value, facts, call.references)
         decision = judgement.decision
