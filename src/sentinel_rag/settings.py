@@ -62,6 +62,7 @@ class Settings:
     audit_anchor: Path | None = None
     question_timeout_s: float = 120.0
     log_level: str = "INFO"
+    templates: Path | None = None
     files_root: Path | None = None
     search_provider: str = "bundled"
     search_url: str | None = None
@@ -121,6 +122,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_AUDIT_ANCHOR", "File for a second copy of the journal's checkpoints, on another disk.", "none"),
     Variable("SENTINEL_QUESTION_TIMEOUT_S", "Seconds that one question may take.", "120"),
     Variable("SENTINEL_LOG_LEVEL", "DEBUG, INFO, WARNING or ERROR.", "INFO"),
+    Variable("SENTINEL_TEMPLATES", "Folder of KQL templates of your own.", "none: the shipped ones"),
     Variable("SENTINEL_FILES_ROOT", "Folder that file_read and file_list see.", "sample files of the installation"),
     Variable(
         "SENTINEL_SEARCH_PROVIDER", "Who answers web_search: bundled (sample pages), searxng, brave, tavily.", "bundled"
@@ -286,6 +288,13 @@ def _host_names(text: str) -> tuple[str, ...]:
     return names
 
 
+def _folder(text: str) -> Path:
+    folder = Path(text).expanduser().absolute()
+    if not folder.is_dir():
+        raise ValueError(f"{text!r} is not a folder")
+    return folder
+
+
 def _files_root(home: Path) -> Callable[[str], Path]:
     def convert(text: str) -> Path:
         root = Path(text).expanduser().absolute()
@@ -433,6 +442,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         audit_anchor=reader.read("SENTINEL_AUDIT_ANCHOR", lambda t: Path(t).expanduser().absolute(), None),
         question_timeout_s=reader.read("SENTINEL_QUESTION_TIMEOUT_S", _seconds, 120.0),
         log_level=reader.read("SENTINEL_LOG_LEVEL", _one_of(LOG_LEVELS), "INFO"),
+        templates=reader.read("SENTINEL_TEMPLATES", _folder, None),
         files_root=reader.read("SENTINEL_FILES_ROOT", _files_root(home), None),
         search_provider=provider,
         search_url=search_url,

@@ -229,6 +229,39 @@ def test_in_a_list_true_and_1_are_different_values() -> None:
         assert compile_rules([tree])(call) == -1
 
 
+ALIKE = st.one_of(
+    st.builds("path.{}({})".format, st.sampled_from(["startswith", "endswith", "contains"]), literal),
+    st.builds("has(path) and path.startswith({})".format, literal),
+    st.builds("has(name) and {} == path and path == {}".format, literal, literal),
+    st.builds("path == {} or name.endswith({})".format, literal, literal),
+    st.builds("has(name) and name == {} or path.startswith({})".format, literal, literal),
+    st.builds("limit {} {}".format, st.sampled_from(["<", "<=", ">", ">=", "=="]), st.integers(-5, 5)),
+    st.builds("{} {} limit and force".format, st.integers(-5, 5), st.sampled_from(["<", "<=", ">", ">="])),
+    st.builds("name in [{}, {}]".format, literal, literal),
+    st.builds("path.matches({!r})".format, st.sampled_from(PATTERNS)),
+)
+"""Conditions that many rules share one test for."""
+
+
+@settings(max_examples=1_000, deadline=None)
+@given(
+    st.lists(ALIKE, min_size=14, max_size=30), arguments, st.sets(st.sampled_from(["path", "name", "limit", "force"]))
+)
+def test_rules_behind_a_common_test_decide_as_each_would_alone(
+    texts: list[str], given: dict[str, Any], missing: set[str]
+) -> None:
+    trees = [check(text, PARAMETERS) for text in texts]
+    partial = {name: value for name, value in given.items() if name not in missing}
+    verdicts = [evaluate(tree, partial) for tree in trees]
+    deciding = next((index for index, verdict in enumerate(verdicts) if verdict is not False), -1)
+    try:
+        first = compile_rules(trees)(partial)
+    except KeyError:
+        assert missing
+        return
+    assert first == deciding
+
+
 @settings(max_examples=500, deadline=None)
 @given(st.sampled_from(PATTERNS), words)
 def test_a_pattern_is_searched_for_as_python_does(pattern: str, path: str) -> None:

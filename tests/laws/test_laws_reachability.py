@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,8 @@ from sentinel_rag.interceptor.policy.conditions import (
     check,
     evaluate,
 )
+from sentinel_rag.interceptor.policy.conditions.facts import Facts
+from sentinel_rag.interceptor.policy.conditions.normal_form import Test as SmallTest
 from sentinel_rag.interceptor.policy.conditions.normal_form import alternatives_of
 
 PARAMETERS = {
@@ -77,3 +80,43 @@ def test_the_alternatives_of_a_condition_say_the_same(text: str) -> None:
     for call in CALLS:
         holds = any(all(evaluate(test.expression(), call) is True for test in one) for one in alternatives)
         assert holds is (evaluate(tree, call) is True), call
+
+
+STRING_ATOMS = [
+    *(f"s.{method}({text!r})" for method in ("startswith", "endswith", "contains") for text in ("a", "ab", "abc", "b")),
+    *(f"s {sign} {text!r}" for sign in ("==", "!=", "<", ">=") for text in ("a", "ab", "b")),
+    *("s.matches('^a')", "s.matches('b$')", "has(s)"),
+]
+NUMBER_ATOMS = [f"n {sign} {number}" for sign in ("==", "!=", "<", "<=", ">", ">=") for number in (0, 1, 2)]
+VALUES: list[dict[str, Any]] = [
+    {},
+    *({"s": s} for s in ("", "a", "ab", "abc", "b", "ba", "bab", "cab", "x")),
+    *({"n": n} for n in (-1, 0, 0.5, 1, 1.5, 2, 3)),
+]
+
+
+@pytest.mark.parametrize("atoms", [STRING_ATOMS, NUMBER_ATOMS], ids=["text", "number"])
+def test_what_is_said_about_every_pair_of_tests_is_true(atoms: list[str]) -> None:
+    tests = [test for text in atoms for wanted in (text, f"not ({text})") for test in only_alternative(wanted)]
+    said = 0
+    for one, other in product(tests, tests):
+        both = [all(evaluate(test.expression(), call) is True for test in (one, other)) for call in VALUES]
+        facts = Facts.of(frozenset({one, other}))
+        if facts.contradiction():
+            said += 1
+            assert not any(both), (one, other)
+        if Facts.of(frozenset({one})).implies(other):
+            said += 1
+            assert all(
+                evaluate(other.expression(), call) is True
+                for call in VALUES
+                if evaluate(one.expression(), call) is True
+            ), (one, other)
+    assert said > len(tests)
+
+
+def only_alternative(text: str) -> list[SmallTest]:
+    alternatives = alternatives_of(check(text, PARAMETERS))
+    assert alternatives is not None
+    [alternative] = alternatives
+    return list(alternative)

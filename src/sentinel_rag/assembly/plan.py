@@ -92,6 +92,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "endpoint": settings.logs_endpoint,
             "rest": {"endpoint": settings.arm_endpoint, "resources": dict(settings.workspace_resources)},
             "identity": None,
+            "templates": None if settings.templates is None else str(settings.templates),
             "token": executor_token,
         }
         if not settings.uses_azure:

@@ -55,6 +55,7 @@ def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
     from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
     from sentinel_rag.sentinel.rest.rate_buckets import RateBuckets
     from sentinel_rag.sentinel.service import SentinelService
+    from sentinel_rag.sentinel.template_registry import load_templates
 
     identity = configuration["identity"]
     credential: AsyncTokenCredential = (
@@ -68,7 +69,9 @@ def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
         name: SentinelRest(name, resource_id, manager, buckets=buckets)
         for name, resource_id in configuration["rest"]["resources"].items()
     }
-    service = SentinelService(workspaces, default=configuration["default"], rest=rest)
+    own = configuration["templates"]
+    templates = load_templates(own=None if own is None else Path(own))
+    service = SentinelService(workspaces, default=configuration["default"], rest=rest, templates=templates)
     return create_app(service, token=configuration["token"])
 
 

@@ -35,7 +35,8 @@ get_threat_summary   the newest open incidents (fields of query_incidents). summ
                      by_severity, by_status}, alerts {total, by_severity}, previous {incidents, alerts} (the window of
                      the same length before; null when the window is open), top_alert_names [{name, count}],
                      top_accounts, top_hosts, top_ips [{name, alerts}], tactics {name -> alerts}.
-run_kql_query        the columns of the template. summary: template, description.
+run_kql_query        the columns of the template. summary: template, description; totals {column -> sum over all
+                     rows, shown or not} where the template groups and every row was counted.
 list_kql_templates   name, description, tables [], parameters [{name, type, required, default, description, allowed}],
                      questions [example questions], tactics [], techniques [].
 list_tables          table, rows, oldest, newest.

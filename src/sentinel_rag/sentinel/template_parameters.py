@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
@@ -22,6 +22,7 @@ from sentinel_rag.sentinel.log_tables import parse_timespan
 PARAMETER_TYPES = ("string", "int", "real", "bool", "datetime", "timespan", "list", "enum")
 LONGEST_TEXT = 500
 LONGEST_LIST = 100
+_SAMPLE_TIME = datetime(2024, 1, 1, tzinfo=UTC)
 _SHORT_SPAN = re.compile(r"(\d{1,6}(?:\.\d+)?)\s*(d|h|m|s)", re.IGNORECASE)
 _ISO_SPAN = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?", re.IGNORECASE)
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
@@ -87,6 +88,43 @@ class TemplateParameter:
                 return kql_literals.timespan_literal(self._span(value))
             case _:
                 return kql_literals.list_literal(self._texts(value))
+
+    def from_text(self, text: str) -> Any:
+        """The value that a person typed as `name=text`; a list by commas. What does not fit stays text, which `literal`
+        refuses by name."""
+        try:
+            match self.type:
+                case "int":
+                    return int(text)
+                case "real":
+                    return float(text)
+                case "bool":
+                    return {"true": True, "false": False}.get(text.strip().lower(), text)
+                case "list":
+                    return [part.strip() for part in text.split(",") if part.strip()]
+        except ValueError:
+            pass
+        return text
+
+    def sample_literal(self) -> str:
+        """Any literal of the type, to try a query with: the default, or one that is made up."""
+        if self.default is not None:
+            return self.literal(self.default)
+        match self.type:
+            case "enum":
+                return self.literal(self.allowed[0])
+            case "int" | "real":
+                return self.literal(self.minimum if self.minimum is not None else min(1, self.maximum or 1))
+            case "bool":
+                return kql_literals.bool_literal(True)
+            case "datetime":
+                return kql_literals.datetime_literal(_SAMPLE_TIME)
+            case "timespan":
+                return kql_literals.timespan_literal(timedelta(hours=1))
+            case "list":
+                return kql_literals.list_literal(["x"])
+            case _:
+                return kql_literals.string_literal("x")
 
     def to_dict(self) -> dict[str, JsonValue]:
         """As list_kql_templates shows it."""

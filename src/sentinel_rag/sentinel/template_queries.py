@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -11,7 +13,7 @@ from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow
 from sentinel_rag.sentinel.arguments import nearest_hint
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.failures import invalid_argument
-from sentinel_rag.sentinel.log_tables import json_cell
+from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
 from sentinel_rag.sentinel.results import Stopwatch, build_result
 from sentinel_rag.sentinel.table_statistics import TableStatistics
 from sentinel_rag.sentinel.template_registry import KqlTemplate
@@ -41,21 +43,18 @@ class TemplateTools:
         chosen = window_from(arguments, view.clock())
         kql = template.render(arguments.get("parameters", {}), chosen.window)
         answer, statistics = await together(
-            lambda: view.logs.query(f"{kql}\n| take {MOST_ROWS_COUNTED + 1}", api_span(template, chosen.window)),
+            lambda: view.logs.query(bounded(kql), api_span(template, chosen.window)),
             lambda: view.statistics.read(template.tables[0], template.time_column),
         )
-        notes = list(chosen.notes)
-        total: int | None = len(answer.rows)
-        if len(answer.rows) > MOST_ROWS_COUNTED or answer.partial:
-            total = None
-            notes.append(f"More than {len(answer.rows) - 1} rows match; narrow the window for an exact total.")
-        rows = [
-            {name: json_cell(value) for name, value in record.items()}
-            for record, _ in zip(answer.records(), range(arguments["limit"]), strict=False)
-        ]
+        total = rows_counted(answer)
+        uncounted = () if total is not None else (not_counted(answer),)
+        summary: dict[str, JsonValue] = {"template": template.name, "description": template.description}
+        totals = totals_of(template, answer)
+        if totals:
+            summary["totals"] = totals
         return build_result(
             answer.columns,
-            rows,
+            json_rows(answer, arguments["limit"]),
             workspace=view.logs.name,
             tables=template.tables,
             window=chosen.window,
@@ -64,8 +63,8 @@ class TemplateTools:
             answers=(answer,),
             statistics=statistics,
             stopwatch=stopwatch,
-            summary={"template": template.name, "description": template.description},
-            notes=notes,
+            summary=summary,
+            notes=(*chosen.notes, *uncounted),
         )
 
     async def list_kql_templates(self, view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
@@ -97,6 +96,43 @@ class TemplateTools:
                 next_step="list_kql_templates tells what each template answers.",
             )
         return template
+
+
+def bounded(kql: str) -> str:
+    """The query with the bound up to which its rows are counted."""
+    return f"{kql}\n| take {MOST_ROWS_COUNTED + 1}"
+
+
+def rows_counted(answer: LogsTable) -> int | None:
+    """How many rows a bounded query has; None if there are more than are counted."""
+    return None if len(answer.rows) > MOST_ROWS_COUNTED or answer.partial else len(answer.rows)
+
+
+def not_counted(answer: LogsTable) -> str:
+    """The sentence for rows without a total."""
+    return f"More than {len(answer.rows) - 1} rows match; narrow the window for an exact total."
+
+
+def json_rows(answer: LogsTable, limit: int) -> list[dict[str, JsonValue]]:
+    """The first rows by column name; times in ISO 8601."""
+    return [
+        {name: json_cell(value) for name, value in record.items()}
+        for record in itertools.islice(answer.records(), limit)
+    ]
+
+
+def totals_of(template: KqlTemplate, answer: LogsTable) -> dict[str, JsonValue]:
+    """The sums of the template's counts over every row, shown or not; nothing where not every row was counted."""
+    if rows_counted(answer) is None:
+        return {}
+    totals: dict[str, JsonValue] = {}
+    for name in template.totals:
+        if name in answer.names:
+            place = answer.names.index(name)
+            values = [row[place] for row in answer.rows if row[place] is not None]
+            whole = all(isinstance(value, int) for value in values)
+            totals[name] = sum(values) if whole else round(math.fsum(values), 6)
+    return totals
 
 
 def api_span(template: KqlTemplate, window: TimeWindow) -> TimeWindow:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.interceptor.argument_formats import NotCanonical, canonical_path
+from sentinel_rag.interceptor.argument_formats import FORMATS, NotCanonical
 from sentinel_rag.interceptor.policy.model import ValueKind
 
 MAX_WORDS = 32_000
@@ -150,14 +150,12 @@ def _canonical(kind: ValueKind, text: str) -> str:
             address = ipaddress.ip_address(text.strip())
             mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
             return str(mapped or address)
-        case ValueKind.PATH:
-            return canonical_path(text)
-        case ValueKind.URL:
-            scheme, _, rest = text.partition("://")
-            host, slash, tail = rest.partition("/")
-            return f"{scheme.lower()}://{host.lower()}{slash or '/'}{tail}"
-        case ValueKind.ACCOUNT | ValueKind.HOST | ValueKind.EMAIL | ValueKind.TEMPLATE:
-            return text.strip().rstrip(".").lower()
+        case ValueKind.PATH | ValueKind.URL | ValueKind.HOST | ValueKind.EMAIL:
+            return FORMATS[kind.value](text.strip())
+        case ValueKind.TEMPLATE:
+            return FORMATS["kql-template"](text)
+        case ValueKind.ACCOUNT:
+            return text.strip().lower()
 
 
 def _named_in_clause(clause: str) -> Iterator[NamedValue]:

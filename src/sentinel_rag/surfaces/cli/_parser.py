@@ -33,7 +33,12 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    demo = _command(commands, "demo", "three questions, one denied call and its audit line, on a sample estate", _demo)
+    demo = _command(
+        commands,
+        "demo",
+        "three questions of a sample estate, then the calls of a hijacked agent and what becomes of them",
+        _demo,
+    )
     demo.add_argument("--json", action="store_true", help="print what happened as JSON")
 
     ask = _command(commands, "ask", "ask one question and print the answer", _ask)
@@ -67,6 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
     tools.add_argument("--yes", action="store_true", help="with accept: do not ask")
     tools.add_argument("--json", action="store_true", help="print names, descriptions and JSON schemas")
 
+    _kql(commands)
     _policy(commands)
     _audit(commands)
     _approvals(commands)
@@ -102,6 +108,24 @@ def _workspace(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     query.add_argument("--timespan", default=None, help="ISO 8601 duration or start/end, as Log Analytics takes it")
     query.add_argument("--json", action="store_true", help="print columns and rows as JSON")
     _workspace_option(query)
+
+
+def _kql(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    kql = _group(commands, "kql", "the named KQL templates: list them, run one, check your own")
+    actions = kql.add_subparsers(title="actions", metavar="ACTION", required=True)
+    listed = _command(actions, "templates", "list the templates, or show one with its query", _kql_templates)
+    listed.add_argument("name", nargs="?", metavar="NAME", help="one template, whole")
+    run = _command(actions, "run", "run a template yourself (this is you, not the agent: no policy applies)", _kql_run)
+    run.add_argument("name", metavar="NAME", help="the template")
+    run.add_argument("arguments", nargs="*", metavar="PARAM=VALUE", help="its parameters; a list by commas")
+    run.add_argument("--since", default=None, metavar="TIME", help="from then on: 24h, 7d, a date or an ISO 8601 time")
+    run.add_argument("--until", default=None, metavar="TIME", help="end, not included (default: now, or no end)")
+    run.add_argument("--limit", type=_row_limit, default=20, metavar="N", help="rows to print, 1 to 10000 (default 20)")
+    _workspace_option(run)
+    lint = _command(actions, "lint", "check templates, and try each on an empty workspace", _kql_lint)
+    lint.add_argument("path", nargs="?", metavar="PATH", help="a file or folder (default: shipped ones and your own)")
+    for command in (listed, run, lint):
+        command.add_argument("--json", action="store_true", help="print as JSON")
 
 
 def _policy(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -166,6 +190,12 @@ def _audit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     prune = _command(actions, "prune", "remove whole segments whose records are all old, provably", _audit_prune)
     prune.add_argument("--older-than", type=float, required=True, metavar="DAYS", help="how old the newest record is")
     prune.add_argument("--json", action="store_true", help="print as JSON")
+    replay = _command(
+        actions, "replay", "decide every past call again under the policy it was decided by", _policy_replay
+    )
+    replay.set_defaults(policy=None)
+    replay.add_argument("--since", default=None, metavar="TIME", help="only calls from then on: 24h, 7d, a time")
+    replay.add_argument("--json", action="store_true", help="print as JSON")
 
 
 def _approvals(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -278,6 +308,12 @@ def _rate(text: str) -> Rate:
     if not (1 <= int(calls[:8]) <= 1_000_000 and 1 <= int(seconds[:8]) <= 86_400):
         raise argparse.ArgumentTypeError("a rate is 1 to 1000000 calls in 1 to 86400 seconds")
     return Rate(int(calls), float(seconds))
+
+
+def _row_limit(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:6]) <= 10_000):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of rows from 1 to 10000")
+    return int(text)
 
 
 def _port(text: str) -> int:
@@ -404,6 +440,32 @@ def _query(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.workspace import query
 
     return query(options.workspace, options.kql, timespan=options.timespan, as_json=options.json)
+
+
+def _kql_templates(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.kql import templates
+
+    return templates(options.name, as_json=options.json)
+
+
+def _kql_run(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.kql import run
+
+    return run(
+        options.name,
+        options.arguments,
+        since=options.since,
+        until=options.until,
+        limit=options.limit,
+        workspace=options.workspace,
+        as_json=options.json,
+    )
+
+
+def _kql_lint(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.kql import lint
+
+    return lint(options.path, as_json=options.json)
 
 
 def _policy_check(options: argparse.Namespace) -> int:

@@ -61,6 +61,7 @@ def _examine() -> Iterator[Finding]:
         ("policy", _policy),
         ("tool servers", _tool_servers),
         ("workspace", _workspace),
+        ("templates", _templates),
         ("files", _files),
         ("web", _web),
         ("zones", _zones),
@@ -164,6 +165,14 @@ def _workspace(settings: Settings) -> Finding:
     rows = sum(table["rows"] for table in tables)
     fix = "" if rows else "sentinel workspace import FILE, or sentinel workspace generate"
     return Finding("workspace", rows > 0, f"{name}: {rows} rows in {len(tables)} tables", fix)
+
+
+def _templates(settings: Settings) -> Finding:
+    from sentinel_rag.sentinel.template_registry import load_templates
+
+    count = len(load_templates(own=settings.templates))
+    own = "SENTINEL_TEMPLATES names a folder of your own" if settings.templates is None else str(settings.templates)
+    return Finding("templates", True, f"{count} KQL templates; {own}")
 
 
 def _files(settings: Settings) -> Finding:

@@ -1,0 +1,291 @@
+"""`sentinel kql`: the KQL templates, one of them run by hand, and whether people's own ones are sound.
+
+A run by hand is the person's own act on their own workspace, so no policy applies and no record is written; the agent
+runs the same templates through the Interceptor. What a template is, `sentinel.template_registry` says.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.contracts.query_results import QueryErrorCode, TimeWindow
+from sentinel_rag.sentinel.arguments import nearest_hint
+from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.sentinel.template_registry import (
+    TEMPLATE_FOLDER,
+    KqlTemplate,
+    load_templates,
+    misnamed_files,
+    template_paths,
+)
+from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.surfaces.cli._moments import moment
+from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
+
+if TYPE_CHECKING:
+    from sentinel_rag.sentinel.log_tables import LogsTable
+
+
+def templates(name: str | None, *, as_json: bool) -> int:
+    """List all templates, or show one with its parameters and its query."""
+    settings = load_settings()
+    known = load_templates(own=settings.templates)
+    shown = list(known.values()) if name is None else [_named(known, name)]
+    if as_json:
+        print(json.dumps([_as_json(template, settings) for template in shown], indent=2))
+        return 0
+    from sentinel_rag.surfaces.cli._render import console, print_table
+
+    target = console()
+    if name is None:
+        rows = [
+            (
+                template.name,
+                ", ".join(p.name + ("" if p.required else "?") for p in template.parameters) or "-",
+                ", ".join(template.tables),
+                template.description,
+            )
+            for template in shown
+        ]
+        print_table(target, "", ("template", "parameters", "tables", "what it shows"), rows)
+        print(f"\n{len(rows)} templates; a parameter with ? may be left out. One of them: sentinel kql templates NAME")
+    else:
+        _print_template(shown[0], settings)
+    return 0
+
+
+def run(
+    name: str,
+    arguments: Sequence[str],
+    *,
+    since: str | None,
+    until: str | None,
+    limit: int,
+    workspace: str | None,
+    as_json: bool,
+) -> int:
+    """Run a template and print its first `limit` rows; 3 if none matches."""
+    from sentinel_rag.sentinel import template_queries
+
+    settings = load_settings()
+    template = _named(load_templates(own=settings.templates), name)
+    window = _window(since, until)
+    try:
+        kql = template.render(_values(template, arguments), window)
+        answered, answer = _answer(
+            settings, workspace, template_queries.bounded(kql), template_queries.api_span(template, window)
+        )
+    except QueryFailedError as failure:
+        raise _as_error(failure, template) from None
+    rows = template_queries.json_rows(answer, limit)
+    total = template_queries.rows_counted(answer)
+    totals = template_queries.totals_of(template, answer)
+    notes = [] if total is not None else [template_queries.not_counted(answer)]
+    if answer.partial:
+        notes.append(answer.partial_reason)
+    if as_json:
+        found = {
+            "template": template.name,
+            "workspace": answered,
+            "window": window.to_dict(),
+            "rows_returned": len(rows),
+            "rows_total": total,
+            "totals": totals,
+            "partial": answer.partial,
+            "notes": notes,
+            "columns": [{"name": column.name, "type": column.type} for column in answer.columns],
+            "rows": rows,
+            "query": kql,
+        }
+        print(json.dumps(found))
+    else:
+        _print_rows(answer.names, rows, total, totals, notes)
+        print(safe(f"Workspace: {answered}"))
+    return 0 if rows else 3
+
+
+def lint(path: str | None, *, as_json: bool) -> int:
+    """Check templates and try each on an empty workspace; 2 if one is not right."""
+    from sentinel_rag.assembly.template_trial import try_templates
+
+    folders = _lint_folders(path)
+    templates: list[str] = []
+    problems: list[str] = []
+    warnings: list[str] = []
+    for folder, paths in folders:
+        shipped = folder.resolve() == TEMPLATE_FOLDER.resolve()
+        taken = () if shipped else tuple(each.stem for each in template_paths(TEMPLATE_FOLDER))
+        report = try_templates(paths, taken=taken)
+        templates += report.templates
+        problems += [*(str(folder / problem) for problem in misnamed_files(folder) if path is None or len(paths) != 1)]
+        problems += report.problems
+        warnings += report.warnings
+    if as_json:
+        print(json.dumps({"sound": templates, "problems": problems, "warnings": warnings}, indent=2))
+    else:
+        for problem in problems:
+            print(safe_cell(problem))
+        for warning in warnings:
+            print(safe_cell(f"{warning} (warning)"))
+        found = "no problem" if not problems else f"{len(problems)} problem{'s' if len(problems) != 1 else ''}"
+        print(f"{len(templates)} templates are sound; {found}.")
+    return 2 if problems else 0
+
+
+def _lint_folders(path: str | None) -> list[tuple[Path, list[Path]]]:
+    if path is None:
+        own = load_settings().templates
+        folders = [TEMPLATE_FOLDER, *(() if own is None else (own,))]
+        return [(folder, template_paths(folder)) for folder in folders]
+    given = Path(path)
+    if given.is_dir():
+        paths = template_paths(given)
+        if not paths and not misnamed_files(given):
+            raise UsageError(
+                f"There is no template in {path}.",
+                next_step="A template is a file NAME.yaml; see docs/kql-templates.md.",
+            )
+        return [(given, paths)]
+    if not given.is_file():
+        raise UsageError(f"There is no file or folder {path}.", next_step="Name a template file or a folder of them.")
+    return [(given.parent, [given])]
+
+
+def _named(known: dict[str, KqlTemplate], name: str) -> KqlTemplate:
+    found = known.get(name.strip().lower().replace("-", "_"))
+    if found is None:
+        raise UsageError(
+            f"There is no template {name!r}.{nearest_hint(name, tuple(known))}",
+            next_step="List them: sentinel kql templates",
+        )
+    return found
+
+
+def _values(template: KqlTemplate, arguments: Sequence[str]) -> dict[str, Any]:
+    declared = {parameter.name: parameter for parameter in template.parameters}
+    values: dict[str, Any] = {}
+    for argument in arguments:
+        name, equals, text = argument.partition("=")
+        if not equals or not name:
+            raise UsageError(
+                f"{argument!r} is not NAME=VALUE.",
+                next_step=f"See what it takes: sentinel kql templates {template.name}",
+            )
+        if name in values:
+            raise UsageError(f"The parameter {name} is given twice.", next_step="Give it once.")
+        values[name] = declared[name].from_text(text) if name in declared else text
+    return values
+
+
+def _window(since: str | None, until: str | None) -> TimeWindow:
+    start = None if since is None else moment("--since", since)
+    end = None if until is None else moment("--until", until)
+    if start is not None and end is None:
+        end = utc_now()
+    if start is not None and end is not None and start >= end:
+        raise UsageError(
+            "The window ends at or before its start.", next_step="Give an --until that lies after --since."
+        )
+    return TimeWindow(start, end)
+
+
+def _answer(settings: Settings, requested: str | None, kql: str, span: TimeWindow) -> tuple[str, LogsTable]:
+    """The name of the workspace that answered, and its table."""
+    if settings.uses_azure:
+        from sentinel_rag.assembly.log_queries import query_azure
+        from sentinel_rag.surfaces.cli._zones import choose_workspace
+
+        name = choose_workspace(settings, requested)
+        return name, query_azure(settings, name, kql, span)
+    from sentinel_rag.sentinel.log_analytics import timespan_text
+    from sentinel_rag.sentinel.log_tables import decode_table
+    from sentinel_rag.surfaces.cli._workspace_access import workspace_access
+
+    with workspace_access(settings, requested, writes=False) as access:
+        answer = access.query(kql, timespan_text(span))
+        return access.name, decode_table(answer, kql, partial_reason=answer["partial"])
+
+
+def _as_error(failure: QueryFailedError, template: KqlTemplate) -> SentinelError:
+    error = failure.error
+    if error.code is not QueryErrorCode.INVALID_ARGUMENT:
+        return UnavailableError(error.message, next_step=error.next_step, code=error.code.value)
+    declared = {f"parameters.{parameter.name}" for parameter in template.parameters}
+    allowed = f" Allowed: {', '.join(error.allowed)}." if error.allowed and error.field in declared else ""
+    return UsageError(
+        f"{error.message}{allowed}", next_step=f"See what it takes: sentinel kql templates {template.name}"
+    )
+
+
+def _as_json(template: KqlTemplate, settings: Settings) -> dict[str, JsonValue]:
+    return {
+        **template.to_row(),
+        "totals": list(template.totals),
+        "file": str(_file_of(template, settings)),
+        "query": template.kql,
+    }
+
+
+def _file_of(template: KqlTemplate, settings: Settings) -> Path:
+    shipped = TEMPLATE_FOLDER / f"{template.name}.yaml"
+    return shipped if settings.templates is None or shipped.exists() else settings.templates / shipped.name
+
+
+def _print_template(template: KqlTemplate, settings: Settings) -> None:
+    from sentinel_rag.surfaces.cli._render import console, print_table
+
+    print(safe(f"{template.name}: {template.description}"))
+    print(safe(f"Tables: {', '.join(template.tables)}. File: {_file_of(template, settings)}"))
+    if template.tactics or template.techniques:
+        print(safe(f"ATT&CK: {', '.join((*template.tactics, *template.techniques))}"))
+    rows = [
+        (
+            parameter.name,
+            parameter.type,
+            "required" if parameter.required else f"default {json.dumps(parameter.default)}",
+            parameter.description + (f" One of {', '.join(parameter.allowed)}." if parameter.allowed else ""),
+        )
+        for parameter in template.parameters
+    ]
+    if rows:
+        print()
+        print_table(console(), "", ("parameter", "type", "needed", "meaning"), rows)
+    print(safe("\nQuestions that it answers:\n" + "\n".join(f"  {question}" for question in template.questions)))
+    print(safe(f"\n{template.kql}"))
+
+
+def _print_rows(
+    names: Sequence[str],
+    rows: Sequence[dict[str, JsonValue]],
+    total: int | None,
+    totals: dict[str, JsonValue],
+    notes: Sequence[str],
+) -> None:
+    from sentinel_rag.surfaces.cli._render import console, print_table
+
+    if rows:
+        cells = [tuple(_cell(row.get(name)) for name in dict.fromkeys(names)) for row in rows]
+        print_table(console(), "", tuple(dict.fromkeys(names)), cells)
+        print()
+    if total is None:
+        print(f"First {len(rows):,} rows; more match.")
+    elif len(rows) < total:
+        print(f"First {len(rows):,} of {total:,} rows.")
+    else:
+        print("No row matches." if not rows else f"{total:,} row{'s' if total != 1 else ''}.")
+    if totals and rows:
+        print(safe_cell("All rows together: " + ", ".join(f"{name} {value:,}" for name, value in totals.items()) + "."))
+    for note in notes:
+        print(safe(note))
+
+
+def _cell(value: JsonValue) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
