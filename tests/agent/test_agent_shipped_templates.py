@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -74,3 +75,18 @@ async def test_no_example_question_runs_another_query_than_its_own(name: str) ->
     for question in SHIPPED[name].questions:
         made = await queries(question)
         assert {call.arguments["template"] for call in made[:1]} <= {name}, question
+
+
+async def test_the_totals_of_all_rows_are_said_as_facts() -> None:
+    rows: list[dict[str, Any]] = [{"Country": "PT", "SignIns": 5}, {"Country": "RO", "SignIns": 2}]
+    found = rows_result(rows, table="SigninLogs", time_column="TimeGenerated")
+    summary = {"template": "signins_by_country", "description": "By country.", "totals": {"SignIns": 7, "Failures": 3}}
+    gateway = small_estate(
+        list_kql_templates=lambda _: rows_result(
+            [template.to_row() for template in SHIPPED.values()], table="", time_column=""
+        ),
+        run_kql_query=lambda _: replace(found, summary=summary),
+    )
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("sign-ins by country", session_id="s")
+    assert "All rows together: SignIns 7, Failures 3." in answer.text
+    assert {"/summary/totals/SignIns", "/summary/totals/Failures"} <= {piece.pointer for piece in answer.evidence}
