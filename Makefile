@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format types imports bench lock clean
+.PHONY: help demo test check format types imports bench mutation lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -28,7 +28,7 @@ $(VENV)/installed-dev: $(VENV)/installed requirements-dev.lock
 	$(PIP) install --quiet --require-hashes -r requirements-dev.lock
 	@touch $@
 
-demo: $(VENV)/installed ## Three questions, one denied call and its audit line, on the sample estate
+demo: $(VENV)/installed ## Three questions of a sample estate, then the calls of a hijacked agent
 	@$(BIN)/sentinel demo
 
 test: check ## All checks and all tests
@@ -47,6 +47,9 @@ format: $(VENV)/installed-dev ## Rewrite the sources in the house format
 bench: $(VENV)/installed-dev ## Measure; results with machine and versions go to bench/results/
 	$(BIN)/python -m bench
 
+mutation: $(VENV)/installed-dev ## Change the deciding code in small ways; which changes do its tests notice? (an hour)
+	nice -n 15 $(BIN)/python -m bench.mutation
+
 lock: $(VENV)/installed-dev ## Resolve pyproject.toml again into the two lock files
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
@@ -55,4 +58,4 @@ lock: $(VENV)/installed-dev ## Resolve pyproject.toml again into the two lock fi
 	  --custom-compile-command 'make lock' pyproject.toml --extra build --extra dev -c requirements.lock -o requirements-dev.lock
 
 clean: ## Remove the environment and caches (not your workspace: see `sentinel status`)
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf mutants $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,6 +1,6 @@
 """kill -9 of a whole Interceptor at 200 random moments under load, a quarter of them with two on one folder.
 
-What is left is checked as `testing.crash_trial` says: every acknowledged record and label, the chain, the open calls.
+What is left is checked as `testing.crash_findings` says: records, labels, hidden values, approvals, open calls, chain.
 
 The state folder is kept from one trial to the next, so each start also recovers what the kill before it left.
 """
@@ -14,24 +14,20 @@ import tempfile
 from pathlib import Path
 
 from bench.harness import write
-from sentinel_rag.testing.crash_trial import CrashTrial, crash_trial
-from sentinel_rag.testing.fake_executor import FakeExecutor
+from sentinel_rag.testing.crash_trial import CrashTrial, crash_executor, crash_trial
 
-POLICY = Path(__file__).parents[1] / "config" / "sentinel_config.yaml"
-TRIALS, LARGEST, TRIALS_ON_A_FOLDER = 200, 600, 20
+TRIALS, LARGEST, TRIALS_ON_A_FOLDER = 200, 500, 10
 SEED = 20261128
 
 
 def main() -> None:
     chosen = random.Random(SEED)
     trials: list[CrashTrial] = []
-    with tempfile.TemporaryDirectory() as scratch, FakeExecutor(token="crash").running() as executor:
+    with tempfile.TemporaryDirectory() as scratch, crash_executor() as executor:
         for number in range(TRIALS):
             folder = Path(scratch) / str(number // TRIALS_ON_A_FOLDER)
             processes = 2 if number % 4 == 3 else 1
-            trials.append(
-                crash_trial(executor, POLICY, folder, kill_after=chosen.randint(1, LARGEST), processes=processes)
-            )
+            trials.append(crash_trial(executor, folder, kill_after=chosen.randint(1, LARGEST), processes=processes))
             if trials[-1].violations:
                 print(f"trial {number}: {trials[-1].violations}", file=sys.stderr, flush=True)
     unsealed = [trial.unsealed for trial in trials]
@@ -41,8 +37,10 @@ def main() -> None:
             "kills": len(trials),
             "kills_of_two_interceptors_on_one_folder": sum(number % 4 == 3 for number in range(TRIALS)),
             "violations": [violation for trial in trials for violation in trial.violations],
-            "acknowledged_calls": sum(len(trial.acknowledged) for trial in trials),
+            "acknowledged_calls": sum(trial.acknowledged for trial in trials),
             "records_checked": sum(trial.records for trial in trials),
+            "hidden_values_looked_up": sum(trial.handles for trial in trials),
+            "approvals_used_once": sum(trial.used for trial in trials),
             "calls_cut_and_closed_as_unknown": sum(trial.interrupted for trial in trials),
             "kills_that_cut_a_call": sum(trial.interrupted > 0 for trial in trials),
             "records_not_sealed_at_the_kill": {
@@ -50,8 +48,10 @@ def main() -> None:
                 "largest": max(unsealed),
             },
         },
-        claim="After kill -9 under load no acknowledged record is lost, no label of a session is lower than one that "
-        "was acknowledged, every call that was cut has the outcome unknown, and verify passes, before and after the "
+        claim="After kill -9 under load no acknowledged record is lost, no label of a session or a store is lower than "
+        "one that was acknowledged, the hidden values of acknowledged results are there and those of closed sessions "
+        "are not, no approval lets two calls through and none that was given is lost, every call that was cut has the "
+        "outcome unknown, nothing reached a tool server without its intent, and verify passes, before and after the "
         "next start.",
     )
     if any(trial.violations for trial in trials):

@@ -9,7 +9,9 @@ import json
 import os
 import socket
 import string
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -270,12 +272,31 @@ async def test_a_store_that_ignores_case_gives_a_file_by_its_own_name_only(
     assert (await run(root, "file_read", file_path="confidential/plan.txt"))["content"] == INSIDE
 
 
-async def test_a_file_without_rights_is_told_and_not_read(root: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may read everything")
-    (root / "public" / "ok.txt").chmod(0)
-    answer = await run(root, "file_read", file_path="public/ok.txt")
-    assert answer["code"] == "access_denied"
+@contextmanager
+def without_roots_rights() -> Iterator[None]:
+    """Root may read everything, so as root the block runs as nobody."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+async def test_a_file_without_rights_is_told_and_not_read() -> None:
+    with tempfile.TemporaryDirectory() as made:  # pytest's own folders are closed to nobody
+        folder = Path(made)
+        (folder / "public").mkdir()
+        (folder / "public" / "ok.txt").write_text(INSIDE)
+        (folder / "public" / "closed.txt").write_text(INSIDE)
+        (folder / "public" / "closed.txt").chmod(0)
+        folder.chmod(0o755)
+        with without_roots_rights():
+            assert (await run(folder, "file_read", file_path="public/ok.txt"))["content"] == INSIDE
+            answer = await run(folder, "file_read", file_path="public/closed.txt")
+        assert answer["code"] == "access_denied"
 
 
 _ALPHABET = st.text(alphabet=st.sampled_from(string.ascii_letters + "./\\ ~%\x00\u200b\u2215\uff0e:-"), max_size=30)

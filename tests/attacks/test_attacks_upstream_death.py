@@ -238,6 +238,7 @@ def test_kill_9_of_the_interceptor_in_a_call_leaves_a_provable_unknown(executor:
         process.stdout.close()
         release.set()
     reader = JournalReader(tmp_path / "journal.sqlite")
+    # The tools of the other servers are pinned meanwhile, before or after it.
     (intent,) = [entry for entry in reader.read() if entry.kind == "intent"]
     assert (intent.record["arguments"], intent.outcome) == ({"owner": "me"}, "unknown")
     assert intent.record["context_after"] == {"sensitivity": "MEDIUM", "integrity": "UNTRUSTED"}

@@ -8,32 +8,33 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.testing.crash_trial import crash_trial
+from sentinel_rag.testing.crash_trial import crash_executor, crash_trial
 from sentinel_rag.testing.fake_executor import FakeExecutor
 
-POLICY = Path(__file__).resolve().parents[2] / "config" / "sentinel_config.yaml"
-MOMENTS = (*range(1, 4), *random.Random(3).sample(range(4, 500), 7))
+MOMENTS = (*range(1, 4), *random.Random(3).sample(range(4, 400), 7))
 
 
 @pytest.fixture(scope="module")
 def tool_server() -> Iterator[FakeExecutor]:
-    with FakeExecutor(token="crash").running() as running:
+    with crash_executor() as running:
         yield running
 
 
 @pytest.mark.requirement("AUD-3")
 @pytest.mark.requirement("AUD-1")
 @pytest.mark.parametrize("kill_after", MOMENTS)
-def test_kill_9_loses_no_record_and_lowers_no_label(tool_server: FakeExecutor, tmp_path: Path, kill_after: int) -> None:
-    trial = crash_trial(tool_server, POLICY, tmp_path / "gateway", kill_after=kill_after)
-    assert trial.violations == []
-    assert len(trial.acknowledged) >= kill_after
-    assert trial.records > len(trial.acknowledged)
+def test_kill_9_loses_nothing_that_was_acknowledged(tool_server: FakeExecutor, tmp_path: Path, kill_after: int) -> None:
+    trial = crash_trial(tool_server, tmp_path / "gateway", kill_after=kill_after)
+    assert trial.violations == ()
+    assert trial.acknowledged >= kill_after
+    assert trial.records > trial.acknowledged
+    assert min(trial.handles, trial.used) > 0 or kill_after < 200
 
 
 @pytest.mark.requirement("AUD-3")
+@pytest.mark.requirement("APPR-3")
 @pytest.mark.parametrize("kill_after", [40, 300])
 def test_kill_9_of_two_interceptors_on_one_folder(tool_server: FakeExecutor, tmp_path: Path, kill_after: int) -> None:
-    trial = crash_trial(tool_server, POLICY, tmp_path / "gateway", kill_after=kill_after, processes=2)
-    assert trial.violations == []
-    assert len({call.session_id.partition("-")[0] for call in trial.acknowledged}) == 2
+    trial = crash_trial(tool_server, tmp_path / "gateway", kill_after=kill_after, processes=2)
+    assert trial.violations == ()
+    assert trial.acknowledged >= kill_after

@@ -3,6 +3,7 @@
 The server reads a head of any size and waits for it for ever. Here a head is bounded in bytes and in time, and so are
 what comes around a body (chunk sizes, trailers) and what still comes after the answer; a request that names a whole URL
 or arrives over too many connections is refused. The applications above have finer limits, and records, of their own.
+Head and body of a short answer leave in one piece, so that its reader wakes once.
 """
 
 from __future__ import annotations
@@ -20,6 +21,44 @@ FRAMING_FACTOR = 16
 DRAIN_BYTES = 2_000_000
 DRAIN_SECONDS = 10.0
 CONNECTIONS = 1_000
+LARGE_BYTES = 65_536
+"""So much of an answer leaves at once, and the transport can say that its reader is slow."""
+
+
+class _OnePiece:
+    """A transport that sends what is written in one turn of the loop together."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._held: list[bytes] = []
+        self._size = 0
+        self.is_closing = transport.is_closing
+        self.get_extra_info = transport.get_extra_info
+
+    def write(self, data: bytes) -> None:
+        if not self._held:
+            self._loop.call_soon(self._send)
+        self._held.append(data)
+        self._size += len(data)
+        if self._size > LARGE_BYTES:
+            self._send()
+
+    def close(self) -> None:
+        self._send()
+        self._transport.close()
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._send()
+        self._transport.set_protocol(protocol)
+
+    def _send(self) -> None:
+        if self._held:
+            whole = b"".join(self._held)
+            self._held.clear()
+            self._size = 0
+            if not self.is_closing():
+                self._transport.write(whole)
 
 
 class BoundedHttp(HttpToolsProtocol):
@@ -32,6 +71,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._fault = (HTTPStatus.BAD_REQUEST, "malformed_body", "This is not HTTP/1.1.")
         self._timer: asyncio.TimerHandle | None = None
         super().connection_made(transport)
+        self.transport = _OnePiece(transport, self.loop)  # type: ignore[assignment]  # all of a transport that is used
         self._wait(HEAD_SECONDS)
         if len(self.connections) > CONNECTIONS:
             self._end(HTTPStatus.SERVICE_UNAVAILABLE, "overloaded", "Too many connections are open.")

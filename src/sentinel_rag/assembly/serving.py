@@ -6,6 +6,7 @@ environment hold it. Standard input then stays open as the life line: its end me
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import json
 import os
@@ -87,6 +88,14 @@ def check_reach(listener: socket.socket) -> None:
         )
 
 
+def settle_memory() -> None:
+    """Tell the garbage collector that what start-up has made stays, and that requests come and go: it then looks at
+    less, and less often. Nearly all that a request leaves behind is freed by reference counts anyway."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
+
+
 def serve(app: ASGIApp, descriptor: int) -> None:
     """Serve until SIGTERM, Ctrl-C or the end of the supervisor. Blocks. Raises UsageError as `check_reach` does."""
     import uvicorn
@@ -106,4 +115,6 @@ def serve(app: ASGIApp, descriptor: int) -> None:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=5,
     )
+    config.load()
+    settle_memory()
     uvicorn.Server(config).run(sockets=[listener])

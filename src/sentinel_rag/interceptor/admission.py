@@ -6,7 +6,7 @@ import asyncio
 import math
 from dataclasses import dataclass
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.interceptor.limits import Limits
@@ -62,19 +62,22 @@ async def read_json_body(request: Request, limits: Limits) -> bytes:
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json" or request.headers.get("content-encoding", "identity") != "identity":
         raise Unread(Reason.UNSUPPORTED_MEDIA_TYPE, "Send the body as application/json without Content-Encoding.")
-    too_large = Unread(Reason.TOO_LARGE, f"The body may have at most {limits.body_bytes} bytes.")
+    too_large = f"The body may have at most {limits.body_bytes} bytes."
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared[:20]) > limits.body_bytes:
-        raise too_large
+        raise Unread(Reason.TOO_LARGE, too_large)
     body = bytearray()
     try:
         async with asyncio.timeout(limits.body_seconds):
-            async for chunk in request.stream():
-                body += chunk
+            more = True
+            while more:
+                message = await request.receive()
+                if message["type"] == "http.disconnect":
+                    raise Unread(Reason.MALFORMED_BODY, "The connection ended before the body did.", status=400)
+                body += message.get("body", b"")
                 if len(body) > limits.body_bytes:
-                    raise too_large
+                    raise Unread(Reason.TOO_LARGE, too_large)
+                more = message.get("more_body", False)
     except TimeoutError:
         raise Unread(Reason.MALFORMED_BODY, "The body did not arrive in time.", status=408) from None
-    except ClientDisconnect:
-        raise Unread(Reason.MALFORMED_BODY, "The connection ended before the body did.", status=400) from None
     return bytes(body)

@@ -26,7 +26,7 @@ from sentinel_rag.audit import (
 )
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
-from sentinel_rag.contracts.labels import TOP, Label, join_all
+from sentinel_rag.contracts.labels import BOTTOM, TOP, Label, join_all
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.interceptor.approval_question import question_about
@@ -174,6 +174,7 @@ class Gate:
             call.references = find_references(sent)
             values = await self._resolve(call, session)
         except NoSuchHandle as fault:
+            await self._reveal(call, tool, session, fault.told)
             return await self._refuse_arguments(call, ArgumentFault("", f"The arguments name a handle: {fault}."))
         arguments = fit(tool, {name: put_values(value, values) for name, value in sent.items()} if values else sent)
         if isinstance(arguments, ArgumentFault):
@@ -184,7 +185,8 @@ class Gate:
         facts = Facts(session.context, call.handle_labels, session.named, self._stores.resources.of(reads))
         judgement = judge(call.policy, tool, arguments.value, facts)
         call.flow = flow_record(judgement, tool, arguments.value, facts, call.references)
-        told = join_all(call.handle_labels[name] for name in judgement.consulted & call.handle_labels.keys())
+        read = judgement.consulted & call.handle_labels.keys()
+        told = join_all([call.looked_into, *(call.handle_labels[name] for name in read)])
         if not told.flows_to(session.context):
             await self._reveal(call, tool, session, told)
             raise ContextMoved
@@ -193,6 +195,10 @@ class Gate:
             case Allow():
                 return await self._run(_Run(call, tool, session, arguments, facts, judgement, decision.rule_id, reads))
             case Deny():
+                await self._reveal(call, tool, session, told)
+                # Another process may have heard words of the person that name the value.
+                if decision.reason is Reason.SINK_LABEL and await self._stores.sessions.refresh(session):
+                    raise ContextMoved
                 rule = tool.rule(decision.rule_id)
                 if (
                     rule is None
@@ -331,16 +337,17 @@ class Gate:
         wanted = {reference for references in call.references.values() for reference in references}
         stored = await self._stores.handles.resolve(session.session_id, wanted)
         call.handle_labels = {
-            name: join_all(stored[reference][1] for reference in references)
+            name: join_all(stored[reference].label for reference in references)
             for name, references in call.references.items()
         }
-        return {reference: value for reference, (value, _) in stored.items()}
+        call.looked_into = join_all(found.label for found in stored.values() if found.inside)
+        return {reference: found.value for reference, found in stored.items()}
 
     async def _reveal(self, call: _Call, tool: ToolPolicy, session: Session, label: Label) -> None:
         """Raise the context by what the answer to this call is about to tell, though no tool runs."""
         before = session.context
-        if label.flows_to(before):
-            return
+        if label.flows_to(before) and (session.user_key_id is not None or label == BOTTOM):
+            return  # in a session of the agent's own, a person's session may still have to rise
         raising = session.raise_to(label, audit_id=call.audit_id, tool=tool.name, now=self._clock())
         await self._journal.append(
             ContextRaised(
@@ -384,8 +391,9 @@ class Gate:
 
 @dataclass(slots=True)
 class _Call:
-    """One call on its way through the gate; what is not yet known to be good is None. `result` is its number among the
-    results of its session, where the tool hides parts."""
+    """One call on its way through the gate; what is not yet known to be good is None. `looked_into` is the label of
+    hidden values of which its handles name a part; `result` its number among the results of its session, where the tool
+    hides parts."""
 
     audit_id: str
     key_id: str
@@ -396,6 +404,7 @@ class _Call:
     arguments: CanonicalArguments | None = None
     references: Mapping[str, tuple[Reference, ...]] = field(default_factory=dict)
     handle_labels: Mapping[str, Label] = field(default_factory=dict)
+    looked_into: Label = BOTTOM
     flow: JsonObject | None = None
     approval_id: str | None = None
     pin: str | Quarantined | None = None

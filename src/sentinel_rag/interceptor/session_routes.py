@@ -149,14 +149,14 @@ class SessionRoutes:
         for text in dict.fromkeys(wanted):
             try:
                 reference = Reference.parse(text)
-                value, label = (await self._handles.resolve(session.session_id, [reference]))[reference]
+                found = (await self._handles.resolve(session.session_id, [reference]))[reference]
             except NoSuchHandle:
                 continue  # what is not there is left out of the answer
-            if label.sensitivity > principal.clearance:
+            if found.label.sensitivity > principal.clearance:
                 refused.append(text)
             else:
-                shown[text] = value
-                labels.append((text, label))
+                shown[text] = found.value
+                labels.append((text, found.label))
         if shown or refused:
             await self._journal.append(
                 HandlesResolved(

@@ -23,7 +23,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.query_results import QueryError
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import ToolSchema
@@ -42,10 +42,18 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class AnswersText:
-    """Return text blocks and nothing structured."""
+    """Return text blocks, with `beside` as structuredContent if it is given."""
 
     texts: tuple[str, ...]
     is_error: bool = False
+    beside: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersWith:
+    """Return this MCP result, whatever its parts are."""
+
+    result: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +85,7 @@ class Sends:
     content_type: str = "application/json"
 
 
-Behaviour = Answers | AnswersText | Fails | Waits | Dies | Sends
+Behaviour = Answers | AnswersText | AnswersWith | Fails | Waits | Dies | Sends
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +190,13 @@ class FakeExecutor:
                 return self._reply(message, _structured({"tool": name, "arguments": arguments}))
             case Answers(value):
                 return self._reply(message, _structured(value))
-            case AnswersText(texts, is_error):
+            case AnswersText(texts, is_error, beside):
                 content = [{"type": "text", "text": text} for text in texts]
-                return self._reply(message, {"resultType": "complete", "content": content, "isError": is_error})
+                structured = {} if beside is None else {"structuredContent": beside}
+                result = {"resultType": "complete", "content": content, **structured, "isError": is_error}
+                return self._reply(message, result)
+            case AnswersWith(result):
+                return self._reply(message, {"resultType": "complete", **result})
             case Fails(error):
                 return self._reply(message, {**_structured(error.to_dict()), "isError": True})
             case Waits(release, value):

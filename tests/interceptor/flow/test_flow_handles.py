@@ -183,3 +183,46 @@ def test_a_wrong_type_behind_a_handle_raises_the_context_too(flow_gateway: Runni
     answer = flow_gateway.call("search", {"query": {"$ref": HANDLE}}, session_id=session)
     assert (answer.status, answer.body["error"]["field"]) == (422, "query")
     assert flow_gateway.context(session) == ("HIGH", "UNTRUSTED")
+
+
+@pytest.mark.requirement("TAINT-3")
+@pytest.mark.parametrize("part", ["alice", "bob", "users/2", "users/3"])
+@pytest.mark.parametrize("tool", ["search", "check_text"])
+def test_whether_a_hidden_value_has_a_part_is_no_free_answer(
+    flow_gateway: RunningGateway, tool: str, part: str
+) -> None:
+    flow_gateway.executor.on(
+        "read_alert", Answers({"rows": [{"CommandLine": {"users": ["a", "b", "c"], "alice": "x"}}], "total": 1})
+    )
+    session = flow_gateway.open_session()
+    read_alert(flow_gateway, session)
+    parameter = "query" if tool == "search" else "text"
+    flow_gateway.call(tool, {parameter: {"$ref": f"{HANDLE}/{part}"}}, session_id=session)
+    assert flow_gateway.context(session) == ("HIGH", "UNTRUSTED")
+    assert flow_gateway.call("search", {"query": f"it has {part}"}, session_id=session).status == 403
+
+
+@pytest.mark.requirement("TAINT-3")
+def test_text_beside_a_result_with_hidden_parts_may_repeat_them_and_carries_their_label(
+    flow_gateway: RunningGateway,
+) -> None:
+    flow_gateway.executor.on(
+        "read_alert", AnswersText(("ran powershell -enc SECRET",), beside={"rows": [], "total": 0})
+    )
+    session = flow_gateway.open_session()
+    answer = flow_gateway.call("read_alert", {}, session_id=session)
+    assert answer.body["result"]["_mcp_content"] == {"$ref": "r1#/_mcp_content"}
+    assert flow_gateway.context(session) == ("LOW", "UNTRUSTED")
+    answer = flow_gateway.call("search", {"query": {"$ref": "r1#/_mcp_content/0/text"}}, session_id=session)
+    assert (answer.status, answer.body["reason"]) == (403, "sink_label")
+
+
+@pytest.mark.requirement("TAINT-2")
+def test_what_a_refusal_tells_in_the_agents_own_session_raises_the_persons_too(flow_gateway: RunningGateway) -> None:
+    assert flow_gateway.call("read_alert", {}, session_id="aside").status == 200
+    for _ in range(2):  # the second time the agent's own session is as high already
+        person = flow_gateway.open_session()
+        answer = flow_gateway.call("check_text", {"text": {"$ref": HANDLE}}, session_id="aside")
+        assert (answer.status, answer.body["reason"]) == (403, "rule_denies")
+        assert flow_gateway.context(person) == ("HIGH", "UNTRUSTED")
+        assert flow_gateway.call("search", {"query": "it held admin"}, session_id=person).status == 403

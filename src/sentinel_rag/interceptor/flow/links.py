@@ -1,7 +1,8 @@
 """Links in free text. A text that names a host can carry data to it as soon as somebody's browser or mail client draws
 it, so a link counts as a way out (EchoLeak, CVE-2025-32711, left through an image in Markdown).
 
-Finding one may only make a decision stricter: a text in which none is found is judged by its label as before.
+Finding one may only make a decision stricter: a text in which none is found is judged by its label as before. So where
+readers differ about the host of a link, every reading counts.
 """
 
 from __future__ import annotations
@@ -17,18 +18,36 @@ from sentinel_rag.contracts.json_values import JsonValue
 MAX_UNFOLDING = 3
 """How often percent and HTML escapes are taken away: what is nested deeper is no link to any reader."""
 
+MAX_AUTHORITY = 512
+"""Characters of a link's authority. Whoever writes more there hides something: that is no known host."""
+
 _LINK = re.compile(
-    r"""(?: [a-z][a-z0-9+.-]{1,20}:[/\\]{1,4}   # scheme://host, also with too many or the wrong slashes
-          | (?<![a-z0-9:/\\]) [/\\]{2}          # //host and \\host
-          | mailto:[^@\s]{0,256}@
-          | (?<![a-z0-9@.-]) (?=www\.)          # www.host
-          | \]\( \s{0,8} | \b(?:src|href|srcset|background|action)\s{0,8}=\s{0,8}["']?  # Markdown and HTML
+    r"""(?: [a-z][a-z0-9+.-]{1,20}:[/\\]{1,16}   # scheme://host, also with too many or the wrong slashes
+          | \b(?:mailto|sips?|xmpp|callto|https?|ftp|wss?):(?![/\\\s])  # mailto:me@host, https:host
+          | (?<![a-z0-9:/\\]) [/\\]{2,16}        # //host and \\host
+          | (?<![a-z0-9@.-]) (?=www\.)           # www.host
+          | (?: \]\( \s{0,8} | \b(?:src|href|srcset|background|action)\s{0,8}=\s{0,8}["']?+ )
+            (?! \s | [a-z][a-z0-9+.-]{0,20}:)    # Markdown and HTML; a scheme is found above
         )
-        (?:[^@/\\?\#\s"'<>()\[\]]{0,256}@)?
-        (?P<host>\[[0-9a-f:.]{2,60}\] | [^\s/\\?\#:"'<>()\[\]{}|^`,;]{1,253})""",
+        (?=(?P<word>[^\s/\\?\#<>]{1,512}))(?=(?P<spaced>[^\n/\\?\#<>"']{0,512}))""",
     re.VERBOSE | re.IGNORECASE,
 )
-_BARE = re.compile(r"(?<![\w@.-])(?P<host>(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24})(?=[/:?#][^\s])", re.IGNORECASE)
+_BARE = re.compile(
+    r"(?<![\w@.-])(?P<host>(?:[\w-]{1,63}\.){1,127}(?:xn--[a-z0-9-]{1,59}|[^\W\d_]{2,24}))(?=[/:?#][^\s])",
+    re.IGNORECASE,
+)
+_ATTRIBUTE = re.compile(r"""=\s{0,8}(?:"(?P<one>[^"]{1,4096})"|'(?P<two>[^']{1,4096})')""")
+_UNSEEN = str.maketrans(dict.fromkeys("\t\r\n"))
+"""What a browser takes out of an address before it reads it."""
+
+_CSS_ESCAPE = re.compile(r"\\([0-9a-f]{1,5})[ \t]?", re.IGNORECASE)
+_DOTS = str.maketrans(dict.fromkeys("\u3002\uff61", "."))
+"""Dots of other scripts, which IDNA reads as dots."""
+
+_NAME = re.compile(r"[a-z0-9._-]+")
+_QUOTED = "\"'<"
+_AROUND = ".,;:!\"'`(){}[]|*^~"
+"""What a sentence, Markdown or JSON may put behind a host."""
 
 
 def linked_hosts(value: JsonValue) -> frozenset[str]:
@@ -38,29 +57,58 @@ def linked_hosts(value: JsonValue) -> frozenset[str]:
 
 def is_allowed(host: str, allowed: frozenset[str]) -> bool:
     """Whether `host` is one of `allowed` or a name below it."""
+    if not _NAME.fullmatch(host):
+        return False
     labels = host.split(".")
     return any(".".join(labels[index:]) in allowed for index in range(len(labels)))
 
 
 def _hosts(text: str) -> Iterator[str]:
-    for pattern in (_LINK, _BARE):
-        for match in pattern.finditer(text):
-            yield match["host"].rstrip(".").lower()
+    for match in _LINK.finditer(text):
+        yield _host_of(match["word"])
+        # Between quotes a user name may hold blanks.
+        if match.start() and text[match.start() - 1] in _QUOTED and "@" in match["spaced"]:
+            yield _host_of(match["spaced"])
+    for match in _BARE.finditer(text):
+        yield match["host"].lower()
+
+
+def _host_of(authority: str) -> str:
+    """The host of `user:password@host:port`; what is too long stays whole."""
+    if len(authority) >= MAX_AUTHORITY:
+        return authority.lower()
+    host = authority.rpartition("@")[2]
+    if not host.startswith("["):
+        host = host.partition(":")[0]
+    return host.rstrip(_AROUND).lower() or authority.lower()
 
 
 def _forms(text: str) -> Iterator[str]:
     """The text as it is, and as a reader's software may see it."""
     for _ in range(MAX_UNFOLDING):
-        yield text
+        yield from _as_read(text)
         unfolded = "".join(
             character
-            for character in unicodedata.normalize("NFKC", html.unescape(unquote(text)))
+            for character in unicodedata.normalize("NFKC", html.unescape(unquote(text))).translate(_DOTS)
             if unicodedata.category(character) != "Cf"
         )
         if unfolded == text:
             return
         text = unfolded
+    yield from _as_read(text)
+
+
+def _as_read(text: str) -> Iterator[str]:
+    """The text, its style sheets without their escapes, and its attributes as a browser reads addresses."""
     yield text
+    if "\\" in text:
+        plain = _CSS_ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
+        if plain != text:
+            yield plain
+    for match in _ATTRIBUTE.finditer(text):
+        value = match["one"] or match["two"]
+        if value.translate(_UNSEEN) != value:
+            yield f'="{value.translate(_UNSEEN).strip()}"'
 
 
 def _texts(value: JsonValue) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from sentinel_rag.contracts.handles import REF_KEY as KEY
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
+from sentinel_rag.contracts.labels import BOTTOM, Label
 from sentinel_rag.interceptor.policy.fields import Path, parse_pointer, pointer_text
 
 MAX_HANDLES = 64
@@ -22,7 +23,10 @@ _FORM = re.compile(r"r([1-9][0-9]{0,8})#(.{0,1024})", re.DOTALL)
 
 
 class NoSuchHandle(ValueError):
-    """The text is no handle, or the session has none like it. The message repeats nothing."""
+    """The text is no handle, or the session has none like it. The message repeats nothing; `told` is the label of what
+    the refusal itself tells: of a hidden value, that it has no such part."""
+
+    told: Label = BOTTOM
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from sentinel_rag.contracts.handles import QUOTE_KEY
 from sentinel_rag.contracts.labels import Label
 from sentinel_rag.interceptor.flow.references import Reference
 from sentinel_rag.interceptor.policy.fields import Exposure, Path, ResultFields
-from sentinel_rag.interceptor.upstream.tool_result import OTHER_CONTENT
+from sentinel_rag.interceptor.policy.places import Place, root
+from sentinel_rag.interceptor.upstream.tool_result import OTHER_CONTENT, WRAPPED_CONTENT
 
 MAX_QUOTED_DEPTH = 64
 
@@ -45,27 +46,38 @@ def view_of(value: Any, encoded: bytes, fields: ResultFields, base: Label, resul
     hidden: list[Hidden] = []
     # What a server says beside its structured result is text about it, and may repeat what is hidden there.
     beside = fields.hides and not any(entry.path[:1] == (OTHER_CONTENT,) for entry in fields.exposures)
+    labelled_beside = any(entry.path[:1] == (OTHER_CONTENT,) for entry in fields.labels)
 
-    def hide(part: Any, path: Path) -> Any:
+    def hide(part: Any, place: Place, path: Path) -> Any:
         reference = Reference(result, path)
-        hidden.append(Hidden(reference, msgspec.json.encode(part), base.join(fields.label_below(path))))
+        repeats = path[:1] == (OTHER_CONTENT,) and not labelled_beside
+        declared = fields.whole() if repeats else place.label
+        hidden.append(Hidden(reference, msgspec.json.encode(part), base.join(declared)))
         return reference.to_json()
 
-    def walk(part: Any, path: Path) -> Any:
-        mode = Exposure.HIDE if beside and path == (OTHER_CONTENT,) else fields.exposure_at(path)
-        if mode is Exposure.HIDE and not fields.shows_below(path):
-            return hide(part, path)
-        if len(path) >= fields.depth or not isinstance(part, dict | list):
-            # No pattern reaches deeper: what holds here holds for all below.
+    def walk(part: Any, place: Place, path: Path) -> Any:
+        said_beside = beside and path == (OTHER_CONTENT,)
+        mode = Exposure.HIDE if said_beside else place.mode
+        if place.whole or said_beside or not isinstance(part, dict | list):
+            # What holds here holds for all below.
             if mode is Exposure.HIDE:
-                return hide(part, path)
+                return hide(part, place, path)
             return _quoted(part) if mode is Exposure.QUOTE else part
         if isinstance(part, dict):
-            return {key: walk(child, (*path, key)) for key, child in part.items()}
-        return [walk(child, (*path, str(index))) for index, child in enumerate(part)]
+            return {key: walk(child, place.at(key), (*path, key)) for key, child in part.items()}
+        return [walk(child, place.at(str(index)), (*path, str(index))) for index, child in enumerate(part)]
 
-    shown = walk(value, ()) if isinstance(value, dict) or not fields.hides else hide(value, ())
+    start = root(fields)
+    shown = walk(value, start, ()) if _is_object(value) or not fields.hides else hide(value, start, ())
     return View(msgspec.json.encode(shown), tuple(hidden))
+
+
+def _is_object(value: Any) -> bool:
+    """Whether the server's result is an object: one that the gateway made, to put other content beside it, is none."""
+    if not isinstance(value, dict):
+        return False
+    made = value.keys() == {WRAPPED_CONTENT, OTHER_CONTENT}
+    return not made or isinstance(value[WRAPPED_CONTENT], dict)
 
 
 def _quoted(part: Any, depth: int = 0) -> Any:

@@ -7,7 +7,7 @@ fewest `*`. Pure: what becomes of a hidden value is the business of `interceptor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -69,17 +69,25 @@ class ResultFields:
         below = (entry.label for entry in self.labels if _overlap(entry.path, path) and len(entry.path) > len(path))
         return join_all([self.label_at(path), *below])
 
-    def shows_below(self, path: Sequence[str]) -> bool:
-        """Whether a part of the value at `path` may be shown although the value itself is hidden."""
-        return any(
-            entry.mode is not Exposure.HIDE and len(entry.path) > len(path) and _overlap(entry.path, path)
+    def is_uniform(self, path: Sequence[str]) -> bool:
+        """Whether what holds for the value at `path` holds for every part of it: no longer pattern says otherwise."""
+        mode = self.exposure_at(path)
+        return not any(
+            entry.mode is not mode and len(entry.path) > len(path) and _overlap(entry.path, path)
             for entry in self.exposures
         )
 
-    @property
-    def depth(self) -> int:
-        """How deep the patterns of exposure reach."""
-        return max((len(entry.path) for entry in self.exposures), default=0)
+    def names_below(self, path: Sequence[str]) -> frozenset[str]:
+        """The keys and indices directly below `path` that a pattern tells apart from the others there."""
+        return frozenset(pattern[len(path)] for pattern in self._longer(path)) - {ANY}
+
+    def reaches_below(self, path: Sequence[str]) -> bool:
+        """Whether a pattern speaks about parts of the value at `path`."""
+        return any(True for _ in self._longer(path))
+
+    def _longer(self, path: Sequence[str]) -> Iterator[Path]:
+        patterns = [*(entry.path for entry in self.labels), *(entry.path for entry in self.exposures)]
+        return (pattern for pattern in patterns if len(pattern) > len(path) and _overlap(pattern, path))
 
     @property
     def hides(self) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from sentinel_rag.audit import Database
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
+from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
 from sentinel_rag.interceptor.flow.references import NoSuchHandle, Reference, step_into
 from sentinel_rag.interceptor.flow.view import Hidden
 from sentinel_rag.interceptor.policy.fields import pointer_text
@@ -19,7 +20,15 @@ from sentinel_rag.interceptor.store.sessions import Work
 MAX_SESSION_BYTES = 64_000_000
 """Hidden values that one session may keep; the results beyond it, oldest first, are forgotten."""
 
-Stored = Mapping[Reference, tuple[JsonValue, Label]]
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A stored value and its label. `inside`: it is a part of what was hidden, so that it was found at all tells
+    something about the hidden value."""
+
+    value: JsonValue
+    label: Label
+    inside: bool
 
 
 class HandleStore:
@@ -28,16 +37,20 @@ class HandleStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def resolve(self, session_id: str, references: Collection[Reference]) -> Stored:
-        """The value and the label of each. Raises NoSuchHandle if the session has not all of them."""
-        return await self._database.run(
-            lambda connection: {reference: _find(connection, session_id, reference) for reference in references}
-        )
+    async def resolve(self, session_id: str, references: Collection[Reference]) -> Mapping[Reference, Found]:
+        """What each stands for. Raises NoSuchHandle if the session has not all of them, with the label of what the
+        refusal tells."""
+        return await self._database.run(lambda connection: _find_all(connection, session_id, references))
 
     def keep(self, session_id: str, hidden: Collection[Hidden]) -> Work:
-        """The write that stores the hidden parts of a result."""
+        """The write that stores the hidden parts of a result; of one that comes when its session is closed, nothing."""
 
         def write(connection: sqlite3.Connection) -> None:
+            is_open = connection.execute(
+                "SELECT 1 FROM session WHERE session_id = ? AND closed_at IS NULL", [session_id]
+            ).fetchone()
+            if is_open is None:
+                return
             connection.executemany(
                 "INSERT INTO handle VALUES (?, ?, ?, ?, ?, ?)",
                 [
@@ -61,15 +74,38 @@ def next_result(connection: sqlite3.Connection, session_id: str) -> int:
     return int(row[0])
 
 
-def _find(connection: sqlite3.Connection, session_id: str, reference: Reference) -> tuple[JsonValue, Label]:
+def _find_all(
+    connection: sqlite3.Connection, session_id: str, references: Collection[Reference]
+) -> Mapping[Reference, Found]:
+    found: dict[Reference, Found] = {}
+    told = BOTTOM
+    missing: NoSuchHandle | None = None
+    for reference in references:
+        try:
+            found[reference] = _find(connection, session_id, reference)
+        except NoSuchHandle as fault:
+            missing = fault
+            told = told.join(fault.told)
+    if missing is not None:
+        missing.told = join_all([told, *(each.label for each in found.values() if each.inside)])
+        raise missing
+    return found
+
+
+def _find(connection: sqlite3.Connection, session_id: str, reference: Reference) -> Found:
     for length in range(len(reference.path), -1, -1):
         row: tuple[bytes, int, int] | None = connection.execute(
             "SELECT value, sensitivity, integrity FROM handle WHERE session_id = ? AND result = ? AND pointer = ?",
             [session_id, reference.result, pointer_text(reference.path[:length])],
         ).fetchone()
         if row is not None:
-            value: Any = msgspec.json.decode(row[0])
-            return step_into(value, reference.path[length:]), Label(Sensitivity(row[1]), Integrity(row[2]))
+            label = Label(Sensitivity(row[1]), Integrity(row[2]))
+            hidden: Any = msgspec.json.decode(row[0])
+            try:
+                return Found(step_into(hidden, reference.path[length:]), label, length < len(reference.path))
+            except NoSuchHandle as fault:
+                fault.told = label
+                raise
     raise NoSuchHandle("there is no such handle in this session")
 
 

@@ -40,4 +40,22 @@ def _information_flow(connection: sqlite3.Connection) -> None:
     )
 
 
-MIGRATIONS = (_sessions, _information_flow)
+def _sessions_that_rise_together(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "CREATE INDEX session_of_agent ON session (key_id, sensitivity, integrity) "
+        "WHERE user_key_id IS NULL AND closed_at IS NULL"
+    )
+    connection.execute(
+        "UPDATE session SET (sensitivity, integrity) = (SELECT max(sensitivity), max(integrity) FROM session AS other "
+        "WHERE other.key_id = session.key_id) WHERE user_key_id IS NULL AND closed_at IS NULL"
+    )
+
+
+def _sessions_of_persons_that_rise(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "CREATE INDEX session_of_person ON session (key_id, sensitivity, integrity) "
+        "WHERE user_key_id IS NOT NULL AND closed_at IS NULL"
+    )
+
+
+MIGRATIONS = (_sessions, _information_flow, _sessions_that_rise_together, _sessions_of_persons_that_rise)

@@ -4,8 +4,11 @@ A context label only rises. It rises in memory before anything is awaited, and o
 record, so that no parallel call is judged by the lower one. Several gateway processes may share the file: each call is
 decided by what this process knows, and that transaction refuses it (`ContextMoved`) where the file knows more.
 
-A session that an agent opens by itself starts at the floor, the join of what its key's recent sessions have seen, so
-that opening a new one launders nothing. One that a signed-in person opens for the agent starts clean.
+A session that an agent opens by itself starts at the floor, the join of what its key's recent sessions have seen, and
+rises with every other session of the key, so that neither a new one nor one kept ready launders anything. One that a
+signed-in person opens for the agent starts clean; it rises by what is revealed in it, and by what is revealed meanwhile
+in a session that the agent opened by itself, so that no read is taken out of it. What is revealed in another session of
+a person does not raise it.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from sentinel_rag.audit import Database, Journal, SessionChanged
 from sentinel_rag.contracts.errors import SentinelError
@@ -72,23 +76,43 @@ class Raised:
 class Session:
     """An open session of one key. There is one object for one session in this process, however many calls hold it."""
 
-    __slots__ = ("__weakref__", "closed", "context", "key_id", "named", "session_id", "touched", "user_key_id")
+    __slots__ = (
+        "__weakref__",
+        "_of_key",
+        "closed",
+        "context",
+        "key_id",
+        "named",
+        "session_id",
+        "touched",
+        "user_key_id",
+    )
 
-    def __init__(self, session_id: str, key_id: str, user_key_id: str | None) -> None:
+    def __init__(self, session_id: str, key_id: str, user_key_id: str | None, of_key: _OfKey | None = None) -> None:
         self.session_id = session_id
         self.key_id = key_id
         self.user_key_id = user_key_id
+        self._of_key = of_key or _OfKey()
+        (self._of_key.opened_by_agent if user_key_id is None else self._of_key.opened_by_person).add(self)
         self.context = BOTTOM
         self.closed = False
         self.named: dict[NamedValue, str] = {}
         self.touched: datetime | None = None
 
     def raise_to(self, label: Label, *, audit_id: str, tool: str, now: datetime) -> Work:
-        """Raise the context label now, and return the write that makes it last. The write raises ContextMoved, and
-        changes nothing, if the context was higher in the file than here, or the session is closed there."""
+        """Raise the context label now, here and in the sessions that rise with this one, and return the write that
+        makes it last. The write raises ContextMoved, and changes nothing, if the context was higher in the file than
+        here, or the session is closed there."""
         decided = self.context
         raised = self.context = decided.join(label)
-        session_id = self.session_id
+        if raised != decided:
+            for other in self._of_key.opened_by_agent:
+                other.context = other.context.join(raised)
+        by_agent = self.user_key_id is None and label != BOTTOM
+        if by_agent:
+            for other in self._of_key.opened_by_person:
+                other.context = other.context.join(label)
+        session_id, key_id = self.session_id, self.key_id
         touch = self.touched is None or now - self.touched > TOUCH
         if touch:
             self.touched = now
@@ -100,15 +124,15 @@ class Session:
             stored = _label(row[0], row[1])
             if not stored.flows_to(decided) or row[2] is not None:
                 raise ContextMoved
+            cause = (audit_id, tool, format_time(now))
             if raised != stored:
-                connection.execute(
-                    "UPDATE session SET sensitivity = ?, integrity = ? WHERE session_id = ?",
-                    [raised.sensitivity.value, raised.integrity.value, session_id],
-                )
-                connection.execute(
-                    "INSERT INTO session_raise VALUES (?, ?, ?, ?, ?, ?)",
-                    [session_id, audit_id, tool, raised.sensitivity.value, raised.integrity.value, format_time(now)],
-                )
+                _raise(connection, session_id, raised, cause)
+                for other_id, low in _below(connection, _OF_AGENT, key_id, raised):
+                    _raise(connection, other_id, low.join(raised), cause)
+            if by_agent:
+                # Also where nothing new is revealed here: a person may have opened a clean session since.
+                for other_id, low in _below(connection, _OF_PERSON, key_id, label):
+                    _raise(connection, other_id, low.join(label), cause)
             if touch:
                 connection.execute(
                     "UPDATE session SET used_at = ? WHERE session_id = ?", [format_time(now), session_id]
@@ -132,6 +156,16 @@ class Session:
         return fresh, write
 
 
+class _OfKey:
+    """The sessions of one key in this process, by who opened them."""
+
+    __slots__ = ("__weakref__", "opened_by_agent", "opened_by_person")
+
+    def __init__(self) -> None:
+        self.opened_by_agent: weakref.WeakSet[Session] = weakref.WeakSet()
+        self.opened_by_person: weakref.WeakSet[Session] = weakref.WeakSet()
+
+
 class SessionStore:
     """The sessions in `database`; each opening and closing is a record of `journal`."""
 
@@ -141,6 +175,7 @@ class SessionStore:
         self._clock = clock
         self._new_id = new_id
         self._live: weakref.WeakValueDictionary[str, Session] = weakref.WeakValueDictionary()
+        self._keys: weakref.WeakValueDictionary[str, _OfKey] = weakref.WeakValueDictionary()
         self._recent: OrderedDict[str, Session] = OrderedDict()
         database.migrate("sessions", MIGRATIONS)
 
@@ -178,9 +213,11 @@ class SessionStore:
         session = self._live.get(session_id) or await self._load(session_id)
         return session if session is not None and key_id in (session.key_id, session.user_key_id) else None
 
-    async def refresh(self, session: Session) -> None:
-        """Take over what other gateway processes have written of the session."""
+    async def refresh(self, session: Session) -> bool:
+        """Take over what other gateway processes have written of the session; whether there was anything."""
+        known = (session.context, session.closed, len(session.named))
         await self._load(session.session_id)
+        return known != (session.context, session.closed, len(session.named))
 
     async def raises(self, session: Session, limit: int = 20) -> list[Raised]:
         """The calls that raised the context label, oldest first."""
@@ -215,19 +252,13 @@ class SessionStore:
             raise TooManySessions(
                 f"This key has had {most} sessions within a day.", next_step="Go on in one of them, or wait."
             )
-        floor = BOTTOM if user_key_id is not None else await self._floor(key_id, now)
-
-        def write(connection: sqlite3.Connection) -> None:
-            connection.execute(
-                "INSERT INTO session (session_id, key_id, opened_at, used_at, sensitivity, integrity, user_key_id) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [
-                    *(session_id, key_id, format_time(now), format_time(now)),
-                    *(floor.sensitivity.value, floor.integrity.value, user_key_id),
-                ],
-            )
-
-        await self._journal.append(self._change(session_id, user_key_id or key_id, "opened", floor), alongside=write)
+        opener = user_key_id or key_id
+        while True:
+            floor = BOTTOM if user_key_id is not None else await self._database.run(partial(_floor, key_id, now))
+            write = partial(_insert, (session_id, key_id, user_key_id), floor, now)
+            with suppress(ContextMoved):  # another session of the key rose in between
+                await self._journal.append(self._change(session_id, opener, "opened", floor), alongside=write)
+                return
 
     async def _recent_sessions(self, key_id: str, user_key_id: str | None, now: datetime) -> int:
         """How many the same opener has had; an agent that opens many takes no room from its person."""
@@ -239,22 +270,16 @@ class SessionStore:
         )
         return int(row[0])
 
-    async def _floor(self, key_id: str, now: datetime) -> Label:
-        row = await self._database.run(
-            lambda connection: connection.execute(
-                "SELECT max(sensitivity), max(integrity) FROM session WHERE key_id = ? AND used_at >= ?",
-                [key_id, format_time(now - RECENT)],
-            ).fetchone()
-        )
-        return BOTTOM if row[0] is None else _label(row[0], row[1])
-
     async def _load(self, session_id: str) -> Session | None:
         """The session as the file has it, in the one object of this process; None if there is none."""
         row, named = await self._database.run(lambda connection: _read(connection, session_id))
         if row is None:
             return None
         key_id, user_key_id, closed_at, sensitivity, integrity = row
-        session = self._live.setdefault(session_id, Session(session_id, key_id, user_key_id))
+        session = self._live.get(session_id)
+        if session is None:
+            session = Session(session_id, key_id, user_key_id, self._keys.setdefault(key_id, _OfKey()))
+            self._live[session_id] = session
         session.context = session.context.join(_label(sensitivity, integrity))
         session.closed = session.closed or closed_at is not None
         session.named = {**named, **session.named}
@@ -280,6 +305,55 @@ def _read(
     ).fetchone()
     named = connection.execute("SELECT kind, text, source FROM named_value WHERE session_id = ?", [session_id])
     return row, {NamedValue(ValueKind(kind), text): source for kind, text, source in named}
+
+
+def _floor(key_id: str, now: datetime, connection: sqlite3.Connection) -> Label:
+    row = connection.execute(
+        "SELECT max(sensitivity), max(integrity) FROM session WHERE key_id = ? AND used_at >= ?",
+        [key_id, format_time(now - RECENT)],
+    ).fetchone()
+    return BOTTOM if row[0] is None else _label(row[0], row[1])
+
+
+def _insert(ids: tuple[str, str, str | None], floor: Label, now: datetime, connection: sqlite3.Connection) -> None:
+    """Write a new session: its id, its key and the person's. Raises ContextMoved if its key's floor is higher."""
+    _, key_id, user_key_id = ids
+    if user_key_id is None and not _floor(key_id, now, connection).flows_to(floor):
+        raise ContextMoved
+    at = format_time(now)
+    connection.execute(
+        "INSERT INTO session (session_id, key_id, user_key_id, opened_at, used_at, sensitivity, integrity) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [*ids, at, at, floor.sensitivity.value, floor.integrity.value],
+    )
+
+
+_OF_AGENT, _OF_PERSON = (
+    "SELECT session_id FROM session WHERE key_id = ? AND user_key_id IS NULL AND closed_at IS NULL "
+    "AND sensitivity = ? AND integrity = ?",
+    "SELECT session_id FROM session WHERE key_id = ? AND user_key_id IS NOT NULL AND closed_at IS NULL "
+    "AND sensitivity = ? AND integrity = ?",
+)
+
+
+def _below(connection: sqlite3.Connection, sessions: str, key_id: str, label: Label) -> list[tuple[str, Label]]:
+    """The open ones of these sessions of a key that `label` would raise, with their own labels."""
+    return [
+        (session_id, low)
+        for low in (Label(sensitivity, integrity) for sensitivity in Sensitivity for integrity in Integrity)
+        if not label.flows_to(low)
+        for (session_id,) in connection.execute(
+            sessions, [key_id, low.sensitivity.value, low.integrity.value]
+        ).fetchall()
+    ]
+
+
+def _raise(connection: sqlite3.Connection, session_id: str, label: Label, cause: tuple[str, str, str]) -> None:
+    """Raise a session in the file; `cause` is the audit id and the tool of the call, and when."""
+    audit_id, tool, at = cause
+    levels = [label.sensitivity.value, label.integrity.value]
+    connection.execute("UPDATE session SET sensitivity = ?, integrity = ? WHERE session_id = ?", [*levels, session_id])
+    connection.execute("INSERT INTO session_raise VALUES (?, ?, ?, ?, ?, ?)", [session_id, audit_id, tool, *levels, at])
 
 
 def _label(sensitivity: int, integrity: int) -> Label:

@@ -1,18 +1,20 @@
 """One JSON-RPC message over HTTP and its answer, within a limit of bytes.
 
-A message is sent once: POST is never repeated by the HTTP library, and idle connections are dropped before the server
-would drop them. Nothing is followed, unpacked, remembered (cookies) or read from the environment (proxies).
+A message is sent once. Nothing is followed, unpacked, remembered (cookies) or read from the environment (proxies). The
+connections are those of `http_pool`, which know nothing of what they carry.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
 
-import aiohttp  # noqa: TID253  # this module is the HTTP client
 import msgspec
 
+from sentinel_rag.interceptor.upstream.http_connection import Connection, ConnectionFailed
+from sentinel_rag.interceptor.upstream.http_pool import ConnectionNotMade, ConnectionPool
 from sentinel_rag.interceptor.upstream.mcp_messages import (
     Era,
     Message,
@@ -22,16 +24,15 @@ from sentinel_rag.interceptor.upstream.mcp_messages import (
     says_tools_changed,
 )
 
-KEEP_ALIVE_S = 3.0
-"""Shorter than uvicorn's 5 s, so that a pooled connection is not one that the server is closing."""
-
-CONNECT_S = 3.0
-
-ConnectionNotMade = aiohttp.ClientConnectorError
-"""The message surely was not sent."""
-
-ConnectionFailed = (aiohttp.ClientError, OSError)
-"""The connection ended before the answer did."""
+__all__ = [
+    "Answer",
+    "ConnectionFailed",
+    "ConnectionNotMade",
+    "HttpExchange",
+    "SessionLost",
+    "TooLarge",
+    "UnusableAnswer",
+]
 
 _EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
 
@@ -66,83 +67,70 @@ class HttpExchange:
     """Kept-alive connections to one URL. `token` goes to it as a bearer token. Belongs to the loop of its first use."""
 
     def __init__(self, url: str, *, token: str | None, max_bytes: int, max_connections: int) -> None:
-        self._url = url
-        self._token = token
+        self._pool = ConnectionPool(url, max_connections=max_connections)
         self._max_bytes = max_bytes
-        self._max_connections = max_connections
         self.tools_changed: Callable[[], None] = lambda: None
         """Called when the server says, beside an answer, that its tools have changed."""
-        self._client: aiohttp.ClientSession | None = None
+        common = {"Host": self._pool.authority, **({} if token is None else {"Authorization": f"Bearer {token}"})}
+        posted = {
+            **common,
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+            "Accept-Encoding": "identity",  # no compressed answer can grow past the limit
+        }
+        self._post_head = f"POST {self._pool.target} HTTP/1.1\r\n{_lines(posted)}"
+        self._delete_head = f"DELETE {self._pool.target} HTTP/1.1\r\n{_lines(common)}"
 
     async def send(self, message: Message, session: str = "") -> Answer:
         """Send a request and return its answer, be it JSON or a stream of events.
 
-        Raises SessionLost, TooLarge, UnusableAnswer, ConnectionNotMade or one of ConnectionFailed.
+        Raises SessionLost, TooLarge, UnusableAnswer, ConnectionNotMade or ConnectionFailed.
         """
         async with self._post(message, session) as response:
             if response.status == 404 and session:
                 raise SessionLost
             document = await self._answer(message, response, session)
-            return Answer(document, response.status, str(response.headers.get("Mcp-Session-Id", "")))
+            return Answer(document, response.status, response.headers.get("mcp-session-id", ""))
 
     async def notify(self, message: Message, session: str) -> None:
         """Send a notification, whose answer says nothing."""
         async with self._post(message, session) as response:
-            response.release()
+            await _read_out(response)
 
     async def end(self, session: str) -> None:
         """Tell the server that the session is over; one that does not let clients say so answers 405."""
         headers = {"Mcp-Session-Id": session, "Mcp-Protocol-Version": Era.SESSIONS.value}
-        async with self._connected().delete(self._url, headers=headers, allow_redirects=False) as response:
-            response.release()
+        async with self._pool.exchange(f"{self._delete_head}{_lines(headers)}\r\n".encode("latin-1")) as response:
+            await _read_out(response)
 
     async def aclose(self) -> None:
-        if self._client is not None:
-            await self._client.close()
-            self._client = None
+        await self._pool.aclose()
 
-    def _post(self, message: Message, session: str) -> Any:
-        headers = {**message.headers, "Mcp-Session-Id": session} if session else message.headers
-        return self._connected().post(self._url, data=message.body, headers=headers, allow_redirects=False)
+    def _post(self, message: Message, session: str) -> AbstractAsyncContextManager[Connection]:
+        headers = {**message.headers, "Content-Length": str(len(message.body))}
+        if session:
+            headers["Mcp-Session-Id"] = session
+        head = f"{self._post_head}{_lines(headers)}\r\n"
+        return self._pool.exchange(head.encode("latin-1") + message.body)
 
-    def _connected(self) -> aiohttp.ClientSession:
-        if self._client is None:
-            self._client = self._connect()
-        return self._client
-
-    def _connect(self) -> aiohttp.ClientSession:
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-            "Accept-Encoding": "identity",  # no compressed answer can grow past the limit
-        }
-        if self._token is not None:
-            headers["Authorization"] = f"Bearer {self._token}"
-        return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self._max_connections, keepalive_timeout=KEEP_ALIVE_S),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S),
-            headers=headers,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            trust_env=False,
-        )
-
-    async def _answer(self, message: Message, response: aiohttp.ClientResponse, session: str) -> dict[str, Any]:
+    async def _answer(self, message: Message, response: Connection, session: str) -> dict[str, Any]:
         assert message.request_id is not None
         status = response.status
         if status in (401, 403):
             raise UnusableAnswer("The tool server does not accept the gateway's credential.", status)
         if status // 100 == 3:
             raise UnusableAnswer("The tool server redirects, which is not followed.", status)
-        if (response.content_length or 0) > self._max_bytes:
+        length = response.headers.get("content-length", "")
+        if length.isdecimal() and int(length) > self._max_bytes:
             raise TooLarge
-        stream = response.content_type == "text/event-stream"
+        media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        stream = media_type == "text/event-stream"
         received, body = 0, bytearray()
-        async for chunk in response.content.iter_any():
-            received += len(chunk)
+        while part := await response.read():
+            received += len(part)
             if received > self._max_bytes:
                 raise TooLarge
-            body += chunk
+            body += part
             if stream and body.endswith(_EVENT_ENDS):
                 for event in events(body.decode(errors="replace")):
                     document = _decode(event.encode(), status)
@@ -170,3 +158,17 @@ def _decode(body: bytes, status: int) -> Any:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         raise UnusableAnswer(f"The tool server's answer (HTTP {status}) is not JSON.", status) from None
+
+
+async def _read_out(response: Connection) -> None:
+    """Read the little that belongs to an answer without content, so that its connection can be used again."""
+    if response.headers.get("content-length") == "0" or response.status == 204:
+        await response.read()
+
+
+def _lines(headers: Mapping[str, str]) -> str:
+    """Header lines. Raises ValueError for a name or a value that would be more than one."""
+    lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+    if lines.count("\n") != len(headers) or lines.count("\r") != len(headers) or "\0" in lines:
+        raise ValueError("a header holds a line end")
+    return lines

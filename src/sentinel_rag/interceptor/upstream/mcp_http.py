@@ -131,7 +131,7 @@ class McpHttpUpstream:
                     except SessionLost:
                         self._forget(_LISTING, session)
                 raise UnusableAnswer("The tool server forgets its sessions at once.", 404)
-        except (TimeoutError, TooLarge, UnusableAnswer, NoList, *ConnectionFailed) as error:
+        except (TimeoutError, TooLarge, UnusableAnswer, NoList, ConnectionFailed) as error:
             raise UnavailableError(
                 "A tool server did not list its tools.", next_step="Check that the tool server runs."
             ) from error
@@ -144,7 +144,7 @@ class McpHttpUpstream:
         """See `Upstream.end_session`."""
         session = self._sessions.pop((principal, session_id), "")
         if session:
-            with suppress(TimeoutError, *ConnectionFailed):
+            with suppress(TimeoutError, ConnectionFailed):
                 async with asyncio.timeout(LAST_WORD_S):
                     await self._http.end(session)
 
@@ -208,6 +208,6 @@ class McpHttpUpstream:
     async def _give_up(self, message: Message, session: str) -> None:
         """Tell a server with sessions that the call is over. Without sessions the closed connection says so."""
         if session and message.request_id is not None:
-            with suppress(TimeoutError, *ConnectionFailed):
+            with suppress(TimeoutError, ConnectionFailed):
                 async with asyncio.timeout(LAST_WORD_S):
                     await self._http.notify(cancelled(Era.SESSIONS, message.request_id), session)

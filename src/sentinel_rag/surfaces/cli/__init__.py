@@ -1,4 +1,4 @@
-"""The terminal: `sentinel demo | ask | chat | up | status | doctor | workspace | tools | kql | policy | audit | ...`.
+"""The terminal: `sentinel demo`, `ask`, `chat`, `up` and the commands that look after what they use.
 
 Only argparse is imported to answer `--help`; each command imports what it needs when it runs. A command returns an exit
 code and raises SentinelError for what a person can mend; `main` turns that into one sentence and the next step.

@@ -33,7 +33,12 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    demo = _command(commands, "demo", "three questions, one denied call and its audit line, on a sample estate", _demo)
+    demo = _command(
+        commands,
+        "demo",
+        "three questions of a sample estate, then the calls of a hijacked agent and what becomes of them",
+        _demo,
+    )
     demo.add_argument("--json", action="store_true", help="print what happened as JSON")
 
     ask = _command(commands, "ask", "ask one question and print the answer", _ask)
@@ -185,6 +190,12 @@ def _audit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     prune = _command(actions, "prune", "remove whole segments whose records are all old, provably", _audit_prune)
     prune.add_argument("--older-than", type=float, required=True, metavar="DAYS", help="how old the newest record is")
     prune.add_argument("--json", action="store_true", help="print as JSON")
+    replay = _command(
+        actions, "replay", "decide every past call again under the policy it was decided by", _policy_replay
+    )
+    replay.set_defaults(policy=None)
+    replay.add_argument("--since", default=None, metavar="TIME", help="only calls from then on: 24h, 7d, a time")
+    replay.add_argument("--json", action="store_true", help="print as JSON")
 
 
 def _approvals(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

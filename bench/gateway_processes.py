@@ -1,0 +1,202 @@
+"""The processes that the gateway's benchmarks measure, and two ways to call: straight to a tool server, and through.
+
+Executor, Interceptor and caller are three processes. The caller is one HTTP client for both ways; the direct one posts
+a finished `tools/call` and decodes the answer, which is the least that a call can cost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import msgspec
+
+CONFIG = Path(__file__).parents[1] / "config" / "sentinel_config.yaml"
+TOKEN = "bench"
+TOOL = "query_incidents"
+ARGUMENTS = {"min_severity": "High", "time_window": "last_7d", "limit": 20}
+
+SDK_EXECUTOR = """
+import json, sys
+from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS
+from sentinel_rag.executors.mcp_frame import executor_app
+from sentinel_rag.executors.tool_answer import ToolAnswer
+from sentinel_rag.testing.loopback import serve
+async def echo(name, arguments):
+    value = {"tool": name, "arguments": dict(arguments)}
+    return ToolAnswer(value, json.dumps(value))
+with serve(executor_app("sentinel", SENTINEL_TOOLS, echo, token="bench")) as url:
+    print(url + "/mcp", flush=True)
+    sys.stdin.read()
+"""
+"""An echo behind the official SDK's server, in the frame that every executor of the product has."""
+
+LEAN_EXECUTOR = """
+import sys
+from sentinel_rag.testing.fake_executor import FakeExecutor
+with FakeExecutor(token="bench").running() as executor:
+    print(executor.url, flush=True)
+    sys.stdin.read()
+"""
+"""The same echo from the test server, which does next to nothing: what the Interceptor adds shows most here."""
+
+INTERCEPTOR = """
+import json, resource, sys
+from pathlib import Path
+from sentinel_rag.assembly.serving import settle_memory
+from sentinel_rag.interceptor import Limits, create_app
+from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
+from sentinel_rag.interceptor.policy.model import Rate
+from sentinel_rag.interceptor.store import Scope, open_state
+from sentinel_rag.interceptor.upstream import McpHttpUpstream
+from sentinel_rag.testing.loopback import serve
+with open_state(Path(sys.argv[3]), segment_records=10**9) as state:
+    key, _ = state.keys.create([Scope.EXECUTE])
+    app = create_app(policies=FixedPolicy(load_policy(Path(sys.argv[2]))), keys=state.keys, state=state,
+                     upstreams={"sentinel": McpHttpUpstream(sys.argv[1], token="bench", text_is_summary=True)},
+                     limits=Limits(key_rate=Rate(calls=10**9, seconds=60.0)))
+    settle_memory()  # as every zone of the product does
+    with serve(app) as url:
+        print(json.dumps([url, key]), flush=True)
+        for line in sys.stdin:
+            used = resource.getrusage(resource.RUSAGE_SELF)
+            with open("/proc/self/statm") as memory:
+                resident = int(memory.read().split()[1]) * resource.getpagesize()
+            print(json.dumps([used.ru_utime + used.ru_stime, resident]), flush=True)
+"""
+"""The product's gateway with its shipped policy and everything on. It answers each line with the processor seconds it
+has used and the bytes it has in memory."""
+
+Call = Callable[[], Awaitable[None]]
+
+
+@contextmanager
+def child(source: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", source, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        yield process
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait()
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+@contextmanager
+def executor(source: str) -> Iterator[str]:
+    """A tool server; its URL."""
+    with child(source) as process:
+        yield line(process).strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A running Interceptor."""
+
+    url: str
+    key: str
+    process: subprocess.Popen[str]
+
+    def cpu_seconds(self) -> float:
+        return self._usage()[0]
+
+    def resident_bytes(self) -> int:
+        return int(self._usage()[1])
+
+    def _usage(self) -> tuple[float, float]:
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        cpu, resident = json.loads(line(self.process))
+        return cpu, resident
+
+
+@contextmanager
+def interceptor(executor_url: str, folder: Path) -> Iterator[Gateway]:
+    """An Interceptor with its state in `folder`."""
+    with child(INTERCEPTOR, executor_url, str(CONFIG), str(folder)) as process:
+        url, key = json.loads(line(process))
+        yield Gateway(url, key, process)
+
+
+@asynccontextmanager
+async def http_client() -> AsyncIterator[aiohttp.ClientSession]:
+    connector = aiohttp.TCPConnector(keepalive_timeout=3.0)  # uvicorn closes after 5 s
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), connector=connector) as client:
+        yield client
+
+
+def straight(client: aiohttp.ClientSession, executor_url: str) -> Call:
+    """One MCP call to the tool server itself."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"name": TOOL, "arguments": ARGUMENTS, "_meta": meta}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "Authorization": f"Bearer {TOKEN}",
+        "Mcp-Protocol-Version": "2026-07-28",
+        "Mcp-Method": "tools/call",
+        "Mcp-Name": TOOL,
+    }
+
+    async def call() -> None:
+        async with client.post(executor_url, data=body, headers=headers) as response:
+            answer = msgspec.json.decode(await response.read())
+            assert answer["result"]["structuredContent"]["arguments"] == ARGUMENTS, answer
+
+    return call
+
+
+def through(client: aiohttp.ClientSession, gateway: Gateway, session_id: str) -> Call:
+    """The same call through an Interceptor."""
+    body = json.dumps({"session_id": session_id, "tool_name": TOOL, "args": ARGUMENTS}).encode()
+    headers = {"X-API-Key": gateway.key, "Content-Type": "application/json"}
+
+    async def call() -> None:
+        async with client.post(f"{gateway.url}/v1/proxy-execute", data=body, headers=headers) as response:
+            answer = msgspec.json.decode(await response.read())
+            assert answer["result"]["arguments"] == ARGUMENTS, answer
+
+    return call
+
+
+async def timed(call: Call, concurrency: int, count: int) -> tuple[list[float], float]:
+    """Seconds of each call, and calls a second."""
+    seconds: list[float] = []
+    left = iter(range(count))
+
+    async def worker() -> None:
+        for _ in left:
+            start = time.perf_counter()
+            await call()
+            seconds.append(time.perf_counter() - start)
+
+    start = time.perf_counter()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(concurrency):
+            group.create_task(worker())
+    return seconds, count / (time.perf_counter() - start)
+
+
+def p50_ms(seconds: list[float]) -> float:
+    return round(statistics.median(seconds) * 1e3, 3)

@@ -1,0 +1,291 @@
+"""Attacker controls: the agent, and at which of two Interceptor processes on one state folder each call arrives.
+
+Wanted: the process that has not heard yet. A secret is read at one and sent at the other; a session is closed, a key
+revoked, a resource labelled at one and used at the other. Each try is refused there and on record in the one journal.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from labelled_tools import ROWS, GatewayProcess, gateway_process, journal_of, labelled_executor
+
+from sentinel_rag.audit import JournalReader
+from sentinel_rag.interceptor.store import KeyStore, Scope
+from sentinel_rag.testing.fake_executor import Answers, FakeExecutor, Waits
+from sentinel_rag.testing.running_gateway import HttpAnswer
+
+TOP = {"sensitivity": "HIGH", "integrity": "UNTRUSTED"}
+RACERS = 24
+
+
+@pytest.fixture(scope="module")
+def tool_server() -> Iterator[FakeExecutor]:
+    with labelled_executor() as executor:
+        yield executor
+
+
+@pytest.fixture(scope="module")
+def pair(tool_server: FakeExecutor, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[GatewayProcess]]:
+    folder = tmp_path_factory.mktemp("pair") / "state"
+    with gateway_process(folder, tool_server) as one, gateway_process(folder, tool_server) as other:
+        yield [one, other]
+
+
+@pytest.fixture
+def executor(tool_server: FakeExecutor) -> FakeExecutor:
+    """The tool server as it starts: nothing called, nothing told."""
+    tool_server.calls.clear()
+    for tool in tool_server.tools:
+        tool_server.on(tool.name)
+    return tool_server
+
+
+@pytest.fixture
+def one(pair: list[GatewayProcess], executor: FakeExecutor) -> GatewayProcess:
+    return pair[0]
+
+
+@pytest.fixture
+def other(pair: list[GatewayProcess], executor: FakeExecutor) -> GatewayProcess:
+    return pair[1]
+
+
+def opened(gateway: GatewayProcess, *, key: str | None = None) -> str:
+    return str(gateway.request("POST", "/v1/sessions", key=key or gateway.user).body["session_id"])
+
+
+def new_key(gateway: GatewayProcess) -> str:
+    """A key that may execute and has seen nothing yet."""
+    store = KeyStore(gateway.folder / "keys.sqlite")
+    try:
+        return store.create([Scope.EXECUTE], name="fresh")[0]
+    finally:
+        store.close()
+
+
+def say(gateway: GatewayProcess, session_id: str, text: str, *, key: str) -> None:
+    answer = gateway.request("POST", f"/v1/sessions/{session_id}/words", key=key, body={"text": text})
+    assert answer.status == 200
+
+
+def record_of(gateway: GatewayProcess, answer: HttpAnswer) -> dict[str, Any]:
+    [first, *_] = [record for record in journal_of(gateway.folder) if record["audit_id"] == answer.body["audit_id"]]
+    return first
+
+
+def expect_refused(gateway: GatewayProcess, answer: HttpAnswer, status: int, reason: str) -> dict[str, Any]:
+    assert (answer.status, answer.body["reason"]) == (status, reason)
+    record = record_of(gateway, answer)
+    assert (record["kind"], record["reason"]) == ("refusal", reason)
+    return record
+
+
+@pytest.mark.requirement("TAINT-2")
+@pytest.mark.parametrize("opener", ["agent", "person"])
+def test_what_was_read_at_one_is_not_sent_at_the_other(
+    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor, opener: str
+) -> None:
+    session, key = (opened(one), one.key) if opener == "person" else ("own", new_key(one))
+    for gateway in (one, other):  # both hold the session in memory, low
+        assert gateway.call("search", {"query": "x"}, session_id=session, key=key).status == 200
+    assert one.call("read_secret", {}, session_id=session, key=key).status == 200
+    refused = other.call("search", {"query": "the secret"}, session_id=session, key=key)
+    assert expect_refused(other, refused, 403, "sink_label")["context_after"] == TOP
+    assert [call.tool for call in executor.calls] == ["search", "search", "read_secret"]
+
+
+@pytest.mark.requirement("TAINT-2")
+def test_another_session_of_the_key_at_the_other_process_rises_too(
+    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor
+) -> None:
+    key = new_key(one)
+    assert other.call("search", {"query": "x"}, session_id="ready-before", key=key).status == 200
+    assert one.call("read_secret", {}, session_id="reads", key=key).status == 200
+    for session_id in ("ready-before", "new", opened(other, key=key)):
+        refused = other.call("search", {"query": "the secret"}, session_id=session_id, key=key)
+        assert expect_refused(other, refused, 403, "sink_label")["context_after"] == TOP
+    assert [call.tool for call in executor.calls] == ["search", "read_secret"]
+
+
+@pytest.mark.requirement("TAINT-2")
+def test_reads_and_sends_that_race_across_two_processes(
+    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor
+) -> None:
+    """A call sent after a read was answered is denied, and no send has its intent after the intent of a read."""
+    for turn in range(8):
+        session, start = opened(one), threading.Barrier(RACERS)
+        answered = threading.Event()
+
+        def work(
+            index: int, session: str = session, start: threading.Barrier = start, answered: threading.Event = answered
+        ) -> tuple[bool, int]:
+            gateway = (one, other)[index % 2]
+            start.wait()
+            if index in (10, 11):
+                status = gateway.call("read_secret", {}, session_id=session, key=one.key).status
+                answered.set()
+                return False, status
+            for _ in range(index % 4):
+                gateway.call("read_public", {}, session_id=session, key=one.key)
+            late = answered.is_set()
+            return late, gateway.call("search", {"query": f"{index}"}, session_id=session, key=one.key).status
+
+        with ThreadPoolExecutor(RACERS) as pool:
+            ends = list(pool.map(work, range(RACERS)))
+        after = other.call("search", {"query": "late"}, session_id=session, key=one.key)
+        assert after.status == 403
+        assert all(status == 403 for late, status in ends if late)
+        assert {status for _, status in ends} <= {200, 403}
+        intents = [
+            record
+            for record in journal_of(one.folder)
+            if record["kind"] == "intent" and record["session_id"] == session and record["tool"] != "read_public"
+        ]
+        tools = [record["tool"] for record in intents]
+        first_read = tools.index("read_secret")
+        assert "search" not in tools[first_read:], turn
+        let_through = [record["arguments"]["query"] for record in intents[:first_read]]
+        assert sorted(call.arguments["query"] for call in executor.calls if call.tool == "search") == sorted(
+            let_through
+        )
+        executor.calls.clear()
+
+
+@pytest.mark.requirement("TAINT-3")
+def test_a_handle_made_at_one_resolves_at_the_other_with_its_label(
+    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor
+) -> None:
+    executor.on("read_alert", Answers(ROWS))
+    session = opened(one)
+    say(one, session, "comment on incident 14", key=one.user)
+    handle = one.call("read_alert", {}, session_id=session, key=one.key).body["result"]["rows"][0]["CommandLine"]
+    refused = other.call("search", {"query": handle}, session_id=session, key=one.key)
+    expect_refused(other, refused, 403, "sink_label")
+    passed = other.call("comment", {"incident": "14", "message": handle}, session_id=session, key=one.key)
+    assert passed.status == 200
+    assert executor.calls[-1].arguments["message"] == "powershell -enc SECRET admin"
+    shown = other.request("POST", f"/v1/sessions/{session}/resolve", key=one.user, body={"handles": [handle["$ref"]]})
+    assert (shown.status, shown.body["values"]) == (200, {handle["$ref"]: "powershell -enc SECRET admin"})
+
+
+@pytest.mark.requirement("TAINT-5")
+def test_words_said_at_one_count_at_the_other(
+    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor
+) -> None:
+    session = opened(one)
+    assert other.call("read_incident", {"incident": "14"}, session_id=session, key=one.key).status == 200
+    refused = other.call("comment", {"incident": "14", "message": "m"}, session_id=session, key=one.key)
+    expect_refused(other, refused, 403, "sink_label")
+    say(one, session, "comment on incident 14", key=one.user)
+    assert other.call("comment", {"incident": "14", "message": "m"}, session_id=session, key=one.key).status == 200
+    refused = other.call("comment", {"incident": "15", "message": "m"}, session_id=session, key=one.key)
+    expect_refused(other, refused, 403, "sink_label")
+
+
+def test_a_session_closed_at_one_is_closed_at_the_other(
+    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor
+) -> None:
+    executor.on("read_alert", Answers(ROWS))
+    session = opened(one)
+    handle = other.call("read_alert", {}, session_id=session, key=one.key).body["result"]["rows"][0]["CommandLine"]
+    assert one.request("DELETE", f"/v1/sessions/{session}", key=one.user).status == 204
+    executor.calls.clear()
+    for tool, arguments in (("read_public", {}), ("search", {"query": "x"}), ("read_public", {"marker": "again"})):
+        refused = other.call(tool, arguments, session_id=session, key=one.key)
+        expect_refused(other, refused, 409, "conflict")
+    shown = other.request("POST", f"/v1/sessions/{session}/resolve", key=one.user, body={"handles": [handle["$ref"]]})
+    assert shown.body["values"] == {}
+    assert executor.calls == []
+
+
+@pytest.mark.requirement("TAINT-3")
+@pytest.mark.parametrize("where", ["there", "elsewhere"])
+def test_a_result_that_comes_after_its_session_was_closed_leaves_no_hidden_value(
+    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor, where: str
+) -> None:
+    release = threading.Event()
+    executor.on("read_alert", Waits(release, ROWS))
+    session = opened(one)
+    closing = one if where == "there" else other
+    while executor.arrived.acquire(blocking=False):
+        pass
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(one.call, "read_alert", {}, session_id=session, key=one.key)
+        assert executor.arrived.acquire(timeout=30)
+        assert closing.request("DELETE", f"/v1/sessions/{session}", key=one.user).status == 204
+        release.set()
+        answer = late.result()
+    shown = one.request(
+        "POST", f"/v1/sessions/{session}/resolve", key=one.user, body={"handles": ["r1#/rows/0/CommandLine"]}
+    )
+    assert shown.body["values"] == {}
+    assert shown.body["refused"] == []
+    assert "SECRET" not in answer.content.decode()
+    audit_id = answer.body["audit_id"]
+    kinds = [record["kind"] for record in journal_of(one.folder) if record.get("audit_id") == audit_id]
+    assert kinds == ["intent", "outcome"]
+
+
+@pytest.mark.requirement("TAINT-6")
+def test_a_store_written_at_one_is_read_with_its_label_at_the_other(
+    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor
+) -> None:
+    reader = opened(other)
+    assert other.call("read_incident", {"incident": "77"}, session_id=reader, key=other.key).status == 200
+    assert other.call("search", {"query": "x"}, session_id=reader, key=other.key).status == 200
+    writer = opened(one)
+    say(one, writer, "comment on incident 77", key=one.user)
+    assert one.call("read_secret", {}, session_id=writer, key=one.key).status == 200
+    assert one.call("comment", {"incident": "77", "message": "secret"}, session_id=writer, key=one.key).status == 200
+    assert other.call("read_incident", {"incident": "77"}, session_id=reader, key=other.key).status == 200
+    refused = other.call("search", {"query": "x"}, session_id=reader, key=other.key)
+    assert expect_refused(other, refused, 403, "sink_label")["context_after"] == TOP
+
+
+@pytest.mark.requirement("GATE-7")
+def test_a_key_revoked_beside_them_opens_neither(
+    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor
+) -> None:
+    store = KeyStore(one.folder / "keys.sqlite")
+    try:
+        principal = store.verify(one.key)
+        assert principal is not None
+        key, info = store.create(principal.scopes, name="to be revoked")
+        for gateway in (one, other):
+            assert gateway.call("read_public", {}, session_id="of-the-revoked", key=key).status == 200
+        assert store.revoke(info.key_id)
+    finally:
+        store.close()
+    executor.calls.clear()
+    for gateway in (one, other):
+        refused = gateway.call("read_public", {}, session_id="of-the-revoked", key=key)
+        assert (refused.status, refused.body["reason"]) == (401, "unauthenticated")
+    assert executor.calls == []
+
+
+def test_a_session_opened_by_use_at_both_at_once_belongs_to_one_key(
+    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor
+) -> None:
+    for turn in range(5):
+        start = threading.Barrier(8)
+
+        def use(index: int, turn: int = turn, start: threading.Barrier = start) -> tuple[str, int]:
+            gateway = (one, other)[index % 2]
+            start.wait()
+            return gateway.key, gateway.call("read_public", {}, session_id=f"contested-{turn}", key=gateway.key).status
+
+        with ThreadPoolExecutor(8) as pool:
+            ends = set(pool.map(use, range(8)))
+        assert sorted(status for _, status in ends) == [200, 404]
+
+
+@pytest.mark.requirement("AUD-1")
+def test_the_one_journal_of_both_is_one_chain(pair: list[GatewayProcess]) -> None:
+    found = JournalReader(pair[0].folder / "journal.sqlite").verify()
+    assert found.intact
+    assert found.records > 10

@@ -1,0 +1,94 @@
+"""Hosts that a text can carry data to."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sentinel_rag.interceptor.flow.links import is_allowed, linked_hosts
+
+HOST = "evil.example"
+
+
+@pytest.mark.requirement("TAINT-4")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://evil.example",
+        "HTTPS://EVIL.EXAMPLE./x",
+        "ftp:\\\\evil.example",
+        "http:////evil.example",
+        "//evil.example/a",
+        "\\\\evil.example\\share",
+        "mailto:me@evil.example",
+        "www.evil.example",
+        "![x](evil.example/a.png)",
+        "<img src='evil.example'>",
+        '<a href = "evil.example">',
+        "https://good.example@evil.example/",
+        "evil.example/path",
+        "evil.example:8080",
+        "evil.example?q=1",
+        "https%3A%2F%2Fevil.example%2Fx",
+        "https&#58;//evil.example",
+        "ｈttps://evil.example/",
+        "ht\u200btps://evil.ex\u00adample/",
+    ],
+)
+def test_a_link_names_its_host(text: str) -> None:
+    hosts = linked_hosts(f"words before {text} and after")
+    assert HOST in hosts or f"www.{HOST}" in hosts
+
+
+@pytest.mark.parametrize("text", ["", "no link", "and/or", "3/4", "10:30 // noted", "evil.example", "a.b c"])
+def test_plain_words_name_no_host(text: str) -> None:
+    assert linked_hosts(text) == frozenset()
+
+
+@pytest.mark.parametrize("value", [["x", f"https://{HOST}"], {f"https://{HOST}": 1}, {"a": {"b": [f"https://{HOST}"]}}])
+def test_links_are_found_in_every_text_of_a_value(value: Any) -> None:
+    assert linked_hosts(value) == {HOST}
+    assert linked_hosts([5, None, True, 1.5]) == frozenset()
+
+
+@pytest.mark.parametrize(
+    "escape", [lambda text: quote(text, safe=""), html.escape, lambda text: text.replace(":", "&#58;")]
+)
+def test_escapes_are_taken_away_three_times(escape: Any) -> None:
+    text = f"https://{HOST}/?a=<b>"
+    for _ in range(3):
+        text = escape(text)
+        assert HOST in linked_hosts(text)
+
+
+def test_what_is_nested_deeper_is_a_link_to_nobody() -> None:
+    text = "https://deep.test/"
+    for _ in range(4):
+        text = quote(text, safe="")
+    assert linked_hosts(text) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("learn.test", True),
+        ("a.b.learn.test", True),
+        ("test", False),
+        ("notlearn.test", False),
+        ("learn.test.evil", False),
+        ("", False),
+    ],
+)
+def test_an_allowed_host_allows_the_names_below_it(host: str, expected: bool) -> None:
+    assert is_allowed(host, frozenset({"learn.test"})) is expected
+
+
+@settings(deadline=None)
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_words_around_a_link_do_not_hide_it(before: str, after: str) -> None:
+    assert HOST in linked_hosts(f"{before} https://{HOST}/ {after}")

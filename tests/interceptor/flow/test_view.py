@@ -1,0 +1,128 @@
+"""What the agent sees of a result, and what is put aside."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
+from sentinel_rag.interceptor.flow.references import Reference
+from sentinel_rag.interceptor.flow.view import MAX_QUOTED_DEPTH, Hidden, View, view_of
+from sentinel_rag.interceptor.policy.fields import (
+    NO_FIELDS,
+    Exposure,
+    FieldExposure,
+    FieldLabel,
+    ResultFields,
+    parse_pointer,
+)
+from sentinel_rag.interceptor.upstream.tool_result import OTHER_CONTENT
+
+SECRET, FOREIGN = Label(Sensitivity.HIGH), Label(integrity=Integrity.UNTRUSTED)
+
+
+def fields(*exposures: tuple[str, Exposure], **labels: Label) -> ResultFields:
+    return ResultFields(
+        tuple(FieldLabel((name,), label) for name, label in labels.items()),
+        tuple(FieldExposure(parse_pointer(pointer), mode) for pointer, mode in exposures),
+    )
+
+
+def viewed(value: Any, declared: ResultFields, base: Label = BOTTOM, result: int = 4) -> tuple[Any, tuple[Hidden, ...]]:
+    view = view_of(value, msgspec.json.encode(value), declared, base, result)
+    return json.loads(view.encoded), view.hidden
+
+
+def test_where_nothing_is_declared_the_servers_own_bytes_are_shown() -> None:
+    assert view_of({"a": 1}, b'{"a": 1 }', NO_FIELDS, TOP, 1) == View(b'{"a": 1 }')
+    assert view_of({"a": 1}, b'{"a": 1 }', fields(a=SECRET), TOP, 1) == View(b'{"a": 1 }')
+
+
+@pytest.mark.requirement("TAINT-3")
+def test_a_hidden_part_becomes_a_handle_with_all_the_labels_of_its_parts() -> None:
+    value = {"a": {"x": "secret", "y": [1]}, "b": 2}
+    declared = ResultFields(
+        (FieldLabel(("a", "x"), SECRET), FieldLabel(("a",), BOTTOM)), (FieldExposure(("a",), Exposure.HIDE),)
+    )
+    shown, [hidden] = viewed(value, declared, FOREIGN)
+    assert shown == {"a": {"$ref": "r4#/a"}, "b": 2}
+    assert hidden == Hidden(Reference(4, ("a",)), msgspec.json.encode(value["a"]), SECRET.join(FOREIGN))
+
+
+def test_rows_are_walked_by_number_and_names_by_name() -> None:
+    value = {"rows": [{"c": 1, "d": "t"}, {"c": 2}], "list": ["u", 5]}
+    shown, hidden = viewed(value, fields(("/rows/*/c", Exposure.HIDE), ("/list/0", Exposure.QUOTE)))
+    assert shown == {
+        "rows": [{"c": {"$ref": "r4#/rows/0/c"}, "d": "t"}, {"c": {"$ref": "r4#/rows/1/c"}}],
+        "list": [{"$quote": "u"}, 5],
+    }
+    assert [part.encoded for part in hidden] == [b"1", b"2"]
+
+
+def test_a_part_may_be_shown_inside_a_hidden_one() -> None:
+    value = {"a": {"x": 1, "y": {"z": 2}}}
+    shown, hidden = viewed(value, fields(("/a", Exposure.HIDE), ("/a/x", Exposure.REVEAL)))
+    assert shown == {"a": {"x": 1, "y": {"$ref": "r4#/a/y"}}}
+    assert [part.reference.path for part in hidden] == [("a", "y")]
+    shown, _ = viewed({"a": "flat"}, fields(("/a", Exposure.HIDE), ("/a/x", Exposure.REVEAL)))
+    assert shown == {"a": {"$ref": "r4#/a"}}
+
+
+def test_a_quote_marks_every_text_below_and_nothing_else() -> None:
+    shown, hidden = viewed({"a": ["t", 1, None, {"k": "u"}], "b": "v"}, fields(("/a", Exposure.QUOTE)))
+    assert shown == {"a": [{"$quote": "t"}, 1, None, {"k": {"$quote": "u"}}], "b": "v"}
+    assert hidden == ()
+
+
+@pytest.mark.requirement("TAINT-3")
+@pytest.mark.parametrize("value", [["secret"], "secret", 5, None])
+def test_what_is_no_object_is_hidden_whole_if_the_policy_hides_anything(value: Any) -> None:
+    shown, [hidden] = viewed(value, fields(("/a", Exposure.HIDE), a=SECRET))
+    assert shown == {"$ref": "r4#"}
+    assert hidden == Hidden(Reference(4, ()), msgspec.json.encode(value), SECRET.join(FOREIGN))
+    shown, none = viewed(value, fields(("/a", Exposure.QUOTE)))
+    assert (shown, none) == (value, ())
+
+
+@pytest.mark.requirement("TAINT-3")
+def test_what_a_server_says_beside_its_result_is_hidden_too_unless_the_policy_speaks_of_it() -> None:
+    value = {"a": "secret", OTHER_CONTENT: [{"text": "secret again"}]}
+    shown, hidden = viewed(value, fields(("/a", Exposure.HIDE)))
+    assert shown == {"a": {"$ref": "r4#/a"}, OTHER_CONTENT: {"$ref": f"r4#/{OTHER_CONTENT}"}}
+    assert len(hidden) == 2
+    shown, _ = viewed(value, fields(("/a", Exposure.HIDE), (f"/{OTHER_CONTENT}", Exposure.REVEAL)))
+    assert shown[OTHER_CONTENT] == [{"text": "secret again"}]
+    shown, _ = viewed(value, fields(("/a", Exposure.QUOTE)))
+    assert shown[OTHER_CONTENT] == [{"text": "secret again"}]
+    shown, _ = viewed({"b": {OTHER_CONTENT: "c"}}, fields(("/a/x/y", Exposure.HIDE)))
+    assert shown == {"b": {OTHER_CONTENT: "c"}}  # only at the top it is what a server says beside
+
+
+def nested(depth: int) -> Any:
+    value: Any = "deep"
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_quoted_nesting_beyond_reason_is_one_marked_text() -> None:
+    def innermost(value: Any) -> Any:
+        while isinstance(value, list):
+            value = value[0]
+        return value
+
+    shown, _ = viewed({"a": nested(MAX_QUOTED_DEPTH)}, fields(("/a", Exposure.QUOTE)))
+    assert innermost(shown["a"]) == {"$quote": "deep"}
+    shown, _ = viewed({"a": nested(MAX_QUOTED_DEPTH + 1)}, fields(("/a", Exposure.QUOTE)))
+    assert innermost(shown["a"]) == {"$quote": '["deep"]'}
+    value: Any = {"k": "deep"}
+    for _ in range(MAX_QUOTED_DEPTH):
+        value = {"k": value}
+    shown, _ = viewed({"a": value}, fields(("/a", Exposure.QUOTE)))
+    part = shown["a"]
+    while "k" in part:
+        part = part["k"]
+    assert part == {"$quote": '{"k":"deep"}'}
