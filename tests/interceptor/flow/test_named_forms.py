@@ -34,7 +34,7 @@ def names(words: str) -> set[str]:
         (ValueKind.ACCOUNT, "JDoe", "jdoe"),
         (ValueKind.EMAIL, "Me@Example.org.", "me@example.org"),
         (ValueKind.TEMPLATE, " Failed_Logins ", "failed_logins"),
-        (ValueKind.TEMPLATE, "t" * MAX_VALUE, "t" * MAX_VALUE),
+        (ValueKind.ACCOUNT, "u" * MAX_VALUE, "u" * MAX_VALUE),
     ],
 )
 def test_values_have_one_form(kind: ValueKind, value: str, text: str) -> None:
@@ -46,7 +46,7 @@ def test_values_have_one_form(kind: ValueKind, value: str, text: str) -> None:
     [
         (ValueKind.HOST, "."),
         (ValueKind.HOST, " "),
-        (ValueKind.TEMPLATE, "t" * (MAX_VALUE + 1)),
+        (ValueKind.ACCOUNT, "u" * (MAX_VALUE + 1)),
         (ValueKind.IP, "203.0.113"),
         (ValueKind.IP, 7.5),
         (ValueKind.INCIDENT, True),
@@ -73,6 +73,16 @@ def test_what_has_no_form_names_nothing(kind: ValueKind, value: object) -> None:
         ("see https://example.org/a!", {"url:https://example.org/a"}),
         ("address 999.1.1.1", set()),
         ("user a", set()),
+        ("hosts AND-1 or ws-2", {"host:and-1", "host:ws-2"}),
+        ("hosts ws-1 OR ws-2", {"host:ws-1", "host:ws-2"}),
+        ("users Their and jdoe", set()),
+        ("host the, incident 7, look at 10.0.0.1", {"incident:7", "ip:10.0.0.1"}),
+        ("user the jdoe and 10.0.0.1", {"ip:10.0.0.1"}),
+        ("look at 999.1.1.1 and 10.0.0.1", {"ip:10.0.0.1"}),
+        ("read ../x/y and public/a", {"path:public/a"}),
+        ("see https://example.org/XX", {"url:https://example.org/XX"}),
+        ("read public/.a.", {"path:public/.a"}),
+        ("read .public/aX", {"path:.public/aX"}),
         ("user and", set()),
     ],
 )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from small_gate import KEY, SmallGate
+from small_gate import SmallGate
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.approvals import Decider, Verdict
 from sentinel_rag.interceptor.outcomes import Completed, Denied, Outcome
+from sentinel_rag.interceptor.upstream import UpstreamTool
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("APPR-1")]
 UNTRUSTED = Label(integrity=Integrity.UNTRUSTED)
@@ -100,7 +101,19 @@ async def test_who_asks_too_often_is_told_when_to_come_back(here: SmallGate) -> 
     assert isinstance(outcome, Denied)
     assert outcome.approval_id is None
     assert outcome.note
+    assert outcome.retry_after_s is not None
     assert (outcome.deny.reason, outcome.deny.rule_id) == (Reason.APPROVAL_REQUIRED, "close_asks")
     assert (await here.records("refusal"))[-1]["approval_id"] is None
     assert here.server.calls == []
-    assert KEY
+
+
+async def test_an_approval_is_for_the_definition_that_the_person_knew(here: SmallGate) -> None:
+    here.server.listed = (UpstreamTool("close", "Closes.", {"type": "object"}),)
+    approval_id = waiting(await here.call("close", {"incident": "7"}))
+    await approve(here, approval_id)
+    await here.pins.observe("world", [UpstreamTool("close", "Closes, and deletes.", {"type": "object"})])
+    [pin] = [pin for pin in here.pins.all() if pin.waiting is not None]
+    assert pin.waiting is not None
+    await here.pins.accept("world", "close", pin.waiting.sha256, key_id="admin")
+    assert waiting(await here.call("close", {"incident": "7"})) != approval_id
+    assert here.server.calls == []

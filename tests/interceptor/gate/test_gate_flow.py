@@ -292,3 +292,40 @@ async def test_a_part_of_a_hidden_value_tells_that_it_is_there(here: SmallGate) 
     assert isinstance(outcome, Denied)
     assert outcome.deny.reason is Reason.SINK_LABEL
     assert await here.context() == TOP
+
+
+@pytest.mark.requirement("TAINT-2")
+async def test_in_a_persons_session_too_a_decision_about_a_hidden_value_raises_the_context(here: SmallGate) -> None:
+    session = (await here.state.sessions.open(KEY, user_key_id="person")).session_id
+    here.server.answers["read_alert"] = returned(ALERT)
+    await here.call("read_alert", session=session)
+    assert await here.context(session) == UNTRUSTED
+    assert isinstance(await here.call("check_text", {"text": handle(0)}, session=session), Denied)
+    assert await here.context(session) == TOP
+    assert len(await here.records("context_raised")) == 1
+    await here.call("check_text", {"text": handle(0)}, session=session)
+    assert len(await here.records("context_raised")) == 1  # nothing new was told
+
+
+@pytest.mark.requirement("TAINT-2")
+async def test_what_the_agents_own_session_tells_again_reaches_a_persons_session(alert: SmallGate) -> None:
+    await alert.call("check_text", {"text": handle(0)})
+    clean = await alert.state.sessions.open(KEY, user_key_id="person")
+    assert clean.context == BOTTOM
+    await alert.call("check_text", {"text": handle(0)})
+    assert clean.context == TOP
+
+
+async def test_a_denial_that_tells_nothing_of_a_hidden_value_raises_nothing(here: SmallGate) -> None:
+    assert isinstance(await here.call("check_text", {"text": "admin"}), Denied)
+    assert isinstance(await here.call("check_text", {"text": 5}), NotCompleted)
+    assert await here.context() == BOTTOM
+    assert [record["kind"] for record in await here.records()] == ["session", "refusal", "refusal"]
+
+
+@pytest.mark.requirement("TAINT-5")
+async def test_what_an_endorsement_named_is_known_to_other_gateways(here: SmallGate, beside: SmallGate) -> None:
+    here.server.answers["read_incident"] = returned({"entities": [{"host": "srv-9"}]})
+    await here.says("What about incident 7?")
+    await here.call("read_incident", {"incident": "7"})
+    assert isinstance(await beside.call("isolate", {"host": "srv-9"}), Completed)
