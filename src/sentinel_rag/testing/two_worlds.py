@@ -8,7 +8,7 @@ declassification (the guarantee of the security model, and the exceptions it nam
 
 The agent sees what an agent sees (bodies and status codes) and builds each argument from a hash of all it has seen, so
 one bit that reaches it reaches the sinks, if the gate lets it. What is not tried: time, a malicious executor, a tool
-that fails or succeeds by a secret, two sessions that persons opened.
+that fails or succeeds by a secret, a hidden value whose type is the secret, two sessions that persons opened.
 """
 
 from __future__ import annotations
@@ -139,15 +139,16 @@ class _Answer:
         return result
 
     def _leaf(self, pointer: str) -> Any:
-        """A text, a number, or something with parts: which of them, and which parts, is part of the secret."""
+        """A text, a number, or something with parts; which parts it has is part of the secret."""
         path = tuple("0" if part == "*" else part for part in parse_pointer(pointer))
         digest = self.digest(pointer, self._tool.fields.label_at(path))
-        if digest[0] < "8":
+        kind = hashlib.sha256(f"{self._world.seed}|{self._tool.name}|{pointer}|{self._seen}".encode()).hexdigest()[0]
+        if kind < "8":
             return digest
-        if digest[0] < "a":
+        if kind < "a":
             return int(digest[:4], 16)
         part = int(digest[1], 16) % 2
-        return {"ab"[part]: digest} if digest[0] < "d" else [digest] * part
+        return {"ab"[part]: digest} if kind < "d" else [digest] * part
 
 
 async def run_trace(state: State, seed: int, *, sinks_accept_all: bool = False) -> TraceVerdict:
