@@ -21,15 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mutmut.__main__ import (
-    copy_also_copy_files,
-    copy_src_dir,
-    create_mutants,
-    setup_source_paths,
-    store_lines_covered_by_tests,
-)
+from mutmut.__main__ import create_mutants, store_lines_covered_by_tests
 from mutmut.mutation.diff_apply import get_diff_for_mutant
 from mutmut.mutation.trampoline import set_mutant_under_test
+from mutmut.utils.file_utils import copy_also_copy_files, copy_src_dir, setup_source_paths
 
 from bench.harness import write
 from bench.mutation_types import refused_mutants

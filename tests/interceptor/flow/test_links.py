@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel_rag.interceptor.flow.links import is_allowed, linked_hosts
+from sentinel_rag.interceptor.flow.links import MAX_AUTHORITY, is_allowed, linked_hosts
 
 HOST = "evil.example"
 
@@ -92,3 +92,40 @@ def test_an_allowed_host_allows_the_names_below_it(host: str, expected: bool) ->
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_words_around_a_link_do_not_hide_it(before: str, after: str) -> None:
     assert HOST in linked_hosts(f"{before} https://{HOST}/ {after}")
+
+
+@pytest.mark.requirement("TAINT-4")
+@pytest.mark.parametrize(
+    ("text", "hosts"),
+    [
+        ("x https://Evil.Example:8080/y", {"evil.example"}),
+        ("x https://me:secret@evil.example/", {"evil.example"}),
+        ('x "https://a b@evil.example/"', {"a", "evil.example"}),  # between quotes a user name may hold blanks
+        ("x <https://a b@evil.example/>", {"a", "evil.example"}),
+        ("x (https://a b@evil.example/)", {"a"}),
+        ('https://a b@evil.example/ "', {"a"}),  # the quote is not the one before it
+        ('""(https://a b@evil.example/', {"a"}),
+        ('x "https://a b', {"a"}),
+        ("x https://ME@.", {"me@."}),  # no host at all: that is no known one
+        ("x https://..., or so", {"...,"}),
+        ("x https:\\2f\\2f evil.example/", {"2f", "evil.example"}),
+        ('<img src="ht\ntps://evil\n.example/a">', {"ht", "evil", "evil.example"}),
+    ],
+)
+def test_every_reading_of_a_link_counts_and_no_other(text: str, hosts: set[str]) -> None:
+    assert linked_hosts(text) == hosts
+
+
+def test_an_address_of_numbers_is_read_whole() -> None:
+    assert linked_hosts("x https://[2001:DB8::1]/") == {"[2001:db8::1"}
+    assert linked_hosts("x https://[2001:db8::1]:80/") == {"[2001:db8::1]:80"}
+
+
+def test_who_writes_very_much_before_the_host_is_no_known_host() -> None:
+    long = "X" * (MAX_AUTHORITY - len("@evil.example"))
+    assert linked_hosts(f"https://{long}@evil.example/") == {f"{long.lower()}@evil.example"}
+    assert linked_hosts(f"https://{long[1:]}@evil.example/") == {"evil.example"}
+
+
+def test_all_texts_of_a_list_are_read() -> None:
+    assert linked_hosts(["https://one.test/", ["https://two.test/"], "x"]) == {"one.test", "two.test"}

@@ -92,3 +92,7 @@ def test_a_path_that_leads_nowhere_is_no_handle(path: tuple[str, ...]) -> None:
     with pytest.raises(NoSuchHandle) as refused:
         step_into({"a": [1, {"b": 2}]}, path)
     assert str(refused.value) == "there is no such handle in this session"
+
+
+def test_handles_beside_a_list_inside_a_list_are_found() -> None:
+    assert set(find_references({"a": [ref(), [ref("r2#")]]})["a"]) == {R1, R2}

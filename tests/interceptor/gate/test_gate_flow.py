@@ -92,13 +92,12 @@ async def test_what_a_sink_does_not_accept_is_denied_without_a_way_round(alert: 
     outcome = await alert.call("search", {"query": handle(0)})
     assert isinstance(outcome, Denied)
     assert (outcome.deny, outcome.approval_id) == (Deny(Reason.SINK_LABEL, TOP, "search_any"), None)
-    assert await alert.context() == UNTRUSTED  # no condition has read it, so the answer tells nothing
+    assert await alert.context() == TOP  # another type behind the handle would have been refused in another way
     [record] = await alert.records("refusal")
     assert record["flow"]["violations"] == [
         {"parameter": "query", "label": TOP.to_dict(), "accepts": UNTRUSTED.to_dict(), "link": False}
     ]
-    assert await alert.records("context") == []
-    assert isinstance(await alert.call("search", {"query": "plain"}), Completed)
+    assert isinstance(await alert.call("search", {"query": "plain"}), Denied)
 
 
 @pytest.mark.requirement("TAINT-2")
@@ -267,3 +266,29 @@ async def test_a_session_is_in_use_by_its_last_call(here: SmallGate, clock: Cloc
     clock.passes(hours=25)
     await here.state.sessions.close("s2", KEY)
     assert (await here.session("s3", "nobody yet")).context == BOTTOM
+
+
+@pytest.mark.requirement("TAINT-5")
+async def test_words_that_another_gateway_heard_count_here(here: SmallGate, beside: SmallGate) -> None:
+    await here.call("check_text", {"text": "a"})
+    assert isinstance(await here.call("isolate", {"host": "ws-1"}), Denied)
+    await beside.says("Isolate host ws-1.")
+    assert isinstance(await here.call("isolate", {"host": "ws-1"}), Completed)
+
+
+@pytest.mark.requirement("TAINT-2")
+async def test_looking_into_a_hidden_value_tells_of_it(alert: SmallGate) -> None:
+    outcome = await alert.call("check_text", {"text": {"$ref": "r1#/rows/0/CommandLine/0"}})
+    assert isinstance(outcome, NotCompleted)
+    assert outcome.reason is Reason.INVALID_ARGUMENT
+    assert await alert.context() == TOP
+
+
+@pytest.mark.requirement("TAINT-2")
+async def test_a_part_of_a_hidden_value_tells_that_it_is_there(here: SmallGate) -> None:
+    here.server.answers["read_alert"] = returned({"rows": [{"CommandLine": {"exe": "cmd"}}]})
+    await here.call("read_alert")
+    outcome = await here.call("search", {"query": {"$ref": "r1#/rows/0/CommandLine/exe"}})
+    assert isinstance(outcome, Denied)
+    assert outcome.deny.reason is Reason.SINK_LABEL
+    assert await here.context() == TOP

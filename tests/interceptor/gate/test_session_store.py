@@ -24,6 +24,7 @@ from sentinel_rag.interceptor.store import (
     resources_of,
     sessions,
 )
+from sentinel_rag.interceptor.store.handles import Found
 
 pytestmark = pytest.mark.anyio
 MEDIUM, SECRET = Label(Sensitivity.MEDIUM), Label(Sensitivity.HIGH)
@@ -271,6 +272,7 @@ def hidden(path: str, value: object, label: Label = SECRET, result: int = 1) -> 
 
 
 async def kept(state: State, session_id: str, *parts: Hidden) -> None:
+    await state.sessions.claim(session_id, KEY)
     await state.database.run(state.handles.keep(session_id, parts))
 
 
@@ -279,16 +281,47 @@ async def test_a_handle_is_found_with_its_session_and_leads_into_its_value(state
     await kept(state, "s1", hidden("/a", {"b": [1, 2]}, TOP), hidden("/c", "text", UNTRUSTED))
     one, part, other = (Reference.parse(text) for text in ("r1#/a", "r1#/a/b/1", "r1#/c"))
     assert await state.handles.resolve("s1", {one, part, other}) == {
-        one: ({"b": [1, 2]}, TOP),
-        part: (2, TOP),
-        other: ("text", UNTRUSTED),
+        one: Found({"b": [1, 2]}, TOP, inside=False),
+        part: Found(2, TOP, inside=True),
+        other: Found("text", UNTRUSTED, inside=False),
     }
     assert await state.handles.resolve("s1", []) == {}
-    for session_id, text in (("s2", "r1#/a"), ("s1", "r2#/a"), ("s1", "r1#"), ("s1", "r1#/a/x"), ("s1", "r1#/cc")):
-        with pytest.raises(NoSuchHandle, match="there is no such handle in this session"):
-            await state.handles.resolve(session_id, [Reference.parse(text)])
     await kept(state, "s1", hidden("", "whole", MEDIUM, result=2))
-    assert await state.handles.resolve("s1", [Reference.parse("r2#")]) == {Reference(2, ()): ("whole", MEDIUM)}
+    whole = Reference.parse("r2#")
+    assert await state.handles.resolve("s1", [whole]) == {whole: Found("whole", MEDIUM, inside=False)}
+
+
+@pytest.mark.requirement("TAINT-2")
+@pytest.mark.parametrize(
+    ("session_id", "texts", "told"),
+    [
+        ("s2", ["r1#/a"], BOTTOM),
+        ("s1", ["r2#/a"], BOTTOM),
+        ("s1", ["r1#"], BOTTOM),
+        ("s1", ["r1#/cc"], BOTTOM),
+        ("s1", ["r1#/a/x"], SECRET),  # what is not inside a hidden value is a word about it
+        ("s1", ["r1#/a/x", "r1#/c/0"], TOP),
+        ("s1", ["r2#", "r1#/a"], BOTTOM),
+        ("s1", ["r2#", "r1#/a/b"], SECRET),
+        ("s1", ["r2#", "r1#/a/b", "r1#/c/0"], TOP),
+    ],
+)
+async def test_a_handle_that_is_not_there_is_refused_with_what_that_tells(
+    state: State, session_id: str, texts: list[str], told: Label
+) -> None:
+    await kept(state, "s1", hidden("/a", {"b": [1, 2]}, SECRET), hidden("/c", "text", UNTRUSTED))
+    with pytest.raises(NoSuchHandle, match="there is no such handle in this session") as refused:
+        await state.handles.resolve(session_id, [Reference.parse(text) for text in texts])
+    assert refused.value.told == told
+
+
+@pytest.mark.requirement("TAINT-3")
+async def test_a_result_that_comes_when_its_session_is_closed_keeps_nothing(state: State) -> None:
+    session = await state.sessions.open(KEY)
+    await state.sessions.close(session.session_id, KEY)
+    await state.database.run(state.handles.keep(session.session_id, [hidden("/a", 1)]))
+    with pytest.raises(NoSuchHandle):
+        await state.handles.resolve(session.session_id, [Reference.parse("r1#/a")])
 
 
 @pytest.mark.requirement("TAINT-3")

@@ -92,16 +92,23 @@ def test_the_label_of_a_value_holds_for_all_its_parts(fields: ResultFields, plac
     assert fields.label_below(place) == joined([fields.label_at(place), *below])
 
 
+def reaches(pattern: tuple[str, ...], place: tuple[str, ...]) -> bool:
+    """Whether the pattern speaks about a part of the value there, and not about the value."""
+    parts = [deep for deep in DEEP if deep[: len(place)] == place]
+    return len(pattern) > len(place) and any(speaks_about(pattern, deep) for deep in parts)
+
+
 @settings(deadline=None)
 @given(declared, places)
-def test_a_part_below_shows_if_some_pattern_there_says_so(fields: ResultFields, place: tuple[str, ...]) -> None:
-    expected = any(
-        entry.mode in (Exposure.REVEAL, Exposure.QUOTE)
-        and len(entry.path) > len(place)
-        and any(speaks_about(entry.path, deep) for deep in DEEP if deep[: len(place)] == place)
-        for entry in fields.exposures
-    )
-    assert fields.shows_below(place) is expected
+def test_a_place_tells_what_the_patterns_below_it_tell_apart(fields: ResultFields, place: tuple[str, ...]) -> None:
+    below = [entry for entry in (*fields.labels, *fields.exposures) if reaches(entry.path, place)]
+    assert fields.reaches_below(place) is bool(below)
+    assert fields.names_below(place) == {entry.path[len(place)] for entry in below} - {"*"}
+    mode = fields.exposure_at(place)
+    others = [entry for entry in fields.exposures if reaches(entry.path, place) and entry.mode is not mode]
+    assert fields.is_uniform(place) is not bool(others)
+    if not others:
+        assert {fields.exposure_at(deep) for deep in DEEP if deep[: len(place)] == place} <= {mode}
 
 
 @settings(deadline=None)
@@ -154,7 +161,6 @@ def test_what_is_revealed_is_bounded_before_there_is_a_result(fields: ResultFiel
 def test_all_of_a_result_is_its_labels_and_what_nobody_declared(fields: ResultFields) -> None:
     assert fields.whole() == joined([UNDECLARED, *(entry.label for entry in fields.labels)])
     assert fields.hides is (Exposure.HIDE in [entry.mode for entry in fields.exposures])
-    assert fields.depth == max([0, *(len(entry.path) for entry in fields.exposures)])
 
 
 SECRET, FOREIGN = Label(Sensitivity.HIGH), Label(integrity=Integrity.UNTRUSTED)
