@@ -8,7 +8,7 @@ declassification (the guarantee of the security model, and the exceptions it nam
 
 The agent sees what an agent sees (bodies and status codes) and builds each argument from a hash of all it has seen, so
 one bit that reaches it reaches the sinks, if the gate lets it. What is not tried: time, a malicious executor, a tool
-that fails or succeeds by a secret, a hidden value whose type is the secret, two sessions that persons opened.
+that fails or succeeds by a secret, two sessions that persons opened.
 """
 
 from __future__ import annotations
@@ -139,10 +139,10 @@ class _Answer:
         return result
 
     def _leaf(self, pointer: str) -> Any:
-        """A text, a number, or something with parts; which parts it has is part of the secret."""
+        """A text, a number, or something with parts; which of them, and which parts it has, is part of the secret."""
         path = tuple("0" if part == "*" else part for part in parse_pointer(pointer))
-        digest = self.digest(pointer, self._tool.fields.label_at(path))
-        kind = hashlib.sha256(f"{self._world.seed}|{self._tool.name}|{pointer}|{self._seen}".encode()).hexdigest()[0]
+        label = self._tool.fields.label_at(path)
+        digest, kind = self.digest(pointer, label), self.digest(f"{pointer} kind", label)[0]
         if kind < "8":
             return digest
         if kind < "a":
