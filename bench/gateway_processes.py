@@ -12,13 +12,15 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import aiohttp
 import msgspec
+
+from sentinel_rag.interceptor.upstream.http_pool import ConnectionPool
 
 CONFIG = Path(__file__).parents[1] / "config" / "sentinel_config.yaml"
 TOKEN = "bench"
@@ -134,14 +136,43 @@ def interceptor(executor_url: str, folder: Path) -> Iterator[Gateway]:
         yield Gateway(url, key, process)
 
 
+class Client:
+    """The caller of both ways: the gateway's own lean HTTP client, so that the caller weighs little on two cores."""
+
+    def __init__(self) -> None:
+        self._pools: dict[str, ConnectionPool] = {}
+
+    def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Callable[[], Awaitable[Any]]:
+        """A function that sends this request and returns the decoded answer."""
+        pool = self._pools.setdefault(url, ConnectionPool(url, max_connections=64))
+        head = [f"POST {pool.target} HTTP/1.1", f"Host: {pool.authority}", f"Content-Length: {len(body)}"]
+        lines = [*head, *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+        request = "\r\n".join(lines).encode() + body
+
+        async def send() -> Any:
+            async with pool.exchange(request) as response:
+                parts = []
+                while part := await response.read():
+                    parts.append(part)
+                return msgspec.json.decode(b"".join(parts))
+
+        return send
+
+    async def aclose(self) -> None:
+        for pool in self._pools.values():
+            await pool.aclose()
+
+
 @asynccontextmanager
-async def http_client() -> AsyncIterator[aiohttp.ClientSession]:
-    connector = aiohttp.TCPConnector(keepalive_timeout=3.0)  # uvicorn closes after 5 s
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), connector=connector) as client:
+async def http_client() -> AsyncIterator[Client]:
+    client = Client()
+    try:
         yield client
+    finally:
+        await client.aclose()
 
 
-def straight(client: aiohttp.ClientSession, executor_url: str) -> Call:
+def straight(client: Client, executor_url: str) -> Call:
     """One MCP call to the tool server itself."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -158,24 +189,24 @@ def straight(client: aiohttp.ClientSession, executor_url: str) -> Call:
         "Mcp-Method": "tools/call",
         "Mcp-Name": TOOL,
     }
+    send = client.post(executor_url, body, headers)
 
     async def call() -> None:
-        async with client.post(executor_url, data=body, headers=headers) as response:
-            answer = msgspec.json.decode(await response.read())
-            assert answer["result"]["structuredContent"]["arguments"] == ARGUMENTS, answer
+        answer = await send()
+        assert answer["result"]["structuredContent"]["arguments"] == ARGUMENTS, answer
 
     return call
 
 
-def through(client: aiohttp.ClientSession, gateway: Gateway, session_id: str) -> Call:
+def through(client: Client, gateway: Gateway, session_id: str) -> Call:
     """The same call through an Interceptor."""
     body = json.dumps({"session_id": session_id, "tool_name": TOOL, "args": ARGUMENTS}).encode()
     headers = {"X-API-Key": gateway.key, "Content-Type": "application/json"}
+    send = client.post(f"{gateway.url}/v1/proxy-execute", body, headers)
 
     async def call() -> None:
-        async with client.post(f"{gateway.url}/v1/proxy-execute", data=body, headers=headers) as response:
-            answer = msgspec.json.decode(await response.read())
-            assert answer["result"]["arguments"] == ARGUMENTS, answer
+        answer = await send()
+        assert answer["result"]["arguments"] == ARGUMENTS, answer
 
     return call
 

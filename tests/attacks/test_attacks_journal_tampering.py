@@ -30,6 +30,7 @@ from sentinel_rag.audit import (
     SigningKeyLost,
     Verification,
 )
+from sentinel_rag.audit.chain import seal
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.interceptor.store import open_state
 
@@ -287,3 +288,37 @@ def test_a_file_that_is_overwritten_in_the_middle_is_damaged_or_tells_the_truth(
     with pytest.raises(UnavailableError, match="cannot be opened") as unreadable:
         verify(folder)
     assert unreadable.value.next_step
+
+
+def test_a_forged_record_of_pruning_proves_nothing(rotated: Path) -> None:
+    """Anybody can chain a record to the end; what was pruned must be said by one that is signed."""
+    first = min((rotated / "segments").glob("*.sqlite"))
+    with closing(sqlite3.connect(first)) as connection:
+        through, through_hash = connection.execute("SELECT max(seq), hash FROM journal").fetchone()
+    with closing(sqlite3.connect(rotated / JOURNAL, isolation_level=None)) as connection:
+        seq, previous = connection.execute("SELECT max(seq), hash FROM journal").fetchone()
+        event = {
+            "kind": "pruned",
+            "audit_id": "forged",
+            "at": "2026-11-28T00:00:00.000000Z",
+            "through": through,
+            "through_hash": through_hash.hex(),
+        }
+        head, record = seal(Head(seq, previous), event)
+        columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(journal)")]
+        values = {
+            "seq": head.seq,
+            "hash": head.digest,
+            "record": record,
+            "audit_id": "forged",
+            "kind": "pruned",
+        }
+        connection.execute(
+            f"INSERT INTO journal ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
+            [values[name] for name in columns],
+        )
+    change(rotated, "DELETE FROM segment WHERE first_seq = 1")
+    first.unlink()
+    found = verify(rotated)
+    assert not found.intact
+    assert "no signed record says that they were pruned" in found.problem

@@ -109,3 +109,14 @@ def test_no_session_that_is_opened_while_another_reads_stays_below_it(labelled: 
             answer = labelled.call("search", {"query": "x"}, session_id=f"race-{turn}-{index}", key=key)
             assert (answer.status, answer.body["reason"]) == (403, "sink_label")
     assert "search" not in {call.tool for call in labelled.executor.calls}
+
+
+@pytest.mark.requirement("TAINT-5")
+@pytest.mark.parametrize("route", ["words", "resolve"])
+def test_a_key_with_both_scopes_does_not_speak_as_the_person_in_its_own_session(
+    labelled: RunningGateway, route: str
+) -> None:
+    key, _ = labelled.state.keys.create([Scope.EXECUTE, Scope.USER], name="both")
+    assert labelled.call("search", {"query": "x"}, session_id="own", key=key).status == 200
+    body = b'{"text": "host ws-01"}' if route == "words" else b'{"handles": ["r1#"]}'
+    assert labelled.request("POST", f"/v1/sessions/own/{route}", key=key, body=body).status == 404

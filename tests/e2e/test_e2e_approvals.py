@@ -14,10 +14,16 @@ SENTINEL = Path(sys.executable).parent / "sentinel"
 TIMEOUT_S = 120
 
 
+def waiting_ids(product: Any) -> set[str]:
+    listed = json.loads(product.run("approvals", "list", "--json").stdout)
+    return {approval["approval_id"] for approval in listed["approvals"]}
+
+
 @pytest.mark.requirement("APPR-1")
 @pytest.mark.requirement("APPR-3")
 def test_a_conversation_goes_on_after_another_terminal_has_approved(sample: Any) -> None:
     question = "run the template raw_signins\n"
+    earlier = waiting_ids(sample)  # other tests of this home may have been denied too
     with subprocess.Popen(
         [SENTINEL, "chat"],
         env=sample.environment,
@@ -38,7 +44,8 @@ def test_a_conversation_goes_on_after_another_terminal_has_approved(sample: Any)
             seen += line
         assert "Access denied by security policy. Taint level: HIGH" in seen
 
-        [waiting] = sample.json("approvals", "list")["approvals"]
+        (waiting_id,) = waiting_ids(sample) - earlier
+        waiting = sample.json("approvals", "show", waiting_id)
         assert (waiting["tool"], waiting["arguments"], waiting["key_id"]) == (
             "run_kql_query",
             {"template": "raw_signins"},
@@ -50,7 +57,7 @@ def test_a_conversation_goes_on_after_another_terminal_has_approved(sample: Any)
         assert "Access denied" not in answer
         assert "raw_signins" in answer
 
-    assert sample.json("approvals", "list", code=3)["approvals"] == []
+    assert waiting_ids(sample) == earlier
     assert sample.json("approvals", "show", waiting["approval_id"])["state"] == "used"
     story = sample.run("audit", "show", waiting["approval_id"], "--json").stdout.splitlines()
     records = [json.loads(line)["record"] for line in story]

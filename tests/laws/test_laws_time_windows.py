@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sentinel_rag.agent.offline import spans
@@ -23,6 +23,8 @@ NOW = Now(datetime(2024, 7, 23, 12, tzinfo=UTC), UTC)
 
 
 @given(st.text(max_size=200) | st.from_regex(r"[ 0-9a-z:/.+-]{0,60}", fullmatch=True), MOMENTS, ZONES)
+@example("0h", NOW.moment, ZoneInfo("UTC"))
+@example("last 0 days", NOW.moment, ZoneInfo("UTC"))
 def test_any_text_is_read_without_an_error_and_keeps_its_length(text: str, moment: datetime, zone: ZoneInfo) -> None:
     reading = read_time(text, Now(moment, zone))
     assert len(reading.rest) == len(text)

@@ -16,6 +16,9 @@ from sentinel_rag.sentinel.template_registry import load_templates
 pytestmark = pytest.mark.anyio
 
 T = "2024-08-01T{:02d}:00:00Z".format
+DAY = "2024-08-01T00:00:00Z"
+FQDNS = (".corp.example", "0.corp.example")
+FORWARDING = '[\n  {"Name": "ForwardingSmtpAddress", "Value": "smtp:x@evil.example"}\n]'
 ANA, BOB, EVE = "ana@contoso.example", "o'brien@contoso.example", "eve@contoso.example"
 
 
@@ -39,6 +42,10 @@ def signin(user: str, ip: str, result: str = "0", **over: Any) -> dict[str, Any]
 
 def process(host: str, name: str, line: str, **over: Any) -> dict[str, Any]:
     return {"DeviceName": host, "FileName": name, "ProcessCommandLine": line, "AccountName": "ana", **over}
+
+
+def parent(name: str) -> dict[str, Any]:
+    return {"InitiatingProcessFileName": name}
 
 
 def event(number: int, host: str, account: str, **over: Any) -> dict[str, Any]:
@@ -70,7 +77,9 @@ def estate(serving: Any) -> Any:
         ),
         OfficeActivity=rows(
             {"Operation": "New-InboxRule", "UserId": BOB, "OfficeWorkload": "Exchange", "ClientIP": "192.0.2.1"},
-            {"Operation": "Set-Mailbox", "UserId": ANA, "Parameters": '[{"Name":"ForwardingSmtpAddress"}]'},
+            {"Operation": "Set-Mailbox", "UserId": ANA, "ClientIP": "192.0.2.9:5011", "Parameters": FORWARDING},
+            {"Operation": "Remove-InboxRule", "UserId": ANA, "ClientIP": "[2001:db8::1]:5012"},
+            {"Operation": "Remove-InboxRule", "UserId": ANA, "ClientIP": "[2001:db8::1]:5013"},
             {"Operation": "Set-Mailbox", "UserId": ANA, "Parameters": '[{"Name":"DisplayName"}]'},
             {"Operation": "FileDownloaded", "UserId": BOB, "OfficeWorkload": "SharePoint"},
             {"Operation": "FileDownloaded", "UserId": BOB, "OfficeWorkload": "SharePoint"},
@@ -80,16 +89,40 @@ def estate(serving: Any) -> Any:
             audit("Consent to application", "ApplicationManagement", "Mail Reader"),
             audit("Update application – Certificates and secrets management ", "ApplicationManagement", "Backup App"),
             audit("Update user", "UserManagement", EVE),
+            audit(
+                "Update user",
+                "UserManagement",
+                EVE,
+                Result="failure",
+                InitiatedBy={"app": {"displayName": "HR Sync"}},
+                TargetResources=[
+                    {"type": "User", "id": "u1", "userPrincipalName": EVE},
+                    {"type": "Group", "id": "g1", "displayName": "Payroll"},
+                ],
+            ),
         ),
         DeviceProcessEvents=rows(
-            process("srv01.corp.example", "powershell.exe", "powershell -enc AAAA", SHA256="AB" * 32),
-            process("SRV01", "powershell.exe", "powershell Get-Date", SHA256="AB" * 32),
-            process("srv010.corp.example", "powershell.exe", "powershell", SHA256="AB" * 32),
-            process("St. John's", "cmd.exe", 'cmd /c "C:\\it\'s here\\x.bat"'),
-            process("srv02", "powershell.exe", "powershell", SHA256="AB" * 32),
+            process(
+                "srv01.corp.example",
+                "powershell.exe",
+                "powershell -enc AAAA",
+                SHA256="AB" * 32,
+                **parent("WINWORD.EXE"),
+            ),
+            process("SRV01", "powershell.exe", "powershell Get-Date", SHA256="AB" * 32, **parent("cmd.exe")),
+            process("srv010.corp.example", "powershell.exe", "powershell", SHA256="AB" * 32, **parent("CMD.exe")),
+            process("St. John's", "cmd.exe", 'cmd /c "C:\\it\'s here\\x.bat"', **parent("explorer.exe")),
+            process("srv02", "powershell.exe", "powershell", SHA256="AB" * 32, **parent("cmd.exe")),
         ),
         SecurityEvent=rows(
-            event(4688, "DC01.corp.example", "CORP\\ana", NewProcessName="C:\\x.exe", CommandLine="x.exe /a"),
+            event(
+                4688,
+                "DC01.corp.example",
+                "CORP\\ana",
+                NewProcessName="C:\\x.exe",
+                CommandLine="x.exe /a",
+                ParentProcessName="C:\\Windows\\Explorer.EXE",
+            ),
             event(4624, "DC01.corp.example", "CORP\\ana"),
             event(4625, "DC01.corp.example", "CORP\\ana", TargetAccount="CORP\\ana"),
             event(4625, "dc01", "CORP\\bob"),
@@ -110,6 +143,7 @@ def estate(serving: Any) -> Any:
             {"ClientIP": "10.0.0.5", "Name": "evil.example", "IPAddresses": "203.0.113.5"},
             {"ClientIP": "10.0.0.5", "Name": "WWW.evil.example"},
             {"ClientIP": "10.0.0.6", "Name": "notevil.example"},
+            {"ClientIP": "10.0.0.6", "Name": "NotEvil.example", "ResultCode": 3},
         ),
         CommonSecurityLog=rows(
             {"SourceIP": "10.0.0.5", "DeviceAction": "Deny", "DestinationIP": "203.0.113.5", "DestinationPort": 22},
@@ -144,6 +178,40 @@ def estate(serving: Any) -> Any:
                 "Active": True,
             },
             {"IndicatorId": "i2", "DomainName": "evil.example", "ThreatType": "Phishing", "Active": True},
+        ),
+        ThreatIntelIndicators=rows(
+            {
+                "Id": "n1",
+                "ObservableKey": "ipv4-addr:value",
+                "ObservableValue": "198.51.100.7",
+                "Confidence": 50,
+                "IsActive": True,
+                "ValidUntil": T(6),
+                "Data": {"indicator_types": ["anonymization"], "description": "Proxy"},
+            },
+            {"Id": "n2", "ObservableKey": "ipv4-addr:value", "ObservableValue": "192.0.2.1", "IsActive": True},
+            {
+                "Id": "n2",
+                "ObservableKey": "ipv4-addr:value",
+                "ObservableValue": "192.0.2.1",
+                "IsActive": True,
+                "Revoked": True,
+            },
+        ),
+        AADRiskyUsers=rows(
+            {"Id": "u1", "UserPrincipalName": ANA, "RiskLevel": "low", "RiskState": "atRisk"},
+            {"Id": "u1", "UserPrincipalName": ANA, "RiskLevel": "high", "RiskState": "atRisk"},
+            {"Id": "u2", "UserPrincipalName": BOB, "RiskLevel": "high", "RiskState": "atRisk"},
+            {"Id": "u2", "UserPrincipalName": BOB, "RiskLevel": "none", "RiskState": "remediated"},
+            {"Id": "u3", "UserPrincipalName": EVE, "RiskLevel": "low", "RiskState": "confirmedCompromised"},
+        ),
+        AADUserRiskEvents=rows(
+            {"Id": "e1", "UserPrincipalName": ANA, "RiskEventType": "leakedCredentials", "RiskLevel": "high"},
+            {"Id": "e1", "UserPrincipalName": ANA, "RiskEventType": "leakedCredentials", "RiskLevel": "high"},
+            {"Id": "e2", "UserPrincipalName": ANA, "RiskEventType": "anonymizedIPAddress", "RiskLevel": "low"},
+            {"Id": "e3", "UserPrincipalName": ANA, "RiskEventType": "anonymizedIPAddress", "RiskLevel": "high"},
+            {"Id": "e4", "UserPrincipalName": BOB, "RiskEventType": "unfamiliarFeatures", "RiskLevel": "medium"},
+            RiskState="atRisk",
         ),
         EmailEvents=rows(
             {"SenderFromAddress": "x@evil.example", "SenderFromDomain": "evil.example", "RecipientEmailAddress": ANA},
@@ -209,6 +277,12 @@ CASES: list[Case] = [
         ["UserPrincipalName", "Failures", "Addresses"],
         [(BOB, 3, 2), (ANA, 2, 1)],
     ),
+    ("failed_signins_by_user", {"user": "o'brien"}, ["UserPrincipalName", "Failures"], [(BOB, 3)]),
+    ("failed_signins_by_user", {"user": "ANA@contoso.example"}, ["Failures", "Addresses"], [(2, 1)]),
+    ("signins_by_country", {}, ["Country", "SignIns", "Failures", "Users"], [("PT", 5, 3, 3), ("RO", 2, 2, 1)]),
+    ("signins_by_country", {"user": "o'brien"}, ["Country", "SignIns"], [("RO", 2), ("PT", 1)]),
+    ("signins_by_application", {}, ["Application", "SignIns", "Failures", "Users"], [("Portal", 7, 5, 3)]),
+    ("signins_by_day", {}, ["Day", "SignIns", "Addresses"], [("2024-08-01T00:00:00Z", 7, 3)]),
     ("failed_signins_by_user", {"min_failures": 3}, ["UserPrincipalName"], [(BOB,)]),
     ("failed_signins_by_ip", {"min_users": 2}, ["IPAddress", "Failures", "Users"], [("192.0.2.1", 3, 2)]),
     ("signins_from_ip", {"ip": "192.0.2.1"}, ["UserPrincipalName"], [(BOB,), (ANA,), (ANA,), (ANA,)]),
@@ -229,6 +303,45 @@ CASES: list[Case] = [
         ["Operation", "Events"],
         [("FileDownloaded", 2), ("New-InboxRule", 1)],
     ),
+    (
+        "office_operations_by_user",
+        {},
+        ["UserId", "Operation", "Events", "Addresses"],
+        [
+            (ANA, "Remove-InboxRule", 2, 1),
+            (ANA, "Set-Mailbox", 2, 1),
+            (BOB, "FileDownloaded", 2, 0),
+            (BOB, "New-InboxRule", 1, 1),
+        ],
+    ),
+    ("office_operations_by_user", {"operation": "filedownloaded"}, ["UserId", "Events"], [(BOB, 2)]),
+    (
+        "mailbox_rule_changes",
+        {},
+        ["UserId", "Operation", "Changes", "SentOnTo", "Addresses"],
+        [
+            (ANA, "Remove-InboxRule", 2, [], ["2001:db8::1"]),
+            (ANA, "Set-Mailbox", 1, ["smtp:x@evil.example"], ["192.0.2.9"]),
+            (BOB, "New-InboxRule", 1, [], ["192.0.2.1"]),
+        ],
+    ),
+    ("mailbox_rule_changes", {"user": BOB}, ["Operation"], [("New-InboxRule",)]),
+    (
+        "entra_changes_by_actor",
+        {},
+        ["Actor", "OperationName", "Changes", "Failed"],
+        [
+            ("HR Sync", "Update user", 1, 1),
+            (ANA, "Add member to role", 1, 0),
+            (ANA, "Consent to application", 1, 0),
+            (ANA, "Update application – Certificates and secrets management ", 1, 0),
+            (ANA, "Update user", 1, 0),
+        ],
+    ),
+    ("entra_changes_by_actor", {"actor": "hr sync"}, ["OperationName", "Failed"], [("Update user", 1)]),
+    ("entra_changes_by_target", {"target": "payroll"}, ["Target", "Actors"], [("Payroll", ["HR Sync"])]),
+    ("entra_changes_by_target", {"target": EVE}, ["Target", "TargetType"], [(EVE, ""), (EVE, "User")]),
+    ("entra_changes_by_target", {"target": "g1"}, ["Target", "TargetType"], [("Payroll", "Group")]),
     ("audit_role_changes", {}, ["Initiator", "TargetName"], [(ANA, "Global Administrator")]),
     ("audit_app_consents", {}, ["Application"], [("Backup App",), ("Mail Reader",)]),
     (
@@ -247,6 +360,37 @@ CASES: list[Case] = [
         [("SRV01", 1), ("srv01.corp.example", 1), ("srv010.corp.example", 1), ("srv02", 1)],
     ),
     ("process_by_name", {"process": "CMD.exe"}, ["DeviceName"], [("St. John's",)]),
+    (
+        "processes_by_host",
+        {"process": "PowerShell.exe"},
+        ["DeviceName", "Executions", "Programs"],
+        [("SRV01", 1, 1), ("srv01.corp.example", 1, 1), ("srv010.corp.example", 1, 1), ("srv02", 1, 1)],
+    ),
+    (
+        "processes_by_host",
+        {},
+        ["DeviceName"],
+        [("SRV01",), ("St. John's",), *(("srv01" + x,) for x in FQDNS), ("srv02",)],
+    ),
+    (
+        "parent_child_processes",
+        {},
+        ["Parent", "Child", "Executions", "Hosts"],
+        [
+            ("explorer.exe", "cmd.exe", 1, 1),
+            ("winword.exe", "powershell.exe", 1, 1),
+            ("cmd.exe", "powershell.exe", 3, 3),
+        ],
+    ),
+    ("parent_child_processes", {"parent": "CMD.EXE"}, ["Parent", "Executions"], [("cmd.exe", 3)]),
+    ("parent_child_processes", {"child": "cmd.exe", "parent": "winword.exe"}, ["Parent"], []),
+    (
+        "windows_parent_child_processes",
+        {"parent": "explorer.exe"},
+        ["Parent", "Child", "Executions", "SomeHosts"],
+        [("explorer.exe", "x.exe", 1, ["DC01.corp.example"])],
+    ),
+    ("windows_rare_processes", {}, ["Program", "Executions", "SampleCommandLine"], [("c:\\x.exe", 1, "x.exe /a")]),
     ("rare_processes", {"max_executions": 1}, ["FileName", "Executions", "Hosts"], [("cmd.exe", 1, 1)]),
     ("windows_processes_on_host", {"host": "dc01"}, ["NewProcessName", "CommandLine"], [("C:\\x.exe", "x.exe /a")]),
     (
@@ -265,11 +409,93 @@ CASES: list[Case] = [
         ["ClientIP", "Queries"],
         [("10.0.0.5", 1), ("10.0.0.5", 1)],
     ),
+    (
+        "dns_queries_by_host",
+        {},
+        ["ClientIP", "Queries", "Names", "Failed"],
+        [("10.0.0.5", 2, 2, 0), ("10.0.0.6", 2, 1, 1)],
+    ),
+    ("dns_queries_by_host", {"client": "10.0.0.6"}, ["Queries"], [(2,)]),
+    (
+        "firewall_denied_by_destination",
+        {},
+        ["DestinationIP", "DestinationPort", "Denied", "Sources"],
+        [("203.0.113.5", 22, 1, 1), ("203.0.113.5", 23, 1, 1)],
+    ),
+    ("firewall_denied_by_destination", {"min_denied": 2}, ["DestinationIP"], []),
+    (
+        "firewall_denied_by_source_and_destination",
+        {"address": "203.0.113.5"},
+        ["SourceIP", "DestinationIP", "Denied"],
+        [("10.0.0.5", "203.0.113.5", 2)],
+    ),
+    ("firewall_denied_by_source_and_destination", {"address": "10.0.0.6"}, ["SourceIP"], []),
     ("firewall_denied_by_source", {}, ["SourceIP", "Denied", "Ports"], [("10.0.0.5", 2, 2)]),
     ("heartbeat_gaps", {}, ["Computer", "LastHeartbeat", "SilentFor"], [("gone", T(2), "07:00:00")]),
     ("heartbeat_gaps", {"silent_for": "8h"}, ["Computer"], []),
     ("heartbeat_gaps", {"silent_for": "PT7H"}, ["Computer"], [("gone",)]),
     ("ingestion_by_table", {}, ["DataType", "Megabytes"], [("SigninLogs", 3.75), ("Heartbeat", 0.5)]),
+    (
+        "ingestion_by_table_and_day",
+        {},
+        ["DataType", "Day", "Megabytes", "Hours", "NewestHour"],
+        [("Heartbeat", DAY, 0.5, 1, T(3)), ("SigninLogs", DAY, 3.75, 2, T(2))],
+    ),
+    ("ingestion_by_table_and_day", {"table": "signinlogs"}, ["Megabytes"], [(3.75,)]),
+    ("risky_users", {}, ["UserPrincipalName", "RiskLevel"], [(ANA, "high"), (EVE, "low")]),
+    ("risky_users", {"min_risk": "medium"}, ["UserPrincipalName", "LastUpdated"], [(ANA, T(2))]),
+    (
+        "risk_detections_by_user",
+        {},
+        ["UserPrincipalName", "RiskEventType", "Detections", "High", "LastSeen"],
+        [
+            (ANA, "anonymizedIPAddress", 2, 1, T(4)),
+            (ANA, "leakedCredentials", 1, 1, T(1)),
+            (BOB, "unfamiliarFeatures", 1, 0, T(5)),
+        ],
+    ),
+    ("risk_detections_by_user", {"user": "o'brien"}, ["RiskEventType"], [("unfamiliarFeatures",)]),
+    (
+        "threat_intelligence_matches",
+        {},
+        ["Address", "Log", "ThreatType", "Confidence", "Matches"],
+        [
+            ("203.0.113.5", "CommonSecurityLog", "C2", 90.0, 3),
+            ("198.51.100.7", "SigninLogs", "anonymization", 50.0, 1),
+            ("203.0.113.5", "DeviceNetworkEvents", "C2", 90.0, 1),
+        ],
+    ),
+    (
+        "threat_intelligence_matches",
+        {"min_confidence": 51},
+        ["Log", "FirstSeen", "LastSeen"],
+        [("CommonSecurityLog", T(1), T(3)), ("DeviceNetworkEvents", T(1), T(1))],
+    ),
+    (
+        "account_activity_timeline",
+        {"account": BOB},
+        ["TimeGenerated", "Log", "Outcome"],
+        [
+            (T(7), "OfficeActivity", ""),
+            (T(6), "OfficeActivity", ""),
+            (T(6), "SigninLogs", "failure 500121"),
+            (T(5), "SigninLogs", "failure 500121"),
+            (T(4), "SigninLogs", "failure 50126"),
+            (T(3), "AzureActivity", "Failure"),
+            (T(1), "OfficeActivity", ""),
+        ],
+    ),
+    (
+        "account_activity_timeline",
+        {"account": "BOB"},
+        ["TimeGenerated", "Activity", "Outcome", "Detail"],
+        [
+            (T(6), "Windows logon", "success", "dc02"),
+            (T(5), "Windows logon", "failure", "dc02"),
+            (T(4), "Windows logon", "failure", "dc01"),
+        ],
+    ),
+    ("account_activity_timeline", {"account": "svc"}, ["Outcome"], [("LogonFailed",), ("LogonSuccess",)]),
     (
         "threat_indicator_lookup",
         {"indicator": "203.0.113.5"},
@@ -335,7 +561,7 @@ async def test_the_answer(
 
 def test_every_shipped_template_is_tested_and_there_are_enough() -> None:
     assert {case[0] for case in CASES} == set(load_templates())
-    assert len(load_templates()) >= 20
+    assert len(load_templates()) >= 40
 
 
 @pytest.mark.parametrize("template", sorted(load_templates()))
@@ -369,6 +595,29 @@ async def test_rankings_of_the_real_alerts_agree_with_the_alerts_themselves(
             counted.update(row[filtered])
     assert len(ranked) > 10
     assert {row[column]: row["Alerts"] for row in ranked} == counted
+
+
+@pytest.mark.requirement("TOOL-4")
+async def test_totals_are_of_every_row_and_not_of_those_shown(estate: Any) -> None:
+    result = await estate.ask("run_kql_query", template="signins_by_country", limit=1)
+    assert [row["SignIns"] for row in result.rows] == [5]
+    assert (result.coverage.rows_total, result.summary["totals"]) == (2, {"SignIns": 7, "Failures": 5})
+    assert "totals" not in (await estate.ask("run_kql_query", template="raw_signins")).summary
+
+
+async def test_rows_that_were_not_all_counted_have_no_totals(serving: Any) -> None:
+    many = [{"TimeGenerated": T(1), "DataType": f"T{number}_CL", "Quantity": 1.0} for number in range(10_001)]
+    result = await serving(Usage=many).ask("run_kql_query", template="ingestion_by_table")
+    assert result.coverage.rows_total is None
+    assert "totals" not in result.summary
+    assert any("More than 10000 rows" in note for note in result.notes)
+
+
+async def test_each_column_of_the_totals_is_one_of_the_result(estate: Any) -> None:
+    for template in load_templates().values():
+        needed = {p.name: "203.0.113.5" for p in template.parameters if p.required}
+        result = await estate.ask("run_kql_query", template=template.name, parameters=needed)
+        assert set(template.totals) <= {column.name for column in result.columns}, template.name
 
 
 async def test_rows_stop_at_the_limit_and_the_total_does_not(estate: Any) -> None:
@@ -434,7 +683,7 @@ async def test_tables_with_rows_are_listed_with_their_times(estate: Any) -> None
     assert by_name["SigninLogs"] == {"table": "SigninLogs", "rows": 7, "oldest": T(1), "newest": T(7)}
     assert by_name["SecurityIncident"]["rows"] == 6
     assert "Syslog" not in by_name
-    assert result.summary["tables"] == len(result.rows) == 17
+    assert result.summary["tables"] == len(result.rows) == 20
 
 
 async def test_an_imported_custom_table_is_listed(serving: Any) -> None:

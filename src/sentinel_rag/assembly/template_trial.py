@@ -6,6 +6,7 @@ meets it. Form faults are found before that, by `sentinel.template_registry`; cu
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from sentinel_rag.contracts.errors import SentinelError
 
 if TYPE_CHECKING:
     from sentinel_rag.sentinel.template_registry import KqlTemplate
+    from sentinel_rag.workspace.kql.errors import KqlError
     from sentinel_rag.workspace.workspace import Workspace
 
 
@@ -84,9 +86,9 @@ def _tried(template: KqlTemplate, path: Path, workspace: Workspace) -> tuple[lis
     try:
         answer = workspace.query(template.sample_query())
     except KqlError as error:
-        hint = f" Did you mean {', '.join(error.suggestions)}?" if error.suggestions else ""
-        line = file.line_of(Fault("", ("kql",))) if error.line is None else file.line_of_query(error.line)
-        return [f"{path}:{line}: the query does not run: {error}{hint}"], []
+        place = _line_in(template.kql, error)
+        line = file.line_of(Fault("", ("kql",))) if place is None else file.line_of_query(place)
+        return [f"{path}:{line}: the query does not run: {error}"], []
     except SentinelError as error:
         return [said(f"the query does not run: {error}", "kql")], []
     columns = tuple(column.name for column in answer.columns)
@@ -95,3 +97,15 @@ def _tried(template: KqlTemplate, path: Path, workspace: Workspace) -> tuple[lis
         for name in template.totals
         if name not in columns
     ], []
+
+
+def _line_in(kql: str, error: KqlError) -> int | None:
+    """The line (from 1) of the query that the error is about: as told, or where the name it quotes first stands."""
+    if error.line is not None:
+        return error.line
+    for name in (error.token, *re.findall(r"'([^']+)'", str(error))):
+        if name:
+            for number, line in enumerate(kql.splitlines(), start=1):
+                if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", line):
+                    return number
+    return None

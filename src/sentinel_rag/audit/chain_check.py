@@ -34,8 +34,9 @@ class ChainCheck:
     records: int = 0
     checkpoints: int = 0
     sealed: int | None = None
-    pruned: set[tuple[int, str]] = field(default_factory=set)
-    """Ends of what records say was pruned: number and hash. A journal has few."""
+    pruned: dict[tuple[object, object], int] = field(default_factory=dict)
+    """Ends of what records say was pruned, number and hash, with the number of the first that says so. A journal has
+    few."""
 
     def record(self, seq: int, record: bytes, stored: bytes, columns: tuple[str, str] | None = None) -> None:
         """The next record. `columns` are the audit id and the kind as an index holds them."""
@@ -61,7 +62,10 @@ class ChainCheck:
         if columns is not None and columns != names:
             raise Broken(seq, "the index columns differ from the record")
         if names[1] == RecordsPruned.kind:
-            self.pruned.add((body["through"], body["through_hash"]))
+            through, through_hash = body.get("through"), body.get("through_hash")
+            if not (isinstance(through, int) and isinstance(through_hash, str)):
+                raise Broken(seq, "the record does not say what was pruned")
+            self.pruned.setdefault((through, through_hash), seq)
         self.head = Head(seq, stored)
         self.records += 1
 

@@ -8,6 +8,7 @@ many), and a journal that was set back together with every file of checkpoints; 
 from __future__ import annotations
 
 import sqlite3
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,9 @@ from sentinel_rag.audit.checkpoints import CheckpointFile
 from sentinel_rag.audit.files import DamagedJournal, Snapshot, open_snapshot, stream
 from sentinel_rag.audit.sealing import CHECKPOINTS_FILE
 from sentinel_rag.audit.signing import PUBLIC_FILE, PublicKey
+
+_UNSIGNED = "no signed record says that they were pruned"
+_SIGNING_TRIES, _SIGNING_PAUSE = 10, 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +61,17 @@ def verify_journal(
     beside = path.parent / PUBLIC_FILE
     if public_key is None and beside.exists():
         public_key = PublicKey.load(beside)
+    waited = 0
     while True:
         begins = _begins(path)
         found = _verify_once(path, known, public_key, anchor)
         # What was pruned while we read is missing from the middle of what we saw, and from nothing else.
         if found.intact or _begins(path) == begins:
-            return found
+            if not found.problem.endswith(_UNSIGNED) or waited == _SIGNING_TRIES:
+                return found
+            # Its signature follows at once where an Interceptor is pruning.
+            waited += 1
+            time.sleep(_SIGNING_PAUSE)
 
 
 def _verify_once(path: Path, known: Head | None, public_key: PublicKey | None, anchor: Path | None) -> Verification:
@@ -214,7 +223,11 @@ def _check_beginning(check: ChainCheck, boundary_signed: bool) -> None:
     if check.first is None or check.first == 1:
         return
     through = check.first - 1
-    if (through, check.before_first) not in check.pruned:
+    said = check.pruned.get((through, check.before_first))
+    if said is None:
         raise Broken(1, f"records 1 to {through} are gone, and no record says that they were pruned")
+    if check.key is not None and said > (check.sealed or 0):
+        # Anybody can chain a record to the end, and a file is removed only after the signature.
+        raise Broken(1, f"records 1 to {through} are gone, and {_UNSIGNED}")
     if check.key is not None and not boundary_signed:
         raise Broken(through, f"records 1 to {through} were pruned, and no checkpoint proves the last of them")

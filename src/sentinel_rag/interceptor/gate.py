@@ -140,7 +140,6 @@ class Gate:
                 return await self._attempt(call, call.tool, session, wish.args)
             except ContextMoved:
                 await self._stores.sessions.refresh(session)
-                await self._stores.resources.refresh()
                 if session.closed:
                     return await self._refuse(call, Reason.CONFLICT, "This session is closed.")
         return await self._refuse(call, Reason.OVERLOADED, "The session's labels keep rising; try again in a moment.")
@@ -182,20 +181,19 @@ class Gate:
             return await self._refuse_arguments(call, arguments)
         call.arguments = arguments
         reads = resources_of(tool.reads, arguments.value)
-        facts = Facts(session.context, call.handle_labels, session.named, self._stores.resources.of(reads))
+        stored = await self._stores.resources.of(reads)
+        facts = Facts(session.context, call.handle_labels, session.named, stored)
         judgement = judge(call.policy, tool, arguments.value, facts)
         call.flow = flow_record(judgement, tool, arguments.value, facts, call.references)
-        read = judgement.consulted & call.handle_labels.keys()
-        told = join_all([call.looked_into, *(call.handle_labels[name] for name in read)])
-        if not told.flows_to(session.context):
-            await self._reveal(call, tool, session, told)
-            raise ContextMoved
         decision = judgement.decision
         match decision:
             case Allow():
                 return await self._run(_Run(call, tool, session, arguments, facts, judgement, decision.rule_id, reads))
             case Deny():
-                await self._reveal(call, tool, session, told)
+                # A refusal may hang on the values behind handles, their types and forms too; so whoever is refused may
+                # learn something of them. (A call that runs raises the context by what its arguments carry.)
+                if await self._reveal(call, tool, session, join_all(call.handle_labels.values())):
+                    raise ContextMoved
                 # Another process may have heard words of the person that name the value.
                 if decision.reason is Reason.SINK_LABEL and await self._stores.sessions.refresh(session):
                     raise ContextMoved
@@ -233,9 +231,11 @@ class Gate:
     async def _run(self, run: _Run) -> Outcome:
         call, tool, session = run.call, run.tool, run.session
         upstream = self._upstreams.get(tool.server)
+        full = self._in_flight.refusal(call.key_id)
+        if upstream is None or full is not None:
+            await self._reveal(call, tool, session, join_all(call.handle_labels.values()))
         if upstream is None:
             return await self._refuse(call, Reason.UPSTREAM_FAILED, "No tool server is connected for this tool.")
-        full = self._in_flight.refusal(call.key_id)
         if full is not None:
             return await self._refuse(call, Reason.OVERLOADED, full)
         if session.context != run.facts.context:
@@ -340,14 +340,13 @@ class Gate:
             name: join_all(stored[reference].label for reference in references)
             for name, references in call.references.items()
         }
-        call.looked_into = join_all(found.label for found in stored.values() if found.inside)
         return {reference: found.value for reference, found in stored.items()}
 
-    async def _reveal(self, call: _Call, tool: ToolPolicy, session: Session, label: Label) -> None:
-        """Raise the context by what the answer to this call is about to tell, though no tool runs."""
+    async def _reveal(self, call: _Call, tool: ToolPolicy, session: Session, label: Label) -> bool:
+        """Raise the context by what the answer to this call is about to tell, though no tool runs; whether it rose."""
         before = session.context
         if label.flows_to(before) and (session.user_key_id is not None or label == BOTTOM):
-            return  # in a session of the agent's own, a person's session may still have to rise
+            return False  # in a session of the agent's own, a person's session may still have to rise
         raising = session.raise_to(label, audit_id=call.audit_id, tool=tool.name, now=self._clock())
         await self._journal.append(
             ContextRaised(
@@ -360,6 +359,7 @@ class Gate:
             ),
             alongside=raising,
         )
+        return session.context != before
 
     async def _deny(self, call: _Call, deny: Deny) -> Denied:
         await self._journal.append(call.refusal(deny.reason, deny))
@@ -391,9 +391,8 @@ class Gate:
 
 @dataclass(slots=True)
 class _Call:
-    """One call on its way through the gate; what is not yet known to be good is None. `looked_into` is the label of
-    hidden values of which its handles name a part; `result` its number among the results of its session, where the tool
-    hides parts."""
+    """One call on its way through the gate; what is not yet known to be good is None. `result` is its number among the
+    results of its session, where the tool hides parts."""
 
     audit_id: str
     key_id: str
@@ -404,7 +403,6 @@ class _Call:
     arguments: CanonicalArguments | None = None
     references: Mapping[str, tuple[Reference, ...]] = field(default_factory=dict)
     handle_labels: Mapping[str, Label] = field(default_factory=dict)
-    looked_into: Label = BOTTOM
     flow: JsonObject | None = None
     approval_id: str | None = None
     pin: str | Quarantined | None = None

@@ -115,7 +115,7 @@ class SessionRoutes:
     async def words(self, request: Request) -> Response:
         """Take a person's own words, `{"text": ...}`; the answer lists what they name."""
         principal = await self._doorkeeper.admit(request, Scope.USER)
-        session = await self._session(request, principal)
+        session = await self._session(request, principal, of_person=True)
         text = (await self._body(request, "text")).get("text")
         if not isinstance(text, str):
             return problem(Reason.MALFORMED_BODY, "text must be a text.")
@@ -137,7 +137,7 @@ class SessionRoutes:
     async def resolve(self, request: Request) -> Response:
         """The values of hidden parts, `{"handles": [...]}`, for a person whose clearance covers their labels."""
         principal = await self._doorkeeper.admit(request, Scope.USER)
-        session = await self._session(request, principal)
+        session = await self._session(request, principal, of_person=True)
         wanted = (await self._body(request, "handles")).get("handles")
         if not isinstance(wanted, list) or not all(isinstance(text, str) for text in wanted):
             return problem(Reason.MALFORMED_BODY, "handles must be a list of texts.")
@@ -169,9 +169,11 @@ class SessionRoutes:
             )
         return json_response({"values": msgspec.to_builtins(shown), "refused": refused})
 
-    async def _session(self, request: Request, principal: Principal) -> Session:
+    async def _session(self, request: Request, principal: Principal, *, of_person: bool = False) -> Session:
+        """The session of the route. With `of_person` one that this key opened as a person's: a key that may execute too
+        does not speak as the person in a session of its own."""
         session = await self._sessions.find(request.path_params["session_id"], principal.key_id)
-        if session is None:
+        if session is None or (of_person and session.user_key_id != principal.key_id):
             raise Refusal(problem(Reason.NOT_FOUND, "There is no such session."))
         return session
 

@@ -149,7 +149,7 @@ def _slot_faults(query: str, declared: tuple[str, ...]) -> list[Fault]:
 
 
 def _total_faults(document: Mapping[str, Any]) -> list[Fault]:
-    columns = set(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", document["kql"]))
+    columns = set(_COLUMN.findall(SLOT.sub("", document["kql"])))
     return [
         Fault(f"totals: the query has no column {name!r}.{nearest_hint(name, tuple(columns))}", ("totals",))
         for name in document.get("totals", ())

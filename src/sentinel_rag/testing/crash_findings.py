@@ -142,8 +142,9 @@ class Findings:
             if not label.flows_to(kept):
                 self._find(f"session {session_id} was at {label}, and is at {kept}")
         for name, label in stores.items():
-            if not label.flows_to(state.resources.of([name])):
-                self._find(f"{name} was at {label}, and is at {state.resources.of([name])}")
+            kept = anyio.run(state.resources.of, [name])
+            if not label.flows_to(kept):
+                self._find(f"{name} was at {label}, and is at {kept}")
 
     def _expect_handles(self, state: State) -> None:
         for session_id, handle, hidden in self._told.handles:

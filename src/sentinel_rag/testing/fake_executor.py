@@ -50,6 +50,13 @@ class AnswersText:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswersWith:
+    """Return this MCP result, whatever its parts are."""
+
+    result: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Fails:
     """Return a typed error, as the executors of this product do."""
 
@@ -78,7 +85,7 @@ class Sends:
     content_type: str = "application/json"
 
 
-Behaviour = Answers | AnswersText | Fails | Waits | Dies | Sends
+Behaviour = Answers | AnswersText | AnswersWith | Fails | Waits | Dies | Sends
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +195,8 @@ class FakeExecutor:
                 structured = {} if beside is None else {"structuredContent": beside}
                 result = {"resultType": "complete", "content": content, **structured, "isError": is_error}
                 return self._reply(message, result)
+            case AnswersWith(result):
+                return self._reply(message, {"resultType": "complete", **result})
             case Fails(error):
                 return self._reply(message, {**_structured(error.to_dict()), "isError": True})
             case Waits(release, value):

@@ -15,7 +15,10 @@ SERVER = "world"
 LEAVES = ("/kind", "/rows/*/a", "/rows/*/b", "/rows/*/c", "/deep/x/y", "/deep/z")
 """The places of every tool's result."""
 
-PARAMETERS = ("p", "q")
+PARAMETERS = {"p": "string", "q": "string", "items": "array", "detail": "object"}
+"""The parameters of every tool, with their types; conditions speak about p and q."""
+
+LINKED = "linked.example"
 PLACES = ("", "/rows", "/rows/*", "/deep", "/deep/x", *LEAVES)
 
 
@@ -29,10 +32,13 @@ class RandomPolicy:
     promised: Mapping[str, Mapping[str, Label]]
 
 
-def random_policy(rng: random.Random, *, sinks_accept_all: bool) -> RandomPolicy:
-    """A policy with one to three sources and one or two sinks."""
-    ceiling = rng.choice([label for label in _all_labels() if label != TOP])
+def random_policy(rng: random.Random, *, sinks_accept_all: bool, ceiling: Label | None = None) -> RandomPolicy:
+    """A policy with one to three sources and one or two sinks, about `ceiling` or any."""
+    ceiling = ceiling or rng.choice([label for label in _all_labels() if label != TOP])
     sources = [_source(rng, number) for number in range(rng.randint(1, 3))]
+    for source in sources:
+        if rng.random() < 0.5:
+            source.update(_careful(rng, source["taint_rules"], ceiling))
     sinks: list[dict[str, Any]] = []
     promised: dict[str, Mapping[str, Label]] = {}
     for number in range(rng.randint(1, 2)):
@@ -44,6 +50,11 @@ def random_policy(rng: random.Random, *, sinks_accept_all: bool) -> RandomPolicy
         to = Label().to_dict()
         rule = {"name": "hashes", "tool": "sink0", "parameter": "p", "form": "hash", "to": to}
         document["declassification"] = [rule]
+    if rng.random() < 0.3:
+        document["link_hosts"] = [LINKED]
+    if rng.random() < 0.3:
+        for tool in (sources[0], sinks[0]):
+            tool["aliases"] = [f"{tool['name']}_alias"]
     return RandomPolicy(json.dumps(document, indent=1), ceiling, promised)  # JSON is YAML
 
 
@@ -52,7 +63,7 @@ def _source(rng: random.Random, number: int) -> dict[str, Any]:
         "name": f"source{number}",
         "server": SERVER,
         "effect": "read",
-        "parameters": [{"name": name, "type": "string"} for name in PARAMETERS],
+        "parameters": [{"name": name, "type": kind} for name, kind in PARAMETERS.items()],
         "taint_rules": _rules(rng, f"source{number}"),
         "output_labels": _labels(rng),
         "exposure": _exposures(rng),
@@ -62,12 +73,26 @@ def _source(rng: random.Random, number: int) -> dict[str, Any]:
     return tool
 
 
+def _careful(rng: random.Random, rules: list[dict[str, Any]], ceiling: Label) -> dict[str, Any]:
+    """Keys of a source that hides all that is above the ceiling, so that an agent may read it and write to sinks."""
+    level = rng.choice([each.name for each in Sensitivity if each <= ceiling.sensitivity])
+    above = [label for label in _all_labels() if not label.flows_to(ceiling)]
+    below = [label for label in _all_labels() if label.flows_to(ceiling)]
+    hidden = rng.sample(LEAVES, rng.randint(1, 3))
+    shown = [{"path": "", **rng.choice(below).to_dict()}] if rng.random() < 0.5 else []
+    return {
+        "taint_rules": [{**rule, "taint_level": level} for rule in rules],
+        "output_labels": [*shown, *({"path": place, **rng.choice(above).to_dict()} for place in hidden)],
+        "exposure": [{"path": place, "mode": "hide"} for place in hidden],
+    }
+
+
 def _sink(rng: random.Random, number: int, accepts: Mapping[str, Label]) -> dict[str, Any]:
     parameters: list[dict[str, Any]] = []
-    for name in PARAMETERS:
-        parameter: dict[str, Any] = {"name": name, "type": "string", "required": name == "p"}
+    for name, kind in PARAMETERS.items():
+        parameter: dict[str, Any] = {"name": name, "type": kind, "required": name == "p"}
         parameter["accepts"] = accepts[name].to_dict()
-        if rng.random() < 0.2:
+        if kind == "string" and rng.random() < 0.2:
             parameter["attest"] = rng.choice(("incident", "host"))
         parameters.append(parameter)
     tool: dict[str, Any] = {
@@ -86,14 +111,13 @@ def _sink(rng: random.Random, number: int, accepts: Mapping[str, Label]) -> dict
 
 
 def _rules(rng: random.Random, name: str, *, may_offer: bool = False) -> list[dict[str, Any]]:
-    # One level for all rules of a tool: the label of the data must not hang on which of them matched.
-    level = rng.choice([each.name for each in Sensitivity])
+    levels = [each.name for each in Sensitivity]
     rules: list[dict[str, Any]] = []
     if rng.random() < 0.3:
         condition = rng.choice(("p.startswith('secret/')", "has(q) and len(q) > 20", "has(p) and p.contains('a')"))
         action: dict[str, bool] = rng.choice(({"deny": True}, {"requires_approval": True}, {}))
-        rules.append({"rule_id": f"{name}_first", "condition": condition, "taint_level": level, **action})
-    last: dict[str, Any] = {"rule_id": f"{name}_any", "condition": "true", "taint_level": level}
+        rules.append({"rule_id": f"{name}_first", "condition": condition, "taint_level": rng.choice(levels), **action})
+    last: dict[str, Any] = {"rule_id": f"{name}_any", "condition": "true", "taint_level": rng.choice(levels)}
     if may_offer and rng.random() < 0.2:
         last["offers_approval"] = True
     return [*rules, last]

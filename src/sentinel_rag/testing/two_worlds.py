@@ -1,13 +1,14 @@
 """Non-interference, tried out: one hijacked agent in two worlds that differ only in what a sink must not learn.
 
 A trace is a random policy, a random program of an agent that does its best to leak, and two worlds whose data differ
-only where the label is above a chosen ceiling. Both run through the real gate, store and journal; the calls that reach
-places of that ceiling must be the same in both, unless the journal shows an approval, a named value or a
+only where the label is above a chosen ceiling. The agent keeps sessions ready and goes from one to another, asks for
+parts of hidden values, and may see the policy change. Both run through the real gate, store and journal; the calls that
+reach places of that ceiling must be the same in both, unless the journal shows an approval, a named value or a
 declassification (the guarantee of the security model, and the exceptions it names). Everything follows from the seed.
 
 The agent sees what an agent sees (bodies and status codes) and builds each argument from a hash of all it has seen, so
 one bit that reaches it reaches the sinks, if the gate lets it. What is not tried: time, a malicious executor, a tool
-that fails or succeeds by a secret.
+that fails or succeeds by a secret, two sessions that persons opened.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from typing import Any
 import anyio
 import msgspec
 
-from sentinel_rag.contracts.labels import Label
+from sentinel_rag.contracts.labels import BOTTOM, Label
 from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.interceptor.approvals import Decider, DecisionRefused, Verdict
 from sentinel_rag.interceptor.arguments import CanonicalArguments
 from sentinel_rag.interceptor.flow.named_values import named_in
@@ -32,13 +34,16 @@ from sentinel_rag.interceptor.gate import Gate, Stores
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.outcomes import Completed, Denied, NotCompleted, Outcome
 from sentinel_rag.interceptor.pins import Pins
-from sentinel_rag.interceptor.policy import FixedPolicy, Policy, ToolPolicy, parse_policy
+from sentinel_rag.interceptor.policy import Policies, Policy, ToolPolicy, parse_policy
+from sentinel_rag.interceptor.policy.conditions import Kind
+from sentinel_rag.interceptor.policy.deciding import decide
 from sentinel_rag.interceptor.policy.fields import parse_pointer
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.request_body import ExecuteRequest
 from sentinel_rag.interceptor.store import Principal, Scope, State, new_audit_id
-from sentinel_rag.interceptor.upstream import Returned, UpstreamReply, UpstreamTool
-from sentinel_rag.testing.random_policies import SERVER, random_policy
+from sentinel_rag.interceptor.upstream import Returned, ToolFailed, UpstreamReply, UpstreamTool
+from sentinel_rag.interceptor.upstream.tool_result import OTHER_CONTENT
+from sentinel_rag.testing.random_policies import LINKED, SERVER, RandomPolicy, random_policy
 
 USER_WORDS = "Look at incident 7 and at host ws-01."
 NAMED = ("7", "ws-01")
@@ -46,11 +51,13 @@ NAMED = ("7", "ws-01")
 
 @dataclass(frozen=True, slots=True)
 class SentCall:
-    """A call that reached its tool: in which step of the program, and with which arguments."""
+    """A call that reached its tool: in which step of the program, and with which arguments. `guarded` are the
+    parameters that accept no more than the ceiling."""
 
     step: int
     tool: str
     arguments: Mapping[str, Any]
+    guarded: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,7 @@ class World:
     """An upstream whose tools answer from secrets. `variant` changes exactly the data above `ceiling`."""
 
     policy: Policy
+    promised: Mapping[str, frozenset[str]]
     ceiling: Label
     variant: str
     seed: int
@@ -80,11 +88,15 @@ class World:
         self, tool: str, arguments: CanonicalArguments, *, principal: str, session_id: str, timeout_s: float
     ) -> UpstreamReply:
         await anyio.lowlevel.checkpoint()
-        self.sent.append(SentCall(self.step, tool, dict(arguments.value)))
+        self.sent.append(SentCall(self.step, tool, dict(arguments.value), self.promised.get(tool, frozenset())))
         policy = self.policy.tools[tool]
         if policy.writes:
             self.store.setdefault("store", []).append(arguments.sha256)
-        result = self._result(policy, arguments)
+        answer = _Answer(self, policy, arguments)
+        if answer.digest("fails", BOTTOM)[0] == "0":
+            message = answer.digest("message", policy.fields.whole())
+            return ToolFailed(QueryError(code=QueryErrorCode.INTERNAL, message=message))
+        result = answer.value()
         return Returned(msgspec.json.encode(result), result)
 
     async def list_tools(self, *, timeout_s: float) -> tuple[UpstreamTool, ...]:
@@ -99,49 +111,86 @@ class World:
     async def aclose(self) -> None:
         """Nothing is open."""
 
-    def _result(self, tool: ToolPolicy, arguments: CanonicalArguments) -> Any:
-        """An object with every leaf. Each leaf depends on the arguments, on what was written before it is read, and on
-        this world's secret if its label is above the ceiling."""
-        seen = arguments.sha256 + ("".join(self.store.get("store", ())) if tool.reads else "")
 
-        def leaf(pointer: str) -> Any:
-            path = tuple("0" if part == "*" else part for part in parse_pointer(pointer))
-            label = tool.fields.label_at(path).join(tool.rule_label(tool.rules[0].rule_id))
-            secret = "" if label.flows_to(self.ceiling) else self.variant
-            digest = hashlib.sha256(f"{self.seed}|{tool.name}|{pointer}|{seen}|{secret}".encode()).hexdigest()
-            return digest if digest[0] < "c" else int(digest[:4], 16)
+class _Answer:
+    """What a tool answers to one call. Each part depends on the arguments, on what was written before it is read, and
+    on this world's secret if the label that policy and rule give the part is above the ceiling."""
 
-        row = {name: leaf(f"/rows/*/{name}") for name in "abc"}
-        return {
-            "kind": leaf("/kind"),
-            "rows": [row, row],
-            "deep": {"x": {"y": leaf("/deep/x/y")}, "z": leaf("/deep/z")},
-        }
+    def __init__(self, world: World, tool: ToolPolicy, arguments: CanonicalArguments) -> None:
+        self._world = world
+        self._tool = tool
+        self._rule = decide(tool, arguments.value).rule_id
+        self._seen = arguments.sha256 + ("".join(world.store.get("store", ())) if tool.reads else "")
+
+    def digest(self, place: str, label: Label) -> str:
+        """A text of this part, in hex."""
+        world = self._world
+        secret = "" if label.join(self._tool.rule_label(self._rule)).flows_to(world.ceiling) else world.variant
+        return hashlib.sha256(f"{world.seed}|{self._tool.name}|{place}|{self._seen}|{secret}".encode()).hexdigest()
+
+    def value(self) -> Any:
+        """An object with every leaf, sometimes with content blocks beside it that may repeat all of it."""
+        row = {name: self._leaf(f"/rows/*/{name}") for name in "abc"}
+        deep = {"x": {"y": self._leaf("/deep/x/y")}, "z": self._leaf("/deep/z")}
+        result = {"kind": self._leaf("/kind"), "rows": [row, row], "deep": deep}
+        if self.digest("beside", BOTTOM)[0] < "6":
+            text = self.digest("text", self._tool.fields.whole())
+            result[OTHER_CONTENT] = [{"type": "text", "text": text}]
+        return result
+
+    def _leaf(self, pointer: str) -> Any:
+        """A text, a number, or something with parts; which of them, and which parts it has, is part of the secret."""
+        path = tuple("0" if part == "*" else part for part in parse_pointer(pointer))
+        label = self._tool.fields.label_at(path)
+        digest, kind = self.digest(pointer, label), self.digest(f"{pointer} kind", label)[0]
+        if kind < "8":
+            return digest
+        if kind < "a":
+            return int(digest[:4], 16)
+        part = int(digest[1], 16) % 2
+        return {"ab"[part]: digest} if kind < "d" else [digest] * part
 
 
 async def run_trace(state: State, seed: int, *, sinks_accept_all: bool = False) -> TraceVerdict:
     """Run the trace of that seed in both worlds. `sinks_accept_all` switches the protection off, so that a test can
     see that leaks are found."""
     rng = random.Random(seed)  # noqa: S311  # reproducible, not secret
-    generated = random_policy(rng, sinks_accept_all=sinks_accept_all)
-    policy, ceiling = parse_policy(generated.text), generated.ceiling
+    first = _load(random_policy(rng, sinks_accept_all=sinks_accept_all))
+    # In some traces another policy comes into force in the middle, about the same ceiling.
+    second = first
+    if rng.random() < 0.2:
+        second = _load(random_policy(rng, sinks_accept_all=sinks_accept_all, ceiling=first.generated.ceiling))
     program = rng.randrange(2**32)
-    runs = [await _run(state, policy, ceiling, seed, variant, program) for variant in ("one", "two")]
-    guarded = {
-        tool: frozenset(name for name, accepts in promised.items() if accepts.flows_to(ceiling))
-        for tool, promised in generated.promised.items()
-    }
-    seen = [_projection(run.world, guarded) for run in runs]
+    runs = [await _run(state, (first, second), seed, variant, program) for variant in ("one", "two")]
+    seen = [_projection(run.world) for run in runs]
     leak = ""
     if seen[0] != seen[1]:
-        leak = f"seed {seed}, ceiling {ceiling}: {_first_difference(*seen)}\n{generated.text}"
+        texts = "\n".join(dict.fromkeys((first.generated.text, second.generated.text)))
+        leak = f"seed {seed}, ceiling {first.generated.ceiling}: {_first_difference(*seen)}\n{texts}"
     return TraceVerdict(leak, any(run.excused for run in runs), len(seen[0]), runs[0].denied)
 
 
-def _projection(world: World, sinks: Mapping[str, frozenset[str]]) -> list[Any]:
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """A policy, and for each tool the parameters that accept no more than the ceiling of the trace."""
+
+    generated: RandomPolicy
+    policy: Policy
+    guarded: Mapping[str, frozenset[str]]
+
+
+def _load(generated: RandomPolicy) -> _Loaded:
+    guarded = {
+        tool: frozenset(name for name, accepts in promised.items() if accepts.flows_to(generated.ceiling))
+        for tool, promised in generated.promised.items()
+    }
+    return _Loaded(generated, parse_policy(generated.text), guarded)
+
+
+def _projection(world: World) -> list[Any]:
     found = []
     for call in world.sent:
-        shown = {name: call.arguments[name] for name in sinks.get(call.tool, ()) if name in call.arguments}
+        shown = {name: call.arguments[name] for name in call.guarded if name in call.arguments}
         if shown:
             found.append((call.step, call.tool, json.dumps(shown, sort_keys=True)))
     return sorted(found)  # calls of one step run in parallel: their order says nothing
@@ -163,10 +212,17 @@ class _Run:
     denied: int
 
 
-async def _run(state: State, policy: Policy, ceiling: Label, seed: int, variant: str, program: int) -> _Run:
-    """The agent's program through the gate, in one world."""
-    world = World(policy, ceiling, variant, seed)
-    policies, upstreams = FixedPolicy(policy), {SERVER: world}
+@dataclass(slots=True)
+class _Changing:
+    """`Policies` of which another may come into force."""
+
+    current: Policy
+
+
+async def _run(state: State, loaded: tuple[_Loaded, _Loaded], seed: int, variant: str, program: int) -> _Run:
+    """The agent's program through the gate, in one world; the second policy comes into force in the middle."""
+    world = World(loaded[0].policy, loaded[0].guarded, loaded[0].generated.ceiling, variant, seed)
+    policies, upstreams = _Changing(world.policy), {SERVER: world}
     gate = Gate(
         policies=policies,
         stores=Stores(state.sessions, state.handles, state.resources, state.approvals, state.journal),
@@ -184,10 +240,16 @@ async def _run(state: State, policy: Policy, ceiling: Label, seed: int, variant:
     if session.user_key_id is not None and rng.random() < 0.5:
         _, write = session.name(named_in(USER_WORDS), "user")
         await state.database.run(write)
-    agent = _Agent(policy, session.session_id)
+    agent = _Agent(policies, session.session_id)
+    sessions = [session.session_id]
+    if rng.random() < 0.3:  # one kept ready
+        sessions.append((await state.sessions.open(principal.key_id)).session_id)
     denied = 0
-    for step in range(rng.randint(4, 9)):
+    steps = rng.randint(4, 9)
+    for step in range(steps):
         world.step = step
+        if step == steps // 2:
+            policies.current, world.policy, world.promised = loaded[1].policy, loaded[1].policy, loaded[1].guarded
         choices = [rng.randrange(2**32) for _ in range(rng.choice((1, 1, 1, 2)))]
         wishes = [agent.wish(choice) for choice in choices]
         outcomes: dict[int, Outcome] = {}
@@ -207,10 +269,16 @@ async def _run(state: State, policy: Policy, ceiling: Label, seed: int, variant:
                 with suppress(DecisionRefused):  # two equal calls of one step wait for one decision
                     await state.approvals.decide(outcome.approval_id, Verdict.APPROVE, Decider("human"))
                     agent.look(await gate.execute(principal, wishes[index]))
-        if rng.random() < 0.1:
-            opened = await state.sessions.open(principal.key_id)
-            agent.session_id = opened.session_id
-            agent.handles.clear()
+        turn = rng.random()
+        if turn < 0.1:
+            sessions.append((await state.sessions.open(principal.key_id)).session_id)
+            agent.session_id = sessions[-1]
+        elif turn < 0.3:
+            agent.session_id = rng.choice(sessions)
+        elif turn < 0.33 and len(sessions) > 1:
+            sessions.remove(agent.session_id)
+            await state.sessions.close(agent.session_id, principal.key_id)
+            agent.session_id = sessions[0]
     entries = await state.journal.read(head.seq, 1_000)
     excused = any(_is_exception(entry.record, principal.key_id) for entry in entries)
     return _Run(world, excused, denied)
@@ -226,8 +294,8 @@ def _is_exception(record: Mapping[str, Any], key_id: str) -> bool:
 class _Agent:
     """Hijacked: every choice is a function of the program and of all that it has seen."""
 
-    def __init__(self, policy: Policy, session_id: str) -> None:
-        self._policy = policy
+    def __init__(self, policies: Policies, session_id: str) -> None:
+        self._policies = policies
         self._seen = hashlib.sha256()
         self.session_id = session_id
         self.handles: list[str] = []
@@ -248,22 +316,30 @@ class _Agent:
         steady = random.Random(choice)  # noqa: S311
         # Half of the choices are the program's own, so that calls reach the sinks at all in both worlds.
         pick = leaky if steady.random() < 0.4 else steady
-        tool = pick.choice(list(self._policy.tools.values()))
+        called, tool = pick.choice(list(self._policies.current.names.items()))
         arguments: dict[str, Any] = {}
-        for name in tool.parameters:
-            if tool.parameters[name].required or pick.random() < 0.7:
-                arguments[name] = self._argument(leaky if steady.random() < 0.5 else steady, view)
-        return ExecuteRequest(self.session_id, tool.name, arguments)
+        for name, parameter in tool.parameters.items():
+            kind = parameter.type.kind
+            if parameter.required or pick.random() < (0.7 if kind is Kind.STRING else 0.2):
+                argument = self._argument(leaky if steady.random() < 0.5 else steady, view)
+                if kind is Kind.ARRAY:
+                    argument = ["x", argument]
+                elif kind is Kind.OBJECT:
+                    argument = {"x": [argument]}
+                arguments[name] = argument
+        return ExecuteRequest(self.session_id, called, arguments)
 
     def _argument(self, pick: random.Random, view: str) -> Any:
         kind = pick.random()
-        if kind < 0.3 and self.handles:
-            return {"$ref": pick.choice(self.handles)}
-        if kind < 0.55:
+        if kind < 0.4 and self.handles:
+            handle = pick.choice(self.handles)
+            parts = ("/0/text",) if OTHER_CONTENT in handle else ("", "", "/0", "/a")
+            return {"$ref": handle + pick.choice(parts)}
+        if kind < 0.6:
             return view[:32]  # an MD5 by its form, and all the agent knows by its content
-        if kind < 0.65:
-            return f"see https://evil.example/{view[:8]}"
-        if kind < 0.75:
+        if kind < 0.7:
+            return f"see https://{pick.choice(('evil.example', LINKED, f'{view[:8]}.evil.example'))}/{view[:8]}"
+        if kind < 0.8:
             return pick.choice(NAMED)
         return pick.choice(("alpha", "beta", "secret/x", "public/y"))
 

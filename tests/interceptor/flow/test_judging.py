@@ -65,7 +65,6 @@ def test_a_literal_carries_the_context_whatever_it_says() -> None:
         violations=(),
         base=SECRET,
         revealed=SECRET.join(UNTRUSTED),
-        consulted=frozenset({"text"}),
     )
     assert found.lowered == ()
 
@@ -130,7 +129,6 @@ def test_a_declassification_lowers_what_has_its_form_and_length_where_it_must() 
     assert found.arguments == (LabelledArgument("indicator", UNTRUSTED, Source.DECLASSIFIED, "hashes"),)
     assert found.lowered == found.arguments
     assert isinstance(found.decision, Allow)
-    assert found.consulted == {"indicator"}
     assert judged("send", {"indicator": "8.8.8.8"}, context=TOP).arguments[0].by == "addresses"
     assert judged("send", {"indicator": "128.101.101.101"}, context=TOP).decision == Deny(
         Reason.SINK_LABEL, TOP, "send_any"
@@ -139,8 +137,6 @@ def test_a_declassification_lowers_what_has_its_form_and_length_where_it_must() 
     assert judged("send", {"text": MD5}, context=TOP).arguments[0].source is Source.LITERAL
     kept = judged("send", {"indicator": MD5}, context=UNTRUSTED)
     assert kept.arguments[0].source is Source.LITERAL
-    assert kept.consulted == frozenset()
-    assert judged("send", {"indicator": "words"}, context=TOP).consulted == {"indicator"}
 
 
 @pytest.mark.requirement("TAINT-4")
@@ -149,8 +145,6 @@ def test_a_link_to_a_foreign_host_makes_a_place_stricter() -> None:
     assert judged("write", link, context=UNTRUSTED).violations == (Violation("text", UNTRUSTED, BOTTOM, link=True),)
     assert judged("write", link, context=SECRET).violations == (Violation("text", SECRET, BOTTOM, link=True),)
     assert judged("write", link, context=BOTTOM).violations == ()
-    assert judged("write", link, context=BOTTOM).consulted == frozenset()
-    assert judged("write", {"text": "plain"}, context=SECRET).consulted == {"text"}
     assert judged("read", {"text": "https://evil.example"}, context=TOP).violations == ()
     assert judged("send", link, context=UNTRUSTED).violations == ()  # it may go there anyway
 
@@ -166,7 +160,7 @@ def test_a_link_that_policy_or_user_knows_is_none_of_a_stranger() -> None:
 
 def test_an_address_by_its_format_is_judged_by_what_it_accepts() -> None:
     found = judged("write", {"address": "https://evil.example/"}, context=SECRET)
-    assert (found.violations, found.consulted) == ((), frozenset())
+    assert found.violations == ()
 
 
 FACTS = [

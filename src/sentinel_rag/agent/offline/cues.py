@@ -12,7 +12,7 @@ from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.vocabulary import KIND_WORDS
 
 INCIDENT = r"incidents?|incs?|cases?|tickets?"
-ALERT = r"alerts?|detections?|alarms?|alerted"
+ALERT = r"alerts?|(?<!risk\s)detections?|alarms?|alerted"
 COUNT = (
     r"how\s+(?:many|much)|number\s+of|count(?:\s+of)?|total(?:\s+(?:number|of|count))?|amount\s+of|quantity|"
     r"nr\s+of|no\.\s+of|in\s+total"
@@ -76,6 +76,17 @@ LOGS = (
     r"copied)|downloads?|powershell\s+(?:commands?|executions?|activity)|syslog|firewall|"
     r"heartbeat|stopped\s+(?:reporting|sending)|vpn|"
     r"commands?\s+(?:ran|run|executed)|usb|user\s+agents?|countries|locations?|mfa|"
+    r"ingest\w*|how\s+much\s+data|parent\s+(?:and\s+|or\s+)?child|(?:parent|child)\s+process(?:es)?|process\s+pairs?|"
+    r"(?:entra|directory)\s+(?:id\s+)?(?:audit|changes?)|audit\s+changes?|"
+    r"changed?\s+(?:\w+\s+){0,3}in\s+(?:entra|the\s+directory)|"
+    r"risky\s+users?|users?\s+(?:is\s+|are\s+)?(?:risky|at\s+risk)|identity\s+(?:risk|protection)|"
+    r"risk\s+(?:detections?|events?)|"
+    r"activity\s+timeline|timeline\s+of\s+(?:everything|all)|over\s+all\s+logs|threat[\s-]+intel\w*\s+match\w*|"
+    r"(?:known\s+)?bad\s+(?:ips?|address(?:es)?)|indicators?\s+match\w*|sharepoint|in\s+(?:microsoft|office)\s+365|"
+    r"security\s+log|clicked|queried|resolved\s+(?:this|the|a)\s+domain|connected\s+to|"
+    r"processes\s+did\s+(?:\S+\s+)?(?:start|launch|spawn|run)|was\s+(?:\S+\s+)?(?:started|executed|launched)|"
+    r"received\s+e?mails?|"
+    r"forwarding\s+rules?|command\s+lines?\s+on|"
     r"password\s+(?:changes?|resets?)|group\s+(?:changes?|members?\w*)|beacon\w*|rare\s+\w+|"
     r"query|hunt"
 )
@@ -89,6 +100,8 @@ BY = (
     r"status|departments?|outcomes?)"
 )
 """What the raw logs may be grouped by, beside the kinds of things."""
+INGESTION = r"ingest\w*|how\s+much\s+data"
+"""What the workspace meters by table; the list of tables has no amounts."""
 ENTITIES = r"entit(?:y|ies)|iocs?|indicators?|artefacts?|artifacts?|observables?"
 EXTENT = (
     r"from\s+when\s+(?:to|until|till)\s+when|how\s+far\s+back|since\s+when\s+do\s+(?:you|"

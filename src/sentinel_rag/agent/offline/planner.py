@@ -193,6 +193,10 @@ def _plan(
     if not subject.kind and not reading.names:
         if reading.has(cues.TEMPLATES) and not alert_noun and not _RUNS.match(reading.text):
             return Plan(view=View.TEMPLATES, calls=(PlannedCall("list_kql_templates"),), reading=reading)
+        metered = reading.has(cues.INGESTION) and not alert_noun and not incident_noun
+        ingested = logs_plan(reading, templates) if metered else None
+        if ingested is not None:
+            return ingested
         if reading.has(cues.EXTENT) or (reading.has(cues.TABLES) and not alert_noun and not incident_noun):
             return Plan(view=View.TABLES, calls=(PlannedCall("list_tables"),), reading=reading)
     if reading.has(cues.COMPARE) and len(subject.incidents) < 2:

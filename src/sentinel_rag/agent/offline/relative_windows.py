@@ -52,6 +52,8 @@ def read_relative(text: str, now: Now, moments: list[Found]) -> TimeReading | No
             if not match[1] and unit.startswith(("d", "mi", "m", "y")) and not unit.startswith(("mo", "mi", "da")):
                 continue
             hours = (number_of(match[1]) if match[1] else 1) * _unit_hours(unit)
+            if not hours:
+                continue  # "0h" is no window
             return TimeReading(blank(text, match.start(), match.end()), _window_of(hours, now))
     return None
 

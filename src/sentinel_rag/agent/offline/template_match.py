@@ -46,18 +46,24 @@ def rank(reading: Reading, templates: Sequence[Template]) -> list[Match]:
     masked = core + " " + " ".join(kind_of(name) for name in named(reading))
     question = _vector(_tokens(masked), weights)
     said = {word.lower().replace("-", "_") for word in re.findall(r"[\w-]+", reading.text)}
-    matches = []
+    ranked = []
     for template, document in zip(templates, documents, strict=True):
         name = str(template.get("name", ""))
         best = _cosine(question, _vector(document, weights))
         for example in _examples(template):
             best = max(best, _cosine(question, _vector(_tokens(_masked_example(example)), weights)))
-        best = min(0.99, best * _grouping(reading, template))
-        best *= _agreement(reading, name, document) * _coverage(question, document, weights, math.log(1 + count))
-        if name.lower() in said or name.lower().replace("_", " ") in reading.text.lower():
-            best = 1.0
-        matches.append(Match(name, best, template))
-    return sorted(matches, key=lambda match: (-match.score, match.name))
+        best *= (
+            _grouping(reading, template)
+            * _outcome(reading, template)
+            * _agreement(reading, name, document)
+            * _coverage(question, document, weights, math.log(1 + count))
+        )
+        spelled = rf"(?<!\w){re.escape(name.lower().replace('_', ' '))}(?!\w|\s+and\s)"
+        if name.lower() in said or re.search(spelled, reading.text.lower()):
+            ranked.append((math.inf, Match(name, 1.0, template)))
+        else:
+            ranked.append((best, Match(name, min(0.99, best), template)))
+    return [match for _, match in sorted(ranked, key=lambda each: (-each[0], each[1].name))]
 
 
 _COVERED = 0.34
@@ -76,14 +82,37 @@ def _grouping(reading: Reading, template: Template) -> float:
     """More than 1 for a query that counts by what the question groups by, less for one that wants one value of it."""
     if reading.names:
         return 1.0
-    asked = {_singular(match[1]) for match in re.finditer(r"\b(?:by|per|each)\s+([a-z]+)\b", reading.core.lower())}
+    found = re.finditer(r"\b(?:by|per|each)\s+([a-z]+)(?:\s+and\s+([a-z]+))?\b", reading.core.lower())
+    asked = {_singular(word) for match in found for word in match.groups() if word}
     if not asked:
         return 1.0
     name = str(template.get("name", "")).lower()
-    counted = {_singular(word) for word in name.rpartition("_by_")[2].split("_")} if "_by_" in name else set()
+    counted = (
+        {_singular(word) for word in name.rpartition("_by_")[2].split("_") if word != "and"}
+        if "_by_" in name
+        else set()
+    )
     if counted & asked:
-        return 1.5
+        return 1.5 if counted == asked else 1.3
     return 0.5 if any(item.get("required") for item in specifications(template)) else 0.7
+
+
+OUTCOMES = (
+    (r"failed|failures?|failing|unsuccessful", "fail", "failed"),
+    (r"successful|succeeded", "success", "successful"),
+)
+"""How a question says an outcome, how a template that knows it is described, and the word for an answer."""
+
+
+def other_outcomes(reading: Reading, template: Template) -> list[str]:
+    """The outcomes that the question wants and the template does not tell apart."""
+    told = f"{template.get('name')} {template.get('description')}".lower()
+    return [word for cue, stem, word in OUTCOMES if reading.has(cue) and stem not in told and "denied" not in told]
+
+
+def _outcome(reading: Reading, template: Template) -> float:
+    """Less than 1 where the rows would have every outcome and the question wants one."""
+    return 0.8 if other_outcomes(reading, template) else 1.0
 
 
 def _singular(word: str) -> str:
@@ -162,7 +191,8 @@ def specifications(template: Template) -> list[Mapping[str, JsonValue]]:
 
 
 def _masked_example(example: str) -> str:
-    for kind, pattern in _KIND_PATTERNS:
+    for kind, whole in _KIND_PATTERNS:
+        pattern = whole.replace(".*", r"\S*")  # within a sentence a value ends with its word
         example = re.sub(
             rf"(?<![\w.])(?:{pattern})(?![\w.])" if kind != "url" else r"https?://\S+", f" {kind} ", example
         )

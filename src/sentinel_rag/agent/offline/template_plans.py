@@ -91,19 +91,11 @@ def _for_each_name(matches: Sequence[template_match.Match], reading: Reading, fl
     return None
 
 
-_OUTCOMES = (
-    (r"failed|failures?|failing|unsuccessful", "fail", "failed"),
-    (r"successful|succeeded", "success", "successful"),
-)
-
-
 def _not_narrowed(reading: Reading, template: Template) -> tuple[str, ...]:
     """A sentence where the question wants one outcome and the query that fits returns every one."""
-    told = f"{template.get('name')} {template.get('description')}".lower()
     return tuple(
         f"This query cannot be narrowed to {word} ones: its rows have every outcome."
-        for cue, stem, word in _OUTCOMES
-        if reading.has(cue) and stem not in told and "denied" not in told
+        for word in template_match.other_outcomes(reading, template)
     )
 
 

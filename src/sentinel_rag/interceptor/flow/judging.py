@@ -79,15 +79,13 @@ class Violation:
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """`base` is the share of the result's label that rule, arguments and resources give; `revealed` an upper bound of
-    what the agent may see of the result; `decision` an Allow only without violations. `consulted` names the arguments
-    whose value, and not only its label, had a say: of a hidden value the decision itself then tells something."""
+    what the agent may see of the result; `decision` an Allow only without violations."""
 
     decision: Decision
     arguments: tuple[LabelledArgument, ...]
     violations: tuple[Violation, ...]
     base: Label
     revealed: Label
-    consulted: frozenset[str]
 
     @property
     def lowered(self) -> tuple[LabelledArgument, ...]:
@@ -98,29 +96,22 @@ class Judgement:
 def judge(policy: Policy, tool: ToolPolicy, arguments: Mapping[str, Any], facts: Facts) -> Judgement:
     """Judge a call whose arguments have the declared types, handles already replaced by their values. Never raises."""
     decision = decide(tool, arguments)
-    consulted = set(tool.condition_parameters)
-    labelled = tuple(_labelled(policy, tool, name, value, facts, consulted) for name, value in arguments.items())
-    violations = _violations(policy, tool, arguments, labelled, facts, consulted)
+    labelled = tuple(_labelled(policy, tool, name, value, facts) for name, value in arguments.items())
+    violations = _violations(policy, tool, arguments, labelled, facts)
     if isinstance(decision, Allow) and violations:
         worst = join_all(violation.label for violation in violations)
         decision = Deny(Reason.SINK_LABEL, worst, decision.rule_id)
     share = tool.rule_label(decision.rule_id)
     base = join_all([share, facts.resources, *(entry.label for entry in labelled)])
-    return Judgement(
-        decision, labelled, violations, base, base.join(tool.revealed), frozenset(consulted & arguments.keys())
-    )
+    return Judgement(decision, labelled, violations, base, base.join(tool.revealed))
 
 
-def _labelled(
-    policy: Policy, tool: ToolPolicy, name: str, value: JsonValue, facts: Facts, consulted: set[str]
-) -> LabelledArgument:
+def _labelled(policy: Policy, tool: ToolPolicy, name: str, value: JsonValue, facts: Facts) -> LabelledArgument:
     found = _by_origin(tool.parameters[name], value, facts)
     if not found.label.flows_to(tool.ceiling(name)):
         for rule in policy.declassifications:
-            if rule.tool == tool.name and rule.parameter == name:
-                consulted.add(name)
-                if _fits(rule, value):
-                    return LabelledArgument(name, rule.to, Source.DECLASSIFIED, rule.name)
+            if rule.tool == tool.name and rule.parameter == name and _fits(rule, value):
+                return LabelledArgument(name, rule.to, Source.DECLASSIFIED, rule.name)
     return found
 
 
@@ -141,7 +132,6 @@ def _violations(
     arguments: Mapping[str, JsonValue],
     labelled: tuple[LabelledArgument, ...],
     facts: Facts,
-    consulted: set[str],
 ) -> tuple[Violation, ...]:
     found: list[Violation] = []
     if not labelled and not facts.context.flows_to(tool.call_ceiling()):
@@ -152,11 +142,14 @@ def _violations(
         ceiling = tool.ceiling(entry.name)
         if not entry.label.flows_to(ceiling):
             found.append(Violation(entry.name, entry.label, ceiling))
-        elif stricter is not None and not entry.label.flows_to(stricter) and tool.parameters[entry.name].format is None:
+        elif (
+            stricter is not None
+            and not entry.label.flows_to(stricter)
             # A parameter that is an address by its format is judged by what it accepts.
-            consulted.add(entry.name)
-            if _holds_foreign_link(policy, arguments[entry.name], facts):
-                found.append(Violation(entry.name, entry.label, stricter, link=True))
+            and tool.parameters[entry.name].format is None
+            and _holds_foreign_link(policy, arguments[entry.name], facts)
+        ):
+            found.append(Violation(entry.name, entry.label, stricter, link=True))
     return tuple(found)
 
 

@@ -2,8 +2,8 @@
 
 `named_in` reads the words by a small grammar; an argument counts as named only if its parameter attests the same kind
 and its value reads the same. "June 13" names nothing, "incident 13" names the incident 13 and no file, host or account
-of that name. What a user pastes (a fenced block, a line that begins with `>`) names nothing, and neither does a clause
-with a negation ("do not close incident 13").
+of that name. What a user pastes or quotes (a fenced block, a line that begins with `>`, three words between quotation
+marks) names nothing, and neither does a clause with a negation ("do not close incident 13", "nicht", "ne ... pas").
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ MAX_VALUE = 512
 
 _GUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _JOINT = r"(?:\s{0,3},\s{0,3}(?:and\s{1,3}|or\s{1,3})?|\s{1,3}(?:and|or|&)\s{1,3}|\s{0,3}/\s{0,3})"
-_NUMBER = rf"(?:\#?\d{{1,9}}\b(?!\.\d|-\d)|{_GUID})"
+_NO_NUMBER = r"\.\d|-\d|,\d{3}(?!\d)|\s{0,3}(?:seconds?|minutes?|mins?|hours?|days?|weeks?|months?|years?|[smhd])\b"
+"""What makes a number a part, a range, a thousand or a span of time: "incidents 24 hours back" names none."""
+
+_NUMBER = rf"(?:\#?\d{{1,9}}\b(?!{_NO_NUMBER})|{_GUID})"
 _INCIDENTS = re.compile(
     rf"\bincidents?\s{{1,3}}(?:numbers?\s{{1,3}}|ids?\s{{1,3}}|no\.?\s{{1,3}})?(?P<list>{_NUMBER}(?:{_JOINT}{_NUMBER}){{0,50}})",
     re.IGNORECASE,
@@ -89,9 +92,13 @@ _ADDRESS = re.compile(
 )
 _PATH = re.compile(r"(?<![\w./:\\@-])(?:[A-Za-z0-9._-]{1,100}/){1,15}[A-Za-z0-9._-]{0,100}(?![\w/\\@])")
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
+_SPEECH = re.compile(r"[\"“„«][^\"“”„«»\n]{1,1000}[\"“”»]|(?<!\w)'[^'\n]{1,1000}'(?!\w)")
+"""Text between quotation marks; of three words or more it is what somebody else said."""
+
 _CLAUSE = re.compile(r"(?<=[.!?;])\s+|\n|,\s+(?:but|except)\b|\bbut\b")
 _NEGATION = re.compile(
-    r"\b(?:not|never|no|without|except|ignore|avoid|instead of|other than|rather than|leave|skip)\b|n['’]t\b",
+    r"\b(?:not|never|no|without|except|ignore|avoid|instead of|other than|rather than|leave|skip"
+    r"|nicht|kein\w*|nie|niemals|ohne|ne|pas|jamais|sans|nunca|sin|não|sem|non|mai|niet|geen|zonder)\b|n['’]t\b",
     re.IGNORECASE,
 )
 
@@ -107,7 +114,7 @@ class NamedValue:
 def named_in(words: str) -> frozenset[NamedValue]:
     """What a user's message names; nothing if it names more than `MAX_NAMED` values."""
     found: set[NamedValue] = set()
-    own = _FENCE.sub("\n", words[:MAX_WORDS])
+    own = _SPEECH.sub(_unless_speech, _FENCE.sub("\n", words[:MAX_WORDS]))
     for line in own.splitlines():
         if line.lstrip().startswith((">", "|")):
             continue
@@ -115,6 +122,10 @@ def named_in(words: str) -> frozenset[NamedValue]:
             if not _NEGATION.search(clause):
                 found.update(_named_in_clause(clause))
     return frozenset(found) if len(found) <= MAX_NAMED else frozenset()
+
+
+def _unless_speech(quoted: re.Match[str]) -> str:
+    return quoted[0] if len(quoted[0].split()) < 3 else " "
 
 
 def canonical_named(kind: ValueKind, value: JsonValue) -> NamedValue | None:

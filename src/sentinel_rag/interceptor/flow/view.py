@@ -16,7 +16,7 @@ from sentinel_rag.contracts.labels import Label
 from sentinel_rag.interceptor.flow.references import Reference
 from sentinel_rag.interceptor.policy.fields import Exposure, Path, ResultFields
 from sentinel_rag.interceptor.policy.places import Place, root
-from sentinel_rag.interceptor.upstream.tool_result import OTHER_CONTENT
+from sentinel_rag.interceptor.upstream.tool_result import OTHER_CONTENT, WRAPPED_CONTENT
 
 MAX_QUOTED_DEPTH = 64
 
@@ -56,8 +56,9 @@ def view_of(value: Any, encoded: bytes, fields: ResultFields, base: Label, resul
         return reference.to_json()
 
     def walk(part: Any, place: Place, path: Path) -> Any:
-        mode = Exposure.HIDE if beside and path == (OTHER_CONTENT,) else place.mode
-        if place.whole or (beside and path == (OTHER_CONTENT,)) or not isinstance(part, dict | list):
+        said_beside = beside and path == (OTHER_CONTENT,)
+        mode = Exposure.HIDE if said_beside else place.mode
+        if place.whole or said_beside or not isinstance(part, dict | list):
             # What holds here holds for all below.
             if mode is Exposure.HIDE:
                 return hide(part, place, path)
@@ -67,8 +68,16 @@ def view_of(value: Any, encoded: bytes, fields: ResultFields, base: Label, resul
         return [walk(child, place.at(str(index)), (*path, str(index))) for index, child in enumerate(part)]
 
     start = root(fields)
-    shown = walk(value, start, ()) if isinstance(value, dict) or not fields.hides else hide(value, start, ())
+    shown = walk(value, start, ()) if _is_object(value) or not fields.hides else hide(value, start, ())
     return View(msgspec.json.encode(shown), tuple(hidden))
+
+
+def _is_object(value: Any) -> bool:
+    """Whether the server's result is an object: one that the gateway made, to put other content beside it, is none."""
+    if not isinstance(value, dict):
+        return False
+    made = value.keys() == {WRAPPED_CONTENT, OTHER_CONTENT}
+    return not made or isinstance(value[WRAPPED_CONTENT], dict)
 
 
 def _quoted(part: Any, depth: int = 0) -> Any:

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 from sentinel_rag.contracts.labels import TOP, Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.policy.conditions import Expression, ValueType
-from sentinel_rag.interceptor.policy.conditions import reads as parameters_of
 from sentinel_rag.interceptor.policy.fields import NO_FIELDS, ResultFields
 
 DEFAULT_SERVER = "sentinel"
@@ -180,15 +179,11 @@ class ToolPolicy:
     approvers: tuple[str, ...] = ()
     rate: Rate | None = None
 
-    condition_parameters: frozenset[str] = field(init=False, repr=False, compare=False)
-    """The parameters whose values the conditions of the rules read."""
     revealed: Label = field(init=False, repr=False, compare=False)
     """An upper bound of the declared labels of what the agent may see of a result."""
     _rules: Mapping[str | None, Rule] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        read = frozenset(name for rule in self.rules for name in parameters_of(rule.expression))
-        object.__setattr__(self, "condition_parameters", read)
         object.__setattr__(self, "revealed", self.fields.revealed())
         object.__setattr__(self, "_rules", {rule.rule_id: rule for rule in self.rules})
 

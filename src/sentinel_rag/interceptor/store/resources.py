@@ -1,7 +1,8 @@
 """Labels of resources: what a call wrote carries its label to whoever reads it later (TAINT-6).
 
-A resource is a text such as `incident/55`; `incident/*` is the join over all below it. Labels only rise. They are held
-in memory, and a call that was decided by an older one is refused in its transaction (`ContextMoved`).
+A resource is a text such as `incident/55`; `incident/*` is the join over all below it. Labels only rise. None is kept
+in memory, so neither a start nor a process grows with what was ever written; a call that was decided by a label which
+has risen since is refused in its transaction (`ContextMoved`).
 """
 
 from __future__ import annotations
@@ -21,35 +22,27 @@ class ResourceLabels:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._labels: dict[str, Label] = database.run_now(_read_all)
 
-    def of(self, resources: Collection[str]) -> Label:
+    async def of(self, resources: Collection[str]) -> Label:
         """The join of what is stored with them."""
-        return join_all(self._labels.get(resource, BOTTOM) for resource in resources)
-
-    async def refresh(self) -> None:
-        """Take over what other gateway processes have written."""
-        for resource, label in (await self._database.run(_read_all)).items():
-            self._raise(resource, label)
+        if not resources:
+            return BOTTOM
+        return await self._database.run(
+            lambda connection: join_all(_stored(connection, resource) for resource in resources)
+        )
 
     def confirm(self, resources: Collection[str], decided: Label) -> Work:
         """The check, in the transaction of an intent, that the file knows no more than the call was decided by."""
 
         def check(connection: sqlite3.Connection) -> None:
-            for resource in resources:
-                row = connection.execute(
-                    "SELECT sensitivity, integrity FROM resource_label WHERE resource = ?", [resource]
-                ).fetchone()
-                if row is not None and not _label(*row).flows_to(decided):
-                    raise ContextMoved
+            if not all(_stored(connection, resource).flows_to(decided) for resource in resources):
+                raise ContextMoved
 
         return check
 
     def raise_to(self, resources: Collection[str], label: Label) -> Work:
-        """Raise the labels of what a call writes, and of all that they are part of: now, and by the write returned."""
+        """The write that raises the labels of what a call writes, and of all that they are part of."""
         names = sorted({name for resource in resources for name in _with_parents(resource)})
-        for name in names:
-            self._raise(name, label)
 
         def write(connection: sqlite3.Connection) -> None:
             connection.executemany(
@@ -59,9 +52,6 @@ class ResourceLabels:
             )
 
         return write
-
-    def _raise(self, resource: str, label: Label) -> None:
-        self._labels[resource] = self._labels.get(resource, BOTTOM).join(label)
 
 
 def resources_of(templates: Collection[str], arguments: JsonObject) -> list[str]:
@@ -86,10 +76,8 @@ def _with_parents(resource: str) -> list[str]:
     return [resource, *("/".join([*parts[:length], "*"]) for length in range(1, len(parts)))]
 
 
-def _read_all(connection: sqlite3.Connection) -> dict[str, Label]:
-    rows = connection.execute("SELECT resource, sensitivity, integrity FROM resource_label")
-    return {resource: _label(sensitivity, integrity) for resource, sensitivity, integrity in rows}
-
-
-def _label(sensitivity: int, integrity: int) -> Label:
-    return Label(Sensitivity(sensitivity), Integrity(integrity))
+def _stored(connection: sqlite3.Connection, resource: str) -> Label:
+    row = connection.execute(
+        "SELECT sensitivity, integrity FROM resource_label WHERE resource = ?", [resource]
+    ).fetchone()
+    return BOTTOM if row is None else Label(Sensitivity(row[0]), Integrity(row[1]))

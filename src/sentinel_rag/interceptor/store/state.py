@@ -87,7 +87,7 @@ def open_state(
         )
         sessions = SessionStore(database, journal, clock=clock, new_id=new_audit_id)
         handles, resources = HandleStore(database), ResourceLabels(database)
-        approvals = ApprovalStore(database, journal, clock=clock, new_id=new_audit_id, ttl_s=approval_ttl_s)
+        approvals = ApprovalStore(database, journal, clock=clock, new_id=new_approval_id, ttl_s=approval_ttl_s)
         key_journal = KeyJournal(keys, database, journal)
         opened.pop_all()
     return State(keys, database, journal, sessions, handles, resources, approvals, key_journal, instance)
@@ -100,3 +100,8 @@ def new_audit_id() -> str:
     """
     value = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
     return str(uuid.UUID(int=value & ~(0xF << 76 | 0b11 << 62) | 7 << 76 | 0b10 << 62))
+
+
+def new_approval_id() -> str:
+    """Random from its first character: people name an approval by its beginning."""
+    return str(uuid.uuid4())

@@ -24,6 +24,10 @@ OTHER_CONTENT = "_mcp_content"
 """The key of the content blocks that a result has beside its structured content. A server may not use it itself."""
 
 
+WRAPPED_CONTENT = "structuredContent"
+"""The key of structured content that is no object, where other content stands beside it."""
+
+
 def reply_of(message: Mapping[str, Any], *, text_is_summary: bool = False) -> UpstreamReply:
     """`message` is a JSON-RPC response to a `tools/call` with the right id.
 
@@ -63,7 +67,7 @@ def _value(structured: Any, content: list[Any], text_is_summary: bool) -> Any:
     if not others:
         return structured
     return {
-        **(structured if isinstance(structured, dict) else {"structuredContent": structured}),
+        **(structured if isinstance(structured, dict) else {WRAPPED_CONTENT: structured}),
         OTHER_CONTENT: others,
     }
 

@@ -82,7 +82,7 @@ def run(
             settings, workspace, template_queries.bounded(kql), template_queries.api_span(template, window)
         )
     except QueryFailedError as failure:
-        raise _as_error(failure) from None
+        raise _as_error(failure, template) from None
     rows = template_queries.json_rows(answer, limit)
     total = template_queries.rows_counted(answer)
     totals = template_queries.totals_of(template, answer)
@@ -212,11 +212,15 @@ def _answer(settings: Settings, requested: str | None, kql: str, span: TimeWindo
         return access.name, decode_table(answer, kql, partial_reason=answer["partial"])
 
 
-def _as_error(failure: QueryFailedError) -> SentinelError:
+def _as_error(failure: QueryFailedError, template: KqlTemplate) -> SentinelError:
     error = failure.error
-    kind = UsageError if error.code is QueryErrorCode.INVALID_ARGUMENT else UnavailableError
-    allowed = f" Allowed: {', '.join(error.allowed)}." if error.allowed else ""
-    return kind(f"{error.message}{allowed}", next_step=error.next_step, code=error.code.value)
+    if error.code is not QueryErrorCode.INVALID_ARGUMENT:
+        return UnavailableError(error.message, next_step=error.next_step, code=error.code.value)
+    declared = {f"parameters.{parameter.name}" for parameter in template.parameters}
+    allowed = f" Allowed: {', '.join(error.allowed)}." if error.allowed and error.field in declared else ""
+    return UsageError(
+        f"{error.message}{allowed}", next_step=f"See what it takes: sentinel kql templates {template.name}"
+    )
 
 
 def _as_json(template: KqlTemplate, settings: Settings) -> dict[str, JsonValue]:

@@ -75,6 +75,7 @@ def compose_kql(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     )
     if len(run.rows) < int(total.text):
         writer.say("Rows shown: {} of {}.", writer.number(run, "/coverage/rows_returned"), total)
+    _say_totals(writer, run)
     scope.say_window(writer, run)
     scope.say_partial(writer, run)
     names = [column.name for column in run.result.columns] or list(run.rows[0])
@@ -98,6 +99,15 @@ def compose_kql(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         rows.append(cells)
     writer.table("", shown, rows)
     return Composed(shown=len(run.rows))
+
+
+def _say_totals(writer: AnswerWriter, run: ToolRun) -> None:
+    """What the template's counts add up to over every row, also those that are not shown."""
+    totals = run.at("/summary/totals")
+    names = [name for name in totals if name.isidentifier()] if isinstance(totals, Mapping) else []
+    if names and len(run.rows) > 1:
+        facts = [writer.number(run, f"/summary/totals/{name}") for name in names]
+        writer.say(f"All rows together: {', '.join(f'{name} {{}}' for name in names)}.", *facts)
 
 
 def _values(run: ToolRun) -> list[Echo]:
