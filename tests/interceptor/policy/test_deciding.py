@@ -79,7 +79,6 @@ def test_whatever_goes_wrong_inside_a_condition_is_a_refusal() -> None:
 
 
 def test_what_a_tool_says_of_itself() -> None:
-    assert TOOL.condition_parameters == {"a", "b"}
     rule = TOOL.rule("asks")
     assert rule is not None
     assert rule.rule_id == "asks"
