@@ -65,6 +65,8 @@ def test_what_has_no_form_names_nothing(kind: ValueKind, value: object) -> None:
         ("x > incident 7", {"incident:7"}),
         ("```\nincident 7\n```\nincident 8", {"incident:8"}),
         ("~~~ incident 7", set()),
+        ("> incident 7\nclose incident 8", {"incident:8"}),
+        ("close incident 7```x```", {"incident:7"}),
         ("Close incident 7. Do not close incident 8", {"incident:7"}),
         ("hosts ws-1 and ws-2 or ws-3", {"host:ws-1", "host:ws-2", "host:ws-3"}),
         ("hosts ws-1 and the others", {"host:ws-1"}),

@@ -126,3 +126,31 @@ def test_quoted_nesting_beyond_reason_is_one_marked_text() -> None:
     while "k" in part:
         part = part["k"]
     assert part == {"$quote": '{"k":"deep"}'}
+
+
+@pytest.mark.requirement("TAINT-1")
+def test_what_is_said_beside_a_result_may_repeat_any_of_it_and_carries_all_its_labels() -> None:
+    value = {"a": "secret", "b": "plain", OTHER_CONTENT: [{"text": "secret again"}]}
+    hide = ("/a", Exposure.HIDE), ("/b", Exposure.HIDE)
+
+    def labels(declared: ResultFields) -> dict[str, Label]:
+        return {part.reference.path[0]: part.label for part in viewed(value, declared)[1]}
+
+    assert labels(fields(*hide, a=SECRET, b=BOTTOM)) == {
+        "a": SECRET,
+        "b": BOTTOM,
+        OTHER_CONTENT: SECRET.join(FOREIGN),
+    }
+    deeper = (f"/{OTHER_CONTENT}/0/text", Exposure.HIDE)
+    assert labels(fields(*hide, deeper, a=SECRET, b=BOTTOM))[OTHER_CONTENT] == SECRET.join(FOREIGN)
+    own = ResultFields(
+        (FieldLabel(("a",), SECRET), FieldLabel((OTHER_CONTENT, "0"), Label(Sensitivity.MEDIUM))),
+        tuple(FieldExposure(parse_pointer(pointer), mode) for pointer, mode in (*hide, deeper)),
+    )
+    assert labels(own)[OTHER_CONTENT] == Label(Sensitivity.MEDIUM)
+
+
+def test_a_policy_that_speaks_of_a_part_of_what_is_said_beside_speaks_of_it() -> None:
+    value = {"a": "secret", OTHER_CONTENT: ["said", "more"]}
+    shown, _ = viewed(value, fields(("/a", Exposure.HIDE), (f"/{OTHER_CONTENT}/0", Exposure.QUOTE)))
+    assert shown[OTHER_CONTENT] == [{"$quote": "said"}, "more"]

@@ -141,8 +141,7 @@ async def test_a_closed_session_runs_nothing(here: SmallGate) -> None:
     outcome = await here.call("read_secret")
     assert isinstance(outcome, NotCompleted)
     assert outcome.reason is Reason.CONFLICT
-    assert "closed" in outcome.detail
-    assert "POST /v1/sessions" in outcome.detail
+    assert outcome.detail == "This session is closed. Open a new one with POST /v1/sessions."
     assert (await here.records("refusal"))[0]["reason"] == "conflict"
     assert here.server.calls == []
 

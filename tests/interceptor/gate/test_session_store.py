@@ -65,6 +65,7 @@ async def test_the_opening_and_the_closing_are_on_record(state: State) -> None:
         ("session", "person", session.session_id, "opened"),
         ("session", "person", session.session_id, "closed"),
     ]
+    assert [one["context"] for one in records] == [BOTTOM.to_dict()] * 2
     assert len({one["audit_id"] for one in records} - {None, ""}) == 2
     with pytest.raises(SessionClosed, match="closed") as refused:
         await state.sessions.claim(session.session_id, KEY)
