@@ -87,6 +87,7 @@ def prepare() -> None:
     """Write the mutants, and note which of them the type check refuses, so that they are not run."""
     set_mutant_under_test("mutant_generation")
     MUTANTS.mkdir(exist_ok=True)
+    (MUTANTS / "mutmut-stats.json").unlink(missing_ok=True)  # which test reaches which function is asked anew
     copy_src_dir()
     copy_also_copy_files()
     setup_source_paths()

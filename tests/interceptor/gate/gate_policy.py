@@ -70,7 +70,7 @@ tools:
   - name: elsewhere
     server: nowhere
     effect: read
-    parameters: []
+    parameters: [{name: text, type: string}]
     taint_rules: [{rule_id: elsewhere_any, condition: "true", taint_level: LOW}]
 endorsement:
   - {name: participants, tool: read_incident, parameter: incident, path: /entities/*/host, kind: host}

@@ -329,3 +329,18 @@ async def test_what_an_endorsement_named_is_known_to_other_gateways(here: SmallG
     await here.says("What about incident 7?")
     await here.call("read_incident", {"incident": "7"})
     assert isinstance(await beside.call("isolate", {"host": "srv-9"}), Completed)
+
+
+@pytest.mark.requirement("TAINT-2")
+async def test_a_call_that_finds_no_server_has_told_of_its_handles_too(alert: SmallGate) -> None:
+    outcome = await alert.call("elsewhere", {"text": handle(0)})
+    assert isinstance(outcome, NotCompleted)
+    assert outcome.reason is Reason.UPSTREAM_FAILED
+    assert await alert.context() == TOP
+    assert len(await alert.records("context_raised")) == 1
+
+
+async def test_a_call_that_runs_raises_the_context_with_its_intent_alone(alert: SmallGate) -> None:
+    assert isinstance(await alert.call("check_text", {"text": handle(1)}), Completed)
+    assert await alert.context() == TOP
+    assert await alert.records("context_raised") == []
