@@ -1,8 +1,8 @@
 """Labels of resources: what a call wrote carries its label to whoever reads it later (TAINT-6).
 
 A resource is a text such as `incident/55`; `incident/*` is the join over all below it. Whoever reads one reads its
-parts, and a part belongs to its whole: `doc/5` hears of `doc/5/notes`, and the other way round. Labels only rise. None is
-kept in memory, so neither a start nor a process grows with what was ever written; a call that was decided by a label
+parts, and a part belongs to its whole: `doc/5` hears of `doc/5/notes`, and the other way round. Labels only rise. None
+is kept in memory, so neither a start nor a process grows with what was ever written; a call that was decided by a label
 which has risen since is refused in its transaction (`ContextMoved`).
 """
 
