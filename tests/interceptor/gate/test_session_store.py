@@ -237,10 +237,10 @@ async def test_a_resource_keeps_its_label_and_so_does_all_it_is_part_of(state: S
         ("incident/55/notes", TOP),
         ("incident/55/*", TOP),
         ("incident/*", TOP),
-        ("incident/55", BOTTOM),
+        ("incident/55", TOP),
         ("other", SECRET),
         ("*", BOTTOM),
-        ("other/*", BOTTOM),
+        ("other/*", SECRET),
     ]:
         assert await labels.of([resource]) == label, resource
     assert await labels.of([]) == BOTTOM

@@ -1,8 +1,9 @@
 """Labels of resources: what a call wrote carries its label to whoever reads it later (TAINT-6).
 
-A resource is a text such as `incident/55`; `incident/*` is the join over all below it. Labels only rise. None is kept
-in memory, so neither a start nor a process grows with what was ever written; a call that was decided by a label which
-has risen since is refused in its transaction (`ContextMoved`).
+A resource is a text such as `incident/55`; `incident/*` is the join over all below it. Whoever reads one reads its
+parts, and a part belongs to its whole: `doc/5` hears of `doc/5/notes`, and the other way round. Labels only rise. None
+is kept in memory, so neither a start nor a process grows with what was ever written; a call that was decided by a label
+which has risen since is refused in its transaction (`ContextMoved`).
 """
 
 from __future__ import annotations
@@ -77,7 +78,14 @@ def _with_parents(resource: str) -> list[str]:
 
 
 def _stored(connection: sqlite3.Connection, resource: str) -> Label:
-    row = connection.execute(
-        "SELECT sensitivity, integrity FROM resource_label WHERE resource = ?", [resource]
-    ).fetchone()
-    return BOTTOM if row is None else Label(Sensitivity(row[0]), Integrity(row[1]))
+    """What a reader of `resource` hears: its own label, that of its parts, and those of what it is part of."""
+    parts = resource.removesuffix("/*").split("/")
+    wholes = ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]
+    label = BOTTOM
+    for name in (*wholes, f"{wholes[-1]}/*"):
+        row = connection.execute(
+            "SELECT sensitivity, integrity FROM resource_label WHERE resource = ?", [name]
+        ).fetchone()
+        if row is not None:
+            label = label.join(Label(Sensitivity(row[0]), Integrity(row[1])))
+    return label
