@@ -8,7 +8,8 @@ declassification (the guarantee of the security model, and the exceptions it nam
 
 The agent sees what an agent sees (bodies and status codes) and builds each argument from a hash of all it has seen, so
 one bit that reaches it reaches the sinks, if the gate lets it. What is not tried: time, a malicious executor, a tool
-that fails or succeeds by a secret, two sessions that persons opened.
+that fails or succeeds by a secret, two sessions that persons opened; and the allow or deny bit of a call that carries a
+hidden value above the ceiling: whether it ran may hang on that value's type, but not what its other arguments say.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -58,6 +60,7 @@ class SentCall:
     tool: str
     arguments: Mapping[str, Any]
     guarded: frozenset[str]
+    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,9 @@ class World:
         self, tool: str, arguments: CanonicalArguments, *, principal: str, session_id: str, timeout_s: float
     ) -> UpstreamReply:
         await anyio.lowlevel.checkpoint()
-        self.sent.append(SentCall(self.step, tool, dict(arguments.value), self.promised.get(tool, frozenset())))
+        self.sent.append(
+            SentCall(self.step, tool, dict(arguments.value), self.promised.get(tool, frozenset()), arguments.sha256)
+        )
         policy = self.policy.tools[tool]
         if policy.writes:
             self.store.setdefault("store", []).append(arguments.sha256)
@@ -162,12 +167,15 @@ async def run_trace(state: State, seed: int, *, sinks_accept_all: bool = False) 
         second = _load(random_policy(rng, sinks_accept_all=sinks_accept_all, ceiling=first.generated.ceiling))
     program = rng.randrange(2**32)
     runs = [await _run(state, (first, second), seed, variant, program) for variant in ("one", "two")]
-    seen = [_projection(run.world) for run in runs]
+    one, two = (_projection(run, carrying=False) for run in runs)
+    difference = _first_difference(one, two) or _first_difference_of_pairs(
+        *(_projection(r, carrying=True) for r in runs)
+    )
     leak = ""
-    if seen[0] != seen[1]:
+    if difference:
         texts = "\n".join(dict.fromkeys((first.generated.text, second.generated.text)))
-        leak = f"seed {seed}, ceiling {first.generated.ceiling}: {_first_difference(*seen)}\n{texts}"
-    return TraceVerdict(leak, any(run.excused for run in runs), len(seen[0]), runs[0].denied)
+        leak = f"seed {seed}, ceiling {first.generated.ceiling}: {difference}\n{texts}"
+    return TraceVerdict(leak, any(run.excused for run in runs), len(one), runs[0].denied)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,29 +195,45 @@ def _load(generated: RandomPolicy) -> _Loaded:
     return _Loaded(generated, parse_policy(generated.text), guarded)
 
 
-def _projection(world: World) -> list[Any]:
-    found = []
-    for call in world.sent:
+Shown = tuple[int, str, str]
+"""Step, tool and the guarded arguments of a call that reached a tool."""
+
+
+def _projection(run: _Run, *, carrying: bool) -> list[Shown]:
+    """The calls that carry a hidden value above the ceiling in another argument, or those that do not."""
+    found: list[Shown] = []
+    for call in run.world.sent:
         shown = {name: call.arguments[name] for name in call.guarded if name in call.arguments}
-        if shown:
+        if shown and (call.sha256 in run.carrying) is carrying:
             found.append((call.step, call.tool, json.dumps(shown, sort_keys=True)))
     return sorted(found)  # calls of one step run in parallel: their order says nothing
 
 
-def _first_difference(one: list[Any], two: list[Any]) -> str:
+def _first_difference(one: list[Shown], two: list[Shown]) -> str:
+    if one == two:
+        return ""
     for left, right in zip(one, two, strict=False):
         if left != right:
             return f"{left} != {right}"
     return f"{len(one)} calls != {len(two)} calls"
 
 
+def _first_difference_of_pairs(one: list[Shown], two: list[Shown]) -> str:
+    """Of calls that need not run in both worlds: what those that did say differently."""
+    ran = [Counter((step, tool) for step, tool, _ in found) for found in (one, two)]
+    both = {place for place in ran[0] if ran[0][place] == ran[1][place]}
+    return _first_difference(*([shown for shown in found if shown[:2] in both] for found in (one, two)))
+
+
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One world after the program; `excused` if an exception was used, `denied` counts the denied calls."""
+    """One world after the program; `excused` if an exception was used, `denied` counts the denied calls. `carrying`
+    has the hashes of the arguments that held a hidden value above the ceiling."""
 
     world: World
     excused: bool
     denied: int
+    carrying: frozenset[str]
 
 
 @dataclass(slots=True)
@@ -281,7 +305,13 @@ async def _run(state: State, loaded: tuple[_Loaded, _Loaded], seed: int, variant
             agent.session_id = sessions[0]
     entries = await state.journal.read(head.seq, 1_000)
     excused = any(_is_exception(entry.record, principal.key_id) for entry in entries)
-    return _Run(world, excused, denied)
+    carrying = frozenset(entry.record["arguments_sha256"] for entry in entries if _carries(entry.record, world.ceiling))
+    return _Run(world, excused, denied, carrying)
+
+
+def _carries(record: Mapping[str, Any], ceiling: Label) -> bool:
+    handles = (record.get("flow") or {}).get("handles", {}) if record["kind"] == "intent" else {}
+    return any(not Label.from_dict(entry["label"]).flows_to(ceiling) for entry in handles.values())
 
 
 def _is_exception(record: Mapping[str, Any], key_id: str) -> bool:
