@@ -179,7 +179,9 @@ def test_order_and_white_space_are_no_change(stranger: FakeExecutor, tmp_path: P
 
 
 def test_a_server_that_lists_nothing_gets_no_call(stranger: FakeExecutor, tmp_path: Path) -> None:
-    with running_gateway(parse_policy(POLICY), tmp_path, FakeExecutor(token="t")) as gateway:
+    policy = parse_policy(POLICY)
+    nobody = dict.fromkeys(policy.servers(), McpHttpUpstream("http://127.0.0.1:9/mcp", token="t"))
+    with running_gateway(policy, tmp_path, stranger, upstreams=nobody) as gateway:
         answer = gateway.call("note", {"text": "a"})
         assert (answer.status, answer.body["reason"]) == (502, "upstream_failed")
         assert answer.body["error"]["retry_possible"]

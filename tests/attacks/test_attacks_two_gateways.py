@@ -80,8 +80,12 @@ def record_of(gateway: GatewayProcess, answer: HttpAnswer) -> dict[str, Any]:
 
 def expect_refused(gateway: GatewayProcess, answer: HttpAnswer, status: int, reason: str) -> dict[str, Any]:
     assert (answer.status, answer.body["reason"]) == (status, reason)
-    record = record_of(gateway, answer)
-    assert (record["kind"], record["reason"]) == ("refusal", reason)
+    [record] = [
+        record
+        for record in journal_of(gateway.folder)
+        if record["audit_id"] == answer.body["audit_id"] and record["kind"] == "refusal"
+    ]
+    assert record["reason"] == reason
     return record
 
 

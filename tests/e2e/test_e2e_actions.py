@@ -19,6 +19,7 @@ from sentinel_rag.workspace.workspace import Workspace
 POLICY = """
 tools:
   - name: get_incident_detail
+    effect: read
     parameters: [{name: incident, type: string, required: true}]
     taint_rules: [{rule_id: read, condition: "true", taint_level: LOW}]
   - name: update_incident
