@@ -15,7 +15,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from sentinel_rag.surfaces.cli._parser import build_parser
 
     _open_closed_streams()
-    options = build_parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    command = next((word for word in given if not word.startswith("-")), "")
+    options = build_parser(command).parse_args(given)
     from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UsageError
     from sentinel_rag.surfaces.cli._errors import report
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # as the type checker knows it: `typing` alone would cost a command two milliseconds
 if TYPE_CHECKING:
     from sentinel_rag.interceptor.policy.model import Rate
 
@@ -21,8 +21,10 @@ settings come from the environment and .env; sentinel doctor checks them.
 Run = Callable[[argparse.Namespace], int]
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The whole command line. The chosen command is `options.run(options)`."""
+def build_parser(only: str | None = None) -> argparse.ArgumentParser:
+    """The whole command line. The chosen command is `options.run(options)`. With `only`, the word that stands where a
+    command is named, the actions of other groups are left out: building them all takes longer than any of them starts.
+    """
     parser = argparse.ArgumentParser(
         prog="sentinel",
         description="Ask Microsoft Sentinel in plain words. An agent that can execute nothing plans tool calls; a "
@@ -64,7 +66,7 @@ def build_parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="print as JSON")
     doctor.add_argument("--azure", action="store_true", help="try each right on the Azure workspaces, by reading")
 
-    _workspace(commands)
+    _workspace(commands, only)
 
     tools = _command(commands, "tools", "the tools, their parameters and what the policy says of them", _tools)
     tools.add_argument("name", nargs="?", help="one tool, with all its parameters; or pins, or accept TOOL")
@@ -72,17 +74,19 @@ def build_parser() -> argparse.ArgumentParser:
     tools.add_argument("--yes", action="store_true", help="with accept: do not ask")
     tools.add_argument("--json", action="store_true", help="print names, descriptions and JSON schemas")
 
-    _kql(commands)
-    _policy(commands)
-    _audit(commands)
-    _approvals(commands)
-    _keys(commands)
+    _kql(commands, only)
+    _policy(commands, only)
+    _audit(commands, only)
+    _approvals(commands, only)
+    _keys(commands, only)
     return parser
 
 
-def _workspace(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _workspace(commands: argparse._SubParsersAction[argparse.ArgumentParser], only: str | None) -> None:
     summary = "the embedded workspace: fill it, look at it, query it"
     workspace = _group(commands, "workspace", summary)
+    if only not in (None, "workspace"):
+        return
     actions = workspace.add_subparsers(title="actions", metavar="ACTION", required=True)
 
     generate = _command(actions, "generate", "write a sample estate: several weeks, an attack, benign noise", _generate)
@@ -110,8 +114,10 @@ def _workspace(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _workspace_option(query)
 
 
-def _kql(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _kql(commands: argparse._SubParsersAction[argparse.ArgumentParser], only: str | None) -> None:
     kql = _group(commands, "kql", "the named KQL templates: list them, run one, check your own")
+    if only not in (None, "kql"):
+        return
     actions = kql.add_subparsers(title="actions", metavar="ACTION", required=True)
     listed = _command(actions, "templates", "list the templates, or show one with its query", _kql_templates)
     listed.add_argument("name", nargs="?", metavar="NAME", help="one template, whole")
@@ -128,9 +134,11 @@ def _kql(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         command.add_argument("--json", action="store_true", help="print as JSON")
 
 
-def _policy(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _policy(commands: argparse._SubParsersAction[argparse.ArgumentParser], only: str | None) -> None:
     summary = "the policy: check it, run its cases, explain calls, decide past ones again"
     policy = _group(commands, "policy", summary)
+    if only not in (None, "policy"):
+        return
     actions = policy.add_subparsers(title="actions", metavar="ACTION", required=True)
     check = _command(actions, "check", "load a policy and name every problem with its line", _policy_check)
     check.add_argument("file", nargs="?", help="the policy (default: the one in use)")
@@ -156,9 +164,11 @@ def _policy(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         command.add_argument("--json", action="store_true", help="print as JSON")
 
 
-def _audit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _audit(commands: argparse._SubParsersAction[argparse.ArgumentParser], only: str | None) -> None:
     summary = "the Interceptor's record of every call"
     audit = _group(commands, "audit", summary)
+    if only not in (None, "audit"):
+        return
     actions = audit.add_subparsers(title="actions", metavar="ACTION", required=True)
     show = _command(actions, "show", "print records, newest last", _audit_show)
     show.add_argument("audit_id", nargs="?", help="one call's records, whole")
@@ -198,9 +208,11 @@ def _audit(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     replay.add_argument("--json", action="store_true", help="print as JSON")
 
 
-def _approvals(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _approvals(commands: argparse._SubParsersAction[argparse.ArgumentParser], only: str | None) -> None:
     summary = "calls that wait for a person: see and decide them"
     approvals = _group(commands, "approvals", summary)
+    if only not in (None, "approvals"):
+        return
     actions = approvals.add_subparsers(title="actions", metavar="ACTION", required=True)
     states = ("pending", "approved", "denied", "used", "expired", "all")
     shown = _command(actions, "list", "those that wait, oldest first", _approvals_list)
@@ -219,8 +231,10 @@ def _approvals(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     watch.add_argument("--json", action="store_true", help="one JSON object a line")
 
 
-def _keys(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _keys(commands: argparse._SubParsersAction[argparse.ArgumentParser], only: str | None) -> None:
     keys = _group(commands, "keys", "the Interceptor's API keys, whether or not it runs")
+    if only not in (None, "keys"):
+        return
     actions = keys.add_subparsers(title="actions", metavar="ACTION", required=True)
 
     create = _command(actions, "create", "make a key and print its text, this once", _keys_create)
