@@ -72,6 +72,3 @@ class ContextRaised:
             "context_before": self.context_before.to_dict(),
             "context_after": self.context_after.to_dict(),
         }
-
-
-FlowEvent = ValuesNamed | HandlesResolved | ContextRaised

@@ -62,6 +62,3 @@ class RequestRefused:
             "http_status": self.http_status,
             "not_recorded": self.not_recorded,
         }
-
-
-KeyEvent = KeyChanged | RequestRefused

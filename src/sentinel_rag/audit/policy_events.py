@@ -55,6 +55,3 @@ class PolicyRefused:
             "problems": list(self.problems),
             "problems_in_all": self.problems_in_all,
         }
-
-
-PolicyEvent = PolicyLoaded | PolicyRefused

@@ -73,6 +73,3 @@ class ToolAccepted:
             "sha256": self.sha256,
             "previous_sha256": self.previous_sha256,
         }
-
-
-ToolEvent = ToolPinned | ToolQuarantined | ToolAccepted

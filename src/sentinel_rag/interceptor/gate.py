@@ -43,6 +43,7 @@ from sentinel_rag.interceptor.flow import (
     view_of,
 )
 from sentinel_rag.interceptor.flow.endorsement import endorsed_values
+from sentinel_rag.interceptor.flow.named_values import NamedValue
 from sentinel_rag.interceptor.flow.record import flow_record
 from sentinel_rag.interceptor.in_flight import InFlight
 from sentinel_rag.interceptor.limits import Limits
@@ -300,22 +301,20 @@ class Gate:
         """Take out what the agent may not see, and write the outcome with it."""
         call, tool, session = run.call, run.tool, run.session
         alongside: Work | None = None
-        endorsed = None
+        endorsed: Mapping[str, frozenset[NamedValue]] = {}
         if isinstance(reply, Returned):
-            if tool.fields.exposures:
-                view = view_of(reply.value, reply.encoded, tool.fields, run.judgement.base, call.result)
-                alongside = self._stores.handles.keep(session.session_id, view.hidden) if view.hidden else None
-                endorsed = endorsed_values(call.policy, tool, run.judgement, reply.value)
-                reply = replace(reply, encoded=view.encoded)
-            else:
-                endorsed = endorsed_values(call.policy, tool, run.judgement, reply.value)
+            endorsed = endorsed_values(call.policy, tool, run.judgement, reply.value)
+            view = view_of(reply.value, reply.encoded, tool.fields, run.judgement.base, call.result)
+            if view.hidden:
+                alongside = self._stores.handles.keep(session.session_id, view.hidden)
+            reply = replace(reply, encoded=view.encoded)
         elif isinstance(reply, ToolFailed) and tool.fields.hides:
             # Its text may quote what the policy hides.
             withheld = "The tool failed; its message is withheld, because the policy hides parts of its results."
             reply = ToolFailed(QueryError(code=reply.error.code, message=withheld))
         outcome, record = outcome_of(reply, tool, call.audit_id, duration_ms)
         await self._journal.append(record, alongside=alongside)
-        for source, values in (endorsed or {}).items():
+        for source, values in endorsed.items():
             fresh, write = session.name(values, source)
             if fresh:
                 await self._journal.append(
