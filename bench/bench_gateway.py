@@ -90,7 +90,8 @@ def main() -> None:
         claim="In front of a server of the official SDK, audit on and durable against kill -9. Held: at least 0.75 of "
         "the direct throughput and at most 0.5 ms of the Interceptor's processor time a call at concurrency 16, p99 at "
         "most 10 ms at concurrency 1. Goals that are reported as measured: p50 at most 2.2 times the direct call and "
-        "0.5 ms of processor time at concurrency 1. The lean server does next to nothing, so the hop weighs most there.",
+        "0.5 ms of processor time at concurrency 1. The lean server does next to nothing, so the hop weighs "
+        "most there.",
     )
 
 
