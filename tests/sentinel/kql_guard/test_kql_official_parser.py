@@ -142,7 +142,7 @@ def test_the_process_gets_nothing_of_our_environment(parser: OfficialParser, mon
 def test_without_a_parser_the_state_says_what_to_run(tmp_path: Path) -> None:
     state = parser_state(tmp_path / "nowhere")
     assert "is not installed" in state.missing or "no node" in state.missing
-    assert "sentinel kql install-parser" in state.next_step
+    assert "sentinel kql install" in state.next_step
 
 
 def test_another_version_is_not_taken_for_the_pinned_one(tmp_path: Path, parser: OfficialParser) -> None:

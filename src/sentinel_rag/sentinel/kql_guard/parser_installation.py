@@ -22,7 +22,7 @@ from sentinel_rag.sentinel.kql_guard.official_parser import OfficialParser
 
 PACKAGE = "@kusto/language-service-next"
 OLDEST_NODE = (18,)
-INSTALL_COMMAND = "sentinel kql install-parser"
+INSTALL_COMMAND = "sentinel kql install"
 _DECLARATION = Path(__file__).parent / "microsoft_parser"
 _FILES = ("package.json", "bridge.min.js", "Kusto.Language.Bridge.min.js")
 _INSTALL_TIMEOUT_S = 300

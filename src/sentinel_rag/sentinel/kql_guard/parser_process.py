@@ -77,14 +77,14 @@ class ParserProcess:
         except OSError as error:
             raise UnavailableError(
                 f"The KQL parser could not be started: {error.strerror or error}.",
-                next_step="Run: sentinel kql install-parser",
+                next_step="Run: sentinel kql install",
             ) from None
         self.starts += 1
         try:
             self._exchange(self._process, {"id": 0, "op": "ready"}, self._start_timeout_s)
         except ParserStuckError:
             raise UnavailableError(
-                "The KQL parser was started but did not get ready.", next_step="Run: sentinel kql install-parser"
+                "The KQL parser was started but did not get ready.", next_step="Run: sentinel kql install"
             ) from None
         return self._process
 

@@ -130,7 +130,7 @@ def _kql(commands: argparse._SubParsersAction[argparse.ArgumentParser], only: st
     _workspace_option(run)
     lint = _command(actions, "lint", "check templates, and try each on an empty workspace", _kql_lint)
     lint.add_argument("path", nargs="?", metavar="PATH", help="a file or folder (default: shipped ones and your own)")
-    install = _command(actions, "install-parser", "install Microsoft's KQL parser for freeform KQL", _kql_install)
+    install = _command(actions, "install", "install Microsoft's KQL parser for freeform KQL", _kql_install)
     for command in (listed, run, lint, install):
         command.add_argument("--json", action="store_true", help="print as JSON")
 

@@ -1,4 +1,4 @@
-"""`sentinel kql install-parser`: Microsoft's KQL parser into the Python environment that runs this command.
+"""`sentinel kql install`: Microsoft's KQL parser into the Python environment that runs this command.
 
 What is installed and where, `sentinel.kql_guard.parser_installation` knows.
 """
