@@ -26,8 +26,9 @@ query_alerts         alert_id, name, severity, status, time, start_time, end_tim
                      at most 5 rows came). Over 20 rows are compact: 4 entities a row, {kind, name} with the name cut
                      at 80 characters; otherwise 40 a row in full.
                      summary: by_severity, by_status, by_name (the 20 commonest), by_product.
-get_alert_trend      time (start of the bucket), count, high, medium, low, informational; gaps are rows of 0.
-                     summary: total, interval, peak_time, peak_count, by_severity.
+get_alert_trend      time (start of the bucket), count, high, medium, low, informational; gaps are rows of 0. Days and
+                     weeks begin at midnight of `timezone`, so that a day on which clocks change has 23 or 25 hours.
+                     summary: total, interval, timezone, peak_time, peak_count, by_severity.
 get_top_entities     kind, name, alerts (distinct SystemAlertId), high_alerts, first_seen, last_seen,
                      incident_numbers [].
                      summary: distinct_entities, alerts_considered, alerts_with_unreadable_entities.
@@ -267,6 +268,12 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
                 "type": "string",
                 "enum": ["1h", "6h", "1d", "7d"],
                 "description": "Width of a bucket; chosen from the window when left out.",
+            },
+            "timezone": {
+                "type": "string",
+                "maxLength": 64,
+                "default": "UTC",
+                "description": "IANA name of the zone at whose midnight days begin, such as Europe/Berlin.",
             },
         },
     ),
