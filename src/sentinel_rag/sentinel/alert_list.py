@@ -14,7 +14,7 @@ from sentinel_rag.sentinel.alert_totals import AlertTotals
 from sentinel_rag.sentinel.alerts import ALERT_COLUMNS, Alert, row_budget
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.entity_alerts import KIND_WITHOUT_ENTITY, find_entity_alerts
-from sentinel_rag.sentinel.incident_links import incident_links
+from sentinel_rag.sentinel.incident_links import MOST_IDS_IN_A_QUERY, incident_links
 from sentinel_rag.sentinel.incident_resolution import resolve_incident
 from sentinel_rag.sentinel.incidents import INCIDENT_TABLE, alert_ids_of
 from sentinel_rag.sentinel.kql_literals import list_literal
@@ -51,9 +51,17 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
     if "incident" in arguments:
         incident = await resolve_incident(view, arguments["incident"])
         ids = {alert_id for record in incident.records for alert_id in alert_ids_of(record)}
-        conditions.append(f"SystemAlertId in~ {list_literal(sorted(ids))}")
+        looked_for = sorted(ids)[: 2 * MOST_IDS_IN_A_QUERY]
+        conditions.append(f"SystemAlertId in~ {list_literal(looked_for)}")
+        if len(looked_for) < len(ids):
+            notes.append(f"The incident names {len(ids)} alerts; {len(looked_for)} of them were looked for.")
         notes.extend(incident.notes)
-        if len(conditions) == 1 and chosen.window == TimeWindow() and "entity" not in arguments:
+        if (
+            len(looked_for) == len(ids)
+            and len(conditions) == 1
+            and chosen.window == TimeWindow()
+            and "entity" not in arguments
+        ):
             named = len(ids)
     select = _select_by_entity if "entity" in arguments else _select
     selection, statistics = await together(

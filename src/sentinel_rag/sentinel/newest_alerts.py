@@ -23,7 +23,7 @@ LOOK_BACK = timedelta(days=30)
 PROJECTED = (
     "SystemAlertId, AlertName, DisplayName, AlertSeverity, Status, FirstRow, TimeGenerated, StartTime, EndTime, "
     "ProcessingEndTime, ProductName, ProviderName, Tactics, Techniques, SubTechniques, CompromisedEntity, Description, "
-    "Entities, ExtendedProperties, RemediationSteps"
+    "Entities, ExtendedProperties, RemediationSteps, VendorOriginalId, AlertLink"
 )
 ORDERS = {
     "newest": "FirstRow desc, SystemAlertId asc",

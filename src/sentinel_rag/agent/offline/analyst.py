@@ -257,7 +257,22 @@ class OfflineAnalyst:
         ]
         runs = await run_calls(self._gateway, calls, progress=turn.progress, started=turn.started)
         turn.runs += runs
-        return runs
+        return [await self._whole(turn, run) for run in runs]
+
+    async def _whole(self, turn: _Turn, run: ToolRun) -> ToolRun:
+        """An incident that came in its compact form, again in full: code has no context to spare."""
+        if run.call.tool_name != "get_incident_detail" or run.at("/summary/detail") != "compact":
+            return run
+        call = replace(
+            run.call,
+            call_id=turn.conversation.next_call_id(),
+            arguments={**run.call.arguments, "detail": "full"},
+        )
+        full = await run_calls(self._gateway, [call], progress=None, started=turn.started)
+        if not full[0].worked:
+            return run
+        turn.runs += full
+        return full[0]
 
     def _with_zone(self, call: PlannedCall) -> dict[str, JsonValue]:
         """The arguments of a call; days of a trend begin at midnight of the session's zone."""

@@ -158,6 +158,8 @@ def say_ids(writer: AnswerWriter, run: ToolRun) -> None:
     )
     if run.at("/rows/0/url"):
         writer.say("Page: {}", writer.exact(run, "/rows/0/url"))
+    if run.at("/rows/0/defender_url"):
+        writer.say("Page in the Defender portal: {}", writer.exact(run, "/rows/0/defender_url"))
 
 
 def _say_began(writer: AnswerWriter, run: ToolRun) -> None:
