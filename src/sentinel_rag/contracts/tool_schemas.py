@@ -18,7 +18,8 @@ get_incident_detail  one row for each incident that the reference may mean (0: n
                      [fields of query_alerts], alert_ids_without_row [GUID], entities {kind -> [{name, alerts,
                      properties as below, other_values {property -> [value]} where alerts disagree}]} (at most 100 a
                      kind), entity_counts {kind -> count} (of all), labels [], comments [{time, author, message}],
-                     tactics, techniques, timeline [{time, event}]. summary: matched_by (incident_number,
+                     tactics, techniques, custom_details {name -> [value]} (of all its alerts; text that is no JSON
+                     raw, under a name in brackets), timeline [{time, event}]. summary: matched_by (incident_number,
                      provider_incident_id, incident_name, alert_id, url), reference, alert_count, ambiguous, detail
                      (the form that came), left_out {name -> how many alerts, entities, ... are not shown}. The
                      compact form shows fewer alerts (one of each name first, the severe before the others), entities
@@ -248,8 +249,8 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
             **_WINDOW,
             "alert_id": {
                 "type": "string",
-                "maxLength": 100,
-                "description": "Only the alert with this id (SystemAlertId, or the id in the product's own portal).",
+                "maxLength": 500,
+                "description": "Only the alert with this id (SystemAlertId, or the id or address of its own portal).",
             },
             **_SEVERITY,
             "status": {"type": "string", "enum": list(ALERT_STATUSES), "description": "Status of the alert."},

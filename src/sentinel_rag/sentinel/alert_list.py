@@ -9,7 +9,7 @@ from typing import Any
 from sentinel_rag.contracts.query_results import QueryResult, TimeWindow
 from sentinel_rag.sentinel import newest_alerts
 from sentinel_rag.sentinel.alert_filters import alert_conditions
-from sentinel_rag.sentinel.alert_notes import reader_notes
+from sentinel_rag.sentinel.alert_notes import late_notes, reader_notes
 from sentinel_rag.sentinel.alert_totals import AlertTotals
 from sentinel_rag.sentinel.alerts import ALERT_COLUMNS, Alert, row_budget
 from sentinel_rag.sentinel.concurrency import together
@@ -71,6 +71,7 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
     budget = row_budget(len(selection.alerts))
     links = await incident_links(view, [alert.alert_id for alert in selection.alerts])
     notes += [*selection.notes, *reader_notes(selection.alerts, links)]
+    notes += late_notes(selection.alerts, chosen.window, selection.time_column)
     if "alert_id" in arguments and not selection.totals.total:
         notes.append(_no_such_alert(arguments["alert_id"], others=len(conditions) > 1 or chosen.window != TimeWindow()))
     if named is not None and named > selection.totals.total:

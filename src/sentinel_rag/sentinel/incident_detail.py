@@ -35,6 +35,7 @@ _DETAIL_COLUMNS = (
             "comments",
             "tactics",
             "techniques",
+            "custom_details",
             "labels",
             "timeline",
         )

@@ -5,6 +5,7 @@ Above is get_incident_detail, which reads the rows; a part that a form cuts is c
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.sentinel import alerts, incidents
 from sentinel_rag.sentinel.alert_notes import reader_notes
 from sentinel_rag.sentinel.alerts import Alert
+from sentinel_rag.sentinel.entity_properties import LONGEST_TEXT
 from sentinel_rag.sentinel.incident_entities import incident_entities
 from sentinel_rag.sentinel.incident_forms import FULL, Form, Told
 from sentinel_rag.sentinel.incident_links import IncidentLinks
@@ -22,6 +24,7 @@ from sentinel_rag.sentinel.incident_timeline import incident_durations, incident
 from sentinel_rag.sentinel.log_tables import LogsTable, parse_dynamic
 from sentinel_rag.sentinel.results import WHOLE_DESCRIPTION, one_line
 
+UNREAD = "(not readable as JSON)"
 _LISTS = ("alert_ids_without_row", "tactics", "techniques", "labels")
 
 
@@ -69,6 +72,7 @@ class IncidentParts:
             "comments": comments,
             "tactics": self._distinct("tactics", lambda alert: alert.tactics),
             "techniques": self._distinct("techniques", lambda alert: alerts.techniques_of(alert.record)),
+            "custom_details": self._custom_details(form, left_out),
             "labels": [label["labelName"] for label in _mappings(self.record["Labels"]) if label.get("labelName")],
             "timeline": list(_spread(self.timeline, form.events)),
         }
@@ -138,6 +142,21 @@ class IncidentParts:
                 message = message[: form.comment - 1] + "…"
             kept.append({**comment, "message": message})
         return kept
+
+    def _custom_details(self, form: Form, left_out: Counter[str]) -> dict[str, JsonValue]:
+        """`{name -> [value]}` over all alerts, each value once; text that does not parse as JSON under UNREAD."""
+        found: dict[str, dict[str, None]] = {}
+        for alert in self.alerts:
+            details = alerts.custom_details(alerts.extended_properties(alert.record["ExtendedProperties"]))
+            pairs = details.items() if isinstance(details, dict) else () if details is None else ((UNREAD, details),)
+            for name, value in pairs:
+                for each in value if isinstance(value, list) else [value]:
+                    found.setdefault(name, {})[each if isinstance(each, str) else json.dumps(each)] = None
+        told: dict[str, JsonValue] = {}
+        for name, values in found.items():
+            told[name] = [one_line(value, LONGEST_TEXT) for value in list(values)[: form.entities]]
+            left_out["values"] += max(0, len(values) - form.entities)
+        return told
 
     def _distinct(self, name: str, of_alert: Any) -> list[JsonValue]:
         additional = parse_dynamic(self.record["AdditionalData"])
