@@ -88,7 +88,7 @@ def taken_apart(text: str) -> tuple[datetime | None, str]:
 
 def _candidates(text: str) -> tuple[str, ...]:
     """The text itself, and what it may have been before something wrote it into a string a second time."""
-    forms = [text]
+    forms: list[Any] = [text]
     if "\\" in text:
         try:
             forms.append(json.loads(f'"{text}"', strict=False))

@@ -210,8 +210,7 @@ def _sides(shape: str, parts: list[Day | Clock | Instant | DateProblem], now: No
         case "IRT":
             zone = clocks[0].zone or instants[0].zone or now.zone
             left = _in_zone(instants[0], clocks[0].zone, now)
-            day = left.start.astimezone(zone).date()
-            return left, spans.at(day, clocks[0].clock, zone, clocks[0].width)
+            return left, spans.at(left.start.astimezone(zone).date(), clocks[0].clock, zone, clocks[0].width)
         case "IRD":
             return instants[0].span, days[0].span
         case "DRI":
