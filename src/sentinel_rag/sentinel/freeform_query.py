@@ -138,6 +138,12 @@ class FreeformQueries:
             raise QueryFailedError(_with_names(failure.error, report, schema)) from None
 
 
+def holds_nothing(answer: LogsTable) -> bool:
+    """No row; or one that only counts, and counted none."""
+    counted = all(column.type in ("long", "int", "real", "decimal") for column in answer.columns)
+    return not answer.rows or (len(answer.rows) == 1 and counted and not any(answer.rows[0]))
+
+
 def bounds_time(window: TimeWindow, now: datetime) -> bool:
     """Whether the window of the arguments keeps a query that has no filter of its own from reading everything."""
     return window.start is not None and (window.end or now) - window.start <= LONGEST_WINDOW
@@ -163,13 +169,22 @@ def refusal(report: GuardReport, schema: Schema, allowed_tables: frozenset[str] 
     return QueryError(
         code=QueryErrorCode.QUERY_REJECTED,
         message=f"The query was not run. Line {first.line}, column {first.column}: {first.message}{near}{more}",
-        next_step=first.next_step or "Correct the query and run it again.",
+        next_step=_next_step(first, report),
         field="kql",
         allowed=_names_for(first, report, schema, allowed_tables),
         line=first.line,
         position=first.column - 1,
         problems=tuple(_as_query_problem(problem) for problem in errors[:MOST_PROBLEMS]),
     )
+
+
+def _next_step(problem: KqlProblem, report: GuardReport) -> str:
+    """What the guard says, but for columns: all of them are `allowed`, and need not be told twice."""
+    if problem.code in ABOUT_COLUMNS:
+        of = ", ".join(sorted(report.tables)) or "the table"
+        start = f"Use {problem.nearest[0]}, or another column" if problem.nearest else "Use a column"
+        return f"{start} of {of}; describe_table tells what each holds."
+    return problem.next_step or "Correct the query and run it again."
 
 
 def _as_query_problem(problem: KqlProblem) -> QueryProblem:
@@ -237,8 +252,8 @@ def _notes(report: GuardReport, total: int | None) -> list[str]:
 async def _why_empty(
     view: WorkspaceView, answer: LogsTable, tables: tuple[str, ...], schema: Schema, chosen: ChosenWindow
 ) -> list[str]:
-    """For a result without rows: what each table holds at all, so that none is not taken for nothing there."""
-    if answer.rows:
+    """For a result that holds nothing: what each table holds at all, so that none is not taken for nothing there."""
+    if not holds_nothing(answer):
         return []
     notes = []
     for table in tables[:MOST_PROBLEMS]:
