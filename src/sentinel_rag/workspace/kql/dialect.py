@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import metadata
@@ -38,6 +38,7 @@ from sentinel_rag.workspace.kql.make_series import lower_make_series
 
 PINNED = "1.1.2"
 
+_text_columns: ContextVar[frozenset[str]] = ContextVar("text_columns", default=frozenset())
 _as_names: ContextVar[set[str] | None] = ContextVar("as_names", default=None)
 _lock = threading.Lock()
 _installed = False
@@ -55,13 +56,13 @@ class ColumnChoice(Operator):
 
 
 @contextmanager
-def statement(column_types: Mapping[str, str]) -> Iterator[None]:
-    """State of one translation: the columns that are surely not dynamic, with their KQL types as far as known."""
-    token = time_arithmetic.column_types.set(column_types)
+def statement(text_columns: frozenset[str]) -> Iterator[None]:
+    """State of one translation: the columns that are surely not dynamic."""
+    token = _text_columns.set(text_columns)
     try:
         yield
     finally:
-        time_arithmetic.column_types.reset(token)
+        _text_columns.reset(token)
 
 
 @contextmanager
@@ -229,7 +230,7 @@ def _declare_let_function(declaration: Any, scalars: Any) -> None:
 
 def _may_be_dynamic(node: Any) -> bool:
     """A column that the workspace knows to be text needs no check of its type for each row."""
-    return isinstance(node, ColumnRef) and node.name not in time_arithmetic.column_types.get()
+    return isinstance(node, ColumnRef) and node.name not in _text_columns.get()
 
 
 def _typed_literal(node: Any, kind: str, convert: Any) -> Any:
