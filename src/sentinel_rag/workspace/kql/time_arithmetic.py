@@ -117,3 +117,20 @@ def time_bin(node: ir.FunctionCall, render: Render) -> str | None:
         body = "to_microseconds((_b.v - ((_b.v % _b.w) + _b.w) % _b.w))"
         return bound_all("_b", body, v=f"epoch_us({render(value)})", w=f"nullif(epoch_us({render(width)}), 0)")
     return f"time_bucket({render(width)}, CAST({render(value)} AS TIMESTAMP), TIMESTAMP '0001-01-01')"
+
+
+def time_aggregate(call: ir.FunctionCall, render: Render) -> str | None:
+    """SQL for `sum` and `avg` of spans and `avg` of times, with their `if` forms; None for any other aggregate."""
+    name = call.name.lower()
+    function = name.removesuffix("if")
+    if function not in ("sum", "avg") or len(call.args) != (2 if name.endswith("if") else 1):
+        return None
+    value = call.args[0]
+    spans = is_timespan(value)
+    if not spans and not (function == "avg" and is_datetime(value)):
+        return None
+    only = f" FILTER (WHERE {render(call.args[1])})" if len(call.args) == 2 else ""
+    total = f"{function}(epoch_us({render(value)})){only}"
+    if function == "sum":
+        total = f"coalesce({total}, 0)"
+    return f"{'to_microseconds' if spans else 'make_timestamp'}(CAST(trunc({total}) AS BIGINT))"
