@@ -106,6 +106,8 @@ class FreeformQueries:
                 report = await self._check(kql, schema, time_bounded)
             if report.allowed:
                 return report, schema
+            if not any(problem.code in ABOUT_TABLES | ABOUT_COLUMNS for problem in report.errors):
+                break
         assert report is not None
         raise QueryFailedError(refusal(report, schema, self._allowed_tables))
 
