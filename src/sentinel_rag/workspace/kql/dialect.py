@@ -24,6 +24,7 @@ from duckdb_kql.translate import functions, naming  # noqa: TID253
 
 from sentinel_rag.workspace.kql import added_functions
 from sentinel_rag.workspace.kql.make_series import lower_make_series
+from sentinel_rag.workspace.kql.streamed_range import streamed_range
 
 PINNED = "1.1.2"
 
@@ -84,6 +85,7 @@ def install() -> None:
         _replace(translate, "render_literal", _render_literal)
         _replace(translate, "render_bin", _render_bin)
         _replace(translate, "term_match_sql", _term_match_sql)
+        _replace(translate, "render_range", streamed_range)
         added_functions.register(functions.SCALAR_FUNCTIONS, functions.AGGREGATE_FUNCTIONS, functions.BINARY_OPERATORS)
         _installed = True
 
