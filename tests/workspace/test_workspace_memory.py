@@ -109,3 +109,38 @@ def test_a_cut_answer_is_a_partial_result_of_the_service(tmp_path: Path) -> None
     assert len(body["tables"][0]["rows"]) == 500_000
     assert body["error"]["code"] == "PartialError"
     assert "E_QUERY_RESULT_SET_TOO_LARGE" in body["error"]["details"][0]["innererror"]["message"]
+
+
+EXPLODING = """
+import json, sys
+from pathlib import Path
+from sentinel_rag.workspace.process_memory import bound_process_memory
+from sentinel_rag.workspace.workspace import Workspace
+workspace = Workspace.open(Path(sys.argv[1]))
+workspace.query("range x from 1 to 10 step 1")
+bound_process_memory(2_000_000_000)
+for _ in range(3):
+    try:
+        workspace.query(sys.argv[2])
+    except Exception as error:
+        print(json.dumps(f"{type(error).__name__}: {error}"))
+print(json.dumps(workspace.query("range x from 1 to 10 step 1 | count").rows))
+workspace.close()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process's address space")
+def test_texts_of_gigabytes_in_one_batch_of_rows_end_the_query_and_not_the_process(tmp_path: Path) -> None:
+    thousand = "strcat('a', strrep('b', 1000))"
+    kql = (
+        "range x from 1 to 2000 step 1 | extend t = strcat(tostring(x), strrep('a', 1000)) "
+        f"| extend t = replace_string(t, 'a', strcat({thousand}, tostring(x))) "
+        "| extend t = replace_string(t, 'b', strrep(tostring(x), 100)) | summarize sum(strlen(t))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", EXPLODING, str(tmp_path), kql], check=True, capture_output=True, text=True, timeout=120
+    )
+    *refusals, last = (json.loads(line) for line in done.stdout.splitlines())
+    assert len(refusals) == 3
+    assert [refusal for refusal in refusals if not refusal.startswith("KqlMemoryError")] == []
+    assert last == [[10]]

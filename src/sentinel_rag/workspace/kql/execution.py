@@ -61,7 +61,7 @@ def run(
 
     started = time.perf_counter()
     parameters = _bound(translation, window)
-    failure: duckdb.Error | None = None
+    failure: duckdb.Error | MemoryError | None = None
     with watched(cursor, limits.timeout_s, signal) as watch:
         try:
             described = cursor.execute("DESCRIBE " + translation.sql, parameters).fetchall()
@@ -72,13 +72,15 @@ def run(
             cursor.execute(f"SELECT {cells} FROM ({translation.sql}) AS answer", parameters)  # noqa: S608
             batches = _batches(cursor, [column.type for column in columns], watch)
             encoded = encode_rows(batches, max_rows=limits.max_rows, max_bytes=limits.max_bytes)
-        except duckdb.Error as error:
+        except (duckdb.Error, MemoryError) as error:
             failure = error
     # Looked at before anything else: an interrupt can surface as any error, or as an answer that is not whole.
     if watch.reason is StopReason.CANCELLED:
         raise KqlCancelledError from failure
     if watch.reason is StopReason.DEADLINE:
         raise KqlTimeoutError(limits.timeout_s) from failure
+    if isinstance(failure, MemoryError):
+        raise KqlMemoryError from failure
     if failure is not None:
         raise _explained(failure, translation, schema) from failure
     return KqlAnswer(columns, encoded, tuple(sorted(translation.tables)), time.perf_counter() - started)
