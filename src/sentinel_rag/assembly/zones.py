@@ -35,9 +35,11 @@ class Agent:
 
 def build_workspace(configuration: Configuration) -> ASGIApp:
     """The embedded workspace's server over its store."""
+    from sentinel_rag.workspace.process_memory import bound_process_memory
     from sentinel_rag.workspace.server import create_app
     from sentinel_rag.workspace.workspace import Workspace
 
+    bound_process_memory()
     return create_app(
         Workspace.open(Path(configuration["folder"])),
         workspace_id=configuration["workspace_id"],
