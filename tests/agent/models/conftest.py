@@ -17,11 +17,6 @@ Connect = Callable[..., OpenAIWireModel]
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 async def connect() -> AsyncIterator[Connect]:
     """Make models for the address of a scripted one; all are closed at the end."""
     models: list[OpenAIWireModel] = []
