@@ -160,7 +160,9 @@ class _WireStream:
 
     def _bounded(self, seconds: float, waited_for: str) -> BoundedWait:
         left = self._deadline - anyio.current_time()
-        return BoundedWait(seconds, waited_for) if seconds < left else BoundedWait(left, "whole_answer")
+        if seconds < left:
+            return BoundedWait(seconds, waited_for)
+        return BoundedWait(left, "whole_answer", self._deadline - self._started)
 
     async def _advance(self, answer: ByteAnswer) -> None:
         """Read until there is an event, or the answer has ended."""

@@ -13,12 +13,14 @@ from sentinel_rag.agent.models.failures import ModelTimedOutError
 
 
 class BoundedWait:
-    """A wait of at most `seconds`; raises ModelTimedOutError that says what was waited for."""
+    """A wait of at most `seconds`; raises ModelTimedOutError that says what was waited for, and for `whole_s` seconds
+    in all if that was the whole answer."""
 
     _NEXT = "Ask again; if it stays, raise SENTINEL_MODEL_TIMEOUT_S or choose a faster model."
 
-    def __init__(self, seconds: float, waited_for: str) -> None:
+    def __init__(self, seconds: float, waited_for: str, whole_s: float | None = None) -> None:
         self._seconds = max(seconds, 0.0)
+        self._said_s = self._seconds if whole_s is None else max(whole_s, 0.0)
         self._waited_for = waited_for
 
     def __enter__(self) -> None:
@@ -33,7 +35,7 @@ class BoundedWait:
             what = {"first_token": "did not begin its answer", "next_token": "fell silent amid its answer"}
             said = what.get(self._waited_for, "did not end its answer")
             raise ModelTimedOutError(
-                f"The model {said} within {self._seconds:.3g} seconds.",
+                f"The model {said} within {self._said_s:.3g} seconds.",
                 next_step=self._NEXT,
                 waited_for=self._waited_for,
             )
