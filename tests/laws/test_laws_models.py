@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sentinel_rag.agent.models.answer_parts import AnswerParts
@@ -21,6 +21,7 @@ from sentinel_rag.testing.scripted_model.request_rules import request_fault
 
 pytestmark = pytest.mark.requirement("OPS-3")
 
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 _json = st.recursive(
     st.none()
     | st.booleans()
@@ -46,6 +47,7 @@ def _cut(content: bytes, cuts: list[int]) -> list[bytes]:
     st.sampled_from(["data: ", "data:", "id: 1\ndata: ", ": hm\ndata: "]),
     st.lists(st.integers(0, 400), max_size=30),
 )
+@settings(PATIENT)
 def test_packets_do_not_change_the_events(documents: list[object], end: str, prefix: str, cuts: list[int]) -> None:
     content = "".join(f"{prefix}{json.dumps(document)}{end}" for document in documents).encode()
     decoder = EventDecoder()
@@ -55,6 +57,7 @@ def test_packets_do_not_change_the_events(documents: list[object], end: str, pre
 
 
 @given(st.binary(max_size=3_000), st.lists(st.integers(0, 3_000), max_size=10))
+@settings(PATIENT)
 def test_any_bytes_are_read_alike_in_any_packets_and_within_bounds(content: bytes, cuts: list[int]) -> None:
     def read(packets: list[bytes]) -> list[str]:
         decoder = EventDecoder()
@@ -64,6 +67,7 @@ def test_any_bytes_are_read_alike_in_any_packets_and_within_bounds(content: byte
 
 
 @given(st.integers(1, 2_000), st.integers(1, 2_000))
+@settings(PATIENT)
 def test_an_event_over_the_limit_is_never_held(limit: int, size: int) -> None:
     decoder = EventDecoder(max_event=limit)
     content = b"data: " + b"x" * size
@@ -109,7 +113,7 @@ def _call_streams(draw: st.DrawFn) -> tuple[Calls, list[dict[str, object]]]:
 
 
 @given(_call_streams())
-@settings(max_examples=150)
+@settings(PATIENT, max_examples=150)
 def test_pieces_do_not_change_the_calls(stream: tuple[Calls, list[dict[str, object]]]) -> None:
     calls, pieces = stream
     parts = ToolCallParts(OFFERED)
@@ -140,7 +144,7 @@ _pieces = st.fixed_dictionaries(
 
 
 @given(st.lists(_pieces | _json, max_size=12), st.booleans())
-@settings(max_examples=150)
+@settings(PATIENT, max_examples=150)
 def test_whatever_calls_a_model_writes_the_conversation_stays_valid(pieces: list[object], is_cut: bool) -> None:
     """Each call has a legal name, an id of its own, and arguments exactly if it may run: a service takes the replay."""
     taken = ("call_1", "a")
@@ -165,6 +169,7 @@ _chunks = st.fixed_dictionaries({"choices": st.lists(_json | st.fixed_dictionari
 
 
 @given(st.lists(_json | _chunks, max_size=6))
+@settings(PATIENT)
 def test_any_json_ends_in_an_answer_or_in_a_typed_failure(documents: list[object]) -> None:
     parts = AnswerParts("m", offered=OFFERED)
     failure: ModelError | None = None
@@ -185,6 +190,7 @@ _headers = st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms"]), s
     _json,
     st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms"]), st.text(max_size=12)),
 )
+@settings(PATIENT)
 def test_any_refusal_is_a_typed_failure_without_the_provider_s_words(
     status: int, body: object, headers: dict[str, str]
 ) -> None:

@@ -89,7 +89,7 @@ def test_a_further_reason_never_leads_back_to_the_small_model() -> None:
 
 
 @given(st.text(max_size=MAX_QUESTION_CHARACTERS))
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 def test_any_text_has_a_tier(question: str) -> None:
     features = features_of(question)
     assert features.parts >= 1

@@ -6,7 +6,7 @@ import json
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel_rag.agent.models import ModelUsage, Price, TokenCounts
@@ -61,6 +61,7 @@ _usages = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(_usages, _usages, _usages)
 def test_the_order_of_adding_does_not_matter(first: ModelUsage, second: ModelUsage, third: ModelUsage):
     assert (first + second) + third == first + (second + third)

@@ -13,6 +13,8 @@ MAX_EVENT_BYTES = 2_000_000
 MAX_STREAM_BYTES = 32_000_000
 
 
+_LINE_COST = 32
+"""What a line counts beyond its bytes, so that empty ones do not keep a client busy for nothing."""
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -64,6 +66,9 @@ class EventDecoder:
         return events
 
     def _take(self, line: bytes, events: list[str]) -> None:
+        self._left -= _LINE_COST
+        if self._left < 0:
+            raise StreamTooLargeError
         if not self._begun:
             self._begun = True
             line = line.removeprefix(b"\xef\xbb\xbf")
