@@ -100,6 +100,14 @@ def build_web_executor(configuration: Configuration) -> ASGIApp:
     return create_app(options, token=configuration["token"])
 
 
+def build_model_identity(configuration: Configuration) -> ASGIApp:
+    """The server that holds the Azure credential for models and hands the agent tokens for them alone."""
+    from sentinel_rag.assembly.model_identity import create_app
+    from sentinel_rag.sentinel.credentials import azure_credential
+
+    return create_app(azure_credential(), resource=configuration["resource"], header=configuration["header"])
+
+
 def build_interceptor(configuration: Configuration) -> ASGIApp:
     """The Interceptor over its policy, state folder and tool servers."""
     from sentinel_rag.assembly.serving import give_notice
@@ -156,6 +164,7 @@ BUILDERS: Mapping[str, Callable[[Configuration], ASGIApp]] = {
     "executor-files": build_files_executor,
     "executor-web": build_web_executor,
     "interceptor": build_interceptor,
+    "model-identity": build_model_identity,
 }
 
 
