@@ -29,6 +29,7 @@ _STATUS = {
     "run_kql_query": "Running a KQL query...",
     "list_kql_templates": "Looking up KQL templates...",
     "list_tables": "Looking at the tables...",
+    "list_workspaces": "Looking up the workspaces...",
     "file_read": "Reading the file...",
     "file_list": "Listing files...",
     "web_search": "Searching the web...",

@@ -40,6 +40,7 @@ run_kql_query        the columns of the template. summary: template, description
 list_kql_templates   name, description, tables [], parameters [{name, type, required, default, description, allowed}],
                      questions [example questions], tactics [], techniques [].
 list_tables          table, rows, oldest, newest.
+list_workspaces      name, default (bool), changes (bool: whether incidents can be changed there). Asks no workspace.
 add_incident_comment one row: number, title, incident_name, url, comment_id (GUID), time, author, message (as stored:
                      what would be markup is escaped), comment_count (null if it was not told).
                      summary: matched_by, reference.
@@ -47,6 +48,11 @@ update_incident      one row, the incident after the update: number, title, seve
                      classification_reason, classification_comment, updated_time, incident_name, url, changes [{field,
                      before, after}] (of these fields; empty if the incident was so already).
                      summary: matched_by, reference, changed [field].
+
+Every tool but list_kql_templates and list_workspaces asks one workspace, by name in `workspace`; coverage says which.
+Where a tool takes `workspace: "all"`, each row also has workspace, summary has by_workspace {name -> {rows_total (null
+if it was not told), error (null if it answered)}}, coverage names every workspace that answered, and one that did not
+makes the result partial. by_name, where one workspace has more names than are told, is left out then.
 
 Properties of an entity, each a string of at most 1 000 characters and there only if the alert tells it: account
 (account_name, display_name, upn, sid, aad_user_id, nt_domain, dns_domain), host (host_name, dns_domain, os_family,
@@ -151,6 +157,29 @@ _LIMIT: dict[str, JsonObject] = {
         "description": "How many rows to return; totals always count all that match.",
     }
 }
+MOST_SKIPPED = 10_000
+_PAGE: dict[str, JsonObject] = {
+    **_LIMIT,
+    "offset": {
+        "type": "integer",
+        "minimum": 0,
+        "maximum": MOST_SKIPPED,
+        "default": 0,
+        "description": "How many rows to skip, for the next page of the same list.",
+    },
+}
+
+ALL_WORKSPACES = "all"
+_WORKSPACE: JsonObject = {
+    "type": "string",
+    "maxLength": 40,
+    "description": "Name of the workspace to ask (list_workspaces tells them); left out: the default one.",
+}
+_WORKSPACE_OR_ALL: JsonObject = {
+    **_WORKSPACE,
+    "description": "Name of the workspace to ask (list_workspaces tells them), or 'all' for each of them; left out: "
+    "the default one.",
+}
 
 _ONE_INCIDENT: JsonObject = {
     "type": "string",
@@ -174,10 +203,11 @@ def _tool(
     *,
     required: tuple[str, ...] = (),
     aliases: tuple[str, ...] = (),
+    workspace: JsonObject | None = _WORKSPACE,
 ) -> ToolSchema:
     parameters: JsonObject = {
         "type": "object",
-        "properties": properties,
+        "properties": properties if workspace is None else {**properties, "workspace": workspace},
         "required": list(required),
         "additionalProperties": False,
     }
@@ -215,9 +245,10 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
                 "default": "newest",
                 "description": "newest and oldest go by creation time.",
             },
-            **_LIMIT,
+            **_PAGE,
         },
         aliases=("query_sentinel_incidents",),
+        workspace=_WORKSPACE_OR_ALL,
     ),
     _tool(
         "get_incident_detail",
@@ -253,9 +284,10 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
             },
             "tactic": {"type": "string", "maxLength": 100, "description": "MITRE ATT&CK tactic or technique id."},
             "order": {"type": "string", "enum": ["newest", "oldest", "severity"], "default": "newest"},
-            **_LIMIT,
+            **_PAGE,
         },
         aliases=("query_sentinel_alerts",),
+        workspace=_WORKSPACE_OR_ALL,
     ),
     _tool(
         "get_alert_trend",
@@ -277,7 +309,7 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
             "kind": {"type": "string", "enum": list(ENTITY_KINDS), "description": "Kind of entity to rank."},
             **_WINDOW,
             **_SEVERITY,
-            **_LIMIT,
+            **_PAGE,
         },
         required=("kind",),
     ),
@@ -297,16 +329,23 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
                 "additionalProperties": {"type": ["string", "number", "boolean", "array"]},
             },
             **_WINDOW,
-            **_LIMIT,
+            **_PAGE,
         },
         required=("template",),
     ),
     _tool(
-        "list_kql_templates", "The KQL templates that run_kql_query knows, with parameters and example questions.", {}
+        "list_kql_templates",
+        "The KQL templates that run_kql_query knows, with parameters and example questions.",
+        {},
+        workspace=None,
     ),
     _tool(
-        "list_tables", "The tables that hold rows, with row counts and the times of their oldest and newest row.", {}
+        "list_tables",
+        "The tables that hold rows, with row counts and the times of their oldest and newest row.",
+        {},
+        workspace=_WORKSPACE_OR_ALL,
     ),
+    _tool("list_workspaces", "The workspaces by name, and which of them is the default one.", {}, workspace=None),
     _tool(
         "add_incident_comment",
         "Add a comment to one incident. Changes Sentinel.",
@@ -359,6 +398,11 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
 
 WRITING_TOOLS = frozenset({"add_incident_comment", "update_incident"})
 """The tools that change something; all others only read."""
+
+ALL_WORKSPACES_TOOLS = frozenset(
+    tool.name for tool in SENTINEL_TOOLS if tool.parameter_schemas().get("workspace") == _WORKSPACE_OR_ALL
+)
+"""The tools that can ask every workspace at once."""
 
 TOOLS_BY_NAME: dict[str, ToolSchema] = {tool.name: tool for tool in SENTINEL_TOOLS}
 

@@ -38,8 +38,9 @@ class LogAnalytics:
     """A connection to one endpoint with one credential, which it owns; never more than five queries run at once.
 
     `audience` is the resource that tokens are for (another one in sovereign clouds, whatever the endpoint on loopback).
-    `wait_s` is the time that the service may take for a query (at most 600 s). Raises ConfigurationError for an
-    endpoint that is neither https nor on this machine: a token must not cross a network in the clear.
+    `wait_s` is the time that the service may take for a query (at most 600 s). `slots` bounds the queries that run at
+    once, over every connection that shares it. Raises ConfigurationError for an endpoint that is neither https nor on
+    this machine: a token must not cross a network in the clear.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class LogAnalytics:
         wait_s: int = LONGEST_WAIT_S,
         retries: int = 3,
         first_retry_delay_s: float = 0.8,
+        slots: anyio.Semaphore | None = None,
     ) -> None:
         from azure.monitor.query.aio import LogsQueryClient
 
@@ -66,7 +68,7 @@ class LogAnalytics:
         self.endpoint = endpoint
         self._credential = credential
         self._wait_s = max(1, min(wait_s, LONGEST_WAIT_S))
-        self._slots = anyio.Semaphore(MOST_CONCURRENT_QUERIES)
+        self._slots = slots or anyio.Semaphore(MOST_CONCURRENT_QUERIES)
         self._client: LogsQueryClient = LogsQueryClient(
             credential,
             endpoint=endpoint,

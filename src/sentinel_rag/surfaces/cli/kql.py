@@ -27,6 +27,7 @@ from sentinel_rag.sentinel.template_registry import (
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._moments import moment
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
+from sentinel_rag.surfaces.cli._zones import choose_workspace
 
 if TYPE_CHECKING:
     from sentinel_rag.sentinel.log_tables import LogsTable
@@ -197,17 +198,17 @@ def _window(since: str | None, until: str | None) -> TimeWindow:
 
 def _answer(settings: Settings, requested: str | None, kql: str, span: TimeWindow) -> tuple[str, LogsTable]:
     """The name of the workspace that answered, and its table."""
-    if settings.uses_azure:
+    chosen = settings.named(choose_workspace(settings, requested)) if settings.workspaces else None
+    if chosen is not None and not chosen.embedded:
         from sentinel_rag.assembly.log_queries import query_azure
-        from sentinel_rag.surfaces.cli._zones import choose_workspace
 
-        name = choose_workspace(settings, requested)
-        return name, query_azure(settings, name, kql, span)
+        return chosen.name, query_azure(chosen, kql, span)
     from sentinel_rag.sentinel.log_analytics import timespan_text
     from sentinel_rag.sentinel.log_tables import decode_table
     from sentinel_rag.surfaces.cli._workspace_access import workspace_access
 
-    with workspace_access(settings, requested, writes=False) as access:
+    name = requested if chosen is None else chosen.name
+    with workspace_access(settings, name, writes=False) as access:
         answer = access.query(kql, timespan_text(span))
         return access.name, decode_table(answer, kql, partial_reason=answer["partial"])
 
