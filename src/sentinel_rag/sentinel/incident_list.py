@@ -48,7 +48,9 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
         ),
         lambda: view.statistics.read(incidents.INCIDENT_TABLE, incidents.INCIDENT_TIME),
     )
-    rows = [incidents.incident_row(record) for record in islice(rows_answer.records(), arguments["offset"], None)]
+    records = list(islice(rows_answer.records(), arguments["offset"], None))
+    room = incidents.description_room(len(records))
+    rows = [incidents.incident_row(record, description=room) for record in records]
     totals = IncidentTotals.from_counts(counts_answer)
     notes = [*chosen.notes, *naming.notes, *incidents.reopened_note(rows)]
     if "entity_kind" in arguments and "entity" not in arguments:
