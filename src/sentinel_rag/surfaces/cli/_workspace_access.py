@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -84,6 +84,19 @@ def embedded_name(settings: Settings, requested: str | None, *, writes: bool) ->
     return name
 
 
+def fault_admin(settings: Settings, requested: str | None) -> Callable[[str, Json | None], Json]:
+    """`call(method, body)` of the faults of an embedded workspace that is served now. Raises UsageError if none is."""
+    name = embedded_name(settings, requested, writes=False)
+    state = RunFolder(settings.home).read()
+    if state is None or name not in state.workspaces:
+        raise UsageError(
+            f"The workspace {name!r} is not served now, and faults are made by its server.",
+            next_step=f"Start it in another terminal: sentinel up --workspace {name}",
+        )
+    served = _Served(name, state)
+    return lambda method, body: served.faults(method, body)
+
+
 class _Opened:
     """The store's file, opened by this process."""
 
@@ -132,6 +145,10 @@ class _Served:
     def query(self, kql: str, timespan: str | None) -> Json:
         answer: Json = self._call("POST", "/admin/query", {"kql": kql, "timespan": timespan, "max_rows": MAX_ROWS})
         return answer
+
+    def faults(self, method: str, body: Json | None) -> Json:
+        state: Json = self._call(method, "/admin/faults", body)
+        return state
 
     def _call(self, method: str, path: str, body: Json | None = None) -> Any:
         connection = http.client.HTTPConnection(self._address, timeout=3600)
