@@ -19,11 +19,13 @@ get_incident_detail  one row for each incident that the reference may mean (0: n
                      properties as below, other_values {property -> [value]} where alerts disagree}]} (at most 100 a
                      kind), entity_counts {kind -> count} (of all), labels [], comments [{time, author, message}],
                      tactics, techniques, custom_details {name -> [value]} (of all its alerts; text that is no JSON
-                     raw, under a name in brackets), timeline [{time, event}]. summary: matched_by (incident_number,
-                     provider_incident_id, incident_name, alert_id, url), reference, alert_count, ambiguous, detail
-                     (the form that came), left_out {name -> how many alerts, entities, ... are not shown}. The
-                     compact form shows fewer alerts (one of each name first, the severe before the others), entities
-                     and events, so that the rows stay below 20 kB of JSON; counts are always of all.
+                     raw, under a name in brackets), timeline [{time, event}], bookmarks [{bookmark_id, name, notes,
+                     query, query_result, event_time, created_time, created_by, labels []}] (through REST; where it is
+                     not configured or gives no answer, a note tells how many there are). summary: matched_by
+                     (incident_number, provider_incident_id, incident_name, alert_id, url), reference, alert_count,
+                     ambiguous, detail (the form that came), left_out {name -> how many alerts, entities, ... are not
+                     shown}. The compact form shows fewer alerts (one of each name first, the severe before the
+                     others), entities and events, so that the rows stay below 20 kB of JSON; counts are always of all.
 query_alerts         alert_id, name, severity, status, time, start_time, end_time, product, provider, tactics [],
                      techniques [], compromised_entity, incident_number, description, entities [{kind, name,
                      properties as below}], entity_count (of all; `entities` may be fewer), row_time (when the newest

@@ -164,6 +164,7 @@ ASPECTS: tuple[tuple[str, str], ...] = (
         r"comments?|commented|(?:analysts?|people|they|anyone|somebody)\s+(?:wrote|write|note|"
         r"noted|said|say|commented)|notes?|wrote",
     ),
+    ("bookmarks", r"bookmarks?|bookmarked"),
     ("timeline", r"timeline|chronolog\w+|sequence|order\s+of\s+events|what\s+happened\s+when|step\s+by\s+step|story"),
     (
         "alert_count",
