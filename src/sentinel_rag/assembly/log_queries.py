@@ -1,7 +1,8 @@
-"""One query of a command on an Azure workspace, with the identity of the person who runs the command."""
+"""What a command asks of an Azure workspace, with the identity of the person who runs it: one query, or the schema."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import anyio
@@ -26,3 +27,18 @@ async def _query(workspace: NamedWorkspace, kql: str, span: TimeWindow) -> LogsT
     credential = azure_credential(authority=workspace.authority)
     async with LogAnalytics(credential, endpoint=workspace.logs_endpoint, audience=workspace.logs_audience) as logs:
         return await logs.workspace(workspace.name, workspace.workspace_id).query(kql, span)
+
+
+def azure_schema(workspace: NamedWorkspace) -> Mapping[str, Mapping[str, str]]:
+    """Table -> column -> KQL type of a workspace. Raises QueryFailedError."""
+    return anyio.run(_schema, workspace)
+
+
+async def _schema(workspace: NamedWorkspace) -> Mapping[str, Mapping[str, str]]:
+    from sentinel_rag.sentinel.credentials import azure_credential
+    from sentinel_rag.sentinel.log_analytics import LogAnalytics
+
+    assert workspace.workspace_id is not None, "an embedded workspace is asked by its own way"
+    credential = azure_credential(authority=workspace.authority)
+    async with LogAnalytics(credential, endpoint=workspace.logs_endpoint, audience=workspace.logs_audience) as logs:
+        return await logs.workspace(workspace.name, workspace.workspace_id).schema()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
 
+    from sentinel_rag.sentinel.freeform_query import FreeformQueries
     from sentinel_rag.sentinel.rest import ArmConnection
     from sentinel_rag.sentinel.rest.rate_buckets import RateBuckets
     from sentinel_rag.sentinel.service import SentinelService
@@ -22,7 +23,9 @@ Entry = Mapping[str, Any]
 `assembly.plan` writes it for the executor."""
 
 
-def connected_service(entries: Sequence[Entry], *, templates: str | None) -> SentinelService:
+def connected_service(
+    entries: Sequence[Entry], *, templates: str | None, freeform: FreeformQueries | None = None
+) -> SentinelService:
     """The tools over `entries`, the first of which is the default. Raises ConfigurationError."""
     import anyio
 
@@ -45,7 +48,7 @@ def connected_service(entries: Sequence[Entry], *, templates: str | None) -> Sen
             resource = entry["rest"]["resource_id"]
             rest[name] = SentinelRest(name, resource, shared.manager(entry), buckets=shared.buckets(entry))
     own = None if templates is None else Path(templates)
-    return SentinelService(workspaces, rest=rest, templates=load_templates(own=own))
+    return SentinelService(workspaces, rest=rest, templates=load_templates(own=own), freeform=freeform)
 
 
 class _Shared:

@@ -48,10 +48,15 @@ def build_workspace(configuration: Configuration) -> ASGIApp:
 
 def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
     """The MCP server of the tools that read and change Sentinel, on Azure or on embedded workspaces."""
+    from sentinel_rag.assembly.freeform_kql import freeform_queries
     from sentinel_rag.assembly.named_connections import connected_service
     from sentinel_rag.executors.sentinel import create_app
 
-    service = connected_service(configuration["workspaces"], templates=configuration["templates"])
+    service = connected_service(
+        configuration["workspaces"],
+        templates=configuration["templates"],
+        freeform=freeform_queries(configuration["freeform"]),
+    )
     return create_app(service, token=configuration["token"])
 
 
@@ -108,6 +113,7 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
         keys=RunKeys(handed_over, stored=state.keys),
         state=state,
         webhook=None if webhook is None else Webhook(**webhook),
+        switched_off=configuration["switched_off"],
         upstreams={
             # The text of our own servers' results is a line about their structured content.
             **{

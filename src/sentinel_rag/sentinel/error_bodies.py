@@ -7,16 +7,20 @@ position, an Entra error whose `error` is a string, a proxy's HTML); the innermo
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from sentinel_rag.contracts.ports import Clock, utc_now
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryProblem
 from sentinel_rag.sentinel.json_text import load_json
 
 _LONGEST_MESSAGE = 500
 _NOT_FOUND_CODES = frozenset({"FailedToResolveResource", "PathNotFoundError", "WorkspaceNotFoundError"})
+_OUTER_CODES = frozenset(
+    {"BadArgumentError", "SemanticError", "SyntaxError", "InvalidProperty", "PartialError", "EngineError"}
+)
+"""Codes that only say of which kind a fault is."""
 
 
 def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> QueryError:
@@ -57,6 +61,7 @@ def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> Q
             next_step=_advice(message),
             line=line,
             position=position,
+            problems=_problems(outer),
         )
     return QueryError(
         code=QueryErrorCode.UNAVAILABLE,
@@ -66,7 +71,7 @@ def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> Q
     )
 
 
-def next_step_of_refusal(status: int, codes: frozenset[str], role: str) -> str:
+def next_step_of_refusal(status: int, codes: Collection[str], role: str) -> str:
     """What to do about a refused credential: a wrong token is none that a role would mend."""
     if "InvalidAuthenticationTokenAudience" in codes:
         return "The token is for another service: check that the endpoint and the cloud of the workspace fit together."
@@ -93,6 +98,7 @@ def rejected_by_details(error: Mapping[str, Any]) -> QueryError:
         next_step=_advice(message),
         line=line,
         position=position,
+        problems=_problems(error),
     )
 
 
@@ -116,13 +122,13 @@ def error_object(body: bytes) -> Mapping[str, Any]:
     return error if isinstance(error, dict) else {}
 
 
-def innermost(error: Mapping[str, Any]) -> tuple[frozenset[str], str, int | None, int | None]:
-    """All codes on the way down, then message, line and position of the deepest level that has them."""
-    codes: set[str] = set()
+def innermost(error: Mapping[str, Any]) -> tuple[tuple[str, ...], str, int | None, int | None]:
+    """All codes on the way down, outermost first, then message, line and position of the deepest level with them."""
+    codes: list[str] = []
     message, line, position = "", None, None
     level: Any = error
     while isinstance(level, Mapping):
-        codes.add(str(level.get("code", "")))
+        codes.append(str(level.get("code", "")))
         message = str(level.get("message") or message)
         line = level["line"] if isinstance(level.get("line"), int) else line
         position = level["pos"] if isinstance(level.get("pos"), int) else position
@@ -131,7 +137,17 @@ def innermost(error: Mapping[str, Any]) -> tuple[frozenset[str], str, int | None
     text = " ".join(message.split())
     if len(text) > _LONGEST_MESSAGE:
         text = text[:_LONGEST_MESSAGE] + "…"
-    return frozenset(codes - {""}), text, line, position
+    return tuple(code for code in dict.fromkeys(codes) if code), text, line, position
+
+
+def _problems(error: Mapping[str, Any]) -> tuple[QueryProblem, ...]:
+    """The fault of a query as the service tells it, under the service's own code (`SEM0100`); none without a code."""
+    codes, message, line, position = innermost(error)
+    code = next((code for code in reversed(codes) if code not in _OUTER_CODES), "")
+    if not code:
+        return ()
+    column = None if position is None else position + 1
+    return (QueryProblem(code=code, message=message or code, line=line, column=column),)
 
 
 def _advice(message: str) -> str:

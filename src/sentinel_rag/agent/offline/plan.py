@@ -35,6 +35,7 @@ class View(StrEnum):
     TEMPLATES = "templates"
     TABLES = "tables"
     WORKSPACES = "workspaces"
+    COLUMNS = "columns"
     ANALYSIS = "analysis"
     WEB = "web"
     FILE = "file"
