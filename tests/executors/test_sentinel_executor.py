@@ -100,7 +100,7 @@ async def test_every_tool_answers_with_a_typed_result_over_mcp(real_executor: st
     assert answer.is_error is False
     result = QueryResult.from_dict(answer.structured_content)
     assert result.to_dict() == answer.structured_content
-    assert result.coverage.workspace == "lab"
+    assert result.coverage.workspace == ("" if tool == "list_workspaces" else "lab")
     assert result.rows
     assert set(result.rows[0]) <= {column.name for column in result.columns}
 
