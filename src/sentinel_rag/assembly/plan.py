@@ -18,6 +18,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from sentinel_rag.assembly.freeform_kql import freeform_configuration, switched_off_tools
+from sentinel_rag.assembly.stored_queries import stored_query_configuration
 from sentinel_rag.assembly.tool_servers import tool_server_configuration
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import Settings, azure_environment, bare_environment
@@ -95,6 +96,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "identity": None,
             "templates": None if settings.templates is None else str(settings.templates),
             "freeform": freeform_configuration(settings),
+            "stored_queries": stored_query_configuration(settings),
             "token": executor_token,
         }
         if not settings.uses_azure:

@@ -50,6 +50,7 @@ def build_workspace(configuration: Configuration) -> ASGIApp:
 def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
     """The MCP server of the tools that read and change Sentinel, on Azure or on the embedded workspace."""
     from sentinel_rag.assembly.freeform_kql import freeform_queries
+    from sentinel_rag.assembly.stored_queries import stored_queries
     from sentinel_rag.executors.sentinel import create_app
     from sentinel_rag.sentinel.credentials import IdentityEndpointCredential, azure_credential
     from sentinel_rag.sentinel.log_analytics import LogAnalytics
@@ -78,6 +79,7 @@ def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
         rest=rest,
         templates=templates,
         freeform=freeform_queries(configuration["freeform"]),
+        alert_events=stored_queries(configuration["stored_queries"]),
     )
     return create_app(service, token=configuration["token"])
 

@@ -36,6 +36,7 @@ class View(StrEnum):
     TABLES = "tables"
     COLUMNS = "columns"
     ANALYSIS = "analysis"
+    EVENTS = "events"
     WEB = "web"
     FILE = "file"
     FILES = "files"
