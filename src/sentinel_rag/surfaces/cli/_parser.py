@@ -141,8 +141,14 @@ def _kql(commands: argparse._SubParsersAction[argparse.ArgumentParser], only: st
     _workspace_option(query)
     lint = _command(actions, "lint", "check templates, and try each on an empty workspace", _kql_lint)
     lint.add_argument("path", nargs="?", metavar="PATH", help="a file or folder (default: shipped ones and your own)")
+    check = _command(actions, "check", "check the KQL of rule files: plain, Markdown, YAML and ARM", _kql_check)
+    check.add_argument("paths", nargs="+", metavar="PATH", help="files, or folders of them")
+    check.add_argument("--schema", default=None, metavar="FILE", help="more tables: JSON {table: {column: type}}")
+    check.add_argument("--guard", action="store_true", help="also say what would be refused as freeform KQL")
+    check.add_argument("--strict", action="store_true", help="warnings count as faults")
+    _workspace_option(check)
     install = _command(actions, "install", "install Microsoft's KQL parser for freeform KQL", _kql_install)
-    for command in (listed, run, query, lint, install):
+    for command in (listed, run, query, lint, check, install):
         command.add_argument("--json", action="store_true", help="print as JSON")
 
 
@@ -484,6 +490,19 @@ def _kql_run(options: argparse.Namespace) -> int:
         until=options.until,
         limit=options.limit,
         workspace=options.workspace,
+        as_json=options.json,
+    )
+
+
+def _kql_check(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.kql_check import check
+
+    return check(
+        options.paths,
+        schema_file=options.schema,
+        workspace=options.workspace,
+        freeform=options.guard,
+        strict=options.strict,
         as_json=options.json,
     )
 
