@@ -18,7 +18,11 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from sentinel_rag.assembly.freeform_kql import freeform_configuration, switched_off_tools
+<<<<<<< HEAD
 from sentinel_rag.assembly.model_access import require_offline
+=======
+from sentinel_rag.assembly.stored_queries import stored_query_configuration
+>>>>>>> intel
 from sentinel_rag.assembly.tool_servers import tool_server_configuration
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import NamedWorkspace, Settings, azure_environment, bare_environment
@@ -109,6 +113,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "workspaces": entries,
             "templates": None if settings.templates is None else str(settings.templates),
             "freeform": freeform_configuration(settings),
+            "stored_queries": stored_query_configuration(settings),
             "token": executor_token,
         }
         environment = azure_environment() if settings.uses_azure else bare_environment()
