@@ -18,11 +18,8 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from sentinel_rag.assembly.freeform_kql import freeform_configuration, switched_off_tools
-<<<<<<< HEAD
 from sentinel_rag.assembly.model_access import require_offline
-=======
 from sentinel_rag.assembly.stored_queries import stored_query_configuration
->>>>>>> intel
 from sentinel_rag.assembly.tool_servers import tool_server_configuration
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import NamedWorkspace, Settings, azure_environment, bare_environment

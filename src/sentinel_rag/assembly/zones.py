@@ -51,11 +51,8 @@ def build_workspace(configuration: Configuration) -> ASGIApp:
 def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
     """The MCP server of the tools that read and change Sentinel, on Azure or on embedded workspaces."""
     from sentinel_rag.assembly.freeform_kql import freeform_queries
-<<<<<<< HEAD
     from sentinel_rag.assembly.named_connections import connected_service
-=======
     from sentinel_rag.assembly.stored_queries import stored_queries
->>>>>>> intel
     from sentinel_rag.executors.sentinel import create_app
 
     service = connected_service(
