@@ -53,17 +53,17 @@ _NAMED = re.compile(r"named '([^'\n]{1,200})'")
 
 
 class FreeformQueries:
-    """Runs guarded queries. `allowed_tables` None means every table of the workspace."""
+    """Runs queries that `guard`, which it owns, lets pass. `allowed_tables` None means every table of the workspace."""
 
     def __init__(self, guard: KqlGuard, *, allowed_tables: frozenset[str] | None = None, wait_s: int = WAIT_S) -> None:
-        self._guard = guard
+        self.guard = guard
         self._allowed_tables = allowed_tables
         self._wait_s = wait_s
         self._slots = anyio.Semaphore(MOST_AT_ONCE)
 
     async def close(self) -> None:
         """End the parser."""
-        await self._guard.close()
+        await self.guard.close()
 
     async def run_freeform_kql(self, view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
         """The first rows in the columns of the query, with how many there are of up to `MOST_ROWS`."""
@@ -113,7 +113,7 @@ class FreeformQueries:
 
     async def _check(self, kql: str, schema: Schema, time_bounded: bool) -> GuardReport:
         try:
-            return await self._guard.check(
+            return await self.guard.check(
                 kql, schema, time_bounded=time_bounded, row_cap=MOST_ROWS, allowed_tables=self._allowed_tables
             )
         except UnavailableError as error:  # the parser died of this query, or cannot be started
