@@ -101,7 +101,7 @@ async def test_every_tool_answers_with_a_typed_result_over_mcp(real_executor: st
     assert answer.is_error is False
     result = QueryResult.from_dict(answer.structured_content)
     assert result.to_dict() == answer.structured_content
-    assert result.coverage.workspace == "lab"
+    assert result.coverage.workspace == ("" if tool == "list_workspaces" else "lab")
     if tool == "get_alert_events":  # its query reads a table that was not exported
         assert (result.rows, result.summary["why_not"]) == ((), "refused")
         return

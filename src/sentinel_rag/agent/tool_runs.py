@@ -30,6 +30,7 @@ _STATUS = {
     "run_kql_query": "Running a KQL query...",
     "list_kql_templates": "Looking up KQL templates...",
     "list_tables": "Looking at the tables...",
+    "list_workspaces": "Looking up the workspaces...",
     "describe_table": "Looking up the columns...",
     "run_freeform_kql": "Running your KQL query...",
     "file_read": "Reading the file...",

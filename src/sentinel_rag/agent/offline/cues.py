@@ -129,7 +129,10 @@ EVENTS = (
 )
 """The raw rows behind an alert, which its rule's stored query finds."""
 BELONGS = r"belongs?|part\s+of|which\s+incident|what\s+incident|whose\s+incident"
-NEXT = r"(?:show\s+)?(?:me\s+)?(?:more|the\s+rest|next(?:\s+(?:page|ones?))?|continue|go\s+on|keep\s+going)"
+NEXT = (
+    r"(?:(?:show|list|give)\s+)?(?:me\s+)?(?:more|the\s+rest|(?:the\s+)?next(?:\s+(?:page|ones?|"
+    r"\d{1,3}(?:\s+(?:rows?|ones?|incidents?|alerts?))?))?|continue|go\s+on|keep\s+going)"
+)
 ANALYSIS = (
     r"analy[sz]e|analysis|implications?|what\s+does\s+(?:it|this|that)\s+mean|assess(?:ment)?|"
     r"interpret\w*|kill\s*chain|correlat\w+"
@@ -172,6 +175,7 @@ ASPECTS: tuple[tuple[str, str], ...] = (
         r"comments?|commented|(?:analysts?|people|they|anyone|somebody)\s+(?:wrote|write|note|"
         r"noted|said|say|commented)|notes?|wrote",
     ),
+    ("bookmarks", r"bookmarks?|bookmarked"),
     ("timeline", r"timeline|chronolog\w+|sequence|order\s+of\s+events|what\s+happened\s+when|step\s+by\s+step|story"),
     (
         "alert_count",

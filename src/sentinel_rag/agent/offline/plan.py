@@ -34,6 +34,7 @@ class View(StrEnum):
     KQL = "kql"
     TEMPLATES = "templates"
     TABLES = "tables"
+    WORKSPACES = "workspaces"
     COLUMNS = "columns"
     ANALYSIS = "analysis"
     EVENTS = "events"

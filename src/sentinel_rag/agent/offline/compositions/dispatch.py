@@ -45,6 +45,7 @@ _COMPOSERS: dict[View, Callable[[AnswerWriter, Plan, ToolRun], Composed]] = {
     View.KQL: catalogues.compose_kql,
     View.TEMPLATES: catalogues.compose_templates,
     View.TABLES: catalogues.compose_tables,
+    View.WORKSPACES: catalogues.compose_workspaces,
     View.COLUMNS: table_columns.compose,
     View.WEB: web_pages.compose,
     View.FILE: files.compose_file,
