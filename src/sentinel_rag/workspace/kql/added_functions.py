@@ -88,6 +88,7 @@ def register() -> None:
     """Add all rows. One that the library has too replaces the library's."""
     for row in (
         *text_functions.FUNCTIONS,
+        *text_search.FUNCTIONS,
         *dynamic_functions.FUNCTIONS,
         *ipv4_functions.FUNCTIONS,
         *number_functions.FUNCTIONS,

@@ -34,8 +34,8 @@ from duckdb_kql.ir import (  # noqa: TID253
 from duckdb_kql.lower_graph import make_graph_index  # noqa: TID253
 from duckdb_kql.translate import functions, naming, sharing  # noqa: TID253
 
-from sentinel_rag.workspace.kql import added_functions, literals, several_columns, time_arithmetic
-from sentinel_rag.workspace.kql.dynamic_functions import sorts_several
+from sentinel_rag.workspace.kql import added_functions, literals, several_columns, text_search, time_arithmetic
+from sentinel_rag.workspace.kql.dynamic_functions import RETURNING_DYNAMIC, sorts_several
 from sentinel_rag.workspace.kql.make_series import lower_make_series
 
 PINNED = "1.1.2"
@@ -108,7 +108,12 @@ def install() -> None:
         _replace(translate, "_render_aggregate_call", _render_aggregate_call)
         _replace(translate, "_is_timespan_expr", time_arithmetic.is_timespan)
         _replace(translate, "_is_datetime_expr", time_arithmetic.is_datetime)
-        _replace(translate, "term_match_sql", _term_match_sql)
+        _replace(translate, "_render_term_operator", _render_term_operator)
+        _replace(translate, "_render_has_list", _render_has_list)
+        _replace(translate, "_render_in_list", _render_in_list)
+        _replace(translate, "_is_dynamic", _is_dynamic)
+        _replace(translate, "_render_tostring", _render_tostring)
+        translate._SPECIAL_FORMS["tostring"] = _render_tostring
         added_functions.register()
         _installed = True
 
@@ -307,14 +312,25 @@ def _render_expr(node: Any) -> Any:
     return _original["render_expr"](node)
 
 
-def _term_match_sql(haystack: str, needle: str, **options: Any) -> str:
-    """`has` with a constant ASCII needle looks for the substring first, which costs a quarter of the expression.
+def _render_term_operator(node: Any, sides: Any) -> Any:
+    return text_search.search_operator(node, sides) or _original["_render_term_operator"](node, sides)
 
-    ILIKE without an escape matches at least what contains the needle (`_` and `%` only widen it), so no row is lost.
-    """
-    matched: str = _original["term_match_sql"](haystack, needle, **options)
-    text = options.get("needle_text")
-    if not text or not text.isascii() or options.get("case_sensitive"):
-        return matched
-    pattern = "'%" + text.replace("'", "''") + "%'"
-    return f"(CASE WHEN {haystack} ILIKE {pattern} THEN {matched} ELSE {haystack} ILIKE {pattern} END)"
+
+def _render_has_list(node: Any, haystack: str) -> Any:
+    found = text_search.search_list(node, haystack)
+    return translate._has_list_result(found, node) if found else _original["_render_has_list"](node, haystack)
+
+
+def _render_in_list(node: Any, value: str) -> Any:
+    original = _original["_render_in_list"]
+    return text_search.member_of_values(node, value, original) or original(node, value)
+
+
+def _is_dynamic(node: Any) -> Any:
+    if isinstance(node, FunctionCall):
+        return node.name.lower() in RETURNING_DYNAMIC
+    return _original["_is_dynamic"](node)
+
+
+def _render_tostring(call: Any) -> Any:
+    return text_search.text_of_column(call) or _original["_render_tostring"](call)
