@@ -4,7 +4,9 @@
 parser of duckdb-kql otherwise, stricter; both give an `analysis`, on which rules decide. Nothing here runs a query.
 """
 
+from sentinel_rag.sentinel.kql_guard.guard import KqlGuard
 from sentinel_rag.sentinel.kql_guard.official_parser import OfficialParser
+from sentinel_rag.sentinel.kql_guard.parser_installation import installed_parser
 from sentinel_rag.sentinel.kql_guard.report import GuardReport, KqlProblem
 
-__all__ = ["GuardReport", "KqlProblem", "OfficialParser"]
+__all__ = ["GuardReport", "KqlGuard", "KqlProblem", "OfficialParser", "installed_parser"]

@@ -42,6 +42,7 @@ class Operator(msgspec.Struct, frozen=True):
     """One step of a pipeline.
 
     `bounds` are columns that it holds above a moment, with the moment's text; `defines` the column names that it makes;
+    `lacks` the time columns that its result has not;
     `inputs` tables whose rows flow through (union); `subs` other tabular expressions in it (join, toscalar, in).
     `rows` is the number of rows that it leaves at most, where it says one.
     """
@@ -50,6 +51,7 @@ class Operator(msgspec.Struct, frozen=True):
     at: Place
     bounds: tuple[tuple[str, str], ...] = ()
     defines: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
     inputs: tuple[Node, ...] = ()
     subs: tuple[Node, ...] = ()
     rows: float | None = None
@@ -129,11 +131,12 @@ class FunctionUse(msgspec.Struct, frozen=True, array_like=True):
 
 
 class NameUse(msgspec.Struct, frozen=True, array_like=True):
-    """A table, or a pattern of table names, where it is named."""
+    """A table, or a pattern of names with `*`, where it stands; `within` is the kind of operator it stands in."""
 
     name: str
     start: int
     length: int
+    within: str = ""
 
 
 class Analysis(msgspec.Struct, frozen=True):

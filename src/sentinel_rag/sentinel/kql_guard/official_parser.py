@@ -49,7 +49,6 @@ class OfficialParser:
     ) -> None:
         self._process = ParserProcess(folder, node, node_version, start_timeout_s=start_timeout_s)
         self._timeout_s = timeout_s
-        self._known: set[tuple[int, str]] = set()
         self._limiter: anyio.CapacityLimiter | None = None
 
     async def analyze(
@@ -105,7 +104,7 @@ class OfficialParser:
 
     def names(self) -> dict[str, list[str]]:
         """What the parser knows: functions, aggregates, plugins, and its kinds of syntax."""
-        _, line = self._process.exchange({"id": 1, "op": "names"}, self._timeout_s)
+        line = self._process.exchange({"id": 1, "op": "names"}, self._timeout_s)
         found: dict[str, Any] = msgspec.json.decode(line)
         return {key: list(found[key]) for key in ("functions", "aggregates", "plugins", "kinds")}
 
@@ -132,21 +131,25 @@ class OfficialParser:
             "assumed_tables": list(assumed_tables),
             "assumed_functions": list(assumed_functions),
         }
-        line = self._ask(request, self._timeout_s)
-        if msgspec.json.decode(line, type=_Answer).unknown_schema:
+        line, answer = self._ask(request, self._timeout_s)
+        if answer.unknown_schema:
             tables = {table: dict(columns) for table, columns in schema.items()}
             self._ask({"id": 1, "op": "schema", "schema": digest, "tables": tables}, _SCHEMA_TIMEOUT_S)
-            line = self._ask(request, self._timeout_s)
+            line, _ = self._ask(request, self._timeout_s)
         try:
             return msgspec.json.decode(line, type=Analysis)
         except (msgspec.DecodeError, RecursionError):
             raise _too_complex() from None
 
-    def _ask(self, request: dict[str, Any], timeout_s: float) -> bytes:
-        _, line = self._process.exchange(request, timeout_s)
-        if msgspec.json.decode(line, type=_Answer).failed is not None:
+    def _ask(self, request: dict[str, Any], timeout_s: float) -> tuple[bytes, _Answer]:
+        line = self._process.exchange(request, timeout_s)
+        try:
+            answer = msgspec.json.decode(line, type=_Answer)
+        except (msgspec.DecodeError, RecursionError):
+            raise _too_complex() from None
+        if answer.failed is not None:
             raise _too_complex()
-        return line
+        return line, answer
 
 
 def _too_complex() -> ParserStuckError:

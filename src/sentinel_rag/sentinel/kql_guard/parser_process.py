@@ -41,15 +41,15 @@ class ParserProcess:
         self.starts = 0
         """How often a process was started: more than once means that one was killed or died."""
 
-    def exchange(self, request: dict[str, Any], timeout_s: float) -> tuple[int, bytes]:
-        """The answer to one request, with the number of the process that gave it (a new one knows no schema).
+    def exchange(self, request: dict[str, Any], timeout_s: float) -> bytes:
+        """The answer to one request, a line.
 
         Raises ParserStuckError if the process dies or is silent for `timeout_s` (a start has its own time), and
         UnavailableError if it cannot be started.
         """
         with self._lock:
             process = self._running()
-            return self.starts, self._exchange(process, request, timeout_s)
+            return self._exchange(process, request, timeout_s)
 
     def close(self) -> None:
         """End the process. An exchange that another thread waits for fails."""

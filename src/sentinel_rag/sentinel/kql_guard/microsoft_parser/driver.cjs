@@ -27,6 +27,7 @@ const SCALARS = {
   string: "String", long: "Long", int: "Int", real: "Real", bool: "Bool", datetime: "DateTime", dynamic: "Dynamic",
   guid: "Guid", timespan: "TimeSpan", decimal: "Decimal",
 };
+const TIME_COLUMNS = ["TimeGenerated", "Timestamp"];
 const MOST_SCHEMAS = 8;
 const schemas = new Map();
 
@@ -139,11 +140,19 @@ class Reader {
       } else if (kind === "NameReference") {
         const name = this.tableOf(node);
         if (name !== null) this.references.push([name, ...place(node)]);
-        const inner = node.Name;
-        if (inner && /Wildcard/.test(kindOf(inner))) this.wildcards.push([node.SimpleName, ...place(node)]);
+      } else if (kind === "WildcardedName" || kind === "BracketedWildcardedName" || kind === "StarExpression") {
+        this.wildcards.push([node.toString().trim(), ...place(node), this.operatorAround(node)]);
       }
       waiting.push(...children(node));
     }
+  }
+
+  operatorAround(node) {
+    for (let above = node.Parent; above; above = above.Parent) {
+      const kind = kindOf(above);
+      if (/Operator$/.test(kind) || kind === "FunctionCallExpression" || kind === "SchemaTypeExpression") return kind;
+    }
+    return "";
   }
 
   tableOf(node) {
@@ -217,7 +226,7 @@ class Reader {
 
   operator(node) {
     const kind = kindOf(node);
-    const told = { kind, at: place(node), bounds: [], defines: [], inputs: [], subs: [] };
+    const told = { kind, at: place(node), bounds: [], defines: [], inputs: [], subs: [], lacks: this.lacking(node) };
     if (kind === "UnionOperator") {
       told.inputs = elements(node.Expressions).map((each) => this.tabular(each));
     } else if ((kind === "FindOperator" || kind === "SearchOperator") && node.InClause) {
@@ -242,6 +251,14 @@ class Reader {
       told.rows = count === null ? null : Number(count);
     }
     return told;
+  }
+
+  // A filter on a time column behind an operator without it is about another table's (one that a join brings in).
+  lacking(node) {
+    const type = quietly(() => node.ResultType);
+    if (!isTable(type) || type.IsOpen) return [];
+    const names = new Set(items(type.Columns).map((column) => column.Name));
+    return TIME_COLUMNS.filter((name) => !names.has(name));
   }
 
   joinKind(node) {
@@ -410,6 +427,10 @@ function ready() {
   return { ready: true };
 }
 
+// The parser quotes single UTF-16 units, so half of a character may stand alone, which is no JSON for others.
+const HALF = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+const whole = (_, value) => (typeof value === "string" ? value.replace(HALF, "\ufffd") : value);
+
 const OPERATIONS = { schema: keepSchema, analyze, names, ready };
 
 readline.createInterface({ input: process.stdin, crlfDelay: Infinity }).on("line", (line) => {
@@ -422,5 +443,5 @@ readline.createInterface({ input: process.stdin, crlfDelay: Infinity }).on("line
   } catch (error) {
     answer = { failed: error instanceof RangeError ? "too deep" : String(error?.message ?? error).slice(0, 300) };
   }
-  process.stdout.write(`${JSON.stringify({ id, ...answer })}\n`);
+  process.stdout.write(`${JSON.stringify({ id, ...answer }, whole)}\n`);
 });
