@@ -184,3 +184,20 @@ def test_a_zone_that_is_said_wins_over_the_sessions() -> None:
     assert window("between 09:45 and 09:48 on 2 July 2024", berlin) == absolute(
         "2024-07-02T07:45:00", "2024-07-02T07:48:00"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("from 2024-07-02 02:00 to 02:30 UTC", "2024-07-02T02:00:00Z", "2024-07-02T02:30:00Z"),
+        ("from 2024-07-02 02:00 UTC to 02:30", "2024-07-02T02:00:00Z", "2024-07-02T02:30:00Z"),
+        ("from 2024-07-02 23:00 to 2024-07-03 01:00 UTC", "2024-07-02T23:00:00Z", "2024-07-03T01:00:00Z"),
+        ("from 2024-07-02 23:00 to 2024-07-03 01:00", "2024-07-03T03:00:00Z", "2024-07-03T05:00:00Z"),
+        ("from 2024-07-02T23:00:00Z to 2024-07-03T01:00:00-04:00", "2024-07-02T23:00:00Z", "2024-07-03T05:00:00Z"),
+    ],
+)
+def test_a_zone_that_is_said_once_is_that_of_both_ends(text: str, start: str, end: str) -> None:
+    """Field report E1: what was written in UTC is not read on the session's clock."""
+    reading = read_time(text, Now(datetime(2024, 7, 23, 12, tzinfo=UTC), ZoneInfo("America/New_York")))
+    assert reading.window is not None
+    assert reading.window.arguments() == {"start_time": start, "end_time": end}

@@ -261,8 +261,10 @@ async def test_custom_details_with_line_breaks_are_parsed(estate: Any) -> None:
     assert row["custom_details"] == {"Ticket": ["A\r\nB"]}
 
 
-async def test_texts_are_cut_to_one_line(estate: Any) -> None:
-    row = (await estate.ask("query_alerts", severity="High")).rows[0]
+async def test_texts_are_one_line_and_cut_where_more_than_five_alerts_come(estate: Any) -> None:
+    few = (await estate.ask("query_alerts", severity="High")).rows[0]
+    assert few["description"] == "First line. " + " ".join(["long"] * 200)
+    row = next(row for row in (await estate.ask("query_alerts")).rows if row["name"] == "tool")
     assert row["description"].startswith("First line. long")
     assert row["description"].endswith("…")
     assert len(row["description"]) <= 300

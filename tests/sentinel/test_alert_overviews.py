@@ -51,6 +51,7 @@ async def test_a_trend_fills_its_gaps_with_zero(estate: Any) -> None:
     assert result.summary == {
         "total": 5,
         "interval": "1d",
+        "timezone": "UTC",
         "peak_time": "2024-07-31T00:00:00Z",
         "peak_count": 2,
         "by_severity": {"High": 2, "Medium": 1, "Low": 1, "Informational": 1},

@@ -224,7 +224,7 @@ async def test_entities_are_listed_to_a_hundred_a_kind_with_properties_and_count
             alert("two", "2024-08-01T07:10:00Z", Entities=[hashes[129], {**line, "ProcessId": "2"}]),
         ],
     )
-    row = (await estate.ask("get_incident_detail", incident="1")).rows[0]
+    row = (await estate.ask("get_incident_detail", incident="1", detail="full")).rows[0]
     assert row["entity_counts"] == {"filehash": 130, "process": 1}
     assert len(row["entities"]["filehash"]) == 100
     value = f"{129:040x}"
@@ -243,7 +243,7 @@ async def test_entities_are_listed_to_a_hundred_a_kind_with_properties_and_count
 
 @pytest.mark.requirement("TOOL-7")
 async def test_the_real_incident_5_is_shown_with_all_its_entities(real: Any) -> None:
-    row = (await real.ask("get_incident_detail", incident="5")).rows[0]
+    row = (await real.ask("get_incident_detail", incident="5", detail="full")).rows[0]
     assert row["entity_counts"] == {
         "account": 4,
         "file": 45,
@@ -262,7 +262,7 @@ async def test_the_real_incident_5_is_shown_with_all_its_entities(real: Any) -> 
 
 @pytest.mark.requirement("TOOL-6")
 async def test_the_real_incident_55(real: Any) -> None:
-    result = await real.ask("get_incident_detail", incident="55")
+    result = await real.ask("get_incident_detail", incident="55", detail="full")
     row = result.rows[0]
     assert (row["provider_incident_id"], row["alert_count"], len(row["alerts"])) == ("384", 28, 27)
     assert len(row["alert_ids_without_row"]) == 1

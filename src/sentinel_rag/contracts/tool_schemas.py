@@ -12,22 +12,29 @@ query_incidents      number, title, severity, status, created_time, updated_time
                      created before the window that changed in it). With `entity`: only incidents one of whose alerts,
                      of whatever time, names it; partial if too many alerts may name it to look at all.
 get_incident_detail  one row for each incident that the reference may mean (0: none, 2 or more: ambiguous): the fields
-                     above and open_duration_s (creation to closing, seconds; null while open), first_response_s
-                     (creation to the first change; null if the workspace does not tell), alerts [fields of
-                     query_alerts], alert_ids_without_row [GUID], entities {kind -> [{name, alerts, properties as
-                     below, other_values {property -> [value]} where alerts disagree}]} (at most 100 a kind),
-                     entity_counts {kind -> count} (of all), labels [], comments [{time, author, message}], tactics,
-                     techniques, timeline [{time, event}]. summary: matched_by (incident_number,
-                     provider_incident_id, incident_name, alert_id, url), reference, alert_count, ambiguous.
+                     above and defender_url (its page in the Defender portal, where Sentinel tells it; url is the one
+                     in the Azure portal), open_duration_s (creation to closing, seconds; null while open),
+                     first_response_s (creation to the first change; null if the workspace does not tell), alerts
+                     [fields of query_alerts], alert_ids_without_row [GUID], entities {kind -> [{name, alerts,
+                     properties as below, other_values {property -> [value]} where alerts disagree}]} (at most 100 a
+                     kind), entity_counts {kind -> count} (of all), labels [], comments [{time, author, message}],
+                     tactics, techniques, custom_details {name -> [value]} (of all its alerts; text that is no JSON
+                     raw, under a name in brackets), timeline [{time, event}]. summary: matched_by (incident_number,
+                     provider_incident_id, incident_name, alert_id, url), reference, alert_count, ambiguous, detail
+                     (the form that came), left_out {name -> how many alerts, entities, ... are not shown}. The
+                     compact form shows fewer alerts (one of each name first, the severe before the others), entities
+                     and events, so that the rows stay below 20 kB of JSON; counts are always of all.
 query_alerts         alert_id, name, severity, status, time, start_time, end_time, product, provider, tactics [],
                      techniques [], compromised_entity, incident_number, description, entities [{kind, name,
                      properties as below}], entity_count (of all; `entities` may be fewer), row_time (when the newest
                      row was written), custom_details (where there are any), remediation_steps [] (at most 12, only if
-                     at most 5 rows came). Over 20 rows are compact: 4 entities a row, {kind, name} with the name cut
-                     at 80 characters; otherwise 40 a row in full.
+                     at most 5 rows came, when descriptions too are whole), url (the alert's page in its product's
+                     portal, where there is one). Over 20 rows are compact: 4 entities a row, {kind, name} with the
+                     name cut at 80 characters, and no key without a value; otherwise 40 a row in full.
                      summary: by_severity, by_status, by_name (the 20 commonest), by_product.
-get_alert_trend      time (start of the bucket), count, high, medium, low, informational; gaps are rows of 0.
-                     summary: total, interval, peak_time, peak_count, by_severity.
+get_alert_trend      time (start of the bucket), count, high, medium, low, informational; gaps are rows of 0. Days and
+                     weeks begin at midnight of `timezone`, so that a day on which clocks change has 23 or 25 hours.
+                     summary: total, interval, timezone, peak_time, peak_count, by_severity.
 get_top_entities     kind, name, alerts (distinct SystemAlertId), high_alerts, first_seen, last_seen,
                      incident_numbers [].
                      summary: distinct_entities, alerts_considered, alerts_with_unreadable_entities.
@@ -223,7 +230,15 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
         "get_incident_detail",
         "One incident with its alerts, entities, comments and timeline. The reference may be a Sentinel number, a "
         "Defender id, a GUID, a portal URL or an alert id; which of them it was is told.",
-        {"incident": _ONE_INCIDENT},
+        {
+            "incident": _ONE_INCIDENT,
+            "detail": {
+                "type": "string",
+                "enum": ["compact", "full"],
+                "default": "compact",
+                "description": "compact fits a reader of 24 kB and says what it left out; full may be 130 kB.",
+            },
+        },
         required=("incident",),
         aliases=("get_incident_details",),
     ),
@@ -234,8 +249,8 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
             **_WINDOW,
             "alert_id": {
                 "type": "string",
-                "maxLength": 100,
-                "description": "Only the alert with this id (SystemAlertId, or the id in the product's own portal).",
+                "maxLength": 500,
+                "description": "Only the alert with this id (SystemAlertId, or the id or address of its own portal).",
             },
             **_SEVERITY,
             "status": {"type": "string", "enum": list(ALERT_STATUSES), "description": "Status of the alert."},
@@ -267,6 +282,12 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
                 "type": "string",
                 "enum": ["1h", "6h", "1d", "7d"],
                 "description": "Width of a bucket; chosen from the window when left out.",
+            },
+            "timezone": {
+                "type": "string",
+                "maxLength": 64,
+                "default": "UTC",
+                "description": "IANA name of the zone at whose midnight days begin, such as Europe/Berlin.",
             },
         },
     ),

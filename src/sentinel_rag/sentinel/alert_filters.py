@@ -10,6 +10,7 @@ from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.sentinel.arguments import severities_from
 from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
 
+_ALERT_PAGE = re.compile(r"\bsecurity\.microsoft\.(?:com|us)/alerts/([A-Za-z0-9_-]+)", re.IGNORECASE)
 _TECHNIQUE = re.compile(r"T\d{4}(\.\d{3})?", re.IGNORECASE)
 
 
@@ -23,7 +24,7 @@ def alert_conditions(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     """From the arguments of query_alerts that KQL alone can decide; entity and incident are not among them."""
     found = list(severity_conditions(arguments))
     if "alert_id" in arguments:
-        literal = string_literal(arguments["alert_id"])
+        literal = string_literal(alert_id_in(arguments["alert_id"]))
         found.append(f"SystemAlertId =~ {literal} or VendorOriginalId =~ {literal}")
     if "status" in arguments:
         found.append(f"Status =~ {string_literal(arguments['status'])}")
@@ -36,6 +37,12 @@ def alert_conditions(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     if "tactic" in arguments:
         found.append(tactic_condition(arguments["tactic"]))
     return tuple(found)
+
+
+def alert_id_in(text: str) -> str:
+    """The id in the address of an alert's page in the Defender portal; other text is the id itself."""
+    page = _ALERT_PAGE.search(text)
+    return page[1] if page else text.strip("{}")
 
 
 def tactic_condition(text: str) -> str:

@@ -9,12 +9,12 @@ from typing import Any
 from sentinel_rag.contracts.query_results import QueryResult, TimeWindow
 from sentinel_rag.sentinel import newest_alerts
 from sentinel_rag.sentinel.alert_filters import alert_conditions
-from sentinel_rag.sentinel.alert_notes import reader_notes
+from sentinel_rag.sentinel.alert_notes import late_notes, reader_notes
 from sentinel_rag.sentinel.alert_totals import AlertTotals
 from sentinel_rag.sentinel.alerts import ALERT_COLUMNS, Alert, row_budget
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.entity_alerts import KIND_WITHOUT_ENTITY, find_entity_alerts
-from sentinel_rag.sentinel.incident_links import incident_links
+from sentinel_rag.sentinel.incident_links import MOST_IDS_IN_A_QUERY, incident_links
 from sentinel_rag.sentinel.incident_resolution import resolve_incident
 from sentinel_rag.sentinel.incidents import INCIDENT_TABLE, alert_ids_of
 from sentinel_rag.sentinel.kql_literals import list_literal
@@ -51,9 +51,17 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
     if "incident" in arguments:
         incident = await resolve_incident(view, arguments["incident"])
         ids = {alert_id for record in incident.records for alert_id in alert_ids_of(record)}
-        conditions.append(f"SystemAlertId in~ {list_literal(sorted(ids))}")
+        looked_for = sorted(ids)[: 2 * MOST_IDS_IN_A_QUERY]
+        conditions.append(f"SystemAlertId in~ {list_literal(looked_for)}")
+        if len(looked_for) < len(ids):
+            notes.append(f"The incident names {len(ids)} alerts; {len(looked_for)} of them were looked for.")
         notes.extend(incident.notes)
-        if len(conditions) == 1 and chosen.window == TimeWindow() and "entity" not in arguments:
+        if (
+            len(looked_for) == len(ids)
+            and len(conditions) == 1
+            and chosen.window == TimeWindow()
+            and "entity" not in arguments
+        ):
             named = len(ids)
     select = _select_by_entity if "entity" in arguments else _select
     selection, statistics = await together(
@@ -63,6 +71,7 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
     budget = row_budget(len(selection.alerts))
     links = await incident_links(view, [alert.alert_id for alert in selection.alerts])
     notes += [*selection.notes, *reader_notes(selection.alerts, links)]
+    notes += late_notes(selection.alerts, chosen.window, selection.time_column)
     if "alert_id" in arguments and not selection.totals.total:
         notes.append(_no_such_alert(arguments["alert_id"], others=len(conditions) > 1 or chosen.window != TimeWindow()))
     if named is not None and named > selection.totals.total:

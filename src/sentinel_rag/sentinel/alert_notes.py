@@ -3,9 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
+from sentinel_rag.contracts.query_results import TimeWindow
 from sentinel_rag.sentinel.alerts import Alert
 from sentinel_rag.sentinel.incident_links import IncidentLinks
+from sentinel_rag.sentinel.newest_alerts import ALERT_TIME, FIRST_ROW
+
+
+def late_notes(found: Sequence[Alert], window: TimeWindow, time_column: str) -> list[str]:
+    """Alerts that were recorded in the window and tell of what happened before it: the record came late."""
+    start = window.start
+    if start is None or time_column != ALERT_TIME:
+        return []
+    late = [alert for alert in found if alert.record["EndTime"] is not None and alert.record["EndTime"] < start]
+    if not late:
+        return []
+    gap = max(alert.record[FIRST_ROW] - alert.record["EndTime"] for alert in late) / timedelta(hours=1)
+    which = "1 of the alerts shown was" if len(late) == 1 else f"{len(late)} of the alerts shown were"
+    return [
+        f"{which} recorded ({ALERT_TIME}) in the window, after activity that ended before it (EndTime): "
+        f"up to {gap:.1f} hours late."
+    ]
 
 
 def reader_notes(found: Sequence[Alert], links: IncidentLinks) -> list[str]:

@@ -17,10 +17,10 @@ from sentinel_rag.sentinel.entities import AlertEntities, parse_entities
 from sentinel_rag.sentinel.json_text import load_json
 from sentinel_rag.sentinel.log_tables import json_cell, parse_dynamic
 from sentinel_rag.sentinel.newest_alerts import FIRST_ROW
-from sentinel_rag.sentinel.results import one_line, shortened
+from sentinel_rag.sentinel.results import FEW_ROWS, LONGEST_DESCRIPTION, WHOLE_DESCRIPTION, one_line, shortened
 
 FULL_ROWS = 20
-REMEDIATION_ROWS = 5
+LONGEST_SPARSE_NAME = 120
 MOST_REMEDIATION_STEPS = 12
 LONGEST_REMEDIATION_STEP = 500
 
@@ -44,24 +44,29 @@ ALERT_COLUMNS = (
     Column("row_time", "datetime"),
     Column("custom_details", "dynamic"),
     Column("remediation_steps", "dynamic"),
+    Column("url", "string"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class RowBudget:
-    """How much of an alert a row shows; `entity_count` always counts all entities."""
+    """How much of an alert a row shows; `entity_count` always counts all entities. A `sparse` row has no empty values,
+    no provider beside the product, and no description that only repeats the name."""
 
     entities: int
     description: int
     entity_properties: bool
     remediation_steps: bool
+    sparse: bool = False
 
 
 def row_budget(rows: int) -> RowBudget:
     """Few alerts are shown with what to do about them, a page in full, a hundred compactly (34 000 tokens raw)."""
     if rows > FULL_ROWS:
-        return RowBudget(entities=4, description=120, entity_properties=False, remediation_steps=False)
-    return RowBudget(entities=40, description=300, entity_properties=True, remediation_steps=rows <= REMEDIATION_ROWS)
+        return RowBudget(entities=4, description=120, entity_properties=False, remediation_steps=False, sparse=True)
+    few = rows <= FEW_ROWS
+    description = WHOLE_DESCRIPTION if few else LONGEST_DESCRIPTION
+    return RowBudget(entities=40, description=description, entity_properties=True, remediation_steps=few)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,12 @@ class Alert:
         """When the newest row was written: the moment of which its status tells."""
         return json_cell(self.record["ProcessingEndTime"] or self.record["TimeGenerated"])
 
+    @property
+    def url(self) -> str:
+        """The alert's page in its product's portal; empty where the row tells none."""
+        link = str(self.record["AlertLink"] or "").strip()
+        return link if link.startswith("https://") else ""
+
     def row(self, incident_number: int | None, budget: RowBudget, searched: str = "") -> dict[str, JsonValue]:
         """The row that a reader sees; an entity that `searched` names stands first."""
         record = self.record
@@ -114,7 +125,7 @@ class Alert:
             "techniques": techniques_of(record),
             "compromised_entity": record["CompromisedEntity"] or None,
             "incident_number": incident_number,
-            "description": shortened(record["Description"], budget.description),
+            "description": shortened(record["Description"], budget.description) if budget.description else None,
             "entities": shown(entities, budget.entities),
             "entity_count": len(entities),
             "row_time": self.row_time,
@@ -123,7 +134,14 @@ class Alert:
             row["custom_details"] = details
         if budget.remediation_steps:
             row["remediation_steps"] = list[JsonValue](remediation_steps(record["RemediationSteps"]))
-        return row
+        if budget.entity_properties and self.url:
+            row["url"] = self.url
+        if not budget.sparse:
+            return row
+        if row["description"] == row["name"]:
+            del row["description"]
+        del row["provider"]
+        return {name: value for name, value in row.items() if value not in (None, [], "")}
 
 
 def alert_name(record: Mapping[str, Any]) -> str:

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow
-from sentinel_rag.sentinel import alerts, incidents, newest_alerts
-from sentinel_rag.sentinel.alert_notes import reader_notes
-from sentinel_rag.sentinel.alerts import Alert, row_budget
+from sentinel_rag.sentinel import incidents, newest_alerts
+from sentinel_rag.sentinel.alerts import Alert
 from sentinel_rag.sentinel.concurrency import together
-from sentinel_rag.sentinel.incident_entities import incident_entities
-from sentinel_rag.sentinel.incident_links import IncidentLinks
+from sentinel_rag.sentinel.incident_forms import COMPACT_BYTES, FULL, compact, left_out_note
+from sentinel_rag.sentinel.incident_links import MOST_IDS_IN_A_QUERY
+from sentinel_rag.sentinel.incident_parts import IncidentParts
 from sentinel_rag.sentinel.incident_resolution import resolve_incident
-from sentinel_rag.sentinel.incident_timeline import incident_durations, incident_timeline
 from sentinel_rag.sentinel.kql_literals import list_literal
-from sentinel_rag.sentinel.log_tables import LogsTable, parse_dynamic
 from sentinel_rag.sentinel.results import Stopwatch, build_result
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 _DETAIL_COLUMNS = (
     *incidents.INCIDENT_COLUMNS,
+    Column("defender_url", "string"),
     Column("open_duration_s", "real"),
     Column("first_response_s", "real"),
     *(
@@ -34,6 +35,7 @@ _DETAIL_COLUMNS = (
             "comments",
             "tactics",
             "techniques",
+            "custom_details",
             "labels",
             "timeline",
         )
@@ -51,16 +53,26 @@ async def get_incident_detail(view: WorkspaceView, arguments: Mapping[str, Any])
     answers = list(resolution.answers)
     rows: list[dict[str, JsonValue]] = []
     notes = list(resolution.notes)
+    left_out: Counter[str] = Counter()
+    whole = True
     if resolution.records:
-        versions, alert_rows = await view.logs.query_all(
-            ((_versions_of(resolution.records), None), (_alerts_of(resolution.records), None))
+        queries = [_versions_of(resolution.records), *_alerts_of(resolution.records)]
+        versions, *alert_rows = await view.logs.query_all([(kql, None) for kql in queries])
+        answers += [versions, *alert_rows]
+        read = sorted(
+            (Alert.from_record(record) for answer in alert_rows for record in answer.records()), key=_by_start
         )
-        answers += [versions, alert_rows]
-        found = {alert.alert_id: alert for alert in map(Alert.from_record, alert_rows.records())}
+        found = {alert.alert_id: alert for alert in read}
+        share = COMPACT_BYTES // len(resolution.records)
         for record in resolution.records:
-            row, told = _detail_row(record, versions, found)
-            rows.append(row)
-            notes += told
+            parts = IncidentParts.of(record, versions, found)
+            told = compact(parts.told, share=share) if arguments["detail"] == "compact" else parts.told(FULL)
+            rows.append(told.row)
+            left_out.update(told.left_out)
+            notes += parts.notes()
+            if not told.full:
+                whole = False
+                notes.append(left_out_note(record["IncidentNumber"], told.left_out))
     notes += incidents.reopened_note(rows)
     return build_result(
         _DETAIL_COLUMNS,
@@ -78,6 +90,8 @@ async def get_incident_detail(view: WorkspaceView, arguments: Mapping[str, Any])
             "reference": arguments["incident"],
             "alert_count": rows[0]["alert_count"] if len(rows) == 1 else None,
             "ambiguous": len(rows) > 1,
+            "detail": "full" if whole else "compact",
+            "left_out": dict(left_out),
         },
         notes=notes,
     )
@@ -92,79 +106,15 @@ def _versions_of(records: Iterable[Mapping[str, Any]]) -> str:
     )
 
 
-def _alerts_of(records: Iterable[Mapping[str, Any]]) -> str:
-    ids = dict.fromkeys(alert_id for record in records for alert_id in incidents.alert_ids_of(record))
-    base = newest_alerts.newest_alerts((f"SystemAlertId in~ {list_literal(ids)}",))
-    return f"{base}\n| order by StartTime asc, SystemAlertId asc\n| project {newest_alerts.PROJECTED}"
+def _alerts_of(records: Iterable[Mapping[str, Any]]) -> list[str]:
+    """One query for each MOST_IDS_IN_A_QUERY alerts that the incidents name; the text of a query is bounded."""
+    ids = list(dict.fromkeys(alert_id for record in records for alert_id in incidents.alert_ids_of(record)))
+    return [
+        newest_alerts.newest_alerts((f"SystemAlertId in~ {list_literal(ids[start : start + MOST_IDS_IN_A_QUERY])}",))
+        + f"\n| project {newest_alerts.PROJECTED}"
+        for start in range(0, max(len(ids), 1), MOST_IDS_IN_A_QUERY)
+    ]
 
 
-def _detail_row(
-    record: Mapping[str, Any], versions: LogsTable, found: Mapping[str, Alert]
-) -> tuple[dict[str, JsonValue], list[str]]:
-    """One incident with everything, and the sentences that a reader needs about it."""
-    number = record["IncidentNumber"]
-    ids = incidents.alert_ids_of(record)
-    with_row = [alert for alert_id, alert in found.items() if alert_id in ids]
-    budget = row_budget(len(with_row))
-    without_row = [alert_id for alert_id in ids if alert_id not in found]
-    entities, entity_counts = incident_entities(with_row)
-    comments = _comments(record["Comments"])
-    additional = parse_dynamic(record["AdditionalData"])
-    additional = additional if isinstance(additional, Mapping) else {}
-    row = incidents.incident_row(record)
-    row |= incident_durations(record)
-    row |= {
-        "alerts": [alert.row(number, budget) for alert in with_row],
-        "alert_ids_without_row": without_row,
-        "entities": entities,
-        "entity_counts": entity_counts,
-        "comments": comments,
-        "tactics": _distinct((_texts(additional.get("tactics")), *(alert.tactics for alert in with_row))),
-        "techniques": _distinct(
-            (_texts(additional.get("techniques")), *(alerts.techniques_of(alert.record) for alert in with_row))
-        ),
-        "labels": [label["labelName"] for label in _mappings(record["Labels"]) if label.get("labelName")],
-        "timeline": incident_timeline(
-            record, [v for v in versions.records() if v["IncidentNumber"] == number], with_row, comments
-        ),
-    }
-    links = IncidentLinks(dict.fromkeys(ids, (number,)), {number: record["Status"]})
-    notes = reader_notes(with_row, links)
-    if without_row:
-        count = len(without_row)
-        notes.append(
-            f"Incident {number} names {count} alert{'s' if count != 1 else ''} that SecurityAlert has no row for "
-            "(alert_ids_without_row)."
-        )
-    if not ids:
-        notes.append(f"Incident {number} names no alert ids; alert_count is its own counter.")
-    return row, notes
-
-
-def _comments(cell: Any) -> list[JsonValue]:
-    """Comments with their author; `author` is null where the service does not name one."""
-    comments: list[JsonValue] = []
-    for comment in _mappings(cell):
-        author = comment.get("author")
-        author = author if isinstance(author, Mapping) else {}
-        comments.append(
-            {
-                "time": comment.get("createdTimeUtc"),
-                "author": author.get("name") or author.get("userPrincipalName") or author.get("email"),
-                "message": comment.get("message"),
-            }
-        )
-    return comments
-
-
-def _mappings(cell: Any) -> list[Mapping[str, Any]]:
-    value = parse_dynamic(cell)
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
-
-
-def _texts(value: Any) -> list[str]:
-    return [str(item) for item in value if item] if isinstance(value, list) else []
-
-
-def _distinct(lists: Iterable[Sequence[str]]) -> list[str]:
-    return list(dict.fromkeys(item for items in lists for item in items))
+def _by_start(alert: Alert) -> tuple[datetime, str]:
+    return alert.record["StartTime"] or alert.record["TimeGenerated"], alert.alert_id

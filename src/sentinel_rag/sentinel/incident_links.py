@@ -15,7 +15,8 @@ from sentinel_rag.sentinel.kql_literals import list_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
-_MOST_IDS_IN_A_QUERY = 1000
+MOST_IDS_IN_A_QUERY = 1000
+"""Of about 40 characters each; the text of a query is bounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ async def incident_links(view: WorkspaceView, alert_ids: Iterable[str] | None = 
     if wanted is not None and not wanted:
         return IncidentLinks()
     narrowed = ""
-    if wanted is not None and len(wanted) <= _MOST_IDS_IN_A_QUERY:
+    if wanted is not None and len(wanted) <= MOST_IDS_IN_A_QUERY:
         narrowed = f"\n| where AlertId in~ {list_literal(sorted(wanted))}"
     answer = await view.logs.query(
         f"{INCIDENT_TABLE}\n"

@@ -41,7 +41,8 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
         ),
         lambda: view.statistics.read(incidents.INCIDENT_TABLE, incidents.INCIDENT_TIME),
     )
-    rows = [incidents.incident_row(record) for record in rows_answer.records()]
+    room = incidents.description_room(len(rows_answer.rows))
+    rows = [incidents.incident_row(record, description=room) for record in rows_answer.records()]
     totals = IncidentTotals.from_counts(counts_answer)
     notes = [*chosen.notes, *naming.notes, *incidents.reopened_note(rows)]
     if "entity_kind" in arguments and "entity" not in arguments:

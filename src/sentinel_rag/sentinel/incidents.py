@@ -14,7 +14,7 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, TimeWindow
 from sentinel_rag.sentinel.kql_literals import string_literal
 from sentinel_rag.sentinel.log_tables import json_cell, parse_dynamic
-from sentinel_rag.sentinel.results import shortened
+from sentinel_rag.sentinel.results import FEW_ROWS, LONGEST_DESCRIPTION, WHOLE_DESCRIPTION, shortened
 from sentinel_rag.sentinel.time_windows import since_before, within
 
 INCIDENT_TABLE = "SecurityIncident"
@@ -131,8 +131,8 @@ def alert_ids_of(record: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(item).lower() for item in ids if item))
 
 
-def incident_row(record: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """The row that a reader sees, from a decoded version of SecurityIncident."""
+def incident_row(record: Mapping[str, Any], *, description: int = LONGEST_DESCRIPTION) -> dict[str, JsonValue]:
+    """The row that a reader sees, from a decoded version of SecurityIncident; `description` bounds its characters."""
     return {
         "number": record["IncidentNumber"],
         "title": record["Title"] or None,
@@ -148,8 +148,20 @@ def incident_row(record: Mapping[str, Any]) -> dict[str, JsonValue]:
         "incident_name": record["IncidentName"] or None,
         "provider": record["ProviderName"] or None,
         "url": record["IncidentUrl"] or None,
-        "description": shortened(record["Description"]),
+        "description": shortened(record["Description"], description),
     }
+
+
+def description_room(rows: int) -> int:
+    """Characters of a description where so many rows are shown: few are told whole."""
+    return WHOLE_DESCRIPTION if rows <= FEW_ROWS else LONGEST_DESCRIPTION
+
+
+def defender_url(record: Mapping[str, Any]) -> str | None:
+    """The incident's page in the Defender portal, where Sentinel tells one; `url` is its page in the Azure portal."""
+    additional = parse_dynamic(record["AdditionalData"])
+    url = additional.get("providerIncidentUrl") if isinstance(additional, Mapping) else None
+    return url if isinstance(url, str) and url.startswith("https://") else None
 
 
 def owner_name(owner: Any) -> str | None:

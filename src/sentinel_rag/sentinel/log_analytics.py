@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 LONGEST_WAIT_S = 600
 MOST_CONCURRENT_QUERIES = 5
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST = datetime.max.replace(tzinfo=UTC)
 _DECODED_IN_A_THREAD = 256 * 1024  # bytes; a larger body would hold up the event loop
 
 
@@ -189,8 +190,11 @@ class LogsWorkspace:
 
 
 def timespan_text(span: TimeWindow | None) -> str | None:
-    """`start/end` in ISO 8601, None for no bound. An open start is 1970, an open end a day after now."""
+    """`start/end` in ISO 8601, None for no bound. An open start is 1970, an open end a day after now or after a start
+    that lies still later."""
     if span is None or (span.start is None and span.end is None):
         return None
     end = span.end or datetime.now(UTC) + timedelta(days=1)
+    if span.end is None and span.start is not None and span.start >= end:
+        end = _LATEST if span.start > _LATEST - timedelta(days=1) else span.start + timedelta(days=1)
     return f"{format_time(span.start or _EPOCH)}/{format_time(end)}"

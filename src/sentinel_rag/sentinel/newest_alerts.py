@@ -17,13 +17,14 @@ from sentinel_rag.sentinel.time_windows import since_before, within
 ALERT_TABLE = "SecurityAlert"
 ALERT_TIME = "TimeGenerated"
 FIRST_ROW = "FirstRow"
-LOOK_BACK = timedelta(days=30)
-"""How long before a window the first row of an alert that was updated in it is looked for."""
+LOOK_BACK = timedelta(days=90)
+"""How long before a window the first row of an alert that was updated in it is looked for: as long as Sentinel retains
+rows unless it is told otherwise."""
 
 PROJECTED = (
     "SystemAlertId, AlertName, DisplayName, AlertSeverity, Status, FirstRow, TimeGenerated, StartTime, EndTime, "
     "ProcessingEndTime, ProductName, ProviderName, Tactics, Techniques, SubTechniques, CompromisedEntity, Description, "
-    "Entities, ExtendedProperties, RemediationSteps"
+    "Entities, ExtendedProperties, RemediationSteps, VendorOriginalId, AlertLink"
 )
 ORDERS = {
     "newest": "FirstRow desc, SystemAlertId asc",

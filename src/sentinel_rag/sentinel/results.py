@@ -12,6 +12,10 @@ from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.table_statistics import TableStatistics
 
 LONGEST_DESCRIPTION = 300
+WHOLE_DESCRIPTION = 5000
+"""Characters of a description that is told whole: Sentinel keeps no longer one of an incident."""
+FEW_ROWS = 5
+"""Rows up to which descriptions are told whole."""
 _LINE_BREAKS = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 
 

@@ -31,6 +31,7 @@ from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun, run_calls
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.ports import Clock, ProgressListener, ToolGateway
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Failed, ToolCall
@@ -251,12 +252,34 @@ class OfflineAnalyst:
 
     async def _run(self, turn: _Turn, planned: Sequence[PlannedCall]) -> list[ToolRun]:
         calls = [
-            ToolCall(turn.conversation.next_call_id(), turn.session_id, call.tool, dict(call.arguments))
+            ToolCall(turn.conversation.next_call_id(), turn.session_id, call.tool, self._with_zone(call))
             for call in planned
         ]
         runs = await run_calls(self._gateway, calls, progress=turn.progress, started=turn.started)
         turn.runs += runs
-        return runs
+        return [await self._whole(turn, run) for run in runs]
+
+    async def _whole(self, turn: _Turn, run: ToolRun) -> ToolRun:
+        """An incident that came in its compact form, again in full: code has no context to spare."""
+        if run.call.tool_name != "get_incident_detail" or run.at("/summary/detail") != "compact":
+            return run
+        call = replace(
+            run.call,
+            call_id=turn.conversation.next_call_id(),
+            arguments={**run.call.arguments, "detail": "full"},
+        )
+        full = await run_calls(self._gateway, [call], progress=None, started=turn.started)
+        if not full[0].worked:
+            return run
+        turn.runs += full
+        return full[0]
+
+    def _with_zone(self, call: PlannedCall) -> dict[str, JsonValue]:
+        """The arguments of a call; days of a trend begin at midnight of the session's zone."""
+        arguments = dict(call.arguments)
+        if call.tool == "get_alert_trend" and self._zone.key != "UTC":
+            arguments["timezone"] = self._zone.key
+        return arguments
 
     async def _near_names(
         self, turn: _Turn, writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]

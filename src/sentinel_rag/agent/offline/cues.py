@@ -177,6 +177,7 @@ ASPECTS: tuple[tuple[str, str], ...] = (
     ("closer", r"who\s+(?:has\s+)?(?:closed|resolved|dismissed)|(?:closed|resolved)\s+by\s+wh\w+"),
     ("reason", r"why\b.*\b(?:closed|resolved|dismissed)|(?:closing\s+)?reason"),
     ("classification", r"classif\w+|(?:true|false|benign)[\s-]+positives?|verdict|determination"),
+    ("custom_details", r"custom\s+details?|details?\s+of\s+the\s+(?:analytics?\s+)?rules?"),
     ("products", r"products?|sources?|vendors?|tools?\s+(?:reported|detected)|providers?"),
 )
 """Fields of an incident that a question may ask for, in the order in which an answer gives them."""

@@ -59,8 +59,9 @@ def iso_instant(match: re.Match[str], now: Now) -> Moment:
         clock = time(int(match[4]), int(match[5]), int(match[6] or 0), int((match[7] or "0")[:6].ljust(6, "0")))
     except ValueError:
         return DateProblem(match[0])
-    zone = zone_of(match[8]) or now.zone
-    return Instant(spans.at(day, clock, zone, timedelta(seconds=1) if match[6] else timedelta(minutes=1)))
+    said = zone_of(match[8])
+    width = timedelta(seconds=1) if match[6] else timedelta(minutes=1)
+    return Instant(spans.at(day, clock, said or now.zone, width), said, unzoned=said is None)
 
 
 def day_month_year(match: re.Match[str], now: Now) -> Moment | None:

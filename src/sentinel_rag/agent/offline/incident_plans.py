@@ -61,7 +61,7 @@ def incident_plan(reading: Reading, subject: Subject) -> Decision:
         return detail_plan(reading, subject, View.INCIDENT, ("entities:",))
     if subject.reference_asked:
         asked = ("ids",)
-    elif reading.has(_ABOUT):
+    elif reading.has(_ABOUT) and "custom_details" not in asked:
         asked = ()
     return detail_plan(reading, subject, View.INCIDENT, asked)
 

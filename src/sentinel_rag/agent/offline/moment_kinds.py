@@ -129,9 +129,12 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """A full date and time."""
+    """A full date and time; `zone` where one was said, `unzoned` if it was written without one and read in the
+    session's."""
 
     span: Span
+    zone: tzinfo | None = None
+    unzoned: bool = False
 
 
 @dataclass(frozen=True, slots=True)

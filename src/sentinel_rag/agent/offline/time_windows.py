@@ -206,9 +206,11 @@ def _sides(shape: str, parts: list[Day | Clock | Instant | DateProblem], now: No
                 left = Span(left.start - timedelta(days=7), left.end - timedelta(days=7), left.whole_days)
             return left, right
         case "IRI":
-            return instants[0].span, instants[1].span
+            return _in_zone(instants[0], instants[1].zone, now), instants[1].span
         case "IRT":
-            return instants[0].span, _on(instants[0].span, clocks[0], now)
+            zone = clocks[0].zone or instants[0].zone or now.zone
+            left = _in_zone(instants[0], clocks[0].zone, now)
+            return left, spans.at(left.start.astimezone(zone).date(), clocks[0].clock, zone, clocks[0].width)
         case "IRD":
             return instants[0].span, days[0].span
         case "DRI":
@@ -230,6 +232,14 @@ def _sides(shape: str, parts: list[Day | Clock | Instant | DateProblem], now: No
             span = _on(spans.days(now.today, now.today, now.zone), clocks[0], now)
             day = timedelta(days=1)
             return (span if span.start <= now.moment else Span(span.start - day, span.end - day)), None
+
+
+def _in_zone(instant: Instant, zone: tzinfo | None, now: Now) -> Span:
+    """ "2024-07-02 09:45 to 09:48 UTC": a zone that is said once, at the end, is that of both."""
+    if not instant.unzoned or zone is None:
+        return instant.span
+    local = instant.span.start.astimezone(now.zone)
+    return spans.at(local.date(), local.time(), zone, instant.span.end - instant.span.start)
 
 
 def _on(day: Span, clock: Clock, now: Now) -> Span:

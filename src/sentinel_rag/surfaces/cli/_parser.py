@@ -130,7 +130,8 @@ def _kql(commands: argparse._SubParsersAction[argparse.ArgumentParser], only: st
     _workspace_option(run)
     lint = _command(actions, "lint", "check templates, and try each on an empty workspace", _kql_lint)
     lint.add_argument("path", nargs="?", metavar="PATH", help="a file or folder (default: shipped ones and your own)")
-    for command in (listed, run, lint):
+    install = _command(actions, "install", "install Microsoft's KQL parser for freeform KQL", _kql_install)
+    for command in (listed, run, lint, install):
         command.add_argument("--json", action="store_true", help="print as JSON")
 
 
@@ -474,6 +475,12 @@ def _kql_run(options: argparse.Namespace) -> int:
         workspace=options.workspace,
         as_json=options.json,
     )
+
+
+def _kql_install(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.kql_parser import install
+
+    return install(as_json=options.json)
 
 
 def _kql_lint(options: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from duckdb_kql import ir, schema  # noqa: TID253 - this module is about that library's query form
+from duckdb_kql.errors import KqlSchemaError  # noqa: TID253
 from duckdb_kql.translate import naming, print_column_name, summarize_names  # noqa: TID253
 
 from sentinel_rag.workspace.kql.extension import AddedOperator, AddedSource, Frame
@@ -176,7 +177,7 @@ def source_frame(source: ir.Source, tables: Mapping[str, Frame]) -> Frame | None
         return dict(zip(source.columns(), typed or [""] * len(source.columns()), strict=True))
     try:
         return dict.fromkeys(schema._source_columns(source, _names(tables)), "")
-    except schema.KqlSchemaError:
+    except KqlSchemaError:
         return None
 
 

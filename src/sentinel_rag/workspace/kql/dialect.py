@@ -11,7 +11,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from decimal import Decimal
 from importlib import metadata
 from typing import Any
 
@@ -19,9 +18,9 @@ from duckdb_kql import lower, stored_functions, translate  # noqa: TID253 - this
 from duckdb_kql.errors import KqlUnsupportedError  # noqa: TID253
 from duckdb_kql.ir import BinaryOp, ColumnRef, Literal, MvExpandTarget, NamedExpr, Query, Take, Wildcard  # noqa: TID253
 from duckdb_kql.lower_graph import make_graph_index  # noqa: TID253
-from duckdb_kql.translate import functions, naming  # noqa: TID253
+from duckdb_kql.translate import functions, naming, sharing  # noqa: TID253
 
-from sentinel_rag.workspace.kql import added_functions, extension
+from sentinel_rag.workspace.kql import added_functions, extension, literals, time_arithmetic
 from sentinel_rag.workspace.kql.column_choices import ColumnChoice, lower_column_choice
 from sentinel_rag.workspace.kql.make_series import lower_make_series
 from sentinel_rag.workspace.kql.mv_apply import lower_mv_apply
@@ -72,14 +71,19 @@ def install() -> None:
         _replace(lower, "_lower_binary", _lower_binary)
         _replace(lower, "_typed_literal", _typed_literal)
         _replace(lower, "_lower_mv_expand_target", _lower_mv_expand_target)
-        _replace(lower, "_string_value", _string_value)
+        _replace(lower, "_string_value", literals.string_value)
         _replace(lower, "_declare_let_function", _declare_let_function)
         _replace(translate, "_may_be_dynamic", _may_be_dynamic)
         _replace(translate, "render_literal", _render_literal)
+        _replace(translate, "render_path", _render_path)
+        _replace(translate, "_TODATETIME", literals.with_more_formats(functions._TODATETIME))
         _replace(translate, "render_bin", _render_bin)
+        _replace(translate, "render_expr", _render_expr)
+        _replace(translate, "_is_timespan_expr", time_arithmetic.is_timespan)
+        _replace(translate, "_is_datetime_expr", time_arithmetic.is_datetime)
         _replace(translate, "term_match_sql", _term_match_sql)
         extension.install(_replace)
-        added_functions.register(functions.SCALAR_FUNCTIONS, functions.AGGREGATE_FUNCTIONS, functions.BINARY_OPERATORS)
+        added_functions.register()
         functions.SCALAR_FUNCTIONS[ROW_TEXT] = RowTextSpec(ROW_TEXT, "template", "{0}", ())
         _installed = True
 
@@ -174,13 +178,6 @@ def _lower_mv_expand_target(node: Any) -> Any:
     return MvExpandTarget(name, None, to_type), NamedExpr(expression, name)
 
 
-def _string_value(text: str) -> Any:
-    """Reads the obfuscated literals h"..." and H@'...' as what they hold; the library keeps the h and the quotes."""
-    if text[:1] in ("h", "H") and text[1:2] in ("@", '"', "'"):
-        text = text[1:]
-    return _original["_string_value"](text)
-
-
 def _declare_let_function(declaration: Any, scalars: Any) -> None:
     """Makes `let f = (x:long) { T | where a > x };` callable, expanded as the library expands stored ones."""
     try:
@@ -204,37 +201,34 @@ def _may_be_dynamic(node: Any) -> bool:
 
 
 def _typed_literal(node: Any, kind: str, convert: Any) -> Any:
-    """`decimal(0.1)` keeps its digits; the library makes a double of it."""
+    """`decimal(0.1)` keeps its digits; a text that is no time is refused instead of becoming null."""
     if lower._cls(node) == "DecimalLiteralExpression":
-        return _original["_typed_literal"](node, "decimal", _decimal_text)
-    return _original["_typed_literal"](node, kind, convert)
-
-
-def _decimal_text(text: str) -> str:
-    """The plain digits of a decimal literal. Raises ValueError for anything else."""
-    value = Decimal(text)
-    if not value.is_finite() or value.adjusted() > 27 or -int(value.as_tuple().exponent) > 10:
-        raise ValueError(text)
-    return f"{value:f}"
+        return _original["_typed_literal"](node, "decimal", literals.decimal_text)
+    literal = _original["_typed_literal"](node, kind, convert)
+    if kind == "datetime" and literal.value is not None and not literals.is_datetime_text(str(literal.value)):
+        raise KqlUnsupportedError("literal:datetime", span=lower._span(node), hint=f"'{literal.value}' is no time")
+    return literal
 
 
 def _render_literal(literal: Any) -> Any:
-    if literal.kind == "decimal" and literal.value is not None:
-        return f"CAST('{literal.value}' AS DECIMAL(38, 10))"
-    return _original["render_literal"](literal)
+    return literals.literal_sql(literal) or _original["render_literal"](literal)
+
+
+def _render_path(node: Any) -> Any:
+    """A JSON null that a path leads to is null, as in Kusto, so that `isnull` and `coalesce` see it."""
+    return f"nullif({_original['render_path'](node)}, CAST('null' AS JSON))"
 
 
 def _render_bin(node: Any, name: str = "bin") -> Any:
-    """Bins of time count from 0001-01-01, where Kusto's ticks begin: a bin of 7d starts on a Monday.
+    return time_arithmetic.time_bin(node, translate.render_expr) or _original["render_bin"](node, name)
 
-    The library counts from 1970-01-01, a Thursday, and does it in floating point, seven times slower.
-    """
-    if len(node.args) == 2:
-        value, width = node.args
-        if isinstance(width, Literal) and width.kind == "timespan" and not translate._is_timespan_expr(value):
-            rendered = f"CAST({translate.render_expr(value)} AS TIMESTAMP)"
-            return f"time_bucket({translate.render_expr(width)}, {rendered}, TIMESTAMP '0001-01-01')"
-    return _original["render_bin"](node, name)
+
+def _render_expr(node: Any) -> Any:
+    if isinstance(node, BinaryOp) and sharing.slot_for(node) is None:
+        spans = time_arithmetic.span_arithmetic(node, translate.render_expr)
+        if spans is not None:
+            return spans
+    return _original["render_expr"](node)
 
 
 def _term_match_sql(haystack: str, needle: str, **options: Any) -> str:

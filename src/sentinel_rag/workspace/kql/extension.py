@@ -100,6 +100,7 @@ def visible_tables() -> LibrarySchema:
 def fresh_name(stem: str) -> str:
     """A name that no table or other generated name of this statement has."""
     names = translate._NAMES_STATE.get()
+    assert names is not None, "asked while a statement is rendered"
     generated: str = names.binding_name(stem)
     return generated
 

@@ -107,7 +107,7 @@ def lower_mv_apply(node: Any) -> list[ir.Operator]:
     if inner_node is None:
         raise KqlUnsupportedError("mv-apply", span=lower._span(node), hint="it has no inner query")
     expanded = lower._lower_mv_expand(node, expansion)
-    operators = expanded if isinstance(expanded, list) else [expanded]
+    operators: list[Any] = expanded if isinstance(expanded, list) else [expanded]
     consumed = tuple(
         target.column
         for target in operators[-1].targets

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES
-from sentinel_rag.agent.offline.compositions import alert_fields, scope
+from sentinel_rag.agent.offline.compositions import alert_fields, custom_details, scope
 from sentinel_rag.agent.offline.compositions.alert_attributes import say_values
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.incidents import count_facts
@@ -141,6 +141,9 @@ def _say_alert(
             writer.number(run, f"/rows/{row_place}/severity"),
             writer.number(run, f"/rows/{row_place}/status"),
         )
+        for label, name in (("Page", "url"), ("Page in the Defender portal", "defender_url")):
+            if run.at(f"/rows/{row_place}/{name}"):
+                writer.say(f"{label}: {{}}", writer.exact(run, f"/rows/{row_place}/{name}"))
         return composed
     if asked.startswith("attribute:"):
         attribute = next(known for known in ATTRIBUTES if known.label == asked.partition(":")[2])
@@ -156,6 +159,11 @@ def _say_alert(
     )
     if alert.get("start_time") or alert.get("end_time"):
         writer.say("Activity from {} to {}.", writer.time(run, f"{at}/start_time"), writer.time(run, f"{at}/end_time"))
+    if alert.get("row_time"):
+        writer.say(
+            "As its newest row told {} (ProcessingEndTime); Defender may know more by now.",
+            writer.time(run, f"{at}/row_time"),
+        )
     writer.say("Raised by {}; alert id {}.", writer.name(run, f"{at}/product"), writer.exact(run, f"{at}/alert_id"))
     writer.say(
         "It belongs to incident {}, {}.", writer.number(run, number), writer.name(run, f"/rows/{row_place}/title")
@@ -166,6 +174,9 @@ def _say_alert(
             writer.say(f"{label}: {{}}.", facts)
     if alert.get("description"):
         writer.say("Description: {}", writer.words(run, f"{at}/description"))
+    if alert.get("url"):
+        writer.say("Page: {}", writer.exact(run, f"{at}/url"))
+    custom_details.say(writer, run, f"{at}/custom_details")
     entities = alert.get("entities")
     if isinstance(entities, list | tuple) and entities:
         rows = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact
+from sentinel_rag.agent.offline.compositions import custom_details
 from sentinel_rag.agent.offline.compositions.incident_entities import MAX_ENTITIES, say_entities
 from sentinel_rag.agent.offline.compositions.incident_properties import say_property
 from sentinel_rag.agent.offline.plan import Plan
@@ -158,6 +159,8 @@ def say_ids(writer: AnswerWriter, run: ToolRun) -> None:
     )
     if run.at("/rows/0/url"):
         writer.say("Page: {}", writer.exact(run, "/rows/0/url"))
+    if run.at("/rows/0/defender_url"):
+        writer.say("Page in the Defender portal: {}", writer.exact(run, "/rows/0/defender_url"))
 
 
 def _say_began(writer: AnswerWriter, run: ToolRun) -> None:
@@ -232,6 +235,13 @@ def _say_products(writer: AnswerWriter, run: ToolRun) -> None:
     )
 
 
+def _say_custom_details(writer: AnswerWriter, run: ToolRun) -> None:
+    if not custom_details.say(writer, run, "/rows/0/custom_details"):
+        writer.fixed("No custom details are recorded with its alerts.")
+    else:
+        writer.fixed("Its custom details, over all its alerts, are told here as the analytic rules wrote them.")
+
+
 _ASPECTS: dict[str, Callable[[AnswerWriter, ToolRun], None]] = {
     "owner": _say_owner,
     "severity": _say_severity,
@@ -251,4 +261,5 @@ _ASPECTS: dict[str, Callable[[AnswerWriter, ToolRun], None]] = {
     "reason": _say_reason,
     "closer": _say_closer,
     "products": _say_products,
+    "custom_details": _say_custom_details,
 }

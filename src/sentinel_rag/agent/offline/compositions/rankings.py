@@ -12,6 +12,11 @@ from sentinel_rag.agent.tool_runs import ToolRun
 
 MAX_BUCKETS = 60
 _INTERVALS = {"1h": "hour", "6h": "six hours", "1d": "day", "7d": "week"}
+_ON_THE_CLOCK = {
+    "6h": "A day begins at midnight of the time zone {}.",
+    "1d": "A day begins at midnight of the time zone {}.",
+    "7d": "A week begins on Monday at midnight of the time zone {}.",
+}
 PLURALS = {
     "account": "accounts",
     "host": "hosts",
@@ -38,6 +43,8 @@ def compose_trend(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         writer.number(run, "/summary/total"),
         *parts,
     )
+    if interval in _ON_THE_CLOCK and run.at("/summary/timezone"):
+        writer.say(_ON_THE_CLOCK[interval], writer.number(run, "/summary/timezone"))
     if run.at("/summary/peak_time"):
         writer.say(
             "The peak is the bucket that starts {} with {} alerts.",

@@ -1,0 +1,87 @@
+"""Server-sent events out of bytes, forgiving in form and strict in size.
+
+Tolerates what real servers send: comments, `data:` without its space, events without data, missing blank lines, bare
+JSON lines, any line end, a byte order mark, broken UTF-8. Knows nothing of what the data mean. The SDK's own decoder is
+not used: it buffers without bound and fails on events without data.
+"""
+
+from __future__ import annotations
+
+MAX_EVENT_BYTES = 2_000_000
+MAX_STREAM_BYTES = 32_000_000
+
+
+class StreamTooLargeError(ValueError):
+    """One event, or the whole stream, is larger than any answer can be."""
+
+
+class EventDecoder:
+    """Feed bytes as they come, get the data of whole events. One object for each stream."""
+
+    def __init__(self, *, max_event: int = MAX_EVENT_BYTES, max_stream: int = MAX_STREAM_BYTES) -> None:
+        self._max_event = max_event
+        self._left = max_stream
+        self._line = bytearray()
+        self._scanned = 0
+        self._data: list[str] = []
+        self._held = 0
+        self._after_return = False
+        self._begun = False
+
+    def feed(self, chunk: bytes) -> list[str]:
+        """The data of every event that `chunk` completes. Raises StreamTooLargeError."""
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise StreamTooLargeError
+        if self._after_return and chunk[:1] == b"\n":
+            chunk = chunk[1:]
+        if chunk:
+            self._after_return = chunk.endswith(b"\r")
+        self._line += chunk
+        events: list[str] = []
+        while (end := self._line_end()) >= 0:
+            line = bytes(self._line[:end])
+            step = 2 if self._line[end : end + 2] == b"\r\n" else 1
+            del self._line[: end + step]
+            self._scanned = 0
+            self._take(line, events)
+        self._scanned = len(self._line)
+        if len(self._line) + self._held > self._max_event:
+            raise StreamTooLargeError
+        return events
+
+    def finish(self) -> list[str]:
+        """The data of an event that the end of the stream completes."""
+        events: list[str] = []
+        if self._line:
+            self._take(bytes(self._line), events)
+            self._line.clear()
+        self._dispatch(events)
+        return events
+
+    def _line_end(self) -> int:
+        ends = [end for end in (self._line.find(mark, self._scanned) for mark in (b"\n", b"\r")) if end >= 0]
+        return min(ends, default=-1)
+
+    def _take(self, line: bytes, events: list[str]) -> None:
+        if not self._begun:
+            self._begun = True
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if not line:
+            self._dispatch(events)
+        elif line.startswith(b"data:"):
+            self._hold(line[5:].removeprefix(b" "))
+        elif line[:1] == b"{":  # no field of the format begins so: a server that writes JSON lines, or an error amid
+            self._dispatch(events)
+            self._hold(line)
+            self._dispatch(events)
+
+    def _hold(self, data: bytes) -> None:
+        self._held += len(data)
+        self._data.append(data.decode("utf-8", "replace"))
+
+    def _dispatch(self, events: list[str]) -> None:
+        whole = "\n".join(self._data).strip()
+        self._data, self._held = [], 0
+        if whole:
+            events.append(whole)

@@ -1,0 +1,311 @@
+"""`ChatModel` over the OpenAI wire: Azure OpenAI, OpenAI, OpenRouter, Ollama, vLLM, llama.cpp.
+
+Sends one request a stream and bounds each wait of it; parts of an answer go through `event_stream` and `answer_parts`.
+Asks again by itself only where the server says how: without a field that it does not take.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import deque
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import anyio
+
+from sentinel_rag.agent.models.answer_parts import AnswerParts
+from sentinel_rag.agent.models.conversation_rules import call_ids
+from sentinel_rag.agent.models.endpoints import ModelEndpoint
+from sentinel_rag.agent.models.event_stream import MAX_STREAM_BYTES, EventDecoder, StreamTooLargeError
+from sentinel_rag.agent.models.failures import (
+    AnswerCutOffError,
+    BadAnswerError,
+    ModelError,
+    ModelTimedOutError,
+    RequestRefusedError,
+)
+from sentinel_rag.agent.models.port import (
+    NO_DEADLINE,
+    Finished,
+    ModelEvent,
+    ModelRequest,
+    RefusalDelta,
+    TextDelta,
+    ToolCallReady,
+)
+from sentinel_rag.agent.models.sdk_connection import ByteAnswer, RefusedResponse, SdkConnection
+from sentinel_rag.agent.models.usage import Price, usage_of_request
+from sentinel_rag.agent.models.wire_failures import failure_of_response, web_page
+from sentinel_rag.agent.models.wire_requests import request_body
+
+_DONE = "[DONE]"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLimits:
+    """Seconds for each wait. `tail_s`: how long usage may follow an answer that has ended."""
+
+    connect_s: float = 10.0
+    first_token_s: float = 60.0
+    next_token_s: float = 30.0
+    whole_answer_s: float = 120.0
+    tail_s: float = 2.0
+
+
+class OpenAIWireModel:
+    """A model at `endpoint`. `price` is None where nobody said what it costs."""
+
+    def __init__(
+        self, endpoint: ModelEndpoint, *, limits: TimeLimits | None = None, price: Price | None = None
+    ) -> None:
+        self._limits = limits or TimeLimits()
+        self.endpoint = endpoint
+        self.price = price
+        self.dialect = endpoint.dialect
+        self.connection = SdkConnection(
+            endpoint.base_url,
+            query=endpoint.query,
+            connect_s=self._limits.connect_s,
+            use_proxy=not endpoint.is_loopback,
+        )
+
+    @property
+    def name(self) -> str:
+        return self.endpoint.model
+
+    def stream(self, request: ModelRequest, *, deadline: float = NO_DEADLINE) -> _WireStream:
+        """As `ChatModel.stream`; `whole_answer_s` is a deadline too."""
+        return _WireStream(self, request, self._limits, deadline)
+
+    async def aclose(self) -> None:
+        await self.connection.close()
+
+
+class _WireStream:
+    """One answer. Waits are bounded one by one: a cancel scope held across events would reach into the caller."""
+
+    def __init__(self, model: OpenAIWireModel, request: ModelRequest, limits: TimeLimits, deadline: float) -> None:
+        self._model = model
+        self._request = request
+        self._limits = limits
+        self._deadline = deadline
+        self._parts = AnswerParts(
+            model.name,
+            offered=[name for tool in request.tools for name in (tool.name, *tool.aliases)],
+            taken_ids=call_ids(request.messages),
+        )
+        self._decoder = EventDecoder()
+        self._pending: deque[ModelEvent] = deque()
+        self._answer: ByteAnswer | None = None
+        self._started = math.nan
+        self._heard = False
+        self._delivered = False
+        self._over = False
+
+    async def __aenter__(self) -> Self:
+        await self._model.connection.prepare()
+        self._started = anyio.current_time()
+        self._deadline = min(self._deadline, self._started + self._limits.whole_answer_s)
+        try:
+            self._answer = await self._ask()
+            if self._answer.content_type != "text/event-stream":
+                await self._read_whole(self._answer)
+        except BaseException as error:
+            await self._close()
+            raise self._accounted(error) from None
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._close()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> ModelEvent:
+        while not self._pending:
+            if self._over:
+                raise StopAsyncIteration
+            assert self._answer is not None, "a stream is used in `async with`"
+            try:
+                await self._advance(self._answer)
+            except BaseException as error:
+                self._pending.clear()
+                await self._close()
+                raise self._accounted(error) from None
+        event = self._pending.popleft()
+        self._delivered = self._delivered or isinstance(event, TextDelta | RefusalDelta | ToolCallReady)
+        return event
+
+    async def _ask(self) -> ByteAnswer:
+        """Send the request; again as long as the server names a field that can be left out."""
+        with self._bounded(self._limits.first_token_s, "first_token"):
+            headers = await self._model.endpoint.admission.headers()
+        while True:
+            dialect = self._model.dialect
+            body = request_body(self._request, self._model.name, dialect)
+            try:
+                with self._bounded(self._limits.first_token_s, "first_token"):
+                    return await self._model.connection.post(body, headers)
+            except RefusedResponse as refused:
+                failure = failure_of_response(refused.status, refused.headers, refused.body, model=self._model.name)
+            adapted = dialect.without(failure.parameter) if isinstance(failure, RequestRefusedError) else None
+            if adapted is None:
+                raise failure
+            self._model.dialect = adapted
+
+    def _bounded(self, seconds: float, waited_for: str) -> _Bounded:
+        left = self._deadline - anyio.current_time()
+        return _Bounded(seconds, waited_for) if seconds < left else _Bounded(left, "whole_answer")
+
+    async def _advance(self, answer: ByteAnswer) -> None:
+        """Read until there is an event, or the answer has ended."""
+        seconds, waited_for = (
+            (self._limits.next_token_s, "next_token") if self._heard else (self._limits.first_token_s, "first_token")
+        )
+        try:
+            with self._bounded(self._limits.tail_s if self._parts.has_ended else seconds, waited_for):
+                chunk = await answer.read()
+        except (ModelTimedOutError, AnswerCutOffError):
+            if not self._parts.has_ended:
+                raise
+            self._end(in_order=True)  # the answer was whole already; only its usage is missing
+            return
+        if chunk is None:
+            self._take_all(self._decoder.finish())
+            if not self._over:
+                self._end(in_order=False)
+            return
+        try:
+            self._take_all(self._decoder.feed(chunk))
+        except StreamTooLargeError:
+            raise self._endless() from None
+
+    def _take_all(self, events: list[str]) -> None:
+        for data in events:
+            if self._over:
+                return
+            self._take(data)
+
+    def _take(self, data: str) -> None:
+        if data == _DONE:
+            self._end(in_order=True)
+            return
+        for document in _documents(data):
+            if document is None:
+                if self._parts.has_ended:
+                    return
+                raise self._unreadable(data)
+            self._heard = True
+            self._pending += self._parts.add(document)
+
+    async def _read_whole(self, answer: ByteAnswer) -> None:
+        """An answer that is no stream: a completion, an error, a web page, or a stream under a wrong type."""
+        body = bytearray()
+        while True:
+            with self._bounded(self._limits.first_token_s, "first_token"):
+                chunk = await answer.read()
+            if chunk is None:
+                break
+            body += chunk
+            if len(body) > MAX_STREAM_BYTES:
+                raise self._endless()
+        document = _parsed(bytes(body).decode("utf-8", "replace").removeprefix("\ufeff"))
+        if document is not None:
+            self._pending += self._parts.add(document)
+            self._parts.require_choices(document)
+            self._end(in_order=True)
+            return
+        start = bytes(body[:200]).lstrip(b"\xef\xbb\xbf \r\n")
+        if not start.startswith((b"data:", b":", b"event:", b"{")):
+            raise self._unreadable(start.decode("utf-8", "replace"))
+        try:
+            self._take_all(self._decoder.feed(bytes(body)) + self._decoder.finish())
+        except StreamTooLargeError:
+            raise self._endless() from None
+        if not self._over:
+            self._end(in_order=False)
+
+    def _end(self, *, in_order: bool) -> None:
+        ended = self._parts.end(in_order=in_order)
+        self._over = True
+        self._pending += [ToolCallReady(call) for call in ended.message.tool_calls]
+        usage = usage_of_request(self._model.name, self._parts.tokens, self._model.price, self._seconds())
+        self._pending.append(Finished(ended.reason, ended.message, usage, ended.filtered, ended.stated))
+
+    def _accounted(self, error: BaseException) -> BaseException:
+        """`error` with what the failed request took. Events that nobody fetched yet are dropped with it."""
+        if isinstance(error, ModelError):
+            error.delivered = self._delivered
+            error.usage = usage_of_request(self._model.name, self._parts.tokens, self._model.price, self._seconds())
+        return error
+
+    def _seconds(self) -> float:
+        return anyio.current_time() - self._started
+
+    async def _close(self) -> None:
+        answer, self._answer = self._answer, None
+        self._over = True
+        if answer is not None:
+            await answer.close()
+
+    def _unreadable(self, data: str) -> ModelError:
+        if data.lstrip()[:1] == "<":
+            return web_page(self._model.name)
+        return BadAnswerError(
+            f"The answer of the model {self._model.name!r} is not JSON.",
+            next_step="Check that the address is a chat completions endpoint; docs/models.md lists tried servers.",
+        )
+
+    def _endless(self) -> ModelError:
+        return BadAnswerError(
+            f"The answer of the model {self._model.name!r} is longer than an answer can be.",
+            next_step="Check that the address is a chat completions endpoint, or ask a narrower question.",
+        )
+
+
+class _Bounded:
+    """A wait of at most `seconds`; raises ModelTimedOutError that says what was waited for."""
+
+    _NEXT = "Ask again; if it stays, raise SENTINEL_MODEL_TIMEOUT_S or choose a faster model."
+
+    def __init__(self, seconds: float, waited_for: str) -> None:
+        self._seconds = max(seconds, 0.0)
+        self._waited_for = waited_for
+
+    def __enter__(self) -> None:
+        self._scope = anyio.move_on_after(self._seconds)
+        self._scope.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        swallowed = bool(self._scope.__exit__(kind, error, trace))
+        if self._scope.cancelled_caught:
+            what = {"first_token": "did not begin its answer", "next_token": "fell silent amid its answer"}
+            said = what.get(self._waited_for, "did not end its answer")
+            raise ModelTimedOutError(
+                f"The model {said} within {self._seconds:.3g} seconds.",
+                next_step=self._NEXT,
+                waited_for=self._waited_for,
+            )
+        return swallowed
+
+
+def _documents(data: str) -> list[object]:
+    """The JSON documents of one event: one, or one a line from servers that leave out blank lines. None for one that
+    cannot be read."""
+    whole = _parsed(data)
+    if whole is not None or "\n" not in data:
+        return [whole]
+    return [_parsed(line) for line in data.splitlines() if line.strip() and line.strip() != _DONE]
+
+
+def _parsed(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

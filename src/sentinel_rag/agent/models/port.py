@@ -1,0 +1,159 @@
+"""The model port: one request, one stream of events, one way to end.
+
+A stream gives any number of events and then either one `Finished`, always the last, or raises a `ModelError`. Adapters
+(`openai_wire`) implement `ChatModel`; wrappers (`retrying`) take one and are one; the loop above sees only this.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import TracebackType
+from typing import Protocol, Self
+
+from sentinel_rag.agent.models.messages import AssistantMessage, ModelMessage, ModelToolCall
+from sentinel_rag.agent.models.usage import ModelUsage
+from sentinel_rag.contracts.tool_calls import ToolSchema
+
+NO_DEADLINE = math.inf
+RESPONSE_TOKENS = 4_096
+"""The part of the context that is kept free for an answer (CHAT-5)."""
+
+
+class ToolChoice(StrEnum):
+    """Whether the model may call tools. `NONE` still sends their schemas, so that old calls stay explained."""
+
+    AUTO = "auto"
+    NONE = "none"
+    REQUIRED = "required"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """What is asked of a model. `temperature` is a wish: models that have none are asked without."""
+
+    messages: Sequence[ModelMessage]
+    tools: Sequence[ToolSchema] = ()
+    tool_choice: ToolChoice = ToolChoice.AUTO
+    max_output_tokens: int = RESPONSE_TOKENS
+    temperature: float | None = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More of the answer's text. Not grounded and not sanitised yet."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefusalDelta:
+    """More of a refusal in the model's own words; it stands in the message's text as well."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallStarted:
+    """The model began to write a call: a status line can be shown. The name may still turn out to be no tool."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallReady:
+    """A whole call. All come after the last text and before `Finished`, in the model's order: a stream that breaks
+    gives out none, so half an answer never runs."""
+
+    call: ModelToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class RetryScheduled:
+    """The try failed before anything was given out; the next one starts in `wait_s` seconds."""
+
+    attempt: int
+    wait_s: float
+    code: str
+
+
+class FinishReason(StrEnum):
+    """Why an answer ended. Decided by what was sent: calls make it TOOL_CALLS, whatever the provider's word."""
+
+    STOP = "stop"
+    TOOL_CALLS = "tool_calls"
+    LENGTH = "length"
+    CONTENT_FILTER = "content_filter"
+    REFUSAL = "refusal"
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The last event. `message` is what to append to the conversation.
+
+    `filtered` are the categories of a filter that cut the answer. `stated` is False where the provider closed the
+    stream in order but gave no reason, so a careful caller can decline calls with side effects.
+    """
+
+    reason: FinishReason
+    message: AssistantMessage
+    usage: ModelUsage
+    filtered: Mapping[str, str] = field(default_factory=dict)
+    stated: bool = True
+
+
+ModelEvent = TextDelta | RefusalDelta | ToolCallStarted | ToolCallReady | RetryScheduled | Finished
+
+
+class ModelStream(Protocol):
+    """An answer under way. Use it in `async with`: leaving the block, by whatever way, closes the connection."""
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def __aiter__(self) -> Self: ...
+
+    async def __anext__(self) -> ModelEvent:
+        """The next event. Raises ModelError, and StopAsyncIteration after `Finished`."""
+        ...
+
+
+class ChatModel(Protocol):
+    """A model that answers conversations. One object serves any number of streams at once."""
+
+    @property
+    def name(self) -> str:
+        """How usage and footnotes call it."""
+        ...
+
+    def stream(self, request: ModelRequest, *, deadline: float = NO_DEADLINE) -> ModelStream:
+        """Ask. Nothing is sent before the stream is entered. `deadline` is a moment of `anyio.current_time()`."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close idle connections. The model may be used again afterwards."""
+        ...
+
+
+async def complete(
+    model: ChatModel,
+    request: ModelRequest,
+    *,
+    deadline: float = NO_DEADLINE,
+    listen: Callable[[ModelEvent], None] | None = None,
+) -> Finished:
+    """The whole answer at once; `listen` hears each event on the way. Raises ModelError."""
+    finished: Finished | None = None
+    async with model.stream(request, deadline=deadline) as events:
+        async for event in events:
+            if listen is not None:
+                listen(event)
+            if isinstance(event, Finished):
+                finished = event
+    assert finished is not None, "a stream ends with Finished or raises"
+    return finished

@@ -1,0 +1,173 @@
+"""The error object of an OpenAI-like server, read: what it says by codes, and what only its sentences say.
+
+Servers put it under `error`, `detail` or nowhere, spell fields differently and hide the cause in nested text; this is
+the one place that knows. Facts come out (a number, a category, the name of a field), sentences never do: they quote
+keys, prompts and addresses. `wire_failures` decides what the facts mean.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_SEARCHED = 20_000
+"""Characters of a provider's sentences that are looked at."""
+
+_OVERFLOW = re.compile(
+    r"context.{0,10}(?:length|window|size)|maximum.{0,20}tokens|too many tokens|prompt is too long|input is too long",
+    re.IGNORECASE,
+)
+_LIMIT = re.compile(r"(?:maximum|max|limit|context (?:length|window|size))\D{0,40}?(\d{3,9})", re.IGNORECASE)
+_USED = re.compile(
+    r"(?:resulted in|requested(?: about)?|has|contains|prompt\D{0,20}?)\D{0,12}?(\d{3,9})", re.IGNORECASE
+)
+_WAIT = re.compile(
+    r"(?:try again|retry)(?: again)? (?:in|after) (\d{1,6}(?:\.\d+)?)\s?(ms|s\b|sec|second|m\b|min)", re.IGNORECASE
+)
+_PARAMETER = re.compile(
+    r"(?:unrecognized request argument(?: supplied)?|unknown (?:parameter|field|name)|unsupported (?:parameter|value))"
+    r"\W{1,4}(\w{1,40})|[`'\"](\w{1,40})[`'\"] is not (?:supported|allowed|permitted)",
+    re.IGNORECASE,
+)
+_NO_CREDIT = re.compile(
+    r"insufficient.{0,3}(?:quota|credit|balance|funds)|exceeded your current quota|billing", re.IGNORECASE
+)
+_NO_MODEL = re.compile(
+    r"model.{0,80}(?:not found|does not exist|not a valid|not available|not exist)"
+    r"|(?:not found|no such|invalid|unknown) model|not a valid model",
+    re.IGNORECASE | re.DOTALL,
+)
+_FILTER = re.compile(
+    r"content.{0,3}(?:filter|management policy|policy)|responsible.?ai|moderation|flagged", re.IGNORECASE
+)
+_WORDS: tuple[tuple[str, int], ...] = (
+    ("rate_limit", 429),
+    ("too_many_requests", 429),
+    ("insufficient_quota", 429),
+    ("authentication", 401),
+    ("invalid_api_key", 401),
+    ("permission", 403),
+    ("not_found", 404),
+    ("invalid_request", 400),
+    ("badrequest", 400),
+)
+"""What codes and types mean where no number says it."""
+
+
+class Refusal:
+    """What an error body says. `document` is the parsed body, or its text if it is no JSON."""
+
+    def __init__(self, document: Any) -> None:
+        error: Any = document
+        if isinstance(document, Mapping):
+            error = next((document[key] for key in ("error", "detail") if document.get(key)), document)
+        self._error: Mapping[str, Any] = error if isinstance(error, Mapping) else {"message": error}
+        metadata = as_mapping(self._error.get("metadata"))
+        self._reasons = metadata.get("reasons")
+        words = [self._error.get(key) for key in ("message", "code", "type", "param")]
+        self._text = " ".join(_flat(word) for word in [*words, metadata.get("raw")] if word is not None)[:_SEARCHED]
+        self._code = self._word("code")
+        self._said = f"{self._code} {self._word('type')}"
+
+    def status(self) -> int:
+        """The HTTP status that the error would have had; 502 if it does not say."""
+        for key in ("code", "status", "status_code"):
+            word = self._word(key)
+            if word.isascii() and word.isdigit() and 400 <= int(word[:6]) < 600:
+                return int(word)
+        return next((status for word, status in _WORDS if word in self._said), 502)
+
+    def categories(self) -> dict[str, str]:
+        """What a content filter says it found, with its severity; empty if it does not say."""
+        inner = as_mapping(self._error.get("innererror") or self._error.get("inner_error"))
+        found: dict[str, str] = {}
+        for holder in (inner, self._error):
+            for key in ("content_filter_result", "content_filter_results"):
+                found |= filter_categories(holder.get(key))
+        reasons = self._reasons if isinstance(self._reasons, list) else ()
+        return found | {word: "" for word in map(_category, reasons) if word}
+
+    def is_filtered(self) -> bool:
+        """True if a content filter stopped the prompt."""
+        inner = as_mapping(self._error.get("innererror") or self._error.get("inner_error"))
+        named = "content_filter" in self._code or "ResponsibleAI" in str(inner.get("code"))
+        return named or bool(self.categories()) or (not self.parameter() and _FILTER.search(self._text) is not None)
+
+    def is_overflow(self) -> bool:
+        """True if the conversation is longer than the model reads."""
+        named = "context_length" in self._said or "exceed_context" in self._said
+        return named or _OVERFLOW.search(self._text) is not None
+
+    def tokens(self) -> tuple[int | None, int | None]:
+        """How many tokens the model reads, and how many there were; None for what is not said."""
+        limit, used = self._number("n_ctx", _LIMIT), self._number("n_prompt_tokens", _USED)
+        # Two numbers of one sentence can be mistaken for each other; then only the limit is kept.
+        return limit, None if limit is not None and used is not None and used < limit else used
+
+    def names_no_model(self) -> bool:
+        """True if what is missing is the model, whatever the status."""
+        return self._code == "model_not_found" or _NO_MODEL.search(self._text) is not None
+
+    def is_about_credit(self) -> bool:
+        """True if a limit is one that waiting does not lift."""
+        return _NO_CREDIT.search(self._text) is not None
+
+    def wait_s(self) -> float | None:
+        """Seconds to wait, where a sentence says so."""
+        match = _WAIT.search(self._text)
+        if match is None:
+            return None
+        unit = match[2].casefold()
+        return float(match[1]) * (0.001 if unit == "ms" else 60.0 if unit.startswith("m") else 1.0)
+
+    def parameter(self) -> str:
+        """The request's field that is not accepted, if one is named."""
+        match = _PARAMETER.search(self._text)
+        if match:
+            return str(match[1] or match[2])
+        return self._word("param") if self._code.startswith(("unsupported", "unknown", "unrecognized")) else ""
+
+    def _word(self, key: str) -> str:
+        value = self._error.get(key)
+        return str(value).casefold() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+
+    def _number(self, key: str, pattern: re.Pattern[str]) -> int | None:
+        value = self._error.get(key)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        match = pattern.search(self._text)
+        return int(match[1]) if match else None
+
+
+def filter_categories(results: Any) -> dict[str, str]:
+    """The categories of a `content_filter_results` object that tripped, with their severity."""
+    found: dict[str, str] = {}
+    for name, verdict in as_mapping(results).items():
+        verdict = as_mapping(verdict)
+        tripped = verdict.get("filtered") is True or verdict.get("detected") is True
+        if tripped and (category := _category(name)):
+            found[category] = _category(verdict.get("severity") or "detected")
+    return found
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """`value` if it is a JSON object, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def _category(name: Any) -> str:
+    """A provider's word that may be shown: letters and underscores only, and short."""
+    return re.sub(r"[^a-z_]+", "_", str(name).casefold())[:40].strip("_")
+
+
+def _flat(value: Any) -> str:
+    return value if isinstance(value, str) else "\n".join(_texts(value))
+
+
+def _texts(value: Any, depth: int = 0) -> Iterator[str]:
+    if isinstance(value, Mapping | list) and depth < 6:
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(part, depth + 1)
+    else:
+        yield str(value)

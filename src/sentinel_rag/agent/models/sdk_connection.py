@@ -1,0 +1,224 @@
+"""The openai SDK, and nothing of it leaves here: one POST, its raw bytes back, every fault a `ModelError`.
+
+Works alike on both majors (2.54 on httpx, 3.x on httpx2): the SDK builds and sends the request, and the bytes are read
+past its parsers. It is an extra, so it is imported on first use, in a thread since that takes a second or two. No
+redirect is followed (it would carry the key away), nothing is retried, and a proxy is asked only for other machines.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+
+from sentinel_rag.agent.models.failures import (
+    AnswerCutOffError,
+    BadAnswerError,
+    ModelError,
+    ModelNotInstalledError,
+    ModelTimedOutError,
+    ModelUnreachableError,
+)
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from openai import AsyncOpenAI
+
+MAX_REFUSAL_BYTES = 200_000
+_CLOSING_SECONDS = 2.0
+_LOGGERS = ("openai", "httpx", "httpcore", "httpx2", "httpcore2")
+
+
+class RefusedResponse(Exception):  # not a failure yet: `wire_failures` says what it means
+    """An answer with a status other than 200: what it holds, at most MAX_REFUSAL_BYTES of it."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        super().__init__(f"HTTP {status}")
+        self.status = status
+        self.headers = headers
+        self.body = body
+
+
+class ByteAnswer:
+    """An answer with status 200 that is being read. Close it, also after an error."""
+
+    def __init__(self, manager: AbstractAsyncContextManager[Any], response: Any, address: str) -> None:
+        self._manager = manager
+        self._bytes: AsyncIterator[bytes] = response.iter_bytes()
+        self._address = address
+        self.content_type = str(response.headers.get("content-type", "")).partition(";")[0].strip().casefold()
+
+    async def read(self) -> bytes | None:
+        """The next bytes, None at the end. Raises ModelError if the connection breaks."""
+        try:
+            return await anext(self._bytes, None)
+        except Exception as error:
+            raise _broken(error, self._address) from None
+
+    async def close(self) -> None:
+        """Give the connection up, whatever is still to come. Works while being cancelled."""
+        with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
+            try:
+                await self._manager.__aexit__(None, None, None)
+            except Exception:  # the answer is read or lost already; how its connection ends changes nothing
+                return
+
+
+class SdkConnection:
+    """Connections to one address, shared by all streams of a model. `connect_s` bounds the opening of one."""
+
+    def __init__(self, base_url: str, *, query: Mapping[str, str], connect_s: float, use_proxy: bool) -> None:
+        self._base_url = base_url
+        self._query = dict(query)
+        self._connect_s = connect_s
+        self._use_proxy = use_proxy
+        self._client: AsyncOpenAI | None = None
+        self._opening = anyio.Lock()
+
+    async def post(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> ByteAnswer:
+        """Send one chat completions request and wait for the head of its answer.
+
+        Raises RefusedResponse for another status than 200 and ModelError if there is no answer.
+        """
+        client, omit = await self._opened()
+        fields = {key: body[key] for key in ("model", "messages", "stream")}
+        manager: AbstractAsyncContextManager[Any] = client.chat.completions.with_streaming_response.create(
+            **fields,
+            extra_body={key: value for key, value in body.items() if key not in fields},
+            extra_headers={
+                # What the process's environment names for OpenAI's own service is not for every provider.
+                "OpenAI-Organization": omit,
+                "OpenAI-Project": omit,
+                "Authorization": omit,
+                "Accept-Encoding": "identity",
+                **headers,
+            },
+        )
+        try:
+            return ByteAnswer(manager, await manager.__aenter__(), self._base_url)
+        except Exception as error:
+            refused = _refused(error)
+            if refused is not None:
+                raise refused from None
+            raise _unreachable(error, self._base_url) from None
+
+    async def close(self) -> None:
+        """Close idle connections; the next request opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def prepare(self) -> None:
+        """Load the SDK, so that no time limit counts it. Raises ModelNotInstalledError."""
+        await self._opened()
+
+    async def _opened(self) -> tuple[AsyncOpenAI, Any]:
+        async with self._opening:
+            sdk = await anyio.to_thread.run_sync(_import_sdk)
+            if self._client is None:
+                timeout = sdk.Timeout(None, connect=self._connect_s)
+                self._client = sdk.AsyncOpenAI(
+                    base_url=self._base_url,
+                    api_key="each request brings its own",
+                    default_query=self._query,
+                    max_retries=0,
+                    timeout=timeout,
+                    http_client=sdk.DefaultAsyncHttpxClient(
+                        timeout=timeout,
+                        follow_redirects=False,
+                        trust_env=self._use_proxy,
+                        event_hooks={"response": [_stop_at_refusal]},
+                    ),
+                )
+        return self._client, sdk.Omit()
+
+
+def _import_sdk() -> ModuleType:
+    try:
+        import openai
+        from openai.resources.chat import completions  # noqa: F401  # lazily loaded by the SDK, so load it here too
+    except ImportError:
+        raise ModelNotInstalledError(
+            "The openai library, which speaks to models, is not installed.",
+            next_step="Install it: pip install 'sentinel-rag[openai]'. SENTINEL_MODEL=offline needs none.",
+        ) from None
+    for name in _LOGGERS:  # at DEBUG they write request bodies and headers
+        logging.getLogger(name).setLevel(logging.WARNING)
+    return openai
+
+
+async def _stop_at_refusal(response: Any) -> None:
+    """Read a refusal before the SDK does, which would read a body without end."""
+    if response.status_code == 200:
+        return
+    body = bytearray()
+    try:
+        async for part in response.aiter_bytes():
+            body += part
+            if len(body) > MAX_REFUSAL_BYTES:
+                break
+    except Exception:  # noqa: S110  # the status says enough
+        pass
+    headers = {str(name).casefold(): str(value) for name, value in response.headers.items()}
+    raise RefusedResponse(response.status_code, headers, bytes(body[:MAX_REFUSAL_BYTES]))
+
+
+def _refused(error: BaseException) -> RefusedResponse | None:
+    """The refusal that `error` is, or that the SDK wrapped (the 2.x line does)."""
+    return next((cause for cause in _causes(error) if isinstance(cause, RefusedResponse)), None)
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    found: list[BaseException] = []
+    current: BaseException | None = error
+    while current is not None and len(found) < 10:
+        found.append(current)
+        current = current.__cause__ or current.__context__
+    return found
+
+
+def _names(error: BaseException) -> set[str]:
+    """Class names of `error` and its causes: the two majors raise the classes of two libraries under one name."""
+    return {kind.__name__ for cause in _causes(error) for kind in type(cause).__mro__}
+
+
+def _unreachable(error: BaseException, address: str) -> ModelError:
+    names = _names(error)
+    if "SSLError" in names:
+        return ModelUnreachableError(
+            f"The model at {address} has no certificate that this machine trusts.",
+            next_step="Set SSL_CERT_FILE to your organisation's certificates, or check the address.",
+        )
+    if names & {"ConnectTimeout", "PoolTimeout"}:
+        return ModelTimedOutError(
+            f"The model at {address} did not accept a connection in time.",
+            next_step="Check the network and the address; `sentinel doctor --model` tries it.",
+            waited_for="connection",
+        )
+    hung_up = any("disconnected" in str(cause) for cause in _causes(error))
+    if names & {"RemoteProtocolError", "LocalProtocolError", "DecodingError"} and not hung_up:
+        return BadAnswerError(
+            f"What answers at {address} does not speak HTTP as it should.",
+            next_step="Check the address and whether it needs https.",
+        )
+    return ModelUnreachableError(
+        f"The model at {address} cannot be reached, or hangs up.",
+        next_step="Start the model server, or check the address; `sentinel doctor --model` tries it.",
+    )
+
+
+def _broken(error: BaseException, address: str) -> ModelError:
+    if "DecodingError" in _names(error):
+        return BadAnswerError(
+            f"The answer of the model at {address} is packed in a way that cannot be read.",
+            next_step="Ask again; if it stays, look for a proxy in between.",
+        )
+    return AnswerCutOffError(
+        "The connection to the model broke before its answer ended.",
+        next_step="Ask again; if it stays, check the connection.",
+    )

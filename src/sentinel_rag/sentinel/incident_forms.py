@@ -1,0 +1,102 @@
+"""How much of an incident get_incident_detail tells: all of it, or as much as a reader of COMPACT_BYTES can hold.
+
+A row in full may be 130 kB. The compact form is the richest of a few fixed ones that fits; it never drops a count, and
+says of what it left out how much there is. What a row holds is the business of `incident_detail`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.sentinel.alerts import RowBudget, row_budget
+
+COMPACT_BYTES = 20_000
+"""JSON bytes of all rows of a compact answer; columns, coverage and notes come on top and stay below 4 kB."""
+
+_NO_LIMIT = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What one row may show. `alert` None gives alerts the room that their number leaves (`row_budget`)."""
+
+    alerts: int = _NO_LIMIT
+    alert: RowBudget | None = None
+    entities: int = 100
+    properties: bool = True
+    events: int = 200
+    comments: int = _NO_LIMIT
+    comment: int = _NO_LIMIT
+    values: int = _NO_LIMIT
+    description: int = _NO_LIMIT
+
+    def alert_budget(self, count: int) -> RowBudget:
+        return self.alert or row_budget(count)
+
+
+FULL = Form()
+_BRIEF = RowBudget(entities=4, description=120, entity_properties=False, remediation_steps=False, sparse=True)
+_BARE = RowBudget(entities=0, description=0, entity_properties=False, remediation_steps=False, sparse=True)
+_FORMS = (
+    FULL,
+    Form(alert=_BRIEF, entities=100, events=100, comments=20, comment=2000, description=2000),
+    Form(alert=_BRIEF, entities=20, events=60, comments=12, comment=1000, description=1000),
+    Form(
+        alert=_BRIEF,
+        entities=20,
+        properties=False,
+        events=60,
+        comments=12,
+        comment=1000,
+        values=100,
+        description=1000,
+    ),
+    *(
+        Form(alerts, _BARE, entities, False, 2 * alerts, max(1, alerts // 4), 20 * alerts, 2 * alerts, 20 * alerts)
+        for alerts, entities in ((40, 12), (30, 10), (22, 8), (16, 7), (11, 5), (7, 3), (4, 2), (2, 1))
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A row, what it leaves out of what there is (name -> how many), and whether it has the full form, which has its
+    bounds too."""
+
+    row: dict[str, JsonValue]
+    left_out: Mapping[str, int]
+    full: bool
+
+
+def compact(build: Callable[[Form], Told], *, share: int) -> Told:
+    """The first form of the row whose JSON has at most `share` bytes; the barest if none has."""
+    told = build(FULL)
+    for form in _FORMS:
+        told = build(form)
+        if len(json.dumps(told.row, ensure_ascii=False).encode()) <= share:
+            break
+    return told
+
+
+def left_out_note(number: object, left_out: Mapping[str, int]) -> str:
+    """For the reader of a compact row: what is missing and how to have it."""
+    parts = ", ".join(f"{count} {_NAMES.get(name, name)}" for name, count in left_out.items())
+    return (
+        f"Compact form of incident {number}: left out are {parts}. The counts are of all; ask with detail full, or "
+        "query_alerts with this incident or an alert_id, for the rest."
+    )
+
+
+_NAMES = {
+    "alerts": "alerts",
+    "alert_entities": "entities of alerts",
+    "entities": "entities",
+    "entity_properties": "properties of entities",
+    "timeline": "events of the timeline",
+    "comments": "comments",
+    "values": "labels, techniques and ids",
+    "cut_texts": "texts cut short",
+}

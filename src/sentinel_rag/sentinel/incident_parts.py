@@ -1,0 +1,212 @@
+"""Everything that is known of one incident, gathered once and told in any `Form`.
+
+Above is get_incident_detail, which reads the rows; a part that a form cuts is counted, so that no count is lost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.tool_schemas import SEVERITIES
+from sentinel_rag.sentinel import alerts, incidents
+from sentinel_rag.sentinel.alert_notes import reader_notes
+from sentinel_rag.sentinel.alerts import Alert
+from sentinel_rag.sentinel.entity_properties import LONGEST_TEXT
+from sentinel_rag.sentinel.incident_entities import incident_entities
+from sentinel_rag.sentinel.incident_forms import FULL, Form, Told
+from sentinel_rag.sentinel.incident_links import IncidentLinks
+from sentinel_rag.sentinel.incident_timeline import incident_durations, incident_timeline
+from sentinel_rag.sentinel.log_tables import LogsTable, parse_dynamic
+from sentinel_rag.sentinel.results import WHOLE_DESCRIPTION, one_line
+
+UNREAD = "(not readable as JSON)"
+_LISTS = ("alert_ids_without_row", "tactics", "techniques", "labels")
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentParts:
+    """One incident's newest version with its alerts (newest row of each, by start) and what belongs to them."""
+
+    record: Mapping[str, Any]
+    alert_ids: tuple[str, ...]
+    alerts: tuple[Alert, ...]
+    entities: Mapping[str, JsonValue]
+    entity_counts: Mapping[str, JsonValue]
+    comments: tuple[Mapping[str, JsonValue], ...]
+    timeline: tuple[JsonValue, ...]
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any], versions: LogsTable, found: Mapping[str, Alert]) -> IncidentParts:
+        """From all versions and all alerts that were read; those of other incidents are left aside."""
+        ids = incidents.alert_ids_of(record)
+        with_row = tuple(alert for alert_id, alert in found.items() if alert_id in ids)
+        own = [version for version in versions.records() if version["IncidentNumber"] == record["IncidentNumber"]]
+        comments = tuple(_comments(record["Comments"]))
+        entities, counts = incident_entities(with_row)
+        timeline = tuple(incident_timeline(record, own, with_row, comments))
+        return cls(record, ids, with_row, entities, counts, comments, timeline)
+
+    def told(self, form: Form) -> Told:
+        """The row in `form`."""
+        left_out: Counter[str] = Counter()
+        shown = _weightiest(self.alerts, form.alerts)
+        left_out["alerts"] = len(self.alerts) - len(shown)
+        alert_rows = [self._alert_row(alert, form, left_out) for alert in shown]
+        entities = self._entities(form, left_out)
+        comments = self._comments(form, left_out)
+        left_out["timeline"] = max(0, len(self.timeline) - form.events)
+        row = incidents.incident_row(self.record, description=min(form.description, WHOLE_DESCRIPTION))
+        left_out["cut_texts"] += str(row["description"] or "").endswith("…")
+        row["defender_url"] = incidents.defender_url(self.record)
+        row |= incident_durations(self.record)
+        row |= {
+            "alerts": alert_rows,
+            "alert_ids_without_row": self._without_row(),
+            "entities": entities,
+            "entity_counts": dict(self.entity_counts),
+            "comments": comments,
+            "tactics": self._distinct("tactics", lambda alert: alert.tactics),
+            "techniques": self._distinct("techniques", lambda alert: alerts.techniques_of(alert.record)),
+            "custom_details": self._custom_details(form, left_out),
+            "labels": [label["labelName"] for label in _mappings(self.record["Labels"]) if label.get("labelName")],
+            "timeline": list(_spread(self.timeline, form.events)),
+        }
+        for name in _LISTS:
+            values = row[name]
+            assert isinstance(values, list)
+            left_out["values"] += max(0, len(values) - form.values)
+            row[name] = values[: form.values]
+        return Told(row, {name: count for name, count in left_out.items() if count}, form is FULL)
+
+    def notes(self) -> list[str]:
+        """The sentences that a reader needs about it."""
+        number = self.record["IncidentNumber"]
+        links = IncidentLinks(dict.fromkeys(self.alert_ids, (number,)), {number: self.record["Status"]})
+        notes = reader_notes(self.alerts, links)
+        count = len(self._without_row())
+        if count:
+            notes.append(
+                f"Incident {number} names {count} alert{'s' if count != 1 else ''} that SecurityAlert has no row for "
+                "(alert_ids_without_row)."
+            )
+        if not self.alert_ids:
+            notes.append(f"Incident {number} names no alert ids; alert_count is its own counter.")
+        return notes
+
+    def _without_row(self) -> list[JsonValue]:
+        known = {alert.alert_id for alert in self.alerts}
+        return [alert_id for alert_id in self.alert_ids if alert_id not in known]
+
+    def _alert_row(self, alert: Alert, form: Form, left_out: Counter[str]) -> JsonValue:
+        row = alert.row(self.record["IncidentNumber"], form.alert_budget(len(self.alerts)))
+        entities, count = row.get("entities", []), row["entity_count"]
+        assert isinstance(entities, list)
+        assert isinstance(count, int)
+        left_out["alert_entities"] += count - len(entities)
+        left_out["cut_texts"] += bool(alert.record["Description"]) and str(row.get("description") or "").endswith("…")
+        return dict(row)
+
+    def _entities(self, form: Form, left_out: Counter[str]) -> dict[str, JsonValue]:
+        told: dict[str, JsonValue] = {}
+        for kind, listed in self.entities.items():
+            total = self.entity_counts[kind]
+            assert isinstance(listed, list)
+            assert isinstance(total, int)
+            kept: list[JsonValue] = []
+            for entity in listed[: form.entities]:
+                assert isinstance(entity, dict)
+                if not form.properties:
+                    left_out["entity_properties"] += len(entity) - 2
+                    entity = {
+                        "name": one_line(str(entity["name"]), alerts.LONGEST_SPARSE_NAME),
+                        "alerts": entity["alerts"],
+                    }
+                kept.append(entity)
+            left_out["entities"] += total - len(kept)
+            told[kind] = kept
+        return told
+
+    def _comments(self, form: Form, left_out: Counter[str]) -> list[JsonValue]:
+        """The newest comments that fit, in their order."""
+        left_out["comments"] = max(0, len(self.comments) - form.comments)
+        kept: list[JsonValue] = []
+        for comment in self.comments[left_out["comments"] :]:
+            message = comment["message"]
+            if isinstance(message, str) and len(message) > form.comment:
+                left_out["cut_texts"] += 1
+                message = message[: form.comment - 1] + "…"
+            kept.append({**comment, "message": message})
+        return kept
+
+    def _custom_details(self, form: Form, left_out: Counter[str]) -> dict[str, JsonValue]:
+        """`{name -> [value]}` over all alerts, each value once; text that does not parse as JSON under UNREAD."""
+        found: dict[str, dict[str, None]] = {}
+        for alert in self.alerts:
+            details = alerts.custom_details(alerts.extended_properties(alert.record["ExtendedProperties"]))
+            pairs = details.items() if isinstance(details, dict) else () if details is None else ((UNREAD, details),)
+            for name, value in pairs:
+                for each in value if isinstance(value, list) else [value]:
+                    found.setdefault(name, {})[each if isinstance(each, str) else json.dumps(each)] = None
+        told: dict[str, JsonValue] = {}
+        for name, values in found.items():
+            told[name] = [one_line(value, LONGEST_TEXT) for value in list(values)[: form.entities]]
+            left_out["values"] += max(0, len(values) - form.entities)
+        return told
+
+    def _distinct(self, name: str, of_alert: Any) -> list[JsonValue]:
+        additional = parse_dynamic(self.record["AdditionalData"])
+        own = _texts(additional.get(name)) if isinstance(additional, Mapping) else []
+        lists: Iterable[Sequence[str]] = (own, *(of_alert(alert) for alert in self.alerts))
+        return list(dict.fromkeys(item for items in lists for item in items))
+
+
+def _weightiest(found: Sequence[Alert], most: int) -> Sequence[Alert]:
+    """At most `most` alerts in their order: one of each name before a second, the severe before the others."""
+    if len(found) <= most:
+        return found
+    severities = {severity: rank for rank, severity in enumerate(reversed(SEVERITIES))}
+    seen: Counter[str] = Counter()
+    weights: list[tuple[int, int, int]] = []
+    for place, alert in enumerate(found):
+        weights.append((seen[alert.name], severities.get(alert.record["AlertSeverity"], len(severities)), place))
+        seen[alert.name] += 1
+    kept = sorted(place for _, _, place in sorted(weights)[:most])
+    return [found[place] for place in kept]
+
+
+def _spread(events: Sequence[JsonValue], most: int) -> Sequence[JsonValue]:
+    """At most `most` events: the beginning and the end of what happened, since the middle says least."""
+    if len(events) <= most:
+        return events
+    first = (most + 1) // 2
+    return (*events[:first], *events[len(events) - (most - first) :])
+
+
+def _comments(cell: Any) -> list[Mapping[str, JsonValue]]:
+    """Comments with their author; `author` is null where the service does not name one."""
+    comments: list[Mapping[str, JsonValue]] = []
+    for comment in _mappings(cell):
+        author = comment.get("author")
+        author = author if isinstance(author, Mapping) else {}
+        comments.append(
+            {
+                "time": comment.get("createdTimeUtc"),
+                "author": author.get("name") or author.get("userPrincipalName") or author.get("email"),
+                "message": comment.get("message"),
+            }
+        )
+    return comments
+
+
+def _mappings(cell: Any) -> list[Mapping[str, Any]]:
+    value = parse_dynamic(cell)
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(item) for item in value if item] if isinstance(value, list) else []

@@ -1,0 +1,93 @@
+"""`KqlGuard`: one question, whether a query may run, answered by whichever parser is there.
+
+It puts the parts in order: the text's own rules, the parser, its findings, the rules of freeform KQL. It is the only
+module here that waits for anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+import anyio
+import anyio.to_thread
+
+from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.sentinel.kql_guard.analysis import Analysis
+from sentinel_rag.sentinel.kql_guard.diagnostics import diagnostic_problems
+from sentinel_rag.sentinel.kql_guard.fallback_parser import FALLBACK_LIMITS, fallback_analysis
+from sentinel_rag.sentinel.kql_guard.official_parser import OfficialParser
+from sentinel_rag.sentinel.kql_guard.parser_process import ParserStuckError
+from sentinel_rag.sentinel.kql_guard.places import TextPlaces
+from sentinel_rag.sentinel.kql_guard.report import GuardReport, KqlProblem, ParserName
+from sentinel_rag.sentinel.kql_guard.rules import Demands, freeform_problems
+from sentinel_rag.sentinel.kql_guard.text_rules import TextLimits, text_problems
+
+Schema = Mapping[str, Mapping[str, str]]
+
+
+class KqlGuard:
+    """Judges freeform KQL with `parser`, which it owns; without one, with the stricter fallback."""
+
+    def __init__(self, parser: OfficialParser | None) -> None:
+        self._parser = parser
+        self._one_at_a_time: anyio.CapacityLimiter | None = None
+
+    async def check(
+        self,
+        kql: str,
+        schema: Schema,
+        *,
+        time_bounded: bool = False,
+        row_cap: int | None = None,
+        allowed_tables: frozenset[str] | None = None,
+    ) -> GuardReport:
+        """The verdict on `kql` for a workspace with the tables of `schema`. Never raises for what a query says.
+
+        `time_bounded` says that the caller sends a timespan with the query, `row_cap` that it cuts the rows;
+        `allowed_tables` are those that may be read, None for all of the schema.
+        """
+        name: ParserName = "microsoft" if self._parser is not None else "fallback"
+        problems = text_problems(kql, TextLimits() if self._parser is not None else FALLBACK_LIMITS)
+        if problems:
+            return GuardReport(name, problems, frozenset(), None)
+        places = TextPlaces(kql)
+        try:
+            analysis = await self._analysis(kql, schema)
+        except ParserStuckError as stuck:
+            told = KqlProblem("too_complex", "error", str(stuck), 1, 1, 0, stuck.next_step)
+            return GuardReport(name, (told,), frozenset(), None)
+        demands = Demands(schema, time_bounded, row_cap, allowed_tables, datetime.now(UTC))
+        found = (*diagnostic_problems(analysis, places, schema), *freeform_problems(analysis, places, demands))
+        tables = frozenset(use.name for use in analysis.references)
+        return GuardReport(analysis.parser, _once_each(found), tables, analysis.result)
+
+    async def close(self) -> None:
+        """End the parser's process."""
+        if self._parser is not None:
+            await self._parser.close()
+
+    async def _analysis(self, kql: str, schema: Schema) -> Analysis:
+        if self._parser is not None:
+            try:
+                return await self._parser.analyze(kql, schema)
+            except ParserStuckError:
+                raise
+            except UnavailableError:
+                problems = text_problems(kql, FALLBACK_LIMITS)
+                if problems:
+                    raise ParserStuckError(problems[0].message, next_step=problems[0].next_step) from None
+        if self._one_at_a_time is None:
+            self._one_at_a_time = anyio.CapacityLimiter(1)
+        return await anyio.to_thread.run_sync(fallback_analysis, kql, schema, limiter=self._one_at_a_time)
+
+
+def _once_each(problems: tuple[KqlProblem, ...]) -> tuple[KqlProblem, ...]:
+    """One problem a place and kind of fault, errors first where they stand: several rules see the same wrong name."""
+    kept: dict[tuple[int, int, str], KqlProblem] = {}
+    for problem in problems:
+        fault = "function" if "function" in problem.code or "plugin" in problem.code else problem.code
+        kept.setdefault((problem.line, problem.column, fault), problem)
+    places = [(each.line, each.column) for each in kept.values()]
+    told = [each for each in kept.values() if each.code != "not_tabular" or places.count((each.line, each.column)) == 1]
+    return tuple(sorted(told, key=lambda each: (each.severity != "error", each.line, each.column)))

@@ -1,0 +1,144 @@
+"""Aggregates that duckdb-kql has no mapping for, and the collecting ones, whose largest size it does not keep.
+
+Source: the Kusto pages named like the functions. Collections are JSON arrays of what stands in a dynamic, so that times
+and spans read as Kusto writes them. Aggregates that keep sketches (`hll`, `tdigest` and their kind) stay refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from duckdb_kql.translate.functions import AggregateSpec  # noqa: TID253 - this module writes that library's rows
+
+from sentinel_rag.workspace.kql.dynamic_functions import merged_bags
+from sentinel_rag.workspace.kql.sql_forms import (
+    MAX_ARRAY,
+    WrittenAggregate,
+    distinct_in_order,
+    json_array,
+    json_element,
+    json_object,
+)
+
+
+def _collected(value: str, condition: str = "") -> str:
+    """One list of the values that are not null, in the order of the rows."""
+    only = f" AND ({condition})" if condition else ""
+    return f"coalesce(list({json_element(value)}) FILTER (WHERE {value} IS NOT NULL{only}), [])"
+
+
+def _cut(values: str, size: str) -> str:
+    return f"to_json(list_slice({values}, 1, least(CAST({size} AS BIGINT), {MAX_ARRAY})))"
+
+
+def _list(value: str, size: str = str(MAX_ARRAY)) -> str:
+    return _cut(_collected(value), size)
+
+
+def _list_if(value: str, condition: str, size: str = str(MAX_ARRAY)) -> str:
+    return _cut(_collected(value, condition), size)
+
+
+def _list_with_nulls(value: str, size: str = str(MAX_ARRAY)) -> str:
+    return _cut(f"coalesce(list({json_element(value)}), [])", size)
+
+
+def _elements(value: str, condition: str = "") -> str:
+    """As `_collected`, with the elements of an array in place of the array."""
+    only = f" AND ({condition})" if condition else ""
+    parts = f"coalesce({json_array(value)}, [{json_element(value)}])"
+    return f"coalesce(flatten(list({parts}) FILTER (WHERE {value} IS NOT NULL{only})), [])"
+
+
+def _set(value: str, size: str = str(MAX_ARRAY)) -> str:
+    return _cut(distinct_in_order(_elements(value)), size)
+
+
+def _set_if(value: str, condition: str, size: str = str(MAX_ARRAY)) -> str:
+    return _cut(distinct_in_order(_elements(value, condition)), size)
+
+
+def _bag(value: str, size: str = str(MAX_ARRAY)) -> str:
+    """Of several values for one key the first stays; Kusto leaves open which."""
+    bags = f"coalesce(list({json_object(value)}) FILTER (WHERE {json_object(value)} IS NOT NULL), [])"
+    return merged_bags(bags, size)
+
+
+def _bag_if(value: str, condition: str, size: str = str(MAX_ARRAY)) -> str:
+    present = f"{json_object(value)} IS NOT NULL AND ({condition})"
+    return merged_bags(f"coalesce(list({json_object(value)}) FILTER (WHERE {present}), [])", size)
+
+
+def _percentiles_array(value: str, *percents: str) -> str:
+    """By nearest rank, as `percentile`; the percentages may stand in one array."""
+    single = ", ".join(f"CAST({percent} AS DOUBLE) / 100.0" for percent in percents)
+    return f"to_json(quantile_disc({value}, [{single}]))"
+
+
+def _over(template: str) -> Callable[..., str]:
+    """An aggregate whose SQL is plain: `{0}` is its first argument."""
+    return template.format
+
+
+def _if(template: str) -> Callable[..., str]:
+    """The same over the rows that fulfil the last argument."""
+
+    def write(*arguments: str) -> str:
+        return template.format(*arguments[:-1], where=f" FILTER (WHERE {arguments[-1]})")
+
+    return write
+
+
+def _aggregate(name: str, write: Callable[..., str], *arities: int, prefix: str | None = None) -> WrittenAggregate:
+    return WrittenAggregate(name, "", arities, name_prefix=prefix, write=write)
+
+
+_ROWS: tuple[WrittenAggregate, ...] = (
+    _aggregate("make_list", _list, 1, 2, prefix="list"),
+    _aggregate("make_list_if", _list_if, 2, 3, prefix="list"),
+    _aggregate("make_list_with_nulls", _list_with_nulls, 1, 2, prefix="list"),
+    _aggregate("make_set", _set, 1, 2, prefix="set"),
+    _aggregate("make_set_if", _set_if, 2, 3, prefix="set"),
+    _aggregate("make_bag", _bag, 1, 2, prefix="bag"),
+    _aggregate("make_bag_if", _bag_if, 2, 3, prefix="bag"),
+    _aggregate("percentiles_array", _percentiles_array, *range(2, 65)),
+    _aggregate("minif", _if("min({0}){where}"), 2),
+    _aggregate("maxif", _if("max({0}){where}"), 2),
+    _aggregate("stdevp", _over("coalesce(stddev_pop({0}), 0.0)"), 1),
+    _aggregate("variancep", _over("coalesce(var_pop({0}), 0.0)"), 1),
+    _aggregate("variancepif", _if("coalesce(var_pop({0}){where}, 0.0)"), 2),
+    _aggregate("covariance", _over("coalesce(covar_samp({0}, {1}), 0.0)"), 2),
+    _aggregate("covarianceif", _if("coalesce(covar_samp({0}, {1}){where}, 0.0)"), 3),
+    _aggregate("covariancep", _over("coalesce(covar_pop({0}, {1}), 0.0)"), 2),
+    _aggregate("covariancepif", _if("coalesce(covar_pop({0}, {1}){where}, 0.0)"), 3),
+    _aggregate("count_distinct", _over("count(DISTINCT {0})"), 1),
+    _aggregate("count_distinctif", _if("count(DISTINCT {0}){where}"), 2),
+    _aggregate("binary_all_and", _over("bit_and(CAST({0} AS BIGINT))"), 1),
+    _aggregate("binary_all_or", _over("bit_or(CAST({0} AS BIGINT))"), 1),
+    _aggregate("binary_all_xor", _over("bit_xor(CAST({0} AS BIGINT))"), 1),
+)
+
+_OLD_NAMES = (("makeset", "make_set", 128), ("makelist", "make_list", 128), ("make_dictionary", "make_bag", 128))
+
+
+def _with_default_size(row: WrittenAggregate, name: str, size: int) -> WrittenAggregate:
+    """The older name of a collecting aggregate, which keeps fewer elements unless it is told."""
+
+    def write(value: str, given: str = str(size)) -> str:
+        return row.write(value, given)
+
+    return replace(row, name=name, write=write)
+
+
+def aggregates() -> dict[str, AggregateSpec]:
+    """Every row by name."""
+    rows: dict[str, AggregateSpec] = {row.name: row for row in _ROWS}
+    by_name = {row.name: row for row in _ROWS}
+    for name, newer, size in _OLD_NAMES:
+        rows[name] = _with_default_size(by_name[newer], name, size)
+    rows["take_anyif"] = replace(_aggregate("take_anyif", _if("any_value({0}){where}"), 2), name_is_argument=True)
+    rows["anyif"] = _aggregate("anyif", _if("any_value({0}){where}"), 2)
+    # What `make_series` collects: the values as they are, nulls with them.
+    rows["series_collect"] = _aggregate("series_collect", _over("list({0})"), 1)
+    return rows

@@ -1,0 +1,44 @@
+"""What the tests of the model port share: a port onto a scripted model, with time limits that suit a test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from sentinel_rag.agent.models import ApiKey, ModelRequest, NoKey, OpenAIWireModel, TimeLimits, compatible_endpoint
+from sentinel_rag.agent.models.messages import SystemMessage, UserMessage
+from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
+
+LIMITS = TimeLimits(connect_s=5, first_token_s=1.0, next_token_s=0.8, whole_answer_s=2.0, tail_s=0.3)
+TOOLS = [TOOLS_BY_NAME[name] for name in ("query_alerts", "query_incidents", "get_incident_detail", "list_tables")]
+
+Connect = Callable[..., OpenAIWireModel]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+async def connect() -> AsyncIterator[Connect]:
+    """Make models for the address of a scripted one; all are closed at the end."""
+    models: list[OpenAIWireModel] = []
+
+    def make(url: str, *, key: str = "", limits: TimeLimits = LIMITS) -> OpenAIWireModel:
+        model = OpenAIWireModel(
+            compatible_endpoint(f"{url}/v1", "scripted", ApiKey(key) if key else NoKey()), limits=limits
+        )
+        models.append(model)
+        return model
+
+    yield make
+    for model in models:
+        await model.aclose()
+
+
+@pytest.fixture
+def question() -> ModelRequest:
+    """A question with the tools that the scenarios call."""
+    return ModelRequest([SystemMessage("Be brief."), UserMessage("How many incidents are open?")], tools=TOOLS)
