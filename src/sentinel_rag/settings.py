@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 _GUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+_TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 _HOST = re.compile(r"(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
 
 
@@ -63,6 +64,8 @@ class Settings:
     question_timeout_s: float = 120.0
     log_level: str = "INFO"
     templates: Path | None = None
+    freeform_kql: bool = False
+    freeform_tables: tuple[str, ...] = ()
     files_root: Path | None = None
     search_provider: str = "bundled"
     search_url: str | None = None
@@ -123,6 +126,8 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_QUESTION_TIMEOUT_S", "Seconds that one question may take.", "120"),
     Variable("SENTINEL_LOG_LEVEL", "DEBUG, INFO, WARNING or ERROR.", "INFO"),
     Variable("SENTINEL_TEMPLATES", "Folder of KQL templates of your own.", "none: the shipped ones"),
+    Variable("SENTINEL_FREEFORM_KQL", "on: the agent may run KQL of its own, guarded.", "off: named templates only"),
+    Variable("SENTINEL_FREEFORM_TABLES", "Tables that freeform KQL may read, by comma.", "every table"),
     Variable("SENTINEL_FILES_ROOT", "Folder that file_read and file_list see.", "sample files of the installation"),
     Variable(
         "SENTINEL_SEARCH_PROVIDER", "Who answers web_search: bundled (sample pages), searxng, brave, tavily.", "bundled"
@@ -195,6 +200,18 @@ def _approval_ttl(text: str) -> float:
 
 def _yes_or_no(text: str) -> bool:
     return _one_of(("true", "false"))(text) == "true"
+
+
+def _on_or_off(text: str) -> bool:
+    return _one_of(("on", "off"))({"true": "on", "false": "off"}.get(text.lower(), text)) == "on"
+
+
+def _table_names(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    for name in names:
+        if not _TABLE.fullmatch(name):
+            raise ValueError(f"{name!r} is not a table name such as SigninLogs or Own_CL")
+    return names
 
 
 def _webhook_url(text: str) -> str:
@@ -443,6 +460,8 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         question_timeout_s=reader.read("SENTINEL_QUESTION_TIMEOUT_S", _seconds, 120.0),
         log_level=reader.read("SENTINEL_LOG_LEVEL", _one_of(LOG_LEVELS), "INFO"),
         templates=reader.read("SENTINEL_TEMPLATES", _folder, None),
+        freeform_kql=reader.read("SENTINEL_FREEFORM_KQL", _on_or_off, False),
+        freeform_tables=reader.read("SENTINEL_FREEFORM_TABLES", _table_names, ()),
         files_root=reader.read("SENTINEL_FILES_ROOT", _files_root(home), None),
         search_provider=provider,
         search_url=search_url,

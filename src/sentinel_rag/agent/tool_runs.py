@@ -29,6 +29,8 @@ _STATUS = {
     "run_kql_query": "Running a KQL query...",
     "list_kql_templates": "Looking up KQL templates...",
     "list_tables": "Looking at the tables...",
+    "describe_table": "Looking up the columns...",
+    "run_freeform_kql": "Running your KQL query...",
     "file_read": "Reading the file...",
     "file_list": "Listing files...",
     "web_search": "Searching the web...",

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
+from sentinel_rag.assembly.freeform_kql import freeform_configuration, switched_off_tools
 from sentinel_rag.assembly.tool_servers import tool_server_configuration
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import Settings, azure_environment, bare_environment
@@ -93,6 +94,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "rest": {"endpoint": settings.arm_endpoint, "resources": dict(settings.workspace_resources)},
             "identity": None,
             "templates": None if settings.templates is None else str(settings.templates),
+            "freeform": freeform_configuration(settings),
             "token": executor_token,
         }
         if not settings.uses_azure:
@@ -129,6 +131,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "anchor": None if settings.audit_anchor is None else str(settings.audit_anchor),
             "tool_servers": tool_server_configuration(settings),
             "upstreams": upstreams,
+            "switched_off": switched_off_tools(settings),
             "keys": [{"key_id": key_id, "key": keys[key_id], **terms} for key_id, terms in RUN_KEYS.items()],
             "approvals": {"ttl_s": settings.approval_ttl_s, "webhook": _webhook(settings)},
         }

@@ -49,6 +49,7 @@ def build_workspace(configuration: Configuration) -> ASGIApp:
 
 def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
     """The MCP server of the tools that read and change Sentinel, on Azure or on the embedded workspace."""
+    from sentinel_rag.assembly.freeform_kql import freeform_queries
     from sentinel_rag.executors.sentinel import create_app
     from sentinel_rag.sentinel.credentials import IdentityEndpointCredential, azure_credential
     from sentinel_rag.sentinel.log_analytics import LogAnalytics
@@ -71,7 +72,13 @@ def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
     }
     own = configuration["templates"]
     templates = load_templates(own=None if own is None else Path(own))
-    service = SentinelService(workspaces, default=configuration["default"], rest=rest, templates=templates)
+    service = SentinelService(
+        workspaces,
+        default=configuration["default"],
+        rest=rest,
+        templates=templates,
+        freeform=freeform_queries(configuration["freeform"]),
+    )
     return create_app(service, token=configuration["token"])
 
 
@@ -128,6 +135,7 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
         keys=RunKeys(handed_over, stored=state.keys),
         state=state,
         webhook=None if webhook is None else Webhook(**webhook),
+        switched_off=configuration["switched_off"],
         upstreams={
             # The text of our own servers' results is a line about their structured content.
             **{

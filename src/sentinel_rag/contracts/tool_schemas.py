@@ -47,6 +47,13 @@ run_kql_query        the columns of the template. summary: template, description
 list_kql_templates   name, description, tables [], parameters [{name, type, required, default, description, allowed}],
                      questions [example questions], tactics [], techniques [].
 list_tables          table, rows, oldest, newest.
+describe_table       column, type, filled (how many of the rows that were looked at hold a value), with `examples` also
+                     example (one value, at most 80 characters); filled columns first.
+                     summary: table, columns, columns_filled, rows_looked_at.
+run_freeform_kql     the columns of the query. Served only where the operator has opted in. summary: tables_read [],
+                     parser (microsoft, or fallback: stricter and without types), guard (what was added to the query).
+                     Its errors carry `problems`, each with its place and the nearest names; `allowed` are the names
+                     that can be used there.
 add_incident_comment one row: number, title, incident_name, url, comment_id (GUID), time, author, message (as stored:
                      what would be markup is escaped), comment_count (null if it was not told).
                      summary: matched_by, reference.
@@ -93,6 +100,9 @@ CLASSIFICATION_REASONS: dict[str, tuple[str, ...]] = {
 
 LONGEST_COMMENT = 30_000
 """Characters of an incident comment that Sentinel keeps."""
+
+LONGEST_FREEFORM_KQL = 10_000
+"""Characters of a query that run_freeform_kql takes."""
 
 ALERT_STATUSES = ("New", "InProgress", "Resolved", "Dismissed", "Unknown")
 ENTITY_KINDS = (
@@ -329,6 +339,40 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
         "list_tables", "The tables that hold rows, with row counts and the times of their oldest and newest row.", {}
     ),
     _tool(
+        "describe_table",
+        "The columns of one table with their types, and which of them hold values. Look here before writing KQL.",
+        {
+            "table": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 200,
+                "description": "The table, such as SigninLogs; list_tables tells which tables hold rows.",
+            },
+            "examples": {
+                "type": "boolean",
+                "default": False,
+                "description": "Also one value of each column, out of the newest rows.",
+            },
+        },
+        required=("table",),
+    ),
+    _tool(
+        "run_freeform_kql",
+        "Run one KQL query of your own over this workspace's tables. It is checked first: reading operators only, "
+        "names bound to the schema, one workspace, a time window. Prefer run_kql_query where a template answers.",
+        {
+            "kql": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": LONGEST_FREEFORM_KQL,
+                "description": "The query. describe_table tells the columns; names are case sensitive.",
+            },
+            **_WINDOW,
+            **_LIMIT,
+        },
+        required=("kql",),
+    ),
+    _tool(
         "add_incident_comment",
         "Add a comment to one incident. Changes Sentinel.",
         {
@@ -380,6 +424,9 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
 
 WRITING_TOOLS = frozenset({"add_incident_comment", "update_incident"})
 """The tools that change something; all others only read."""
+
+OPT_IN_TOOLS = frozenset({"run_freeform_kql"})
+"""Tools that are served only where the operator has switched them on."""
 
 TOOLS_BY_NAME: dict[str, ToolSchema] = {tool.name: tool for tool in SENTINEL_TOOLS}
 

@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryProblem
 from sentinel_rag.sentinel.json_text import load_json
 
 _LONGEST_MESSAGE = 500
 _NOT_FOUND_CODES = frozenset({"FailedToResolveResource", "PathNotFoundError", "WorkspaceNotFoundError"})
+_OUTER_CODES = frozenset(
+    {"BadArgumentError", "SemanticError", "SyntaxError", "InvalidProperty", "PartialError", "EngineError"}
+)
+"""Codes that only say of which kind a fault is."""
 
 
 def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> QueryError:
@@ -53,6 +57,7 @@ def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> Q
             next_step=_advice(message),
             line=line,
             position=position,
+            problems=_problems(outer),
         )
     return QueryError(
         code=QueryErrorCode.UNAVAILABLE,
@@ -80,6 +85,7 @@ def rejected_by_details(error: Mapping[str, Any]) -> QueryError:
         next_step=_advice(message),
         line=line,
         position=position,
+        problems=_problems(error),
     )
 
 
@@ -103,13 +109,13 @@ def error_object(body: bytes) -> Mapping[str, Any]:
     return error if isinstance(error, dict) else {}
 
 
-def innermost(error: Mapping[str, Any]) -> tuple[frozenset[str], str, int | None, int | None]:
-    """All codes on the way down, then message, line and position of the deepest level that has them."""
-    codes: set[str] = set()
+def innermost(error: Mapping[str, Any]) -> tuple[tuple[str, ...], str, int | None, int | None]:
+    """All codes on the way down, outermost first, then message, line and position of the deepest level with them."""
+    codes: list[str] = []
     message, line, position = "", None, None
     level: Any = error
     while isinstance(level, Mapping):
-        codes.add(str(level.get("code", "")))
+        codes.append(str(level.get("code", "")))
         message = str(level.get("message") or message)
         line = level["line"] if isinstance(level.get("line"), int) else line
         position = level["pos"] if isinstance(level.get("pos"), int) else position
@@ -118,7 +124,17 @@ def innermost(error: Mapping[str, Any]) -> tuple[frozenset[str], str, int | None
     text = " ".join(message.split())
     if len(text) > _LONGEST_MESSAGE:
         text = text[:_LONGEST_MESSAGE] + "…"
-    return frozenset(codes - {""}), text, line, position
+    return tuple(code for code in dict.fromkeys(codes) if code), text, line, position
+
+
+def _problems(error: Mapping[str, Any]) -> tuple[QueryProblem, ...]:
+    """The fault of a query as the service tells it, under the service's own code (`SEM0100`); none without a code."""
+    codes, message, line, position = innermost(error)
+    code = next((code for code in reversed(codes) if code not in _OUTER_CODES), "")
+    if not code:
+        return ()
+    column = None if position is None else position + 1
+    return (QueryProblem(code=code, message=message or code, line=line, column=column),)
 
 
 def _advice(message: str) -> str:

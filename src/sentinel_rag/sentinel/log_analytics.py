@@ -22,7 +22,7 @@ from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.credentials import AUDIENCE
 from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.log_tables import LogsTable
-from sentinel_rag.sentinel.query_answers import read_answer, read_table_names
+from sentinel_rag.sentinel.query_answers import read_answer, read_schema
 
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
@@ -89,23 +89,25 @@ class LogAnalytics:
         return LogsWorkspace(name, workspace_id, self)
 
     async def send(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, wait_s: int | None = None
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """One request below the API version: status, headers, body. Raises QueryFailedError if there is no answer."""
+        """One request below the API version: status, headers, body. `wait_s` is the time that the service may take, if
+        less than the connection's. Raises QueryFailedError if there is no answer."""
         import aiohttp
         from azure.core.exceptions import AzureError
         from azure.core.rest import HttpRequest
 
-        headers = {"Accept": "application/json", "Prefer": f"wait={self._wait_s}"}
+        wait = min(self._wait_s, wait_s or self._wait_s)
+        headers = {"Accept": "application/json", "Prefer": f"wait={wait}"}
         request = HttpRequest(method, path, json=None if body is None else dict(body), headers=headers)
         try:
             async with self._slots:
                 # Streamed, so that the pipeline does not parse the body on the event loop before we do.
-                response = await self._client.send_request(request, stream=True, read_timeout=self._wait_s + 30)
+                response = await self._client.send_request(request, stream=True, read_timeout=wait + 30)
                 async with response:
                     return response.status_code, response.headers, await response.read()
         except AzureError as error:
-            raise QueryFailedError(self._no_answer(error)) from error
+            raise QueryFailedError(self._no_answer(error, wait)) from error
         except (aiohttp.ClientError, OSError) as error:
             raise QueryFailedError(self._unreachable()) from error
 
@@ -120,7 +122,7 @@ class LogAnalytics:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def _no_answer(self, error: Exception) -> QueryError:
+    def _no_answer(self, error: Exception, wait_s: int) -> QueryError:
         from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError, ServiceResponseTimeoutError
 
         if isinstance(error, ClientAuthenticationError):
@@ -132,7 +134,7 @@ class LogAnalytics:
         if isinstance(error, ServiceResponseTimeoutError):
             return QueryError(
                 code=QueryErrorCode.TIMEOUT,
-                message=f"Log Analytics did not answer within {self._wait_s + 30} seconds.",
+                message=f"Log Analytics did not answer within {wait_s + 30} seconds.",
                 next_step="Ask for a shorter window or fewer rows.",
             )
         if isinstance(error, ServiceRequestError):
@@ -159,15 +161,17 @@ class LogsWorkspace:
         self.workspace_id = workspace_id
         self.connection = connection
 
-    async def query(self, kql: str, span: TimeWindow | None = None) -> LogsTable:
-        """Run `kql` over rows whose TimeGenerated lies in `span` (None: all that is retained).
+    async def query(self, kql: str, span: TimeWindow | None = None, *, wait_s: int | None = None) -> LogsTable:
+        """Run `kql` over rows whose TimeGenerated lies in `span` (None: all that is retained), in at most `wait_s`.
 
         Raises QueryFailedError for every way in which there is no table. A cut result is a table with
         `partial_reason`; HTTP 204, which means a workspace without data, is a table without columns.
         """
         body = {"query": kql, "timespan": timespan_text(span), "workspaces": None}
         started = time.perf_counter()
-        status, headers, content = await self.connection.send("POST", f"/workspaces/{self.workspace_id}/query", body)
+        status, headers, content = await self.connection.send(
+            "POST", f"/workspaces/{self.workspace_id}/query", body, wait_s=wait_s
+        )
         duration_ms = (time.perf_counter() - started) * 1000
         if status == 204:
             return LogsTable((), (), kql, duration_ms=duration_ms)
@@ -177,12 +181,16 @@ class LogsWorkspace:
             return read_answer(content, kql, duration_ms)
         return await anyio.to_thread.run_sync(read_answer, content, kql, duration_ms)
 
-    async def table_names(self) -> tuple[str, ...]:
-        """The tables that the workspace's schema knows, with rows or without. Raises QueryFailedError."""
+    async def schema(self) -> Mapping[str, Mapping[str, str]]:
+        """Table -> column -> KQL type of the tables that the workspace knows, with rows or without.
+
+        Raises QueryFailedError; WORKSPACE_NOT_FOUND also where a service tells no schema."""
         status, headers, content = await self.connection.send("GET", f"/workspaces/{self.workspace_id}/metadata")
         if status >= 400:
             raise QueryFailedError(error_bodies.error_of_response(status, headers, content))
-        return read_table_names(content)
+        if len(content) < _DECODED_IN_A_THREAD:
+            return read_schema(content)
+        return await anyio.to_thread.run_sync(read_schema, content)
 
     async def query_all(self, queries: Sequence[tuple[str, TimeWindow | None]]) -> tuple[LogsTable, ...]:
         """Several queries at once, answers in order; the first failure ends the others and is raised."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
-from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME, canonical_tool_name
+from sentinel_rag.contracts.tool_calls import ToolSchema
+from sentinel_rag.contracts.tool_schemas import OPT_IN_TOOLS, SENTINEL_TOOLS, TOOLS_BY_NAME, canonical_tool_name
 from sentinel_rag.sentinel.alert_list import query_alerts
 from sentinel_rag.sentinel.alert_trend import get_alert_trend
 from sentinel_rag.sentinel.arguments import checked_arguments
@@ -25,13 +26,18 @@ from sentinel_rag.sentinel.incident_list import query_incidents
 from sentinel_rag.sentinel.incident_update import update_incident
 from sentinel_rag.sentinel.log_analytics import LogsWorkspace
 from sentinel_rag.sentinel.rest import SentinelRest
+from sentinel_rag.sentinel.table_columns import describe_table
 from sentinel_rag.sentinel.table_statistics import TableStatisticsReader
 from sentinel_rag.sentinel.template_queries import TemplateTools
 from sentinel_rag.sentinel.template_registry import KqlTemplate, load_templates
 from sentinel_rag.sentinel.threat_summary import get_threat_summary
 from sentinel_rag.sentinel.top_entities import get_top_entities
+from sentinel_rag.sentinel.workspace_schema import WorkspaceSchema
 from sentinel_rag.sentinel.workspace_tables import list_tables
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
+
+if TYPE_CHECKING:
+    from sentinel_rag.sentinel.freeform_query import FreeformQueries
 
 _LOG = logging.getLogger(__name__)
 
@@ -42,8 +48,8 @@ class SentinelService:
     """Answers the tools of `contracts.SENTINEL_TOOLS` from one of `workspaces` (the first unless `default` names one).
 
     `rest` is the way to change a workspace, by the same names; a workspace that is not in it is read only. `templates`
-    are the shipped ones unless given. Raises ConfigurationError if there is no workspace, `default` is none
-    of them, or a template file is faulty.
+    are the shipped ones unless given; without `freeform` no KQL of a caller's own is run. Raises
+    ConfigurationError if there is no workspace, `default` is none of them, or a template file is faulty.
     """
 
     def __init__(
@@ -54,6 +60,7 @@ class SentinelService:
         rest: Mapping[str, SentinelRest] | None = None,
         clock: Clock = utc_now,
         templates: Mapping[str, KqlTemplate] | None = None,
+        freeform: FreeformQueries | None = None,
     ) -> None:
         if not workspaces:
             raise ConfigurationError(
@@ -66,10 +73,17 @@ class SentinelService:
                 next_step=f"Use one of: {', '.join(workspaces)}.",
             )
         self._views = {
-            name: WorkspaceView(workspace, TableStatisticsReader(workspace), clock, (rest or {}).get(name))
+            name: WorkspaceView(
+                workspace,
+                TableStatisticsReader(workspace),
+                WorkspaceSchema(workspace),
+                clock,
+                (rest or {}).get(name),
+            )
             for name, workspace in workspaces.items()
         }
         self._default = chosen
+        self._freeform = freeform
         template_tools = TemplateTools(load_templates() if templates is None else templates)
         self._handlers: dict[str, ToolHandler] = {
             "query_incidents": query_incidents,
@@ -81,12 +95,21 @@ class SentinelService:
             "run_kql_query": template_tools.run_kql_query,
             "list_kql_templates": template_tools.list_kql_templates,
             "list_tables": list_tables,
+            "describe_table": describe_table,
+            **({} if freeform is None else {"run_freeform_kql": freeform.run_freeform_kql}),
             "add_incident_comment": add_incident_comment,
             "update_incident": update_incident,
         }
 
+    @property
+    def tools(self) -> tuple[ToolSchema, ...]:
+        """The tools that can be called here."""
+        return tuple(tool for tool in SENTINEL_TOOLS if tool.name in self._handlers)
+
     async def close(self) -> None:
         """Close the connections of the workspaces; those to Log Analytics last, for they own the credential."""
+        if self._freeform is not None:
+            await self._freeform.close()
         for connection_to_rest in {view.rest.connection for view in self._views.values() if view.rest is not None}:
             await connection_to_rest.close()
         for connection in {view.logs.connection for view in self._views.values()}:
@@ -97,19 +120,24 @@ class SentinelService:
         name = canonical_tool_name(tool_name)
         handler = self._handlers.get(name)
         if handler is None:
-            return QueryError(
-                code=QueryErrorCode.INVALID_ARGUMENT,
-                message=f"There is no tool {tool_name!r}.",
-                next_step=f"Use one of: {', '.join(self._handlers)}.",
-                field="tool_name",
-                allowed=tuple(self._handlers),
-            )
+            return _no_tool(tool_name, tuple(self._handlers))
         try:
             return await handler(self._views[self._default], checked_arguments(TOOLS_BY_NAME[name], arguments))
         except QueryFailedError as failure:
             return failure.error
         except Exception:  # one tool's fault must not end the server or reach the caller as a traceback
             return _internal_error(name)
+
+
+def _no_tool(name: str, known: tuple[str, ...]) -> QueryError:
+    if name in OPT_IN_TOOLS:
+        message = f"{name} is switched off here: only named templates run."
+        next_step = "Use run_kql_query, or have the operator opt in (SENTINEL_FREEFORM_KQL=on)."
+    else:
+        message, next_step = f"There is no tool {name!r}.", f"Use one of: {', '.join(known)}."
+    return QueryError(
+        code=QueryErrorCode.INVALID_ARGUMENT, message=message, next_step=next_step, field="tool_name", allowed=known
+    )
 
 
 def _internal_error(tool: str) -> QueryError:

@@ -18,9 +18,10 @@ from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_li
 from sentinel_rag.agent.instruction_text import suspicions
 from sentinel_rag.agent.offline import directory, follow_up, outside, second_look
 from sentinel_rag.agent.offline.arguments import unused_words
-from sentinel_rag.agent.offline.compositions import Composed, compose, say_failures, say_numbered
+from sentinel_rag.agent.offline.compositions import Composed, compose, freeform, say_failures, say_numbered
 from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
+from sentinel_rag.agent.offline.kql_questions import FREEFORM_TOOL, SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.parts import joined, parts_of
 from sentinel_rag.agent.offline.plan import Ask, NeedTemplates, Plan, PlannedCall, Reply, View
@@ -102,19 +103,36 @@ class OfflineAnalyst:
     async def answer(self, question: str, *, session_id: str, progress: ProgressListener | None = None) -> Answer:
         """One turn; never raises for a tool."""
         self._conversations.of(session_id).turns += 1
+        kql = kql_in(question)
+        if kql is not None:
+            return await self._answer_kql(question, kql, session_id, progress)
         parts = parts_of(question)
         answers = [await self._answer_part(part, session_id, progress) for part in parts]
         return answers[0] if len(answers) == 1 else joined(answers)
 
+    def _turn(self, question: str, session_id: str, progress: ProgressListener | None) -> _Turn:
+        now = Now(self._clock(), self._zone)
+        return _Turn(question, session_id, self._conversations.of(session_id), progress, time.monotonic(), now)
+
+    async def _answer_kql(self, question: str, kql: str, session_id: str, progress: ProgressListener | None) -> Answer:
+        """The rows of a query that the person wrote, where that is switched on."""
+        turn = self._turn(question, session_id, progress)
+        turn.conversation.pending = ""
+        if FREEFORM_TOOL not in await self._gateway.offered_tools():
+            return self._plain_answer(turn, Outcome.OUT_OF_SCOPE, SWITCHED_OFF, ("What queries can you run?",))
+        runs = await self._run(turn, (PlannedCall(FREEFORM_TOOL, {"kql": kql}),))
+        writer = AnswerWriter(self._zone)
+        try:
+            composed = freeform.compose(writer, runs[0])
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError):
+            return self._failed(turn, [_misshapen(run) for run in runs])
+        self._say_instructions(writer, View.KQL, runs)
+        turn.conversation.offers = ()
+        turn.conversation.last = None
+        return self._checked(turn, writer, composed)
+
     async def _answer_part(self, question: str, session_id: str, progress: ProgressListener | None) -> Answer:
-        turn = _Turn(
-            question,
-            session_id,
-            self._conversations.of(session_id),
-            progress,
-            time.monotonic(),
-            Now(self._clock(), self._zone),
-        )
+        turn = self._turn(question, session_id, progress)
         if not plain(question):
             return self._plain_answer(turn, Outcome.CLARIFICATION, "Ask me something about Sentinel.", ())
         reading = read_question(follow_up.completed(question, turn.conversation), turn.now)

@@ -34,6 +34,7 @@ class View(StrEnum):
     KQL = "kql"
     TEMPLATES = "templates"
     TABLES = "tables"
+    COLUMNS = "columns"
     ANALYSIS = "analysis"
     WEB = "web"
     FILE = "file"

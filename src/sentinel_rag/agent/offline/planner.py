@@ -31,6 +31,7 @@ from sentinel_rag.agent.offline.query_plans import (
     trend_plan,
 )
 from sentinel_rag.agent.offline.reading import Reading, read_question
+from sentinel_rag.agent.offline.schema_plans import schema_plan
 from sentinel_rag.agent.offline.search_plans import alert_field_plan, keyword_plan, property_plan, search_plan
 from sentinel_rag.agent.offline.subjects import Subject
 from sentinel_rag.agent.offline.template_match import Template
@@ -52,6 +53,9 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
     fixed = outside.outside_reply(reading, turn=conversation.turns)
     if fixed is not None:
         return fixed
+    described = schema_plan(reading)
+    if described is not None:
+        return described
     if reading.time_question is not None:
         question = reading.time_question
         return Ask(

@@ -44,8 +44,7 @@ def diagnostic_problems(analysis: Analysis, places: TextPlaces, schema: Schema) 
 def _problem(found: Diagnostic, places: TextPlaces, schema: Schema, read: tuple[str, ...]) -> KqlProblem:
     line, column, length = places.locate(*found.at)
     severity = _SEVERITIES[found.severity]
-    quoted = _QUOTED.search(found.message)
-    name = quoted.group(1) if quoted else ""
+    name = name_in(found)
     if name and found.code == UNKNOWN_TABLE:
         nearest = nearest_names(name, schema)
         told = f"There is no table {name!r} in the workspace.{said_nearest(nearest)}"
@@ -70,6 +69,12 @@ def _problem(found: Diagnostic, places: TextPlaces, schema: Schema, read: tuple[
     told = _SIGN.sub(r"\1 `\2`.", found.message)
     told = told if told.endswith(".") else f"{told}."
     return KqlProblem("syntax" if _is_syntax(found.code) else "binding", severity, told, line, column, length)
+
+
+def name_in(found: Diagnostic) -> str:
+    """The name that a finding is about, empty for none."""
+    quoted = _QUOTED.search(found.message)
+    return quoted.group(1) if quoted else ""
 
 
 def _is_syntax(code: str) -> bool:

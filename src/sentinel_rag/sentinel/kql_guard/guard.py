@@ -51,16 +51,13 @@ class KqlGuard:
         problems = text_problems(kql, TextLimits() if self._parser is not None else FALLBACK_LIMITS)
         if problems:
             return GuardReport(name, problems, frozenset(), None)
-        places = TextPlaces(kql)
         try:
             analysis = await self._analysis(kql, schema)
         except ParserStuckError as stuck:
             told = KqlProblem("too_complex", "error", str(stuck), 1, 1, 0, stuck.next_step)
             return GuardReport(name, (told,), frozenset(), None)
         demands = Demands(schema, time_bounded, row_cap, allowed_tables, datetime.now(UTC))
-        found = (*diagnostic_problems(analysis, places, schema), *freeform_problems(analysis, places, demands))
-        tables = frozenset(use.name for use in analysis.references)
-        return GuardReport(analysis.parser, _once_each(found), tables, analysis.result)
+        return report_of(kql, analysis, demands)
 
     async def close(self) -> None:
         """End the parser's process."""
@@ -80,6 +77,14 @@ class KqlGuard:
         if self._one_at_a_time is None:
             self._one_at_a_time = anyio.CapacityLimiter(1)
         return await anyio.to_thread.run_sync(fallback_analysis, kql, schema, limiter=self._one_at_a_time)
+
+
+def report_of(kql: str, analysis: Analysis, demands: Demands) -> GuardReport:
+    """The verdict on a query that has been read: the parser's own findings, then the rules of freeform KQL."""
+    places = TextPlaces(kql)
+    found = (*diagnostic_problems(analysis, places, demands.schema), *freeform_problems(analysis, places, demands))
+    tables = frozenset(use.name for use in analysis.references)
+    return GuardReport(analysis.parser, _once_each(found), tables, analysis.result)
 
 
 def _once_each(problems: tuple[KqlProblem, ...]) -> tuple[KqlProblem, ...]:

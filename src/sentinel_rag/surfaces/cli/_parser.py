@@ -128,10 +128,27 @@ def _kql(commands: argparse._SubParsersAction[argparse.ArgumentParser], only: st
     run.add_argument("--until", default=None, metavar="TIME", help="end, not included (default: now, or no end)")
     run.add_argument("--limit", type=_row_limit, default=20, metavar="N", help="rows to print, 1 to 10000 (default 20)")
     _workspace_option(run)
+    query = _command(actions, "query", "run KQL of your own, checked by the guard (no policy applies)", _kql_query)
+    query.add_argument("kql", nargs="*", help="the query, or a file with it; read from standard input when left out")
+    query.add_argument(
+        "--since", default=None, metavar="TIME", help="from then on: 24h, 7d, a date or an ISO 8601 time"
+    )
+    query.add_argument("--until", default=None, metavar="TIME", help="end, not included (default: now, or no end)")
+    query.add_argument(
+        "--limit", type=_row_limit, default=20, metavar="N", help="rows to print, 1 to 10000 (default 20)"
+    )
+    query.add_argument("--unguarded", action="store_true", help="send the text as it is, without the guard's check")
+    _workspace_option(query)
     lint = _command(actions, "lint", "check templates, and try each on an empty workspace", _kql_lint)
     lint.add_argument("path", nargs="?", metavar="PATH", help="a file or folder (default: shipped ones and your own)")
+    check = _command(actions, "check", "check the KQL of rule files: plain, Markdown, YAML and ARM", _kql_check)
+    check.add_argument("paths", nargs="+", metavar="PATH", help="files, or folders of them")
+    check.add_argument("--schema", default=None, metavar="FILE", help="more tables: JSON {table: {column: type}}")
+    check.add_argument("--guard", action="store_true", help="also say what would be refused as freeform KQL")
+    check.add_argument("--strict", action="store_true", help="warnings count as faults")
+    _workspace_option(check)
     install = _command(actions, "install", "install Microsoft's KQL parser for freeform KQL", _kql_install)
-    for command in (listed, run, lint, install):
+    for command in (listed, run, query, lint, check, install):
         command.add_argument("--json", action="store_true", help="print as JSON")
 
 
@@ -473,6 +490,33 @@ def _kql_run(options: argparse.Namespace) -> int:
         until=options.until,
         limit=options.limit,
         workspace=options.workspace,
+        as_json=options.json,
+    )
+
+
+def _kql_check(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.kql_check import check
+
+    return check(
+        options.paths,
+        schema_file=options.schema,
+        workspace=options.workspace,
+        freeform=options.guard,
+        strict=options.strict,
+        as_json=options.json,
+    )
+
+
+def _kql_query(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli._moments import window_of
+    from sentinel_rag.surfaces.cli.kql_query import run
+
+    return run(
+        options.kql,
+        window=window_of(options.since, options.until),
+        limit=options.limit,
+        workspace=options.workspace,
+        guarded=not options.unguarded,
         as_json=options.json,
     )
 

@@ -36,6 +36,7 @@ class WorkspaceAccess(Protocol):
     def generate(self, options: EstateOptions) -> Json: ...
     def tables(self) -> list[Json]: ...
     def query(self, kql: str, timespan: str | None) -> Json: ...
+    def schema(self) -> dict[str, dict[str, str]]: ...
 
 
 @contextmanager
@@ -86,6 +87,9 @@ class _Opened:
     def query(self, kql: str, timespan: str | None) -> Json:
         return self._workspace.query(kql, timespan=timespan, max_rows=MAX_ROWS).to_dict()
 
+    def schema(self) -> dict[str, dict[str, str]]:
+        return {table: dict(columns) for table, columns in self._workspace.schema().items()}
+
 
 class _Served:
     """The server that owns the store's file, through its admin routes."""
@@ -115,6 +119,10 @@ class _Served:
     def query(self, kql: str, timespan: str | None) -> Json:
         answer: Json = self._call("POST", "/admin/query", {"kql": kql, "timespan": timespan, "max_rows": MAX_ROWS})
         return answer
+
+    def schema(self) -> dict[str, dict[str, str]]:
+        schema: dict[str, dict[str, str]] = self._call("GET", "/admin/schema")["schema"]
+        return schema
 
     def _call(self, method: str, path: str, body: Json | None = None) -> Any:
         connection = http.client.HTTPConnection(self._address, timeout=3600)

@@ -7,6 +7,7 @@ resolves before SQL is made. Each addition is listed in `install`, with its reas
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,12 +17,13 @@ from typing import Any
 
 from duckdb_kql import lower, stored_functions, translate  # noqa: TID253 - this module is about that library
 from duckdb_kql.errors import KqlUnsupportedError  # noqa: TID253
-from duckdb_kql.ir import BinaryOp, ColumnRef, Literal, MvExpandTarget, NamedExpr, Query, Take, Wildcard  # noqa: TID253
+from duckdb_kql.ir import BinaryOp, ColumnRef, FunctionCall, Literal, MvExpandTarget, NamedExpr, Query, Take, Wildcard  # noqa: TID253
 from duckdb_kql.lower_graph import make_graph_index  # noqa: TID253
 from duckdb_kql.translate import functions, naming, sharing  # noqa: TID253
 
-from sentinel_rag.workspace.kql import added_functions, extension, literals, time_arithmetic
+from sentinel_rag.workspace.kql import added_functions, extension, literals, several_columns, time_arithmetic
 from sentinel_rag.workspace.kql.column_choices import ColumnChoice, lower_column_choice
+from sentinel_rag.workspace.kql.dynamic_functions import sorts_several
 from sentinel_rag.workspace.kql.make_series import lower_make_series
 from sentinel_rag.workspace.kql.mv_apply import lower_mv_apply
 from sentinel_rag.workspace.kql.searches import (
@@ -42,6 +44,9 @@ _CHOOSING = {
 }
 
 _as_names: ContextVar[set[str] | None] = ContextVar("as_names", default=None)
+_INT_FUNCTIONS = frozenset(
+    ["hourofday", "dayofmonth", "dayofyear", "getyear", "getmonth", "monthofyear", "weekofyear", "week_of_year"]
+)
 _lock = threading.Lock()
 _installed = False
 
@@ -69,6 +74,8 @@ def install() -> None:
         _replace(lower, "_lower_operator", _lower_operator)
         _replace(lower, "_lower_head", _lower_head)
         _replace(lower, "_lower_binary", _lower_binary)
+        _replace(lower, "_lower_named", _lower_named)
+        _replace(lower, "_lower_expr", _lower_expr)
         _replace(lower, "_typed_literal", _typed_literal)
         _replace(lower, "_lower_mv_expand_target", _lower_mv_expand_target)
         _replace(lower, "_string_value", literals.string_value)
@@ -79,6 +86,8 @@ def install() -> None:
         _replace(translate, "_TODATETIME", literals.with_more_formats(functions._TODATETIME))
         _replace(translate, "render_bin", _render_bin)
         _replace(translate, "render_expr", _render_expr)
+        _replace(translate, "_is_int_expr", _is_int_expr)
+        _replace(translate, "_render_aggregate_call", _render_aggregate_call)
         _replace(translate, "_is_timespan_expr", time_arithmetic.is_timespan)
         _replace(translate, "_is_datetime_expr", time_arithmetic.is_datetime)
         _replace(translate, "term_match_sql", _term_match_sql)
@@ -93,7 +102,7 @@ _original: dict[str, Any] = {}
 
 def _replace(module: Any, name: str, replacement: Any) -> Any:
     original = getattr(module, name)
-    _original[name] = original
+    _original.setdefault(name, original)
     setattr(module, name, replacement)
     return original
 
@@ -131,7 +140,7 @@ def _lower_operator(node: Any) -> Any:
         count = lower._lower_named(children[0]).expr
         if isinstance(count, Literal) and isinstance(count.value, int):
             return Take(count.value)
-    return _original["_lower_operator"](node)
+    return several_columns.expanded(_original["_lower_operator"](node))
 
 
 def _lower_head(head: Any, rest: list[Any]) -> Any:
@@ -205,7 +214,10 @@ def _typed_literal(node: Any, kind: str, convert: Any) -> Any:
     if lower._cls(node) == "DecimalLiteralExpression":
         return _original["_typed_literal"](node, "decimal", literals.decimal_text)
     literal = _original["_typed_literal"](node, kind, convert)
-    if kind == "datetime" and literal.value is not None and not literals.is_datetime_text(str(literal.value)):
+    if kind != "datetime" or literal.value is None:
+        return literal
+    literal = dataclasses.replace(literal, value=literals.datetime_text(str(literal.value)))
+    if not literals.is_datetime_text(literal.value):
         raise KqlUnsupportedError("literal:datetime", span=lower._span(node), hint=f"'{literal.value}' is no time")
     return literal
 
@@ -214,8 +226,39 @@ def _render_literal(literal: Any) -> Any:
     return literals.literal_sql(literal) or _original["render_literal"](literal)
 
 
+def _lower_named(node: Any) -> Any:
+    return several_columns.named_tuple(node, _original["_lower_named"](node))
+
+
+def _lower_expr(node: Any) -> Any:
+    """Reads `typeof(long)`, the last argument of `extract`, as a literal."""
+    try:
+        return _original["_lower_expr"](node)
+    except KqlUnsupportedError as error:
+        inner = lower._collapse(node)
+        if "TypeLiteralExpression" not in error.construct or lower._cls(inner) != "TypeLiteralExpression":
+            raise
+        return literals.TypeName(inner.getText().partition("(")[2].rstrip(")").strip().lower())
+
+
+def _is_int_expr(node: Any) -> Any:
+    """Parts of a date are of type int too, and arithmetic over them is of type long."""
+    if isinstance(node, FunctionCall) and node.name.lower() in _INT_FUNCTIONS:
+        return True
+    if isinstance(node, ColumnRef):
+        return getattr(node, "kind", "") == "int"
+    return _original["_is_int_expr"](node)
+
+
+def _render_aggregate_call(call: Any) -> Any:
+    return time_arithmetic.time_aggregate(call, translate.render_expr) or _original["_render_aggregate_call"](call)
+
+
 def _render_path(node: Any) -> Any:
     """A JSON null that a path leads to is null, as in Kusto, so that `isnull` and `coalesce` see it."""
+    base = node.base
+    if isinstance(base, FunctionCall) and base.name in ("array_sort_asc", "array_sort_desc") and sorts_several(base):
+        node = dataclasses.replace(node, base=dataclasses.replace(base, name=f"{base.name}_together"))
     return f"nullif({_original['render_path'](node)}, CAST('null' AS JSON))"
 
 

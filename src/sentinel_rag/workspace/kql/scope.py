@@ -18,6 +18,7 @@ from sentinel_rag.workspace.kql.column_types import expression_type, operator_fr
 from sentinel_rag.workspace.kql.comparisons import comparable
 from sentinel_rag.workspace.kql.errors import not_supported, unresolved
 from sentinel_rag.workspace.kql.extension import Column, Frame, Place, PlacedOperator
+from sentinel_rag.workspace.kql.needed_columns import needed_columns
 from sentinel_rag.workspace.kql.spelling import Spelling, names_made, nodes
 from sentinel_rag.workspace.kql.unions import Branch, UnionSource, united
 from sentinel_rag.workspace.store import TIME_COLUMN
@@ -27,6 +28,9 @@ Bound = dict[str, Frame | None]
 
 Schema = Mapping[str, Mapping[str, str]]
 """Table -> column -> KQL type."""
+
+_WIDE_UNION = 8
+"""Inputs of a union beyond which columns that nobody reads are left out of it."""
 
 WINDOW_START = ir.Parameter("window start", "datetime", "window_start")
 WINDOW_END = ir.Parameter("window end", "datetime", "window_end")
@@ -85,16 +89,17 @@ class Scope:
             lets.append((name, value))
         label = self._label(ir.Query(query.source), bound, 0)
         if isinstance(query.source, UnionSource):
-            source, operators, frame = self._leading_union(query.source, lets, bound)
+            source, operators, frame = self._leading_union(query.source, lets, bound, query.operators)
         else:
             source, operators = self._source(query.source, bound)
             frame = self._source_frame(source, bound)
             for operator in operators:
                 frame = self._after(operator, frame, bound)
-        for operator in query.operators:
+        for index, operator in enumerate(query.operators):
             if isinstance(operator, ir.Union):
                 before = ir.Query(source, operators, lets)
-                operators, frame = self._union(operator, before, frame, label, bound)
+                following = query.operators[index + 1 :]
+                operators, frame = self._union(operator, before, frame, label, bound, following)
                 label = "union_arg0"
                 continue
             for placed in self._resolved(operator, frame, bound, label):
@@ -174,7 +179,7 @@ class Scope:
         return tests
 
     def _leading_union(
-        self, union: UnionSource, lets: list[tuple[str, Any]], bound: Bound
+        self, union: UnionSource, lets: list[tuple[str, Any]], bound: Bound, following: list[ir.Operator]
     ) -> tuple[ir.Source, list[ir.Operator], Frame | None]:
         """The first input is the source, the others are united to it."""
         inputs = [one for branch in union.branches for one in self._expanded(branch)]
@@ -183,7 +188,7 @@ class Scope:
         query, frame = self._query(first, bound)
         before = ir.Query(query.source, list(query.operators), [*lets, *query.lets])
         plain = ir.Union(tuple(others), union.kind, union.with_source)
-        operators, frame = self._union(plain, before, frame, self._label(first, bound, 0), bound)
+        operators, frame = self._union(plain, before, frame, self._label(first, bound, 0), bound, following)
         return query.source, operators, frame
 
     def _respelling(self, table: str) -> list[ir.Operator]:
@@ -216,7 +221,13 @@ class Scope:
         return f"union_arg{position}"
 
     def _union(
-        self, union: ir.Union, before: ir.Query, frame: Frame | None, label: str, bound: Bound
+        self,
+        union: ir.Union,
+        before: ir.Query,
+        frame: Frame | None,
+        label: str,
+        bound: Bound,
+        following: list[ir.Operator],
     ) -> tuple[list[ir.Operator], Frame | None]:
         """The operators up to and with one `union`, and the columns after it."""
         written = [one for branch in union.branches for one in self._expanded(branch)]
@@ -228,7 +239,8 @@ class Scope:
         inputs = [Branch(before, frame, label)]
         for position, (one, (query, columns)) in enumerate(zip(existing, pairs, strict=True), start=1):
             inputs.append(Branch(query, columns or {}, self._label(one, bound, position)))
-        (left, *rest), after = united(inputs, kind=union.kind, with_source=union.with_source)
+        needed = needed_columns(following) if len(inputs) > _WIDE_UNION else None
+        (left, *rest), after = united(inputs, kind=union.kind, with_source=union.with_source, needed=needed)
         plain = ir.Union(tuple(rest))
         operators = [*left.operators, plain, *after]
         tables = self._tables(bound)

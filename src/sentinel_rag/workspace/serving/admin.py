@@ -63,6 +63,7 @@ class Admin:
     def routes(self) -> list[Route]:
         return [
             Route("/admin/tables", self._guarded(self._tables), methods=["GET"]),
+            Route("/admin/schema", self._guarded(self._schema), methods=["GET"]),
             Route("/admin/import", self._guarded(self._import), methods=["POST"]),
             Route("/admin/generate", self._guarded(self._generate), methods=["POST"]),
             Route("/admin/query", self._guarded(self._query), methods=["POST"]),
@@ -89,6 +90,11 @@ class Admin:
         del body
         tables = await to_thread.run_sync(self._workspace.tables, limiter=self._limiter)
         return {"tables": [table.to_dict() for table in tables]}
+
+    async def _schema(self, body: bytes) -> Any:
+        del body
+        schema = await to_thread.run_sync(self._workspace.schema, limiter=self._limiter)
+        return {"schema": {table: dict(columns) for table, columns in schema.items()}}
 
     async def _import(self, body: bytes) -> Any:
         wanted = _decoded(body, ImportBody)

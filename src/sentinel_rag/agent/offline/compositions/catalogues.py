@@ -78,6 +78,13 @@ def compose_kql(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     _say_totals(writer, run)
     scope.say_window(writer, run)
     scope.say_partial(writer, run)
+    say_rows(writer, run)
+    return Composed(shown=len(run.rows))
+
+
+def say_rows(writer: AnswerWriter, run: ToolRun) -> None:
+    """The rows as a table, of the columns that hold values."""
+    assert run.result is not None
     names = [column.name for column in run.result.columns] or list(run.rows[0])
     filled = [name for name in names if any(row.get(name) not in (None, "") for row in run.rows)]
     shown = filled[:MAX_COLUMNS]
@@ -98,7 +105,6 @@ def compose_kql(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
             )
         rows.append(cells)
     writer.table("", shown, rows)
-    return Composed(shown=len(run.rows))
 
 
 def _say_totals(writer: AnswerWriter, run: ToolRun) -> None:

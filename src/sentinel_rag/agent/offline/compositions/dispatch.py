@@ -20,6 +20,7 @@ from sentinel_rag.agent.offline.compositions import (
     rankings,
     shared_alerts,
     situation,
+    table_columns,
     unsuccessful,
     web_pages,
 )
@@ -42,6 +43,7 @@ _COMPOSERS: dict[View, Callable[[AnswerWriter, Plan, ToolRun], Composed]] = {
     View.KQL: catalogues.compose_kql,
     View.TEMPLATES: catalogues.compose_templates,
     View.TABLES: catalogues.compose_tables,
+    View.COLUMNS: table_columns.compose,
     View.WEB: web_pages.compose,
     View.FILE: files.compose_file,
     View.FILES: files.compose_list,
