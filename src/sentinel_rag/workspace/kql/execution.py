@@ -21,6 +21,7 @@ from sentinel_rag.contracts.query_results import Column
 from sentinel_rag.workspace.cells import Cell, encoding_sql, finisher
 from sentinel_rag.workspace.kql.errors import KqlError, KqlTimeoutError, unresolved
 from sentinel_rag.workspace.kql.scope import WINDOW_END, WINDOW_START, Schema
+from sentinel_rag.workspace.kql.spelling import unmarked
 from sentinel_rag.workspace.kql.translation import Translation
 from sentinel_rag.workspace.kql_types import kql_type, quote_name
 from sentinel_rag.workspace.timespans import TimeRange
@@ -90,7 +91,7 @@ def run(
                 raise KqlTimeoutError(limits.timeout_s) from error
             raise _explained(error, translation, schema) from error
     return KqlAnswer(
-        columns=tuple(Column(name, kql_type(type_)) for name, type_ in zip(names, types, strict=True)),
+        columns=tuple(Column(unmarked(name), kql_type(type_)) for name, type_ in zip(names, types, strict=True)),
         rows=rows,
         tables=tuple(sorted(translation.tables)),
         duration_s=time.perf_counter() - started,
