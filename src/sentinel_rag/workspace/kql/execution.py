@@ -23,6 +23,7 @@ from sentinel_rag.workspace.kql.errors import (
     unresolved,
 )
 from sentinel_rag.workspace.kql.scope import WINDOW_END, WINDOW_START, Schema
+from sentinel_rag.workspace.kql.spelling import unmarked
 from sentinel_rag.workspace.kql.stopping import StopReason, StopSignal, Watch, watched
 from sentinel_rag.workspace.kql.translation import Translation
 from sentinel_rag.workspace.kql_types import kql_type, quote_name
@@ -65,7 +66,7 @@ def run(
     with watched(cursor, limits.timeout_s, signal) as watch:
         try:
             described = cursor.execute("DESCRIBE " + translation.sql, parameters).fetchall()
-            columns = tuple(Column(row[0], kql_type(row[1])) for row in described)
+            columns = tuple(Column(unmarked(row[0]), kql_type(row[1])) for row in described)
             cells = ", ".join(
                 f"{encoding_sql(quote_name(row[0]), row[1])} AS {quote_name(row[0])}" for row in described
             )

@@ -24,9 +24,14 @@ from duckdb_kql.translate import to_sql as emit  # noqa: TID253
 from sentinel_rag.workspace.kql import dialect
 from sentinel_rag.workspace.kql.errors import KqlError, KqlSyntaxError, not_supported, unresolved
 from sentinel_rag.workspace.kql.scope import Schema, Scope, Window
+from sentinel_rag.workspace.kql.spelling import names_made, nodes, reads_names, respelled, spelling_of, unmarked
 
 MAX_QUERY_CHARS = 100_000
 """The service's own limit lies near 1 MB; a longer text than this is no question of an analyst."""
+
+
+MAX_SQL_CHARS = 600_000
+"""The engine plans a statement of this length within seconds, and cannot be interrupted while it plans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,27 +96,58 @@ def translate(kql: str, schema: Schema, window: Window) -> Translation:
 
 
 def _translate(kql: str, schema: Schema, window: Window) -> Translation:
-    with clock(None) as active, dialect.collecting_as_names() as as_names:
-        lowered = lower(_with_plain_tables(kql), None, {None: {}})
-        scope = Scope(schema, window)
-        query = scope.restrict(lowered)
-        if as_names & scope.tables:
-            raise not_supported("as", hint="the name is also a table's")
-        scope.check_spelling(query)
-        columns = {table: list(names) for table, names in schema.items()}
-        with dialect.statement(scope.text_columns(query)):
-            emitted = emit(query, columns)
-        parameters = dict(emitted.parameters)
-        if query.parameters:
-            values, missing = bind(query.parameters, None)
-            if missing:
-                raise KqlError(
-                    f"The query declares parameters without a value: {', '.join(missing)}.", kql_code="SEN0002"
+    spelling: dict[str, str] = {}
+    while True:
+        with clock(None) as active, dialect.collecting_as_names() as as_names:
+            lowered = lower(_with_plain_tables(kql), None, {None: {}})
+            scope = Scope(schema, window, spelling)
+            try:
+                emitted, query = _emitted(
+                    respelled(lowered, spelling) if spelling else lowered, scope, schema, as_names
                 )
-            parameters.update({slot: value for slot, value in values.items() if slot in emitted.slots})
-        if active.used:  # `set query_now = ...` pinned it; else now() is the moment at which the SQL runs
-            parameters[CLOCK_SLOT] = active.moment
-        return Translation(str(emitted), parameters, frozenset(emitted.slots), frozenset(scope.tables))
+            except library.KqlSchemaError as error:
+                wider = _wider_spelling(lowered, scope, schema, error)
+                if wider == spelling or reads_names(lowered):
+                    raise
+                spelling = wider
+                continue
+            return _finished(emitted, query, scope, active)
+
+
+def _emitted(lowered: Any, scope: Scope, schema: Schema, as_names: set[str]) -> tuple[Any, Any]:
+    query = scope.restrict(lowered)
+    if as_names & scope.tables:
+        raise not_supported("as", hint="the name is also a table's")
+    scope.check_spelling(query)
+    return emit(query, {table: list(names) for table, names in schema.items()}), query
+
+
+def _wider_spelling(lowered: Any, scope: Scope, schema: Schema, error: library.KqlSchemaError) -> dict[str, str]:
+    """A spelling for all names that the query brings together, if it failed because two differ only in case."""
+    pair = re.match(r"columns '([^']+)' and '([^']+)' differ only in case", error.hint or "")
+    if pair is None:
+        return {}
+    names = [name for table in sorted(scope.tables) for name in schema[table]]
+    made = sorted(name for node in nodes(lowered) for name in names_made(node))
+    return spelling_of([*names, *made, unmarked(pair[1]), unmarked(pair[2])])
+
+
+def _finished(emitted: Any, query: Any, scope: Scope, active: Any) -> Translation:
+    if len(emitted) > MAX_SQL_CHARS:
+        raise KqlError(
+            "The query is too large for the embedded workspace once it is written out.",
+            kql_code="SEN0003",
+            next_step="Name fewer tables, or project the columns that you need before union and join.",
+        )
+    parameters = dict(emitted.parameters)
+    if query.parameters:
+        values, missing = bind(query.parameters, None)
+        if missing:
+            raise KqlError(f"The query declares parameters without a value: {', '.join(missing)}.", kql_code="SEN0002")
+        parameters.update({slot: value for slot, value in values.items() if slot in emitted.slots})
+    if active.used:  # `set query_now = ...` pinned it; else now() is the moment at which the SQL runs
+        parameters[CLOCK_SLOT] = active.moment
+    return Translation(str(emitted), parameters, frozenset(emitted.slots), frozenset(scope.tables))
 
 
 def _with_plain_tables(kql: str) -> str:
