@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from sentinel_rag.workspace.kql.execution import KqlAnswer, Limits, run
-from sentinel_rag.workspace.kql.scope import Window
+from sentinel_rag.workspace.kql.scope import Discovered, Window
 from sentinel_rag.workspace.kql.sql_check import check_sql
 from sentinel_rag.workspace.kql.translation import Translation, TranslationCache
 from sentinel_rag.workspace.store import Store
@@ -32,6 +32,11 @@ class KqlEngine:
         window = timespan if isinstance(timespan, TimeRange) else parse_timespan(timespan, now=datetime.now(UTC))
         schema = self._store.schema()
         closed = Window(start=window.start is not None, end=window.end is not None)
-        translation = self._translations.get(kql, schema, closed)
+        discovered: Discovered = ()
         with self._store.cursor() as cursor:
-            return run(cursor, translation, schema=schema, window=window, limits=limits)
+            while True:
+                translation = self._translations.get(kql, schema, closed, discovered)
+                answer = run(cursor, translation, schema=schema, window=window, limits=limits)
+                if not translation.discovers:
+                    return answer
+                discovered = (*discovered, tuple(tuple(str(cell) for cell in row) for row in answer.rows))

@@ -20,6 +20,7 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column
 from sentinel_rag.workspace.cells import Cell, encoding_sql, finisher
 from sentinel_rag.workspace.kql.errors import KqlError, KqlTimeoutError, unresolved
+from sentinel_rag.workspace.kql.extension import NO_COLUMN
 from sentinel_rag.workspace.kql.scope import WINDOW_END, WINDOW_START, Schema
 from sentinel_rag.workspace.kql.spelling import unmarked
 from sentinel_rag.workspace.kql.translation import Translation
@@ -90,6 +91,8 @@ def run(
             if expired.is_set():
                 raise KqlTimeoutError(limits.timeout_s) from error
             raise _explained(error, translation, schema) from error
+    if names == [NO_COLUMN]:
+        names, types, rows = [], [], [() for _ in rows]
     return KqlAnswer(
         columns=tuple(Column(unmarked(name), kql_type(type_)) for name, type_ in zip(names, types, strict=True)),
         rows=rows,
