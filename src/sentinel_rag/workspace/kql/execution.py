@@ -22,6 +22,7 @@ from sentinel_rag.workspace.kql.errors import (
     KqlTimeoutError,
     unresolved,
 )
+from sentinel_rag.workspace.kql.extension import NO_COLUMN
 from sentinel_rag.workspace.kql.scope import WINDOW_END, WINDOW_START, Schema
 from sentinel_rag.workspace.kql.spelling import unmarked
 from sentinel_rag.workspace.kql.stopping import StopReason, StopSignal, Watch, watched
@@ -72,6 +73,8 @@ def run(
             )
             cursor.execute(f"SELECT {cells} FROM ({translation.sql}) AS answer", parameters)  # noqa: S608
             batches = _batches(cursor, [column.type for column in columns], watch)
+            if [column.name for column in columns] == [NO_COLUMN]:
+                columns, batches = (), ([()] * len(batch) for batch in batches)
             encoded = encode_rows(batches, max_rows=limits.max_rows, max_bytes=limits.max_bytes)
         except (duckdb.Error, MemoryError) as error:
             failure = error
