@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -56,6 +57,25 @@ class Secret(str):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """The model that answers, unless it is `offline`. `provider` is azure, openai-compatible or openrouter.
+
+    `prices` are US dollars for a million tokens, (input, output), by tier: `large` and `small`. Without a key, Azure is
+    entered with Entra ID and another server with nothing.
+    """
+
+    provider: str
+    url: str
+    key: Secret | None
+    name: str
+    small_name: str | None = None
+    api_version: str | None = None
+    prices: Mapping[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
+    timeout_s: float = 120.0
+    idle_timeout_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that can be set. `docs/settings.md` lists the variables; a test keeps the two equal."""
 
@@ -68,6 +88,7 @@ class Settings:
     gateway_url: str | None = None
     gateway_key: Secret | None = None
     model: str = "offline"
+    model_settings: ModelSettings | None = None
     timezone: str = "UTC"
     audit_durability: str = "process"
     audit_anchor: Path | None = None
@@ -157,7 +178,23 @@ VARIABLES: tuple[Variable, ...] = (
     ),
     Variable("SENTINEL_URL", "An Interceptor that runs elsewhere. Needs SENTINEL_API_KEY.", "none: one is started"),
     Variable("SENTINEL_API_KEY", "The agent's key at the Interceptor.", "one is made for each start"),
-    Variable("SENTINEL_MODEL", "What plans tool calls: offline (no model).", "offline"),
+    Variable(
+        "SENTINEL_MODEL",
+        "What plans tool calls: offline (no model), azure, openai-compatible or openrouter.",
+        "offline",
+    ),
+    Variable("SENTINEL_MODEL_NAME", "Model, or Azure deployment, that answers (see docs/models.md).", "none"),
+    Variable("SENTINEL_MODEL_SMALL_NAME", "Model or deployment for simple questions.", "the same for all"),
+    Variable("SENTINEL_MODEL_URL", "Base URL of an openai-compatible server.", "none"),
+    Variable("SENTINEL_MODEL_API_KEY", "Key at that server.", "none: it asks for none"),
+    Variable("SENTINEL_MODEL_PRICES", "US dollars a million tokens: large=2.50/10,small=0.15/0.60.", "none"),
+    Variable("SENTINEL_MODEL_TIMEOUT_S", "Seconds that one answer of the model may take.", "120"),
+    Variable("SENTINEL_MODEL_IDLE_TIMEOUT_S", "Seconds that the model may fall silent amid an answer.", "30"),
+    Variable("AZURE_OPENAI_ENDPOINT", "Address of the Azure OpenAI resource.", "none"),
+    Variable("AZURE_OPENAI_API_KEY", "Key of that resource.", "none: Entra ID"),
+    Variable("AZURE_OPENAI_API_VERSION", "api-version of Azure's older paths.", "none: the v1 endpoint"),
+    Variable("AZURE_OPENAI_CHAT_DEPLOYMENT", "Deployment that answers, if SENTINEL_MODEL_NAME is not set.", "none"),
+    Variable("OPENROUTER_API_KEY", "Key at OpenRouter.", "none"),
     Variable("SENTINEL_TIMEZONE", "Time zone (IANA name) in which words like yesterday are read.", "UTC"),
     Variable("SENTINEL_AUDIT_DURABILITY", "process or power: what an acknowledged record survives.", "process"),
     Variable("SENTINEL_AUDIT_ANCHOR", "File for a second copy of the journal's checkpoints, on another disk.", "none"),
@@ -187,7 +224,8 @@ UPSTREAM_PREFIX = "SENTINEL_UPSTREAM_"
 """Variables that begin so are credentials for tool servers of other makers; the policy refers to them by name."""
 
 SEARCH_PROVIDERS = ("bundled", "searxng", "brave", "tavily")
-MODELS = ("offline",)
+MODELS = ("offline", "azure", "openai-compatible", "openrouter")
+OPENROUTER_URL = "https://openrouter.ai/api/v1"
 DURABILITIES = ("process", "power")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
@@ -430,6 +468,88 @@ def _protects_keys(url: str) -> bool:
     return parts.scheme == "https" or parts.hostname in LOOPBACK_NAMES
 
 
+_API_VERSION = re.compile(r"\d{4}-\d{2}-\d{2}(?:-preview)?")
+_PRICE = re.compile(r"(large|small)=(\d{1,6}(?:\.\d{1,6})?)/(\d{1,6}(?:\.\d{1,6})?)")
+
+
+def _model_name(text: str) -> str:
+    if len(text) > 200 or not text.isprintable():
+        raise ValueError("is no name of a model: it is too long or holds control characters")
+    return text
+
+
+def _model_url(text: str) -> str:
+    """`_http_url` without user names: they would stand in messages."""
+    if "@" in text.partition("//")[2].partition("/")[0]:
+        raise ValueError("it holds a user name or password; set the key instead")
+    return _http_url(text)
+
+
+def _model_key(text: str) -> Secret:
+    if not text.isascii() or not text.isprintable():
+        raise ValueError("holds a character that no key has: copy it again")
+    return Secret(text)
+
+
+def _api_version(text: str) -> str:
+    if not _API_VERSION.fullmatch(text):
+        raise ValueError(f"{text!r} is no api-version such as 2024-10-21; leave it out to use the v1 endpoint")
+    return text
+
+
+def _model_prices(text: str) -> Mapping[str, tuple[Decimal, Decimal]]:
+    found: dict[str, tuple[Decimal, Decimal]] = {}
+    for part in text.split(","):
+        match = _PRICE.fullmatch(part.strip())
+        if match is None or match[1] in found:
+            raise ValueError(f"{part.strip()!r} is not of the form large=INPUT/OUTPUT or small=INPUT/OUTPUT, once each")
+        found[match[1]] = (Decimal(match[2]), Decimal(match[3]))
+    return found
+
+
+def _model_settings(provider: str, reader: _Reader) -> ModelSettings | None:
+    """What `provider` needs, read and checked; None for `offline`, whatever else is set."""
+    if provider == "offline":
+        return None
+    read = reader.read
+    name = read("SENTINEL_MODEL_NAME", _model_name, "")
+    url, key, api_version = "", None, None
+    missing: list[tuple[str, str]] = []
+    if provider == "azure":
+        name = name or read("AZURE_OPENAI_CHAT_DEPLOYMENT", _model_name, "")
+        url = read("AZURE_OPENAI_ENDPOINT", _model_url, "")
+        key = read("AZURE_OPENAI_API_KEY", _model_key, None)
+        api_version = read("AZURE_OPENAI_API_VERSION", _api_version, None)
+        missing.append(("AZURE_OPENAI_ENDPOINT", "the resource's address, https://NAME.openai.azure.com"))
+        if not name:
+            missing.append(("SENTINEL_MODEL_NAME", "the name of the deployment"))
+    elif provider == "openrouter":
+        url = OPENROUTER_URL
+        key = read("OPENROUTER_API_KEY", _model_key, None)
+        missing += [("OPENROUTER_API_KEY", "a key at OpenRouter"), ("SENTINEL_MODEL_NAME", "a model's name there")]
+    else:
+        url = read("SENTINEL_MODEL_URL", _model_url, "")
+        key = read("SENTINEL_MODEL_API_KEY", _model_key, None)
+        missing.append(("SENTINEL_MODEL_URL", "the server's base URL, such as http://127.0.0.1:11434/v1"))
+        missing.append(("SENTINEL_MODEL_NAME", "the name of the model"))
+    reader.problems += [
+        f"{variable}: is missing; SENTINEL_MODEL={provider} needs {what}"
+        for variable, what in missing
+        if not reader.values.get(variable, "").strip()
+    ]
+    return ModelSettings(
+        provider=provider,
+        url=url,
+        key=key,
+        name=name,
+        small_name=read("SENTINEL_MODEL_SMALL_NAME", _model_name, None),
+        api_version=api_version,
+        prices=read("SENTINEL_MODEL_PRICES", _model_prices, {}),
+        timeout_s=read("SENTINEL_MODEL_TIMEOUT_S", _seconds, 120.0),
+        idle_timeout_s=read("SENTINEL_MODEL_IDLE_TIMEOUT_S", _seconds, 30.0),
+    )
+
+
 def default_home(environment: Mapping[str, str]) -> Path:
     """`SENTINEL_HOME`, or the platform's folder for user data."""
     text = environment.get("SENTINEL_HOME", "").strip()
@@ -510,6 +630,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
     for name in sorted(from_file):
         if name.startswith("SENTINEL_") and not name.startswith(UPSTREAM_PREFIX) and name not in known:
             reader.problems.append(f"{name}: there is no such setting{_nearest(name, known)} (in {env_file})")
+    model = reader.read("SENTINEL_MODEL", _one_of(MODELS), "offline")
     home = default_home(values)
     provider = reader.read("SENTINEL_SEARCH_PROVIDER", _one_of(SEARCH_PROVIDERS), "bundled")
     search_url = reader.read("SENTINEL_SEARCH_URL", _search_url, None)
@@ -525,7 +646,8 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         workspaces=workspaces,
         gateway_url=gateway_url,
         gateway_key=Secret(gateway_key) if gateway_key else None,
-        model=reader.read("SENTINEL_MODEL", _one_of(MODELS), "offline"),
+        model=model,
+        model_settings=_model_settings(model, reader),
         timezone=reader.read("SENTINEL_TIMEZONE", _timezone, "UTC"),
         audit_durability=reader.read("SENTINEL_AUDIT_DURABILITY", _one_of(DURABILITIES), "process"),
         audit_anchor=reader.read("SENTINEL_AUDIT_ANCHOR", lambda t: Path(t).expanduser().absolute(), None),
@@ -585,6 +707,13 @@ def tool_server_environment() -> dict[str, str]:
     import os
 
     return {**bare_environment(), "PATH": os.environ.get("PATH", os.defpath)}  # noqa: TID251  # one reader
+
+
+def model_environment() -> dict[str, str]:
+    """What a connection to a model elsewhere needs of the environment: the proxy and the trusted certificates."""
+    import os
+
+    return {name: value for name, value in os.environ.items() if name in PROXY}  # noqa: TID251  # one reader
 
 
 def azure_environment() -> dict[str, str]:

@@ -23,6 +23,7 @@ _STATUS = {
     "query_incidents": "Querying incidents...",
     "get_incident_detail": "Reading the incident...",
     "query_alerts": "Querying alerts...",
+    "get_alert_events": "Running the alert's stored query...",
     "get_alert_trend": "Counting alerts over time...",
     "get_top_entities": "Ranking entities...",
     "get_threat_summary": "Building the situation report...",

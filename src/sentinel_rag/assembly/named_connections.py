@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
 
+    from sentinel_rag.sentinel.alert_events import AlertEvents
     from sentinel_rag.sentinel.freeform_query import FreeformQueries
     from sentinel_rag.sentinel.rest import ArmConnection
     from sentinel_rag.sentinel.rest.rate_buckets import RateBuckets
@@ -24,7 +25,11 @@ Entry = Mapping[str, Any]
 
 
 def connected_service(
-    entries: Sequence[Entry], *, templates: str | None, freeform: FreeformQueries | None = None
+    entries: Sequence[Entry],
+    *,
+    templates: str | None,
+    freeform: FreeformQueries | None = None,
+    alert_events: AlertEvents | None = None,
 ) -> SentinelService:
     """The tools over `entries`, the first of which is the default. Raises ConfigurationError."""
     import anyio
@@ -48,7 +53,9 @@ def connected_service(
             resource = entry["rest"]["resource_id"]
             rest[name] = SentinelRest(name, resource, shared.manager(entry), buckets=shared.buckets(entry))
     own = None if templates is None else Path(templates)
-    return SentinelService(workspaces, rest=rest, templates=load_templates(own=own), freeform=freeform)
+    return SentinelService(
+        workspaces, rest=rest, templates=load_templates(own=own), freeform=freeform, alert_events=alert_events
+    )
 
 
 class _Shared:

@@ -18,6 +18,8 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from sentinel_rag.assembly.freeform_kql import freeform_configuration, switched_off_tools
+from sentinel_rag.assembly.model_access import require_offline
+from sentinel_rag.assembly.stored_queries import stored_query_configuration
 from sentinel_rag.assembly.tool_servers import tool_server_configuration
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import NamedWorkspace, Settings, azure_environment, bare_environment
@@ -78,6 +80,7 @@ class Plan:
 
 def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStack) -> Plan:
     """Who listens where and who shares which secret with whom. One secret for each border, made anew at each start."""
+    require_offline(settings)
     workspace_token, agent_token, executor_token = (secrets.token_urlsafe(32) for _ in range(3))
     keys = {key_id: new_key(key_id) for key_id in RUN_KEYS}
     if settings.gateway_key is not None:
@@ -107,6 +110,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "workspaces": entries,
             "templates": None if settings.templates is None else str(settings.templates),
             "freeform": freeform_configuration(settings),
+            "stored_queries": stored_query_configuration(settings),
             "token": executor_token,
         }
         environment = azure_environment() if settings.uses_azure else bare_environment()

@@ -34,9 +34,11 @@ class Agent:
 
 def build_workspace(configuration: Configuration) -> ASGIApp:
     """The embedded workspace's server over its store."""
+    from sentinel_rag.workspace.process_memory import bound_process_memory
     from sentinel_rag.workspace.server import create_app
     from sentinel_rag.workspace.workspace import Workspace
 
+    bound_process_memory()
     return create_app(
         Workspace.open(Path(configuration["folder"])),
         workspace_id=configuration["workspace_id"],
@@ -50,12 +52,14 @@ def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
     """The MCP server of the tools that read and change Sentinel, on Azure or on embedded workspaces."""
     from sentinel_rag.assembly.freeform_kql import freeform_queries
     from sentinel_rag.assembly.named_connections import connected_service
+    from sentinel_rag.assembly.stored_queries import stored_queries
     from sentinel_rag.executors.sentinel import create_app
 
     service = connected_service(
         configuration["workspaces"],
         templates=configuration["templates"],
         freeform=freeform_queries(configuration["freeform"]),
+        alert_events=stored_queries(configuration["stored_queries"]),
     )
     return create_app(service, token=configuration["token"])
 
@@ -74,6 +78,14 @@ def build_web_executor(configuration: Configuration) -> ASGIApp:
 
     options = WebOptions(**{name: configuration[name] for name in ("provider", "url", "key", "allowed_hosts")})
     return create_app(options, token=configuration["token"])
+
+
+def build_model_identity(configuration: Configuration) -> ASGIApp:
+    """The server that holds the Azure credential for models and hands the agent tokens for them alone."""
+    from sentinel_rag.assembly.model_identity import create_app
+    from sentinel_rag.sentinel.credentials import azure_credential
+
+    return create_app(azure_credential(), resource=configuration["resource"], header=configuration["header"])
 
 
 def build_interceptor(configuration: Configuration) -> ASGIApp:
@@ -132,6 +144,7 @@ BUILDERS: Mapping[str, Callable[[Configuration], ASGIApp]] = {
     "executor-files": build_files_executor,
     "executor-web": build_web_executor,
     "interceptor": build_interceptor,
+    "model-identity": build_model_identity,
 }
 
 

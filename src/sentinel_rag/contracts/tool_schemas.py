@@ -34,6 +34,15 @@ query_alerts         alert_id, name, severity, status, time, start_time, end_tim
                      portal, where there is one). Over 20 rows are compact: 4 entities a row, {kind, name} with the
                      name cut at 80 characters, and no key without a value; otherwise 40 a row in full.
                      summary: by_severity, by_status, by_name (the 20 commonest), by_product.
+get_alert_events     the columns of the query that the alert's rule left in it, run again in the window that the alert
+                     tells; no rows if it holds none, or one that may not or could not run. summary: alert_id,
+                     vendor_id, alert_name, severity, product, incident_number, url, start_time, end_time, row_time,
+                     entities [{kind, name, properties}] (at most 25), entity_count, custom_details; ran, why_not
+                     (no_query, refused, failed; null if it ran), problems [] (of a refused query); rule_name, query
+                     (text of the row: data, at most 4 000 characters), query_cut, window {start, end},
+                     window_told_by, events_told (when the alert was raised), events_found (now), late_rows (of the
+                     first table, ingested after the rule looked; null if not known), parser. Empty if there is no
+                     such alert.
 get_alert_trend      time (start of the bucket), count, high, medium, low, informational; gaps are rows of 0. Days and
                      weeks begin at midnight of `timezone`, so that a day on which clocks change has 23 or 25 hours.
                      summary: total, interval, timezone, peak_time, peak_count, by_severity.
@@ -315,6 +324,21 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
         },
         aliases=("query_sentinel_alerts",),
         workspace=_WORKSPACE_OR_ALL,
+    ),
+    _tool(
+        "get_alert_events",
+        "The raw log rows behind one alert: the query that its analytic rule stored, run again in the alert's own "
+        "window after a check. Says what evidence there is where an alert holds no query.",
+        {
+            "alert_id": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 500,
+                "description": "SystemAlertId of the alert, or the id or address of its own portal.",
+            },
+            **_LIMIT,
+        },
+        required=("alert_id",),
     ),
     _tool(
         "get_alert_trend",

@@ -17,6 +17,7 @@ from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.contracts.tool_schemas import OPT_IN_TOOLS, SENTINEL_TOOLS, TOOLS_BY_NAME, canonical_tool_name
+from sentinel_rag.sentinel.alert_events import AlertEvents
 from sentinel_rag.sentinel.alert_list import query_alerts
 from sentinel_rag.sentinel.alert_trend import get_alert_trend
 from sentinel_rag.sentinel.all_workspaces import LONGEST_WAIT_S, ask_every_workspace
@@ -52,8 +53,9 @@ class SentinelService:
     of `workspaces` (the first unless `default` names it). `longest_wait_s` bounds each one's part in a call to all.
 
     `rest` is the way to change a workspace, by the same names; a workspace that is not in it is read only. `templates`
-    are the shipped ones unless given; without `freeform` no KQL of a caller's own is run. Raises
-    ConfigurationError if there is no workspace, `default` is none of them, or a template file is faulty.
+    are the shipped ones unless given; without `freeform` no KQL of a caller's own is run; `alert_events` runs the
+    queries that alerts hold. Raises ConfigurationError if there is no workspace, `default` is none of them, or a
+    template file is faulty.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class SentinelService:
         templates: Mapping[str, KqlTemplate] | None = None,
         longest_wait_s: float = LONGEST_WAIT_S,
         freeform: FreeformQueries | None = None,
+        alert_events: AlertEvents | None = None,
     ) -> None:
         if not workspaces:
             raise ConfigurationError(
@@ -90,10 +93,12 @@ class SentinelService:
         self._longest_wait_s = longest_wait_s
         self._freeform = freeform
         template_tools = TemplateTools(load_templates() if templates is None else templates)
+        self._alert_events = alert_events or AlertEvents()
         self._handlers: dict[str, ToolHandler] = {
             "query_incidents": query_incidents,
             "get_incident_detail": get_incident_detail,
             "query_alerts": query_alerts,
+            "get_alert_events": self._alert_events.get_alert_events,
             "get_alert_trend": get_alert_trend,
             "get_top_entities": get_top_entities,
             "get_threat_summary": get_threat_summary,
@@ -116,6 +121,7 @@ class SentinelService:
         """Close the connections of the workspaces; those to Log Analytics last, for they own the credential."""
         if self._freeform is not None:
             await self._freeform.close()
+        await self._alert_events.close()
         for connection_to_rest in {view.rest.connection for view in self._views.values() if view.rest is not None}:
             await connection_to_rest.close()
         for connection in {view.logs.connection for view in self._views.values()}:

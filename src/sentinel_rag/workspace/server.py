@@ -29,7 +29,8 @@ from sentinel_rag.workspace.serving.identity import IdentityEndpoint, TokenIssue
 from sentinel_rag.workspace.serving.loopback_guard import LoopbackGuard
 from sentinel_rag.workspace.serving.metadata_endpoint import MetadataEndpoint
 from sentinel_rag.workspace.serving.query_answers import plain_error, unknown_path
-from sentinel_rag.workspace.serving.query_endpoint import LONGEST_QUEUE, QueryEndpoint
+from sentinel_rag.workspace.serving.query_endpoint import QueryEndpoint
+from sentinel_rag.workspace.serving.query_slots import LONGEST_QUEUE
 from sentinel_rag.workspace.serving.workspace_door import WorkspaceDoor
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def create_app(
             Route("/v1/{resource_id:path}/query", query.__call__, methods=["POST"]),
             Route("/v1/{resource_id:path}/metadata", metadata.__call__, methods=["GET"]),
             *incident_routes.routes(workspace, arm_door, workspace_id),
-            *Admin(workspace, admin_token, faults).routes(),
+            *Admin(workspace, admin_token, faults, query.counts).routes(),
         ],
         middleware=[Middleware(LoopbackGuard), Middleware(FaultInjector, schedule=faults)],
         exception_handlers={HTTPException: _http_error, Exception: _internal_error},

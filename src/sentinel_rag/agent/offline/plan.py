@@ -37,6 +37,7 @@ class View(StrEnum):
     WORKSPACES = "workspaces"
     COLUMNS = "columns"
     ANALYSIS = "analysis"
+    EVENTS = "events"
     WEB = "web"
     FILE = "file"
     FILES = "files"

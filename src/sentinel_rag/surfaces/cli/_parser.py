@@ -65,6 +65,7 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     doctor = _command(commands, "doctor", "check each dependency and name the command that mends it", _doctor)
     doctor.add_argument("--json", action="store_true", help="print as JSON")
     doctor.add_argument("--azure", action="store_true", help="try each right on the Azure workspaces, by reading")
+    doctor.add_argument("--model", action="store_true", help="ask each configured model one tiny question")
 
     _workspace(commands, only)
 
@@ -471,7 +472,7 @@ def _status(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.doctor import run
 
-    return run(as_json=options.json, azure=options.azure)
+    return run(as_json=options.json, azure=options.azure, model=options.model)
 
 
 def _tools(options: argparse.Namespace) -> int:

@@ -32,11 +32,14 @@ class Finding:
     fix: str = ""
 
 
-def run(*, as_json: bool, azure: bool = False) -> int:
-    """Print every finding; 0 if all is well, 1 if something needs mending. `azure` tries each right by a read."""
+def run(*, as_json: bool, azure: bool = False, model: bool = False) -> int:
+    """Print every finding; 0 if all is well, 1 if something needs mending. `azure` tries each right by a read, `model`
+    asks each model one tiny question."""
     findings = list(_examine())
     if azure:
         findings += _azure()
+    if model:
+        findings += _model_calls()
     if as_json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
@@ -65,6 +68,7 @@ def _examine() -> Iterator[Finding]:
         ("templates", _templates),
         ("files", _files),
         ("web", _web),
+        ("model", _model),
         ("zones", _zones),
     )
     for name, check in checks:
@@ -85,6 +89,20 @@ def _azure() -> list[Finding]:
         ]
     except ConfigurationError as error:
         return [Finding("azure", False, f"{error} {'; '.join(error.problems)}".strip(), error.next_step)]
+
+
+def _model_calls() -> list[Finding]:
+    try:
+        settings = load_settings().model_settings
+        if settings is None:
+            return [Finding("model call", False, "SENTINEL_MODEL is offline: no model to ask", "see docs/models.md")]
+        from sentinel_rag.assembly.model_access import check_models
+
+        return [
+            Finding(f"model {check.tier}", check.ok, check.detail, check.next_step) for check in check_models(settings)
+        ]
+    except ConfigurationError as error:
+        return [Finding("model call", False, f"{error} {'; '.join(error.problems)}".strip(), error.next_step)]
 
 
 def _guarded(name: str, check: Callable[[Settings], Finding], settings: Settings) -> Finding:
@@ -212,6 +230,18 @@ def _web(settings: Settings) -> Finding:
     else:
         search = settings.search_provider + (f" at {settings.search_url}" if settings.search_url else "")
     return Finding("web", True, f"search: {search}. Pages from: {hosts}")
+
+
+def _model(settings: Settings) -> Finding:
+    model = settings.model_settings
+    if model is None:
+        return Finding("model", True, "offline: answers are planned and written without a model")
+    names = model.name if model.small_name is None else f"{model.name}, for simple questions {model.small_name}"
+    detail = f"{names} at {model.url} (sentinel doctor --model asks it)"
+    try:
+        return Finding("model", True, f"{detail}, openai {metadata.version('openai')}")
+    except metadata.PackageNotFoundError:
+        return Finding("model", False, f"{detail}; the openai library is missing", "pip install 'sentinel-rag[openai]'")
 
 
 def _zones(settings: Settings) -> Finding:

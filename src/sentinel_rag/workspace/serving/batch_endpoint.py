@@ -65,7 +65,7 @@ class BatchEndpoint:
         responses: list[dict[str, Any]] = []
 
         async def answer(entry: BatchEntry) -> None:
-            status, body = await self._answer(entry, correlation_id)
+            status, body = await self._answer(entry, correlation_id, request)
             responses.append({"id": entry.id, "status": status, "headers": {}, "body": msgspec.Raw(body)})
 
         async with anyio.create_task_group() as group:
@@ -73,10 +73,11 @@ class BatchEndpoint:
                 group.start_soon(answer, entry)
         return encoded(200, {"responses": responses})
 
-    async def _answer(self, entry: BatchEntry, correlation_id: str) -> tuple[int, bytes]:
+    async def _answer(self, entry: BatchEntry, correlation_id: str, request: Request) -> tuple[int, bytes]:
         if entry.path != "/query" or entry.method != "POST":
             return encoded(404, answers.unknown_path(correlation_id))
         if entry.workspace.lower() != self._door.workspace_id:
             return encoded(400, answers.unknown_workspace(correlation_id))
         headers = {name.lower(): value for name, value in entry.headers.items()}
-        return await self._query.answer(entry.body, parse_prefer(headers.get("prefer", "")), correlation_id)
+        preferences = parse_prefer(headers.get("prefer", ""))
+        return await self._query.answer(entry.body, preferences, correlation_id, request)

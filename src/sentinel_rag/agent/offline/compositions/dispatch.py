@@ -8,6 +8,7 @@ from dataclasses import replace
 from sentinel_rag.agent.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.compositions import (
     alert_attributes,
+    alert_events,
     alert_limits,
     alerts,
     catalogues,
@@ -37,6 +38,7 @@ _COMPOSERS: dict[View, Callable[[AnswerWriter, Plan, ToolRun], Composed]] = {
     View.ALERTS: alerts.compose_list,
     View.ALERT_COUNT: alerts.compose_count,
     View.ALERT: alerts.compose_one,
+    View.EVENTS: alert_events.compose,
     View.TREND: rankings.compose_trend,
     View.TOP: rankings.compose_top,
     View.SUMMARY: situation.compose,
