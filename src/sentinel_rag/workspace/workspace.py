@@ -14,6 +14,7 @@ from sentinel_rag.workspace.estate.guide import EstateGuide
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.importing.importer import Importer, ProgressListener
 from sentinel_rag.workspace.importing.reports import ImportReport
+from sentinel_rag.workspace.incidents.bookmark_store import BookmarkStore
 from sentinel_rag.workspace.incidents.incident_store import IncidentStore
 from sentinel_rag.workspace.kql.answers import KqlAnswer
 from sentinel_rag.workspace.kql.engine import KqlEngine
@@ -31,6 +32,7 @@ class Workspace:
         self._engine = KqlEngine(store)
         self._importer = Importer(store)
         self.incidents = IncidentStore(store)
+        self.bookmarks = BookmarkStore(store)
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False, limits: MemoryLimits | None = None) -> Workspace:

@@ -15,6 +15,7 @@ from sentinel_rag.workspace.kql.sql_check import check_sql
 from sentinel_rag.workspace.kql.stopping import StopSignal
 from sentinel_rag.workspace.kql.translation import Translation
 from sentinel_rag.workspace.kql.translation_cache import TranslationCache
+from sentinel_rag.workspace.kql.truncation import without_truncation
 from sentinel_rag.workspace.store import Store
 from sentinel_rag.workspace.timespans import TimeRange, parse_timespan
 
@@ -40,6 +41,7 @@ class KqlEngine:
         window = timespan if isinstance(timespan, TimeRange) else parse_timespan(timespan, now=datetime.now(UTC))
         schema = self._store.schema()
         closed = Window(start=window.start is not None, end=window.end is not None)
+        kql, limits = without_truncation(kql, limits)
         translation = self._translations.get(kql, schema, closed)
         with self._store.cursor() as cursor:
             return run(cursor, translation, schema=schema, window=window, limits=limits, signal=signal or StopSignal())

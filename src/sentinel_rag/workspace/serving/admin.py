@@ -74,6 +74,7 @@ class Admin:
             Route("/admin/queries", self._guarded(self._queries), methods=["GET"]),
             Route("/admin/faults", self._guarded(self._left_faults), methods=["GET"]),
             Route("/admin/faults", self._guarded(self._set_faults), methods=["PUT"]),
+            Route("/admin/faults", self._guarded(self._add_faults), methods=["POST"]),
         ]
 
     def _guarded(self, operation: Callable[[bytes], Awaitable[Any]]) -> Callable[[Request], Awaitable[Response]]:
@@ -140,6 +141,10 @@ class Admin:
 
     async def _set_faults(self, body: bytes) -> Any:
         self._faults.replace(_decoded(body, FaultsBody).faults)
+        return self._faults.to_dict()
+
+    async def _add_faults(self, body: bytes) -> Any:
+        self._faults.add(_decoded(body, FaultsBody).faults)
         return self._faults.to_dict()
 
 

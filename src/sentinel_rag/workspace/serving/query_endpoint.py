@@ -74,6 +74,13 @@ class QueryEndpoint:
             query = msgspec.json.decode(raw, type=QueryBody)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return encoded(400, answers.bad_request(f"The body is not a query: {error}", correlation_id))
+        return await self.answer(query, preferences, correlation_id, request)
+
+    async def answer(
+        self, query: QueryBody, preferences: Preferences, correlation_id: str, request: Request
+    ) -> tuple[int, bytes]:
+        """Status and JSON text of one query's answer, once it is its turn. Who asks was checked before; the query ends
+        with the connection of `request`, which was read."""
         others = {other.lower() for other in query.workspaces or ()} - {self._door.workspace_id}
         if others:
             return encoded(400, answers.unknown_workspace(correlation_id))
