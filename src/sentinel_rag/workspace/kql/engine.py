@@ -13,7 +13,8 @@ from sentinel_rag.workspace.kql.execution import Limits, run
 from sentinel_rag.workspace.kql.scope import Discovered, Window
 from sentinel_rag.workspace.kql.sql_check import check_sql
 from sentinel_rag.workspace.kql.stopping import StopSignal
-from sentinel_rag.workspace.kql.translation import Translation, TranslationCache
+from sentinel_rag.workspace.kql.translation import Translation
+from sentinel_rag.workspace.kql.translation_cache import TranslationCache
 from sentinel_rag.workspace.kql.truncation import without_truncation
 from sentinel_rag.workspace.store import Store
 from sentinel_rag.workspace.timespans import TimeRange, parse_timespan
