@@ -15,14 +15,25 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
+from sentinel_rag.workspace_file import (
+    PUBLIC,
+    NamedWorkspace,
+    logs_audience,
+    management_audience,
+    read_workspace_file,
+    workspace_guid,
+    workspace_name,
+    workspace_resource,
+)
+from sentinel_rag.workspace_file import http_url as _http_url
+
+__all__ = ["NamedWorkspace", "Secret", "Settings", "Variable", "load_settings", "workspace_name"]
 
 if TYPE_CHECKING:
     from dotenv.parser import Original
 
 T = TypeVar("T")
 
-_GUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 _HOST = re.compile(r"(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
 
@@ -71,10 +82,9 @@ class Settings:
     home: Path
     policy_file: Path
     workspace: str | None = None
-    azure_workspaces: Mapping[str, str]
-    workspace_resources: Mapping[str, str] = field(default_factory=dict)
-    logs_endpoint: str = "https://api.loganalytics.io"
-    arm_endpoint: str = "https://management.azure.com"
+    """The embedded workspace that is named in the environment alone; None where a list says it, or nothing does."""
+    workspaces: tuple[NamedWorkspace, ...] = ()
+    """Every workspace that is served, the default one first; empty: one embedded workspace, see `serves`."""
     gateway_url: str | None = None
     gateway_key: Secret | None = None
     model: str = "offline"
@@ -103,8 +113,27 @@ class Settings:
 
     @property
     def uses_azure(self) -> bool:
-        """True if a workspace of Azure is named; else the embedded workspace is served."""
+        """True if a workspace of Azure is named; else embedded workspaces alone are served."""
         return bool(self.azure_workspaces)
+
+    @property
+    def azure_workspaces(self) -> Mapping[str, str]:
+        """Name -> Log Analytics workspace id of those on Azure."""
+        return {each.name: each.workspace_id for each in self.workspaces if each.workspace_id is not None}
+
+    @property
+    def workspace_resources(self) -> Mapping[str, str]:
+        """Name -> Azure Resource ID of those on Azure that can be changed."""
+        return {each.name: each.resource_id for each in self.workspaces if each.resource_id is not None}
+
+    def named(self, name: str) -> NamedWorkspace | None:
+        """The listed workspace of that name."""
+        return next((each for each in self.workspaces if each.name == name), None)
+
+    def serves(self, default: str) -> tuple[NamedWorkspace, ...]:
+        """What a run with the default workspace `default` serves: all that are listed, or that embedded one alone."""
+        listed = sorted(self.workspaces, key=lambda each: each.name != default)
+        return tuple(listed) if self.named(default) is not None else (NamedWorkspace(name=default),)
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))
@@ -123,7 +152,16 @@ class Variable:
 VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_HOME", "Folder for workspaces, audit, keys and logs.", "the platform's user data folder"),
     Variable("SENTINEL_CONFIG", "Policy file of the Interceptor.", "config/sentinel_config.yaml of the installation"),
-    Variable("SENTINEL_WORKSPACE", "Embedded workspace to use.", "default, or sample while default does not exist"),
+    Variable(
+        "SENTINEL_WORKSPACES",
+        "File that lists several workspaces, on Azure and embedded.",
+        "workspaces.yaml in SENTINEL_HOME, if there is one",
+    ),
+    Variable(
+        "SENTINEL_WORKSPACE",
+        "Embedded workspace to use, or several by comma; with a list, the default one of it.",
+        "default, or sample while default does not exist",
+    ),
     Variable(
         "SENTINEL_WORKSPACE_ID",
         "Log Analytics workspace id (a GUID), or several as prod=GUID,dev=GUID. Turns Azure on.",
@@ -282,57 +320,93 @@ def _timezone(text: str) -> str:
     return text
 
 
-def workspace_name(text: str) -> str:
-    """`text` if it can name an embedded workspace, and so a folder. Raises ValueError."""
-    if not _NAME.fullmatch(text):
-        raise ValueError(f"{text!r} is not a workspace name: use a-z, 0-9, - and _, at most 40")
-    return text
-
-
-def _azure_workspaces(text: str) -> Mapping[str, str]:
+def _by_name(text: str, convert: Callable[[str], str], form: str) -> dict[str, str]:
+    """`prod=VALUE,dev=VALUE`, or one VALUE under the name azure."""
     found: dict[str, str] = {}
     for part in text.split(","):
-        name, equals, guid = part.strip().rpartition("=")
-        if not _GUID.fullmatch(guid):
-            raise ValueError(f"{guid!r} is not a workspace id (a GUID, as the portal's Overview page shows)")
-        if equals and not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is not a workspace name: use a-z, 0-9, - and _")
-        name = name or "azure"
+        name, equals, value = part.strip().rpartition("=")
+        value = convert(value)
+        name = workspace_name(name) if equals else "azure"
         if name in found:
-            raise ValueError(f"two workspaces are named {name!r}: write name=GUID for each")
-        found[name] = guid.lower()
+            raise ValueError(f"two workspaces are named {name!r}: write name={form} for each")
+        found[name] = value
     return found
 
 
-_RESOURCE_ID = re.compile(
-    r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.OperationalInsights/workspaces/[^/]+",
-    re.IGNORECASE,
+def _azure_ids(text: str) -> Mapping[str, str]:
+    return _by_name(text, workspace_guid, "GUID")
+
+
+def _azure_resources(text: str) -> Mapping[str, str]:
+    return _by_name(text, workspace_resource, "ID")
+
+
+def _embedded_names(text: str) -> tuple[str, ...]:
+    names = tuple(workspace_name(part.strip()) for part in text.split(","))
+    if len(set(names)) < len(names):
+        raise ValueError("a workspace is named twice")
+    return names
+
+
+_AZURE_BY_VARIABLES = (
+    "SENTINEL_WORKSPACE_ID",
+    "SENTINEL_WORKSPACE_RESOURCE_ID",
+    "SENTINEL_LOGS_ENDPOINT",
+    "SENTINEL_ARM_ENDPOINT",
 )
 
 
-def _workspace_resources(text: str) -> Mapping[str, str]:
-    found: dict[str, str] = {}
-    for part in text.split(","):
-        name, _, resource_id = part.strip().rpartition("=")
-        if not _RESOURCE_ID.fullmatch(resource_id):
-            raise ValueError(
-                f"{resource_id!r} is not a workspace's Resource ID, as the portal's Properties page shows it"
-            )
-        if (name or "azure") in found:
-            raise ValueError(f"two workspaces are named {name or 'azure'!r}: write name=ID for each")
-        found[name or "azure"] = resource_id
-    return found
+def _workspaces(reader: _Reader, home: Path) -> tuple[str | None, tuple[NamedWorkspace, ...]]:
+    """The name of one embedded workspace, and every workspace of a list, the default one first."""
+    none: tuple[str, ...] = ()
+    names = reader.read("SENTINEL_WORKSPACE", _embedded_names, none)
+    file = home / "workspaces.yaml"
+    listed = reader.read("SENTINEL_WORKSPACES", lambda text: Path(text).expanduser().absolute(), None)
+    if listed is not None or file.is_file():
+        return None, _listed_workspaces(reader, listed or file, names)
+    azure = _azure_workspaces(reader)
+    if azure:
+        return None, azure
+    if len(names) > 1:
+        return None, tuple(NamedWorkspace(name=name) for name in names)
+    return (names[0] if names else None), ()
 
 
-def _http_url(text: str) -> str:
-    from urllib.parse import urlsplit
+def _listed_workspaces(reader: _Reader, file: Path, names: tuple[str, ...]) -> tuple[NamedWorkspace, ...]:
+    found = read_workspace_file(file)
+    reader.problems += found.problems
+    for variable in _AZURE_BY_VARIABLES:
+        if reader.values.get(variable, "").strip():
+            reader.problems.append(f"{variable}: {file} lists the workspaces: write it there, or remove the file")
+    if not names or found.problems:
+        return found.workspaces
+    known = [workspace.name for workspace in found.workspaces]
+    if len(names) > 1 or names[0] not in known:
+        reader.problems.append(f"SENTINEL_WORKSPACE: names the default workspace, one of: {', '.join(known)}")
+    return tuple(sorted(found.workspaces, key=lambda workspace: workspace.name != names[0]))
 
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{text!r} is not an http or https URL")
-    if parts.scheme == "http" and parts.hostname not in LOOPBACK_NAMES:
-        raise ValueError("plain http is for this machine only: use https, or keys and answers travel unprotected")
-    return text.rstrip("/")
+
+def _azure_workspaces(reader: _Reader) -> tuple[NamedWorkspace, ...]:
+    """The workspaces of SENTINEL_WORKSPACE_ID, all at one endpoint."""
+    none: Mapping[str, str] = {}
+    ids = reader.read("SENTINEL_WORKSPACE_ID", _azure_ids, none)
+    resources = reader.read("SENTINEL_WORKSPACE_RESOURCE_ID", _azure_resources, none)
+    logs = reader.read("SENTINEL_LOGS_ENDPOINT", _http_url, PUBLIC.logs)
+    management = reader.read("SENTINEL_ARM_ENDPOINT", _http_url, PUBLIC.management)
+    for name in sorted(resources.keys() - ids.keys()):
+        reader.problems.append(f"SENTINEL_WORKSPACE_RESOURCE_ID: SENTINEL_WORKSPACE_ID names no workspace {name!r}")
+    return tuple(
+        NamedWorkspace(
+            name=name,
+            workspace_id=guid,
+            resource_id=resources.get(name),
+            logs_endpoint=logs,
+            logs_audience=logs_audience(logs),
+            arm_endpoint=management,
+            arm_audience=management_audience(management),
+        )
+        for name, guid in ids.items()
+    )
 
 
 def _host_names(text: str) -> tuple[str, ...]:
@@ -564,14 +638,12 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
     reader.problems += _search_problems(provider, search_url, search_key)
     if search_key and search_url is not None and not _protects_keys(search_url):
         reader.problems.append("SENTINEL_SEARCH_URL: plain http would send the key unprotected: use https")
+    workspace, workspaces = _workspaces(reader, home)
     settings = Settings(
         home=home,
         policy_file=reader.read("SENTINEL_CONFIG", lambda t: Path(t).expanduser().absolute(), installed_policy_file()),
-        workspace=reader.read("SENTINEL_WORKSPACE", workspace_name, None),
-        azure_workspaces=reader.read("SENTINEL_WORKSPACE_ID", _azure_workspaces, {}),
-        workspace_resources=reader.read("SENTINEL_WORKSPACE_RESOURCE_ID", _workspace_resources, {}),
-        arm_endpoint=reader.read("SENTINEL_ARM_ENDPOINT", _http_url, "https://management.azure.com"),
-        logs_endpoint=reader.read("SENTINEL_LOGS_ENDPOINT", _http_url, "https://api.loganalytics.io"),
+        workspace=workspace,
+        workspaces=workspaces,
         gateway_url=gateway_url,
         gateway_key=Secret(gateway_key) if gateway_key else None,
         model=model,
@@ -602,8 +674,6 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         approval_webhook_arguments=reader.read("SENTINEL_APPROVAL_WEBHOOK_ARGUMENTS", _yes_or_no, False),
         approval_webhook_decides=reader.read("SENTINEL_APPROVAL_WEBHOOK_DECIDES", _yes_or_no, False),
     )
-    for name in sorted(settings.workspace_resources.keys() - settings.azure_workspaces.keys()):
-        reader.problems.append(f"SENTINEL_WORKSPACE_RESOURCE_ID: SENTINEL_WORKSPACE_ID names no workspace {name!r}")
     if reader.problems:
         raise ConfigurationError(
             f"{len(reader.problems)} setting(s) are wrong.",

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -59,17 +60,18 @@ def _examine() -> Iterator[Finding]:
         yield Finding("settings", False, "; ".join(error.problems), error.next_step)
         return
     yield Finding("settings", True, f"model {settings.model}, time zone {settings.timezone}")
-    for name, check in (
+    checks: tuple[tuple[str, Callable[[Settings], Finding]], ...] = (
         ("home folder", _home),
         ("policy", _policy),
         ("tool servers", _tool_servers),
-        ("workspace", _workspace),
+        *_workspace_checks(settings),
         ("templates", _templates),
         ("files", _files),
         ("web", _web),
         ("model", _model),
         ("zones", _zones),
-    ):
+    )
+    for name, check in checks:
         yield _guarded(name, check, settings)
 
 
@@ -169,20 +171,38 @@ def _tool_servers(settings: Settings) -> Finding:
     return Finding("tool servers", True, declared)
 
 
-def _workspace(settings: Settings) -> Finding:
+def _workspace_checks(settings: Settings) -> list[tuple[str, Callable[[Settings], Finding]]]:
+    """A check for each workspace on this machine, and one for all that are elsewhere."""
     if settings.gateway_url is not None:
-        return Finding("workspace", True, f"behind the Interceptor at {settings.gateway_url}")
-    if settings.uses_azure:
-        names = ", ".join(settings.azure_workspaces)
-        return Finding("workspace", True, f"Azure: {names} (sentinel doctor --azure tries each right)")
+        return [("workspace", _foreign_workspaces)]
+    embedded = [each.name for each in settings.workspaces if each.embedded]
+    if not settings.workspaces:
+        embedded = [choose_workspace(settings, None)]
+    azure: list[tuple[str, Callable[[Settings], Finding]]] = (
+        [("workspace", _azure_workspaces)] if settings.uses_azure else []
+    )
+    several = len(settings.workspaces) > 1
+    lines = {name: f"workspace {name}" if several else "workspace" for name in embedded}
+    return azure + [(line, partial(_workspace, name=name, line=line)) for name, line in lines.items()]
+
+
+def _foreign_workspaces(settings: Settings) -> Finding:
+    return Finding("workspace", True, f"behind the Interceptor at {settings.gateway_url}")
+
+
+def _azure_workspaces(settings: Settings) -> Finding:
+    names = ", ".join(settings.azure_workspaces)
+    return Finding("workspace", True, f"Azure: {names} (sentinel doctor --azure tries each right)")
+
+
+def _workspace(settings: Settings, *, name: str, line: str) -> Finding:
     from sentinel_rag.surfaces.cli._workspace_access import workspace_access
 
-    name = choose_workspace(settings, None)
     with workspace_access(settings, name, writes=False) as workspace:
         tables = workspace.tables()
     rows = sum(table["rows"] for table in tables)
     fix = "" if rows else "sentinel workspace import FILE, or sentinel workspace generate"
-    return Finding("workspace", rows > 0, f"{name}: {rows} rows in {len(tables)} tables", fix)
+    return Finding(line, rows > 0, f"{name}: {rows} rows in {len(tables)} tables", fix)
 
 
 def _templates(settings: Settings) -> Finding:

@@ -37,6 +37,7 @@ from duckdb_kql.translate import functions, naming, sharing  # noqa: TID253
 from sentinel_rag.workspace.kql import added_functions, literals, several_columns, time_arithmetic
 from sentinel_rag.workspace.kql.dynamic_functions import sorts_several
 from sentinel_rag.workspace.kql.make_series import lower_make_series
+from sentinel_rag.workspace.kql.streamed_range import streamed_range
 
 PINNED = "1.1.2"
 
@@ -109,6 +110,7 @@ def install() -> None:
         _replace(translate, "_is_timespan_expr", time_arithmetic.is_timespan)
         _replace(translate, "_is_datetime_expr", time_arithmetic.is_datetime)
         _replace(translate, "term_match_sql", _term_match_sql)
+        _replace(translate, "render_range", streamed_range)
         added_functions.register()
         _installed = True
 
