@@ -59,7 +59,8 @@ class OfficialParser:
         assumed_tables: Sequence[str] = (),
         assumed_functions: Sequence[str] = (),
     ) -> Analysis:
-        """What `kql` is under `schema`. Names that are assumed to exist may have any columns or arguments.
+        """What `kql` is under `schema`. Names that are assumed to exist may have any columns or arguments;
+        a table of the schema that is assumed keeps its columns and may have more.
 
         Raises ParserStuckError for a query that the parser cannot finish in time or in its memory, UnavailableError if
         there is no parser.

@@ -402,9 +402,13 @@ function analyze(request) {
 }
 
 function extended(request, globals) {
+  const known = items(globals.Database.Members);
+  const assumed = new Set(request.assumed_tables ?? []);
+  const opened = known.map((member) => (assumed.has(member.Name) ? member.WithIsOpen(true) : member));
+  const missing = [...assumed].filter((name) => !known.some((member) => member.Name === name));
   return globalsOf([
-    ...items(globals.Database.Members),
-    ...(request.assumed_tables ?? []).map(openTable),
+    ...opened,
+    ...missing.map(openTable),
     ...(request.assumed_functions ?? []).map((name) => assumedFunction(name, request.kql)),
   ]);
 }
