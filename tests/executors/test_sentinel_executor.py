@@ -19,9 +19,11 @@ from sentinel_servers import IDENTITY_HEADER, NOW, WORKSPACE_ID, ScriptedWire, w
 from starlette.responses import JSONResponse
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
-from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, WRITING_TOOLS
+from sentinel_rag.contracts.tool_schemas import OPT_IN_TOOLS, SENTINEL_TOOLS, WRITING_TOOLS
 from sentinel_rag.executors.sentinel import create_app
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
+from sentinel_rag.sentinel.freeform_query import FreeformQueries
+from sentinel_rag.sentinel.kql_guard import KqlGuard
 from sentinel_rag.sentinel.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
 from sentinel_rag.sentinel.service import SentinelService
@@ -71,7 +73,9 @@ async def test_the_tools_are_served_with_the_schemas_of_the_contracts(real_execu
     async with session(real_executor) as client:
         listed = (await client.list_tools()).tools
     assert [(tool.name, tool.description, tool.input_schema) for tool in listed] == [
-        (tool.name, tool.description, json.loads(json.dumps(tool.parameters))) for tool in SENTINEL_TOOLS
+        (tool.name, tool.description, json.loads(json.dumps(tool.parameters)))
+        for tool in SENTINEL_TOOLS
+        if tool.name not in OPT_IN_TOOLS
     ]
     hints = {tool.name: tool.annotations for tool in listed}
     assert {name for name, hint in hints.items() if hint is not None and not hint.read_only_hint} == WRITING_TOOLS
@@ -81,23 +85,51 @@ async def test_the_tools_are_served_with_the_schemas_of_the_contracts(real_execu
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "get_incident_detail": {"incident": "55"},
     "get_top_entities": {"kind": "account"},
+    "get_alert_events": {"alert_id": "c6a40f35-751c-407a-8357-aa77fcd5613c"},
     "run_kql_query": {"template": "alerts_by_product"},
+    "describe_table": {"table": "SecurityAlert"},
     "add_incident_comment": {"incident": "55", "message": "Seen."},
     "update_incident": {"incident": "55", "severity": "Medium"},
 }
 
 
 @pytest.mark.requirement("TOOL-3")
-@pytest.mark.parametrize("tool", [tool.name for tool in SENTINEL_TOOLS])
+@pytest.mark.parametrize("tool", [tool.name for tool in SENTINEL_TOOLS if tool.name not in OPT_IN_TOOLS])
 async def test_every_tool_answers_with_a_typed_result_over_mcp(real_executor: str, tool: str) -> None:
     async with session(real_executor) as client:
         answer = await client.call_tool(tool, ARGUMENTS.get(tool, {}))
     assert answer.is_error is False
     result = QueryResult.from_dict(answer.structured_content)
     assert result.to_dict() == answer.structured_content
-    assert result.coverage.workspace == "lab"
+    assert result.coverage.workspace == ("" if tool == "list_workspaces" else "lab")
+    if tool == "get_alert_events":  # its query reads a table that was not exported
+        assert (result.rows, result.summary["why_not"]) == ((), "refused")
+        return
     assert result.rows
     assert set(result.rows[0]) <= {column.name for column in result.columns}
+
+
+@pytest.mark.requirement("TOOL-5")
+async def test_freeform_kql_is_served_only_where_it_was_switched_on(
+    shared_data: Path, tmp_path: Path, real_executor: str
+) -> None:
+    arguments = {"kql": "SecurityAlert | where TimeGenerated > datetime(2024-01-01) | summarize Alerts = count()"}
+    async with session(real_executor) as client:
+        assert "run_freeform_kql" not in {tool.name for tool in (await client.list_tools()).tools}
+        refused = await client.call_tool("run_freeform_kql", arguments)
+    assert refused.is_error is True
+    assert "SENTINEL_FREEFORM_KQL" in refused.structured_content["next_step"]
+    workspace = Workspace.open(tmp_path / "workspace")
+    try:
+        workspace.import_path(shared_data / "secrl" / "extracted_alerts.csv", table="SecurityAlert")
+        freeform = FreeformQueries(KqlGuard(None))
+        with serve(workspace_app(workspace)) as url, serve(executor(url, freeform=freeform)) as opted_in:
+            async with session(opted_in) as client:
+                assert "run_freeform_kql" in {tool.name for tool in (await client.list_tools()).tools}
+                answer = await client.call_tool("run_freeform_kql", arguments)
+        assert QueryResult.from_dict(answer.structured_content).rows == ({"Alerts": 189},)
+    finally:
+        workspace.close()
 
 
 async def test_the_text_beside_the_result_is_one_line_without_rows(real_executor: str) -> None:

@@ -8,9 +8,10 @@ import pytest
 from sentinel_servers import Served
 
 from sentinel_rag.contracts.query_results import QueryErrorCode
-from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, SEVERITIES, TIME_WINDOWS
+from sentinel_rag.contracts.tool_schemas import OPT_IN_TOOLS, SENTINEL_TOOLS, SEVERITIES, TIME_WINDOWS
 
 pytestmark = pytest.mark.anyio
+SERVED = tuple(tool.name for tool in SENTINEL_TOOLS if tool.name not in OPT_IN_TOOLS)
 
 
 @pytest.mark.requirement("TOOL-2")
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.anyio
     [
         ("query_incidents", {"severity": "Critical"}, "severity", "'Critical'", SEVERITIES),
         ("query_incidents", {"severity": "high"}, "severity", "Did you mean 'High'?", SEVERITIES),
-        ("query_incidents", {"time_window": "24h"}, "time_window", "start_time and end_time", tuple(TIME_WINDOWS)),
+        ("query_incidents", {"time_window": "soon"}, "time_window", "no length of time", tuple(TIME_WINDOWS)),
         ("query_incidents", {"time_window": "P1H"}, "time_window", "PT1H", tuple(TIME_WINDOWS)),
         ("query_incidents", {"start_time": "P1H"}, "start_time", "PT1H", ()),
         ("query_incidents", {"start_time": "yesterday"}, "start_time", "ISO 8601", ()),
@@ -45,7 +46,7 @@ pytestmark = pytest.mark.anyio
         ("query_incidents", {"entity": "x", "entity_kind": "computer"}, "entity_kind", "'computer'", None),
         ("query_alerts", {"entitiy": "x"}, "entitiy", "Did you mean 'entity'?", None),
         ("query_alerts", {"entity": "x", "entity_kind": "computer"}, "entity_kind", "'computer'", None),
-        ("query_alerts", {"alert_id": "x" * 101}, "alert_id", "100 characters", ()),
+        ("query_alerts", {"alert_id": "x" * 501}, "alert_id", "500 characters", ()),
         ("query_alerts", {"alert_id": 5}, "alert_id", "text", ()),
         ("query_alerts", {"alert_id": "a\ud800"}, "alert_id", "surrogate", ()),
         ("query_incidents", {"entity": "\udfff"}, "entity", "surrogate", ()),
@@ -56,8 +57,12 @@ pytestmark = pytest.mark.anyio
         ("get_top_entities", {"kind": "user"}, "kind", "'user'", None),
         ("run_kql_query", {}, "template", "needs template", ()),
         ("run_kql_query", {"template": "raw_signins", "parameters": "x"}, "parameters", "an object", ()),
-        ("list_tables", {"limit": 3}, "limit", "takes no arguments", ()),
-        ("no_such_tool", {}, "tool_name", "no tool 'no_such_tool'", tuple(tool.name for tool in SENTINEL_TOOLS)),
+        ("list_tables", {"limit": 3}, "limit", "no argument 'limit'", ("workspace",)),
+        ("list_workspaces", {"limit": 3}, "limit", "takes no arguments", ()),
+        ("no_such_tool", {}, "tool_name", "no tool 'no_such_tool'", SERVED),
+        ("run_freeform_kql", {"kql": "SigninLogs"}, "tool_name", "switched off", SERVED),
+        ("describe_table", {}, "table", "needs table", ()),
+        ("describe_table", {"table": "SigninLogs", "examples": "yes"}, "examples", "true or false", ()),
     ],
     ids=str,
 )

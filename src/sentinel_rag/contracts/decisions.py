@@ -23,6 +23,7 @@ class Reason(StrEnum):
     SINK_LABEL = "sink_label"
     UNKNOWN_TOOL = "unknown_tool"
     TOOL_QUARANTINED = "tool_quarantined"
+    TOOL_SWITCHED_OFF = "tool_switched_off"
     MISSING_SCOPE = "missing_scope"
     OWN_APPROVAL = "own_approval"
     NOT_AN_APPROVER = "not_an_approver"

@@ -181,8 +181,43 @@ RETRYABLE = frozenset({QueryErrorCode.THROTTLED, QueryErrorCode.UNAVAILABLE, Que
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueryProblem:
+    """One thing that is wrong with a query's text. `code` is the parser's or the service's own (`KS142`, `SEM0100`);
+    `line` and `column` count from 1, None where nobody told the place; `nearest` are known names like the wrong one."""
+
+    code: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+    length: int | None = None
+    nearest: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "code": self.code,
+            "message": self.message,
+            "line": self.line,
+            "column": self.column,
+            "length": self.length,
+            "nearest": list(self.nearest),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> QueryProblem:
+        return cls(
+            code=data["code"],
+            message=data["message"],
+            line=data["line"],
+            column=data["column"],
+            length=data["length"],
+            nearest=tuple(data["nearest"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryError:
-    """Why there is no result. `field` and `allowed` let a model correct an argument; `line` and `position` a query."""
+    """Why there is no result. `field` and `allowed` let a model correct an argument; `line` and `position` (from 0) a
+    query, and `problems` say the same for each fault that was found in it."""
 
     code: QueryErrorCode
     message: str
@@ -192,6 +227,7 @@ class QueryError:
     retry_after_s: float | None = None
     line: int | None = None
     position: int | None = None
+    problems: tuple[QueryProblem, ...] = ()
 
     @property
     def retry_possible(self) -> bool:
@@ -210,6 +246,7 @@ class QueryError:
             "retry_after_s": self.retry_after_s,
             "line": self.line,
             "position": self.position,
+            "problems": [problem.to_dict() for problem in self.problems],
         }
 
     @classmethod
@@ -223,4 +260,5 @@ class QueryError:
             retry_after_s=data["retry_after_s"],
             line=data["line"],
             position=data["position"],
+            problems=tuple(QueryProblem.from_dict(problem) for problem in data.get("problems", ())),
         )

@@ -55,9 +55,12 @@ def create_app(
     upstreams: Mapping[str, Upstream],
     webhook: Webhook | None = None,
     limits: Limits | None = None,
+    switched_off: Collection[str] = (),
     allowed_hosts: Collection[str] = LOOPBACK_NAMES,
 ) -> Starlette:
-    """The Interceptor as an ASGI application. It closes the upstreams when it stops; the state is its owner's."""
+    """The Interceptor as an ASGI application. It closes the upstreams when it stops; the state is its owner's.
+
+    `switched_off` are tools of the policy that this run neither offers nor lets pass."""
     limits = limits or Limits()
     journal = state.journal
     pins = Pins(policies, upstreams, state.database, journal)
@@ -69,12 +72,13 @@ def create_app(
         limits=limits,
         rates=rates,
         pins=pins,
+        switched_off=switched_off,
         new_id=new_audit_id,
         clock=utc_now,
     )
     refusals = Refusals(journal, new_audit_id, time.monotonic)
     doorkeeper = Doorkeeper(keys, refusals, rates, state.key_journal)
-    routes = _Routes(gate, policies, doorkeeper, journal, upstreams, pins, limits)
+    routes = _Routes(gate, policies, doorkeeper, journal, upstreams, pins, limits, switched_off)
     sessions = SessionRoutes(doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id)
 
     async def refused(request: Request, refusal: Exception) -> Response:
@@ -139,6 +143,7 @@ class _Routes:
         upstreams: Mapping[str, Upstream],
         pins: Pins,
         limits: Limits,
+        switched_off: Collection[str],
     ) -> None:
         self._gate = gate
         self._policies = policies
@@ -147,6 +152,7 @@ class _Routes:
         self._upstreams = upstreams
         self._pins = pins
         self._limits = limits
+        self._switched_off = switched_off
 
     async def execute(self, request: Request) -> Response:
         principal = await self._doorkeeper.admit(request, Scope.EXECUTE, counts=False)
@@ -161,7 +167,7 @@ class _Routes:
     async def tools(self, request: Request) -> Response:
         await self._doorkeeper.admit(request, Scope.EXECUTE)
         policy = self._policies.current
-        catalogue = await survey(policy, self._upstreams, self._pins)
+        catalogue = await survey(policy, self._upstreams, self._pins, self._switched_off)
         return json_response({"tools": catalogue.offered, "policy": policy.sha256})
 
     async def audit_page(self, request: Request) -> Response:
@@ -183,13 +189,13 @@ class _Routes:
         return json_response({"status": "ok"})
 
     async def ready(self, _: Request) -> Response:
-        """Ready means: a call would be recorded, and every tool of the policy is served."""
+        """Ready means: a call would be recorded, and every tool of the policy that is not switched off is served."""
         try:
             await self._journal.head()
             journal = "ok"
         except UnavailableError:
             journal = "not writable"
-        catalogue = await survey(self._policies.current, self._upstreams, self._pins)
+        catalogue = await survey(self._policies.current, self._upstreams, self._pins, self._switched_off)
         tools = "ok" if not catalogue.withheld else f"{len(catalogue.withheld)} not available"
         upstreams = "ok" if not catalogue.unreachable else f"{len(catalogue.unreachable)} not reachable"
         ready = journal == tools == upstreams == "ok"

@@ -3,7 +3,7 @@ server's schemas cut down to the parameters that the policy allows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,8 +28,10 @@ class Catalogue:
     unreachable: frozenset[str]
 
 
-async def survey(policy: Policy, upstreams: Mapping[str, Upstream], pins: Pins) -> Catalogue:
-    """Ask every server, at once, what it serves now; only what is pinned so is offered."""
+async def survey(
+    policy: Policy, upstreams: Mapping[str, Upstream], pins: Pins, switched_off: Collection[str] = ()
+) -> Catalogue:
+    """Ask every server, at once, what it serves now; only what is pinned so is offered, and nothing `switched_off`."""
     served: dict[str, dict[str, UpstreamTool]] = {}
 
     async def ask(server: str, upstream: Upstream) -> None:
@@ -46,6 +48,8 @@ async def survey(policy: Policy, upstreams: Mapping[str, Upstream], pins: Pins) 
     offered: list[dict[str, Any]] = []
     withheld: dict[str, str] = {}
     for tool in policy.tools.values():
+        if tool.name in switched_off:
+            continue
         if tool.server not in served:
             withheld[tool.name] = "its server does not answer"
         elif tool.name not in served[tool.server]:

@@ -11,7 +11,7 @@ rise of the context label. If the file turns out to know more, or an answer was 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -87,7 +87,8 @@ class Stores:
 
 
 class Gate:
-    """Judges and runs calls. `upstreams` maps the policy's `server` names to tool servers."""
+    """Judges and runs calls. `upstreams` maps the policy's `server` names to tool servers; a tool that is
+    `switched_off` is denied whatever its rules say."""
 
     def __init__(
         self,
@@ -98,6 +99,7 @@ class Gate:
         limits: Limits,
         rates: RateLimiter,
         pins: Pins,
+        switched_off: Collection[str] = (),
         new_id: Callable[[], str],
         clock: Clock,
     ) -> None:
@@ -108,6 +110,7 @@ class Gate:
         self._limits = limits
         self._rates = rates
         self._pins = pins
+        self._switched_off = frozenset(switched_off)
         self._new_id = new_id
         self._clock = clock
         self._in_flight = InFlight(limits)
@@ -130,6 +133,9 @@ class Gate:
         call.session = session
         if call.tool is None:
             return await self._deny(call, UNKNOWN_TOOL)
+        if call.tool.name in self._switched_off:
+            denied = await self._deny(call, Deny(Reason.TOOL_SWITCHED_OFF, TOP))
+            return replace(denied, note="The operator has not switched this tool on.")
         wait_s = self._rates.take(principal.key_id, principal.rate, call.tool.name, call.tool.rate)
         if wait_s is not None:
             return await self._refuse_for_now(call, wait_s)

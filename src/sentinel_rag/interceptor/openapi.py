@@ -51,6 +51,7 @@ OF_A_CALL: tuple[Ending, ...] = (
     Reason.SINK_LABEL,
     Reason.UNKNOWN_TOOL,
     Reason.TOOL_QUARANTINED,
+    Reason.TOOL_SWITCHED_OFF,
     Reason.NOT_FOUND,
     Reason.CONFLICT,
     Reason.INVALID_ARGUMENT,

@@ -99,6 +99,18 @@ SCHEMAS: Mapping[str, Schema] = {
             "retry_after_s": {"type": ["number", "null"]},
             "line": {"type": ["integer", "null"]},
             "position": {"type": ["integer", "null"]},
+            "problems": listed(
+                exactly(
+                    {
+                        "code": TEXT,
+                        "message": TEXT,
+                        "line": {"type": ["integer", "null"]},
+                        "column": {"type": ["integer", "null"]},
+                        "length": {"type": ["integer", "null"]},
+                        "nearest": listed(TEXT),
+                    }
+                )
+            ),
         }
     ),
     "Tools": exactly(

@@ -24,6 +24,7 @@ HTTP_STATUS: Mapping[Reason, int] = {
     Reason.SINK_LABEL: 403,
     Reason.UNKNOWN_TOOL: 403,
     Reason.TOOL_QUARANTINED: 403,
+    Reason.TOOL_SWITCHED_OFF: 403,
     Reason.MISSING_SCOPE: 403,
     Reason.OWN_APPROVAL: 403,
     Reason.NOT_AN_APPROVER: 403,

@@ -16,9 +16,18 @@ from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.sentinel.failures import invalid_argument
+from sentinel_rag.sentinel.time_windows import read_time_window
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
-_TYPE_NAMES = {"string": "text", "integer": "a whole number", "number": "a number", "object": "an object"}
+_TYPE_NAMES = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "object": "an object",
+    "boolean": "true or false",
+}
+_AS_WRITTEN = frozenset({"kql"})
+"""Texts whose blanks at the ends stay: places in errors count from the first character."""
 
 
 def checked_arguments(tool: ToolSchema, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,7 +39,7 @@ def checked_arguments(tool: ToolSchema, arguments: Mapping[str, Any]) -> dict[st
     checked: dict[str, Any] = {}
     for name, schema in schemas.items():
         value = arguments.get(name)
-        if isinstance(value, str):
+        if isinstance(value, str) and (name not in _AS_WRITTEN or not value.strip()):
             value = value.strip()
         if value is None or value == "":
             if name in tool.required():
@@ -55,6 +64,8 @@ def _checked_value(name: str, schema: JsonObject, value: Any) -> Any:
     if isinstance(value, str) and _HALF_PAIR.search(value):
         raise invalid_argument(name, f"{name} holds half of a surrogate pair, which no query can carry.")
     allowed = schema.get("enum")
+    if name == "time_window":
+        return read_time_window(value)
     if isinstance(allowed, list) and value not in allowed:
         raise _not_allowed(name, value, tuple(str(item) for item in allowed))
     for bound, wrong, word in (("minimum", operator.lt, "least"), ("maximum", operator.gt, "most")):
@@ -77,6 +88,8 @@ def _has_type(kind: Any, value: Any) -> bool:
             return isinstance(value, str)
         case "integer":
             return isinstance(value, int) and not isinstance(value, bool)
+        case "boolean":
+            return isinstance(value, bool)
         case "object":
             return isinstance(value, Mapping)
         case _:
@@ -84,14 +97,9 @@ def _has_type(kind: Any, value: Any) -> bool:
 
 
 def _not_allowed(name: str, value: str, allowed: tuple[str, ...]) -> Exception:
-    hint = ""
-    if name == "time_window":
-        hint = " For other spans give start_time and end_time (ISO 8601 with zone)."
-        if value[:1] == "P" and "T" not in value and value[-1:] in "HS":
-            hint = f" {value} is no ISO 8601 duration either: hours and seconds come after a T, as in PT1H." + hint
     return invalid_argument(
         name,
-        f"{name} cannot be {_shown(value)}.{nearest_hint(value, allowed)}{hint}",
+        f"{name} cannot be {_shown(value)}.{nearest_hint(value, allowed)}",
         allowed=allowed,
     )
 

@@ -6,14 +6,21 @@ position, an Entra error whose `error` is a string, a proxy's HTML); the innermo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any
 
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.contracts.ports import Clock, utc_now
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryProblem
 from sentinel_rag.sentinel.json_text import load_json
 
 _LONGEST_MESSAGE = 500
 _NOT_FOUND_CODES = frozenset({"FailedToResolveResource", "PathNotFoundError", "WorkspaceNotFoundError"})
+_OUTER_CODES = frozenset(
+    {"BadArgumentError", "SemanticError", "SyntaxError", "InvalidProperty", "PartialError", "EngineError"}
+)
+"""Codes that only say of which kind a fault is."""
 
 
 def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> QueryError:
@@ -35,10 +42,11 @@ def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> Q
             next_step="Ask for a shorter window or fewer rows.",
         )
     if status in (401, 403):
+        role = "Give the identity the Log Analytics Reader role on the workspace (it takes up to an hour)."
         return QueryError(
             code=QueryErrorCode.ACCESS_DENIED,
             message=f"The workspace refused the credential (HTTP {status}){said}",
-            next_step="Give the identity the Log Analytics Reader role on the workspace (it takes up to an hour).",
+            next_step=next_step_of_refusal(status, codes, role),
         )
     if status == 404 or not _NOT_FOUND_CODES.isdisjoint(codes):
         return QueryError(
@@ -53,6 +61,7 @@ def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> Q
             next_step=_advice(message),
             line=line,
             position=position,
+            problems=_problems(outer),
         )
     return QueryError(
         code=QueryErrorCode.UNAVAILABLE,
@@ -60,6 +69,15 @@ def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> Q
         next_step="Try again in a moment.",
         retry_after_s=retry_after_seconds(headers.get("Retry-After")),
     )
+
+
+def next_step_of_refusal(status: int, codes: Collection[str], role: str) -> str:
+    """What to do about a refused credential: a wrong token is none that a role would mend."""
+    if "InvalidAuthenticationTokenAudience" in codes:
+        return "The token is for another service: check that the endpoint and the cloud of the workspace fit together."
+    if "InvalidAuthenticationToken" in codes or status == 401:
+        return "Sign in again (`az login`), or check that the identity belongs to the workspace's tenant."
+    return role
 
 
 def protocol_error(message: str) -> QueryError:
@@ -80,6 +98,7 @@ def rejected_by_details(error: Mapping[str, Any]) -> QueryError:
         next_step=_advice(message),
         line=line,
         position=position,
+        problems=_problems(error),
     )
 
 
@@ -103,13 +122,13 @@ def error_object(body: bytes) -> Mapping[str, Any]:
     return error if isinstance(error, dict) else {}
 
 
-def innermost(error: Mapping[str, Any]) -> tuple[frozenset[str], str, int | None, int | None]:
-    """All codes on the way down, then message, line and position of the deepest level that has them."""
-    codes: set[str] = set()
+def innermost(error: Mapping[str, Any]) -> tuple[tuple[str, ...], str, int | None, int | None]:
+    """All codes on the way down, outermost first, then message, line and position of the deepest level with them."""
+    codes: list[str] = []
     message, line, position = "", None, None
     level: Any = error
     while isinstance(level, Mapping):
-        codes.add(str(level.get("code", "")))
+        codes.append(str(level.get("code", "")))
         message = str(level.get("message") or message)
         line = level["line"] if isinstance(level.get("line"), int) else line
         position = level["pos"] if isinstance(level.get("pos"), int) else position
@@ -118,7 +137,17 @@ def innermost(error: Mapping[str, Any]) -> tuple[frozenset[str], str, int | None
     text = " ".join(message.split())
     if len(text) > _LONGEST_MESSAGE:
         text = text[:_LONGEST_MESSAGE] + "…"
-    return frozenset(codes - {""}), text, line, position
+    return tuple(code for code in dict.fromkeys(codes) if code), text, line, position
+
+
+def _problems(error: Mapping[str, Any]) -> tuple[QueryProblem, ...]:
+    """The fault of a query as the service tells it, under the service's own code (`SEM0100`); none without a code."""
+    codes, message, line, position = innermost(error)
+    code = next((code for code in reversed(codes) if code not in _OUTER_CODES), "")
+    if not code:
+        return ()
+    column = None if position is None else position + 1
+    return (QueryProblem(code=code, message=message or code, line=line, column=column),)
 
 
 def _advice(message: str) -> str:
@@ -129,9 +158,15 @@ def _advice(message: str) -> str:
     return "Correct the query and run it again."
 
 
-def retry_after_seconds(header: str | None) -> float | None:
-    """The seconds of a Retry-After header; None without one, and for a date."""
-    try:
-        return None if header is None else max(0.0, float(header))
-    except ValueError:  # an HTTP date: the retry policy understands it, a reader needs no number
+def retry_after_seconds(header: str | None, *, now: Clock = utc_now) -> float | None:
+    """The seconds of a Retry-After header, which may be a number or an HTTP date; None without one."""
+    if header is None:
         return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = (parsedate_to_datetime(header) - now()).total_seconds()
+        except (ValueError, TypeError, OverflowError):  # TypeError: a date without a zone
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None

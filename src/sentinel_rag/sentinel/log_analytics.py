@@ -18,14 +18,16 @@ import anyio
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, TimeWindow, format_time
 from sentinel_rag.sentinel import error_bodies
+from sentinel_rag.sentinel.bounded_answers import LARGEST_BODY, UnusableBodyError, read_bounded
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.credentials import AUDIENCE
-from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.sentinel.failures import QueryFailedError, certificate_error
 from sentinel_rag.sentinel.log_tables import LogsTable
-from sentinel_rag.sentinel.query_answers import read_answer, read_table_names
+from sentinel_rag.sentinel.query_answers import read_answer, read_schema
 
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
+    from azure.core.pipeline.transport import AsyncHttpTransport
     from azure.monitor.query.aio import LogsQueryClient
 
 LONGEST_WAIT_S = 600
@@ -39,8 +41,10 @@ class LogAnalytics:
     """A connection to one endpoint with one credential, which it owns; never more than five queries run at once.
 
     `audience` is the resource that tokens are for (another one in sovereign clouds, whatever the endpoint on loopback).
-    `wait_s` is the time that the service may take for a query (at most 600 s). Raises ConfigurationError for an
-    endpoint that is neither https nor on this machine: a token must not cross a network in the clear.
+    `wait_s` is the time that the service may take for a query (at most 600 s), `largest_body` the bytes of an answer
+    that are read; `transport` is azure-core's own for aiohttp unless given. `slots` bounds the queries that run at
+    once, over every connection that shares it. Raises ConfigurationError for an endpoint that is neither https nor on
+    this machine: a token must not cross a network in the clear.
     """
 
     def __init__(
@@ -52,6 +56,9 @@ class LogAnalytics:
         wait_s: int = LONGEST_WAIT_S,
         retries: int = 3,
         first_retry_delay_s: float = 0.8,
+        slots: anyio.Semaphore | None = None,
+        transport: AsyncHttpTransport[Any, Any] | None = None,
+        largest_body: int = LARGEST_BODY,
     ) -> None:
         from azure.monitor.query.aio import LogsQueryClient
 
@@ -67,7 +74,8 @@ class LogAnalytics:
         self.endpoint = endpoint
         self._credential = credential
         self._wait_s = max(1, min(wait_s, LONGEST_WAIT_S))
-        self._slots = anyio.Semaphore(MOST_CONCURRENT_QUERIES)
+        self._largest_body = largest_body
+        self._slots = slots or anyio.Semaphore(MOST_CONCURRENT_QUERIES)
         self._client: LogsQueryClient = LogsQueryClient(
             credential,
             endpoint=endpoint,
@@ -75,6 +83,7 @@ class LogAnalytics:
             authentication_policy=LoopbackBearerPolicy(credential, f"{audience}/.default"),
             retry_policy=QueryRetryPolicy(total=retries, first_delay_s=first_retry_delay_s),
             use_env_settings=not loopback,  # a proxy of the environment must not see loopback traffic
+            **({} if transport is None else {"transport": transport}),
         )
 
     def workspace(self, name: str, workspace_id: str) -> LogsWorkspace:
@@ -89,25 +98,30 @@ class LogAnalytics:
         return LogsWorkspace(name, workspace_id, self)
 
     async def send(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, wait_s: int | None = None
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """One request below the API version: status, headers, body. Raises QueryFailedError if there is no answer."""
+        """One request below the API version: status, headers, body. `wait_s` is the time that the service may take, if
+        less than the connection's. Raises QueryFailedError if there is no answer."""
         import aiohttp
         from azure.core.exceptions import AzureError
         from azure.core.rest import HttpRequest
 
-        headers = {"Accept": "application/json", "Prefer": f"wait={self._wait_s}"}
+        wait = min(self._wait_s, wait_s or self._wait_s)
+        headers = {"Accept": "application/json", "Prefer": f"wait={wait}"}
         request = HttpRequest(method, path, json=None if body is None else dict(body), headers=headers)
         try:
             async with self._slots:
                 # Streamed, so that the pipeline does not parse the body on the event loop before we do.
-                response = await self._client.send_request(request, stream=True, read_timeout=self._wait_s + 30)
+                response = await self._client.send_request(request, stream=True, read_timeout=wait + 30)
                 async with response:
-                    return response.status_code, response.headers, await response.read()
+                    content = await read_bounded(response, most=self._largest_body)
+                    return response.status_code, response.headers, content
+        except UnusableBodyError as error:
+            raise QueryFailedError(error_bodies.protocol_error(f"Log Analytics {error}.")) from None
         except AzureError as error:
-            raise QueryFailedError(self._no_answer(error)) from error
+            raise QueryFailedError(self._no_answer(error, wait)) from error
         except (aiohttp.ClientError, OSError) as error:
-            raise QueryFailedError(self._unreachable()) from error
+            raise QueryFailedError(self._unreachable(error)) from error
 
     async def close(self) -> None:
         """Close connections, the credential's too: it was handed over."""
@@ -120,7 +134,7 @@ class LogAnalytics:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def _no_answer(self, error: Exception) -> QueryError:
+    def _no_answer(self, error: Exception, wait_s: int) -> QueryError:
         from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError, ServiceResponseTimeoutError
 
         if isinstance(error, ClientAuthenticationError):
@@ -132,18 +146,21 @@ class LogAnalytics:
         if isinstance(error, ServiceResponseTimeoutError):
             return QueryError(
                 code=QueryErrorCode.TIMEOUT,
-                message=f"Log Analytics did not answer within {self._wait_s + 30} seconds.",
+                message=f"Log Analytics did not answer within {wait_s + 30} seconds.",
                 next_step="Ask for a shorter window or fewer rows.",
             )
         if isinstance(error, ServiceRequestError):
-            return self._unreachable()
+            return self._unreachable(error)
         return QueryError(
             code=QueryErrorCode.UNAVAILABLE,
             message="The connection to Log Analytics broke before the answer was whole.",
             next_step="Try again in a moment.",
         )
 
-    def _unreachable(self) -> QueryError:
+    def _unreachable(self, error: BaseException) -> QueryError:
+        distrusted = certificate_error(error, self.endpoint)
+        if distrusted is not None:
+            return distrusted
         return QueryError(
             code=QueryErrorCode.UNAVAILABLE,
             message=f"The Log Analytics endpoint {self.endpoint} cannot be reached.",
@@ -159,15 +176,17 @@ class LogsWorkspace:
         self.workspace_id = workspace_id
         self.connection = connection
 
-    async def query(self, kql: str, span: TimeWindow | None = None) -> LogsTable:
-        """Run `kql` over rows whose TimeGenerated lies in `span` (None: all that is retained).
+    async def query(self, kql: str, span: TimeWindow | None = None, *, wait_s: int | None = None) -> LogsTable:
+        """Run `kql` over rows whose TimeGenerated lies in `span` (None: all that is retained), in at most `wait_s`.
 
         Raises QueryFailedError for every way in which there is no table. A cut result is a table with
         `partial_reason`; HTTP 204, which means a workspace without data, is a table without columns.
         """
         body = {"query": kql, "timespan": timespan_text(span), "workspaces": None}
         started = time.perf_counter()
-        status, headers, content = await self.connection.send("POST", f"/workspaces/{self.workspace_id}/query", body)
+        status, headers, content = await self.connection.send(
+            "POST", f"/workspaces/{self.workspace_id}/query", body, wait_s=wait_s
+        )
         duration_ms = (time.perf_counter() - started) * 1000
         if status == 204:
             return LogsTable((), (), kql, duration_ms=duration_ms)
@@ -177,12 +196,16 @@ class LogsWorkspace:
             return read_answer(content, kql, duration_ms)
         return await anyio.to_thread.run_sync(read_answer, content, kql, duration_ms)
 
-    async def table_names(self) -> tuple[str, ...]:
-        """The tables that the workspace's schema knows, with rows or without. Raises QueryFailedError."""
+    async def schema(self) -> Mapping[str, Mapping[str, str]]:
+        """Table -> column -> KQL type of the tables that the workspace knows, with rows or without.
+
+        Raises QueryFailedError; WORKSPACE_NOT_FOUND also where a service tells no schema."""
         status, headers, content = await self.connection.send("GET", f"/workspaces/{self.workspace_id}/metadata")
         if status >= 400:
             raise QueryFailedError(error_bodies.error_of_response(status, headers, content))
-        return read_table_names(content)
+        if len(content) < _DECODED_IN_A_THREAD:
+            return read_schema(content)
+        return await anyio.to_thread.run_sync(read_schema, content)
 
     async def query_all(self, queries: Sequence[tuple[str, TimeWindow | None]]) -> tuple[LogsTable, ...]:
         """Several queries at once, answers in order; the first failure ends the others and is raised."""

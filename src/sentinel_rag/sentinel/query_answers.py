@@ -1,4 +1,4 @@
-"""What the body of an HTTP 200 holds: a table, a cut table, or none; and the names of tables, for metadata."""
+"""What the body of an HTTP 200 holds: a table, a cut table, or none; and tables with their columns, for metadata."""
 
 from __future__ import annotations
 
@@ -31,11 +31,24 @@ def read_answer(content: bytes, kql: str, duration_ms: float) -> LogsTable:
         ) from error
 
 
-def read_table_names(content: bytes) -> tuple[str, ...]:
-    """The names in a metadata answer. Raises QueryFailedError for a body that is none."""
+def read_schema(content: bytes) -> dict[str, dict[str, str]]:
+    """Table -> column -> KQL type of a metadata answer. Raises QueryFailedError for a body that is none."""
     try:
-        return tuple(str(table["name"]) for table in load_json(content).get("tables", ()))
+        return {
+            str(table["name"]): {
+                str(column["name"]): _kql_type(str(column["type"])) for column in table.get("columns") or ()
+            }
+            for table in load_json(content).get("tables") or ()
+        }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise QueryFailedError(
             error_bodies.protocol_error("Log Analytics answered with something that is not a schema.")
         ) from error
+
+
+_OTHER_NAMES = {"boolean": "bool", "double": "real", "date": "datetime", "time": "timespan", "uuid": "guid"}
+
+
+def _kql_type(name: str) -> str:
+    """The type as queries write it; the service also has older names for some."""
+    return _OTHER_NAMES.get(name.lower(), name.lower())

@@ -78,7 +78,7 @@ async def list_tables(view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
 async def _custom_tables(view: WorkspaceView) -> tuple[str, ...]:
     """Custom tables by name, from the schema; a service that tells no schema (404) has none that could be named."""
     try:
-        names = await view.logs.table_names()
+        names = await view.schema.read(anew=True)
     except QueryFailedError as failure:
         if failure.error.code is not QueryErrorCode.WORKSPACE_NOT_FOUND:
             raise

@@ -1,4 +1,5 @@
-"""What the tools of one workspace share: the rows, the statistics of its tables, the clock, the way to change it."""
+"""What the tools of one workspace share: the rows, the statistics and the schema of its tables, the clock, the way to
+change it."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.sentinel.log_analytics import LogsWorkspace
 from sentinel_rag.sentinel.rest import SentinelRest
 from sentinel_rag.sentinel.table_statistics import TableStatisticsReader
+from sentinel_rag.sentinel.workspace_schema import WorkspaceSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,5 +18,6 @@ class WorkspaceView:
 
     logs: LogsWorkspace
     statistics: TableStatisticsReader
+    schema: WorkspaceSchema
     clock: Clock
     rest: SentinelRest | None = None

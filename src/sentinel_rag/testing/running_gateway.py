@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,9 +126,10 @@ def running_gateway(
     upstreams: Mapping[str, Upstream] | None = None,
     policies: Callable[[State], Policies] | None = None,
     webhook: Webhook | None = None,
+    switched_off: Collection[str] = (),
 ) -> Iterator[RunningGateway]:
     """Serve `policy` with its state in `folder`; every server that it names is `executor`, unless `upstreams` says.
-    `policies` makes a source of policies that change."""
+    `policies` makes a source of policies that change; tools that are `switched_off` are not let pass."""
     if upstreams is None:
         shared = McpHttpUpstream(executor.url, token=executor.token)
         upstreams = dict.fromkeys(policy.servers(), shared)
@@ -144,6 +145,7 @@ def running_gateway(
             webhook=webhook,
             upstreams=upstreams,
             limits=limits,
+            switched_off=switched_off,
         )
         with serve(app) as url:
             yield RunningGateway(url, state, executor, key, auditor, approver, user)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -139,6 +139,7 @@ def small_gate(
     server: Server | None = None,
     limits: Limits | None = None,
     clock: Clock | None = None,
+    switched_off: Collection[str] = (),
 ) -> SmallGate:
     server, clock = server or Server(), clock or Clock()
     policies, upstreams, seconds = FixedPolicy(policy), {"world": server}, [0.0]
@@ -150,6 +151,7 @@ def small_gate(
         limits=limits or Limits(),
         rates=RateLimiter(lambda: seconds[0]),
         pins=pins,
+        switched_off=switched_off,
         new_id=new_audit_id,
         clock=clock,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import pytest
-from small_gate import KEY, SmallGate, fields_of, returned, small_gate
+from small_gate import KEY, Clock, SmallGate, fields_of, returned, small_gate
 
 from sentinel_rag.contracts.decisions import Deny, Reason
 from sentinel_rag.contracts.json_values import canonical_json
@@ -222,6 +222,21 @@ async def test_a_changed_definition_puts_the_tool_into_quarantine(here: SmallGat
     assert len(here.server.calls) == 1
     [record] = await here.records("refusal")
     assert (record["reason"], record["http_status"]) == ("tool_quarantined", 403)
+
+
+@pytest.mark.requirement("TOOL-5")
+async def test_a_tool_that_is_switched_off_is_denied_whatever_its_rules_say(
+    state: State, policy: Policy, clock: Clock
+) -> None:
+    here = small_gate(state, policy, clock=clock, switched_off={"read_secret"})
+    outcome = await here.call("read_secret")
+    assert isinstance(outcome, Denied)
+    assert outcome.deny == Deny(Reason.TOOL_SWITCHED_OFF, TOP)
+    assert "switched this tool on" in outcome.note
+    assert here.server.calls == []
+    [record] = await here.records("refusal")
+    assert (record["reason"], record["http_status"], record["tool"]) == ("tool_switched_off", 403, "read_secret")
+    assert isinstance(await here.call("read_alert"), Completed)
 
 
 async def test_arguments_that_do_not_fit_are_refused_with_what_would(here: SmallGate) -> None:

@@ -7,8 +7,15 @@ not used: it buffers without bound and fails on events without data.
 
 from __future__ import annotations
 
+import re
+
 MAX_EVENT_BYTES = 2_000_000
 MAX_STREAM_BYTES = 32_000_000
+
+
+_LINE_COST = 32
+"""What a line counts beyond its bytes, so that empty ones do not keep a client busy for nothing."""
+_LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
 class StreamTooLargeError(ValueError):
@@ -22,7 +29,6 @@ class EventDecoder:
         self._max_event = max_event
         self._left = max_stream
         self._line = bytearray()
-        self._scanned = 0
         self._data: list[str] = []
         self._held = 0
         self._after_return = False
@@ -37,15 +43,15 @@ class EventDecoder:
             chunk = chunk[1:]
         if chunk:
             self._after_return = chunk.endswith(b"\r")
-        self._line += chunk
         events: list[str] = []
-        while (end := self._line_end()) >= 0:
-            line = bytes(self._line[:end])
-            step = 2 if self._line[end : end + 2] == b"\r\n" else 1
-            del self._line[: end + step]
-            self._scanned = 0
-            self._take(line, events)
-        self._scanned = len(self._line)
+        if b"\n" in chunk or b"\r" in chunk:
+            content, start = bytes(self._line) + chunk, 0
+            for end in _LINE_END.finditer(content):
+                self._take(content[start : end.start()], events)
+                start = end.end()
+            self._line = bytearray(content[start:])
+        else:
+            self._line += chunk
         if len(self._line) + self._held > self._max_event:
             raise StreamTooLargeError
         return events
@@ -59,11 +65,10 @@ class EventDecoder:
         self._dispatch(events)
         return events
 
-    def _line_end(self) -> int:
-        ends = [end for end in (self._line.find(mark, self._scanned) for mark in (b"\n", b"\r")) if end >= 0]
-        return min(ends, default=-1)
-
     def _take(self, line: bytes, events: list[str]) -> None:
+        self._left -= _LINE_COST
+        if self._left < 0:
+            raise StreamTooLargeError
         if not self._begun:
             self._begun = True
             line = line.removeprefix(b"\xef\xbb\xbf")
@@ -77,6 +82,8 @@ class EventDecoder:
             self._dispatch(events)
 
     def _hold(self, data: bytes) -> None:
+        if not data:
+            return
         self._held += len(data)
         self._data.append(data.decode("utf-8", "replace"))
 

@@ -37,6 +37,7 @@ from sentinel_rag.agent.models.port import (
 )
 from sentinel_rag.agent.models.sdk_connection import ByteAnswer, RefusedResponse, SdkConnection
 from sentinel_rag.agent.models.usage import Price, usage_of_request
+from sentinel_rag.agent.models.waits import BoundedWait
 from sentinel_rag.agent.models.wire_failures import failure_of_response, web_page
 from sentinel_rag.agent.models.wire_requests import request_body
 
@@ -157,9 +158,11 @@ class _WireStream:
                 raise failure
             self._model.dialect = adapted
 
-    def _bounded(self, seconds: float, waited_for: str) -> _Bounded:
+    def _bounded(self, seconds: float, waited_for: str) -> BoundedWait:
         left = self._deadline - anyio.current_time()
-        return _Bounded(seconds, waited_for) if seconds < left else _Bounded(left, "whole_answer")
+        if seconds < left:
+            return BoundedWait(seconds, waited_for)
+        return BoundedWait(left, "whole_answer", self._deadline - self._started)
 
     async def _advance(self, answer: ByteAnswer) -> None:
         """Read until there is an event, or the answer has ended."""
@@ -265,34 +268,6 @@ class _WireStream:
             f"The answer of the model {self._model.name!r} is longer than an answer can be.",
             next_step="Check that the address is a chat completions endpoint, or ask a narrower question.",
         )
-
-
-class _Bounded:
-    """A wait of at most `seconds`; raises ModelTimedOutError that says what was waited for."""
-
-    _NEXT = "Ask again; if it stays, raise SENTINEL_MODEL_TIMEOUT_S or choose a faster model."
-
-    def __init__(self, seconds: float, waited_for: str) -> None:
-        self._seconds = max(seconds, 0.0)
-        self._waited_for = waited_for
-
-    def __enter__(self) -> None:
-        self._scope = anyio.move_on_after(self._seconds)
-        self._scope.__enter__()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        swallowed = bool(self._scope.__exit__(kind, error, trace))
-        if self._scope.cancelled_caught:
-            what = {"first_token": "did not begin its answer", "next_token": "fell silent amid its answer"}
-            said = what.get(self._waited_for, "did not end its answer")
-            raise ModelTimedOutError(
-                f"The model {said} within {self._seconds:.3g} seconds.",
-                next_step=self._NEXT,
-                waited_for=self._waited_for,
-            )
-        return swallowed
 
 
 def _documents(data: str) -> list[object]:

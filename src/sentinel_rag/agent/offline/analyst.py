@@ -18,14 +18,22 @@ from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_li
 from sentinel_rag.agent.instruction_text import suspicions
 from sentinel_rag.agent.offline import directory, follow_up, outside, second_look
 from sentinel_rag.agent.offline.arguments import unused_words
-from sentinel_rag.agent.offline.compositions import Composed, compose, say_failures, say_numbered
+from sentinel_rag.agent.offline.compositions import Composed, compose, freeform, say_failures, say_numbered
 from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
+from sentinel_rag.agent.offline.kql_questions import FREEFORM_TOOL, SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.parts import joined, parts_of
 from sentinel_rag.agent.offline.plan import Ask, NeedTemplates, Plan, PlannedCall, Reply, View
 from sentinel_rag.agent.offline.planner import decide
 from sentinel_rag.agent.offline.reading import Reading, read_question
+from sentinel_rag.agent.offline.workspace_words import (
+    WorkspaceWords,
+    asks_for_workspaces,
+    placed,
+    read_workspace,
+    remember_places,
+)
 from sentinel_rag.agent.retry import RetryOnce
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun, run_calls
@@ -35,7 +43,7 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.ports import Clock, ProgressListener, ToolGateway
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Failed, ToolCall
-from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
+from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES, MAX_LIMIT
 
 
 def _misshapen(run: ToolRun) -> ToolRun:
@@ -50,7 +58,7 @@ def _misshapen(run: ToolRun) -> ToolRun:
     return ToolRun(run.call, Failed(run.call, error, run.outcome.audit_id), run.duration_ms)
 
 
-_OWN_TEXT = frozenset({"list_kql_templates", "list_tables"})
+_OWN_TEXT = frozenset({"list_kql_templates", "list_tables", "list_workspaces"})
 """Tools whose rows are not from the logs."""
 _NOT_FOUND = frozenset({Outcome.NO_DATA, Outcome.CLARIFICATION})
 _LISTS = frozenset({View.INCIDENTS, View.INCIDENT_COUNT, View.ALERTS, View.ALERT_COUNT})
@@ -99,26 +107,60 @@ class OfflineAnalyst:
         self._clock = clock
         self._conversations = Conversations()
 
-    async def answer(self, question: str, *, session_id: str, progress: ProgressListener | None = None) -> Answer:
+    async def answer(
+        self,
+        question: str,
+        *,
+        session_id: str,
+        progress: ProgressListener | None = None,
+        workspace: str | None = None,
+    ) -> Answer:
         """One turn; never raises for a tool."""
-        self._conversations.of(session_id).turns += 1
+        conversation = self._conversations.of(session_id)
+        conversation.turns += 1
+        if workspace is not None:
+            conversation.request_workspace(workspace)
+        kql = kql_in(question)
+        if kql is not None:
+            return await self._answer_kql(question, kql, session_id, progress)
         parts = parts_of(question)
         answers = [await self._answer_part(part, session_id, progress) for part in parts]
         return answers[0] if len(answers) == 1 else joined(answers)
 
+    def _turn(self, question: str, session_id: str, progress: ProgressListener | None) -> _Turn:
+        now = Now(self._clock(), self._zone)
+        return _Turn(question, session_id, self._conversations.of(session_id), progress, time.monotonic(), now)
+
+    async def _answer_kql(self, question: str, kql: str, session_id: str, progress: ProgressListener | None) -> Answer:
+        """The rows of a query that the person wrote, where that is switched on."""
+        turn = self._turn(question, session_id, progress)
+        turn.conversation.pending = ""
+        if FREEFORM_TOOL not in await self._gateway.offered_tools():
+            return self._plain_answer(turn, Outcome.OUT_OF_SCOPE, SWITCHED_OFF, ("What queries can you run?",))
+        runs = await self._run(turn, (PlannedCall(FREEFORM_TOOL, {"kql": kql}),))
+        writer = AnswerWriter(self._zone)
+        try:
+            composed = freeform.compose(writer, runs[0])
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError):
+            return self._failed(turn, [_misshapen(run) for run in runs])
+        self._say_instructions(writer, View.KQL, runs)
+        turn.conversation.offers = ()
+        turn.conversation.last = None
+        return self._checked(turn, writer, composed)
+
     async def _answer_part(self, question: str, session_id: str, progress: ProgressListener | None) -> Answer:
-        turn = _Turn(
-            question,
-            session_id,
-            self._conversations.of(session_id),
-            progress,
-            time.monotonic(),
-            Now(self._clock(), self._zone),
-        )
+        turn = self._turn(question, session_id, progress)
         if not plain(question):
             return self._plain_answer(turn, Outcome.CLARIFICATION, "Ask me something about Sentinel.", ())
-        reading = read_question(follow_up.completed(question, turn.conversation), turn.now)
+        said = read_workspace(follow_up.completed(question, turn.conversation))
+        reading = read_question(said.rest, turn.now)
         turn.conversation.pending = ""
+        if said.name is not None:
+            turn.conversation.go_to(said.name)
+            if said.repeats and turn.conversation.last is not None:
+                return await self._execute(turn, follow_up.repeated(reading, turn.conversation.last))
+        if said.switches or asks_for_workspaces(question):
+            return await self._about_workspaces(turn, reading, said)
         wish = await self._wish(turn, reading)
         if wish is None:
             return await self._from_the_workspace(turn, reading)
@@ -132,6 +174,21 @@ class OfflineAnalyst:
         answer = await self._from_the_workspace(turn, reading)
         refused = found.outcome is not Outcome.NO_DATA and answer.outcome is Outcome.CLARIFICATION
         return found if refused else answer
+
+    async def _about_workspaces(self, turn: _Turn, reading: Reading, said: WorkspaceWords) -> Answer:
+        """The workspaces by name, or the one that questions go to from here on, if there is such a one."""
+        plan = Plan(view=View.WORKSPACES, calls=(PlannedCall("list_workspaces"),), reading=reading)
+        if said.name is None:
+            return await self._execute(turn, plan)
+        (run,) = await self._run(turn, plan.calls)
+        names = [str(row.get("name")) for row in run.rows]
+        if names and said.name not in (*names, ALL_WORKSPACES):
+            turn.conversation.go_to(turn.conversation.requested_workspace)
+            known = ", ".join(map(plain, names))
+            text = f"There is no workspace {plain(said.name)}; there are: {known}."
+            return self._plain_answer(turn, Outcome.CLARIFICATION, text, ())
+        where = "every workspace" if said.name == ALL_WORKSPACES else f"the workspace {plain(said.name)}"
+        return self._plain_answer(turn, Outcome.ANSWERED, f"Questions go to {where} from here on.", ())
 
     async def _from_the_workspace(self, turn: _Turn, reading: Reading) -> Answer:
         decision = decide(reading, turn.conversation, None, turn.now)
@@ -252,11 +309,17 @@ class OfflineAnalyst:
 
     async def _run(self, turn: _Turn, planned: Sequence[PlannedCall]) -> list[ToolRun]:
         calls = [
-            ToolCall(turn.conversation.next_call_id(), turn.session_id, call.tool, self._with_zone(call))
+            ToolCall(
+                turn.conversation.next_call_id(),
+                turn.session_id,
+                call.tool,
+                placed(call.tool, self._with_zone(call), turn.conversation),
+            )
             for call in planned
         ]
         runs = await run_calls(self._gateway, calls, progress=turn.progress, started=turn.started)
         turn.runs += runs
+        remember_places(turn.conversation, runs)
         return [await self._whole(turn, run) for run in runs]
 
     async def _whole(self, turn: _Turn, run: ToolRun) -> ToolRun:

@@ -15,6 +15,7 @@ from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline import cues, follow_up, names, outside, subjects, template_match
 from sentinel_rag.agent.offline.attribute_catalogue import HASHES, IDENTITIES
 from sentinel_rag.agent.offline.attributes import attribute_of, is_search
+from sentinel_rag.agent.offline.event_plans import events_plan
 from sentinel_rag.agent.offline.incident_plans import ACTS, detail_plan, incident_plan
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
@@ -31,6 +32,7 @@ from sentinel_rag.agent.offline.query_plans import (
     trend_plan,
 )
 from sentinel_rag.agent.offline.reading import Reading, read_question
+from sentinel_rag.agent.offline.schema_plans import schema_plan
 from sentinel_rag.agent.offline.search_plans import alert_field_plan, keyword_plan, property_plan, search_plan
 from sentinel_rag.agent.offline.subjects import Subject
 from sentinel_rag.agent.offline.template_match import Template
@@ -52,6 +54,9 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
     fixed = outside.outside_reply(reading, turn=conversation.turns)
     if fixed is not None:
         return fixed
+    described = schema_plan(reading)
+    if described is not None:
+        return described
     if reading.time_question is not None:
         question = reading.time_question
         return Ask(
@@ -71,6 +76,9 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
     reading = _with_plain_name(reading)
     search = is_search(reading) and not reading.has(cues.TEMPLATES)
     subject = subjects.subject_of(reading, conversation)
+    behind = None if isinstance(subject, Ask) else events_plan(reading, subject)
+    if behind is not None:
+        return behind
     if search and (isinstance(subject, Ask) or not subject.kind) and not _plain_property(reading):
         if reading.has(cues.LOGS) and templates is None:
             return NeedTemplates()

@@ -12,7 +12,7 @@ from typing import Any
 from starlette.applications import Starlette
 
 from sentinel_rag.contracts.query_results import QueryError, QueryResult
-from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, WRITING_TOOLS
+from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
 from sentinel_rag.executors.mcp_frame import Hints, executor_app
 from sentinel_rag.executors.tool_answer import ToolAnswer, error_answer
 from sentinel_rag.sentinel.service import SentinelService
@@ -29,7 +29,7 @@ def create_app(service: SentinelService, *, token: str) -> Starlette:
             return error_answer(outcome)
         return ToolAnswer(outcome.to_dict(), headline(outcome))
 
-    return executor_app(SERVER_NAME, SENTINEL_TOOLS, call, token=token, close=service.close, hints=_hints)
+    return executor_app(SERVER_NAME, service.tools, call, token=token, close=service.close, hints=_hints)
 
 
 def _hints(tool: str) -> Hints:

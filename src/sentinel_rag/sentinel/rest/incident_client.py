@@ -1,4 +1,4 @@
-"""One workspace behind Microsoft Sentinel's REST API: incidents, their alerts, entities and comments.
+"""One workspace behind Microsoft Sentinel's REST API: incidents, their alerts, entities, comments and bookmarks.
 
 Reads may be repeated by the connection. A write is guarded (by the incident's etag, by the comment's own id) so that
 it can take effect at most once, and `settled_writes` finds out what became of one whose answer is lost.
@@ -16,7 +16,7 @@ from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument
 from sentinel_rag.sentinel.rest.arm_errors import protocol_error
 from sentinel_rag.sentinel.rest.connection import API_VERSION, ArmConnection
-from sentinel_rag.sentinel.rest.incident_resources import Incident, IncidentComment
+from sentinel_rag.sentinel.rest.incident_resources import Incident, IncidentComment, IncidentRelation
 from sentinel_rag.sentinel.rest.paging import read_pages
 from sentinel_rag.sentinel.rest.permissions import Permissions
 from sentinel_rag.sentinel.rest.rate_buckets import Operation, RateBuckets
@@ -162,6 +162,16 @@ class SentinelRest:
     async def entities(self, incident: Incident) -> tuple[Mapping[str, Any], ...]:
         """The entities of an incident; kept until its etag changes."""
         return await self._related_of(incident, "entities", "entities", Operation.GET_ENTITIES)
+
+    async def bookmarks(self, incident: Incident) -> tuple[Mapping[str, Any], ...]:
+        """The bookmarks of an incident as entities of kind Bookmark; kept until its etag changes."""
+        return await self._related_of(incident, "bookmarks", "value", Operation.GET_BOOKMARKS)
+
+    async def relations(self, name: str) -> tuple[IncidentRelation, ...]:
+        """What an incident is related to, in the service's order. Raises QueryFailedError."""
+        self._buckets.take(Operation.GET_RELATIONS)
+        url = self._url(f"incidents/{_segment(name)}/relations")
+        return tuple(map(IncidentRelation.from_body, await read_pages(self.connection, url)))
 
     async def permissions(self) -> Permissions:
         """What the identity may do on the workspace, as Azure tells it. Raises QueryFailedError."""

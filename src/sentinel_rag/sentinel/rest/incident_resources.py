@@ -88,3 +88,22 @@ class IncidentComment:
             properties.get("createdTimeUtc"),
             author.get("name") or author.get("userPrincipalName") or author.get("email"),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentRelation:
+    """That an incident is related to a resource, by its ARM id; for a bookmark `related_name` is its GUID."""
+
+    name: str
+    related_id: str
+    related_name: str | None
+    related_type: str | None
+
+    @classmethod
+    def from_body(cls, body: Mapping[str, Any]) -> IncidentRelation:
+        """Raises QueryFailedError PROTOCOL for a body that is no relation."""
+        name, properties = body.get("name"), body.get("properties")
+        related = properties.get("relatedResourceId") if isinstance(properties, Mapping) else None
+        if not isinstance(name, str) or not isinstance(properties, Mapping) or not isinstance(related, str):
+            raise QueryFailedError(protocol_error("Microsoft Sentinel answered with something that is no relation."))
+        return cls(name, related, properties.get("relatedResourceName"), properties.get("relatedResourceType"))

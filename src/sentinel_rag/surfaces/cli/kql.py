@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.contracts.query_results import QueryErrorCode, TimeWindow
+from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.sentinel.arguments import nearest_hint
 from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.template_registry import (
@@ -25,11 +24,10 @@ from sentinel_rag.sentinel.template_registry import (
     template_paths,
 )
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.cli._moments import moment
+from sentinel_rag.surfaces.cli._kql_access import kql_access
+from sentinel_rag.surfaces.cli._kql_rows import print_rows, why_empty
+from sentinel_rag.surfaces.cli._moments import window_of
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
-
-if TYPE_CHECKING:
-    from sentinel_rag.sentinel.log_tables import LogsTable
 
 
 def templates(name: str | None, *, as_json: bool) -> int:
@@ -75,12 +73,13 @@ def run(
 
     settings = load_settings()
     template = _named(load_templates(own=settings.templates), name)
-    window = _window(since, until)
+    window = window_of(since, until)
     try:
         kql = template.render(_values(template, arguments), window)
-        answered, answer = _answer(
-            settings, workspace, template_queries.bounded(kql), template_queries.api_span(template, window)
-        )
+        with kql_access(settings, workspace) as access:
+            answer = access.answer(template_queries.bounded(kql), template_queries.api_span(template, window))
+            empty = [] if answer.rows else why_empty(access, template.tables[:1], window, filtered=bool(arguments))
+            answered = access.name
     except QueryFailedError as failure:
         raise _as_error(failure, template) from None
     rows = template_queries.json_rows(answer, limit)
@@ -89,6 +88,7 @@ def run(
     notes = [] if total is not None else [template_queries.not_counted(answer)]
     if answer.partial:
         notes.append(answer.partial_reason)
+    notes += empty
     if as_json:
         found = {
             "template": template.name,
@@ -105,7 +105,7 @@ def run(
         }
         print(json.dumps(found))
     else:
-        _print_rows(answer.names, rows, total, totals, notes)
+        print_rows(answer.names, rows, total, totals, notes)
         print(safe(f"Workspace: {answered}"))
     return 0 if rows else 3
 
@@ -183,35 +183,6 @@ def _values(template: KqlTemplate, arguments: Sequence[str]) -> dict[str, Any]:
     return values
 
 
-def _window(since: str | None, until: str | None) -> TimeWindow:
-    start = None if since is None else moment("--since", since)
-    end = None if until is None else moment("--until", until)
-    if start is not None and end is None:
-        end = utc_now()
-    if start is not None and end is not None and start >= end:
-        raise UsageError(
-            "The window ends at or before its start.", next_step="Give an --until that lies after --since."
-        )
-    return TimeWindow(start, end)
-
-
-def _answer(settings: Settings, requested: str | None, kql: str, span: TimeWindow) -> tuple[str, LogsTable]:
-    """The name of the workspace that answered, and its table."""
-    if settings.uses_azure:
-        from sentinel_rag.assembly.log_queries import query_azure
-        from sentinel_rag.surfaces.cli._zones import choose_workspace
-
-        name = choose_workspace(settings, requested)
-        return name, query_azure(settings, name, kql, span)
-    from sentinel_rag.sentinel.log_analytics import timespan_text
-    from sentinel_rag.sentinel.log_tables import decode_table
-    from sentinel_rag.surfaces.cli._workspace_access import workspace_access
-
-    with workspace_access(settings, requested, writes=False) as access:
-        answer = access.query(kql, timespan_text(span))
-        return access.name, decode_table(answer, kql, partial_reason=answer["partial"])
-
-
 def _as_error(failure: QueryFailedError, template: KqlTemplate) -> SentinelError:
     error = failure.error
     if error.code is not QueryErrorCode.INVALID_ARGUMENT:
@@ -258,34 +229,3 @@ def _print_template(template: KqlTemplate, settings: Settings) -> None:
         print_table(console(), "", ("parameter", "type", "needed", "meaning"), rows)
     print(safe("\nQuestions that it answers:\n" + "\n".join(f"  {question}" for question in template.questions)))
     print(safe(f"\n{template.kql}"))
-
-
-def _print_rows(
-    names: Sequence[str],
-    rows: Sequence[dict[str, JsonValue]],
-    total: int | None,
-    totals: dict[str, JsonValue],
-    notes: Sequence[str],
-) -> None:
-    from sentinel_rag.surfaces.cli._render import console, print_table
-
-    if rows:
-        cells = [tuple(_cell(row.get(name)) for name in dict.fromkeys(names)) for row in rows]
-        print_table(console(), "", tuple(dict.fromkeys(names)), cells)
-        print()
-    if total is None:
-        print(f"First {len(rows):,} rows; more match.")
-    elif len(rows) < total:
-        print(f"First {len(rows):,} of {total:,} rows.")
-    else:
-        print("No row matches." if not rows else f"{total:,} row{'s' if total != 1 else ''}.")
-    if totals and rows:
-        print(safe_cell("All rows together: " + ", ".join(f"{name} {value:,}" for name, value in totals.items()) + "."))
-    for note in notes:
-        print(safe(note))
-
-
-def _cell(value: JsonValue) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -18,6 +18,7 @@ from sentinel_rag.workspace.kql import (
     ipv4_functions,
     literals,
     number_functions,
+    parsing_functions,
     series_functions,
     text_functions,
     text_search,
@@ -28,6 +29,20 @@ from sentinel_rag.workspace.kql.aggregate_functions import aggregates
 _OTHER_ROWS = (
     # Rows arrive in the embedded workspace at the moment they were generated; no other time is known.
     FunctionSpec("ingestion_time", "template", '"TimeGenerated"', (0,)),
+    *(
+        FunctionSpec(name, "template", f"CAST({part}({{0}}) AS INTEGER)", (1,))
+        for name, part in {
+            "hourofday": "hour",
+            "dayofmonth": "day",
+            "dayofyear": "dayofyear",
+            "getyear": "year",
+            "getmonth": "month",
+            "monthofyear": "month",
+            "weekofyear": "weekofyear",
+            "week_of_year": "weekofyear",
+        }.items()
+    ),
+    FunctionSpec("notempty", "template", "({0} IS NOT NULL AND CAST({0} AS VARCHAR) <> '')", (1,)),
     FunctionSpec("todatetime", "template", literals.with_more_formats(functions._TODATETIME), (1,)),
     # The three parts of `make-series` (see `make_series`); lists are aligned, times are Kusto's text in a
     # dynamic, and the NaN of an average over nothing, which JSON cannot hold, is null.
@@ -50,12 +65,14 @@ _OTHER_ROWS = (
 )
 
 _TEXT_ARGUMENTS: dict[str, tuple[int, ...]] = {
+    "notempty": (0,),
     "strcmp": (0, 1),
     "indexof": (0, 1),
     "translate": (2,),
     "url_encode": (0,),
     "url_encode_component": (0,),
     "url_decode": (0,),
+    **dict.fromkeys(("parse_csv", "parse_path", "parse_version"), (0,)),
     "string_size": (0,),
     "base64_decode_tostring": (0,),
     "format_ipv4": (0,),
@@ -74,6 +91,7 @@ def register() -> None:
         *dynamic_functions.FUNCTIONS,
         *ipv4_functions.FUNCTIONS,
         *number_functions.FUNCTIONS,
+        *parsing_functions.FUNCTIONS,
         *series_functions.FUNCTIONS,
         *time_functions.FUNCTIONS,
         *_OTHER_ROWS,
@@ -91,8 +109,16 @@ def _special_forms() -> dict[str, Any]:
     """Functions that need the query's form of their arguments; those that return None leave the rest to their row."""
     return {
         "bin_at": time_functions.bin_at,
+        "datetime_part": time_functions.datetime_part,
         "format_timespan": time_functions.format_timespan,
         "bag_pack_columns": dynamic_functions.pack_columns,
         "array_sort_asc": dynamic_functions.sorted_arrays,
         "array_sort_desc": dynamic_functions.sorted_arrays,
+        "array_sort_asc_together": dynamic_functions.sorted_together("ASC"),
+        "array_sort_desc_together": dynamic_functions.sorted_together("DESC"),
+        "parse_urlquery": parsing_functions.urlquery,
+        "parse_command_line": parsing_functions.command_line,
+        "extract": text_functions.extract,
+        "extract_json": text_functions.extract_json,
+        "extractjson": text_functions.extract_json,
     }

@@ -11,21 +11,14 @@ from dataclasses import replace
 
 from duckdb_kql.translate.functions import AggregateSpec  # noqa: TID253 - this module writes that library's rows
 
+from sentinel_rag.workspace.kql.collected_rows import distinct_of, elements_of, rows_of
 from sentinel_rag.workspace.kql.dynamic_functions import merged_bags
 from sentinel_rag.workspace.kql.sql_forms import (
     MAX_ARRAY,
     WrittenAggregate,
-    distinct_in_order,
-    json_array,
     json_element,
     json_object,
 )
-
-
-def _collected(value: str, condition: str = "") -> str:
-    """One list of the values that are not null, in the order of the rows."""
-    only = f" AND ({condition})" if condition else ""
-    return f"coalesce(list({json_element(value)}) FILTER (WHERE {value} IS NOT NULL{only}), [])"
 
 
 def _cut(values: str, size: str) -> str:
@@ -33,30 +26,24 @@ def _cut(values: str, size: str) -> str:
 
 
 def _list(value: str, size: str = str(MAX_ARRAY)) -> str:
-    return _cut(_collected(value), size)
+    return f"to_json({elements_of(f'list_slice({rows_of(value)}, 1, least(CAST({size} AS BIGINT), {MAX_ARRAY}))')})"
 
 
 def _list_if(value: str, condition: str, size: str = str(MAX_ARRAY)) -> str:
-    return _cut(_collected(value, condition), size)
+    rows = rows_of(value, condition)
+    return f"to_json({elements_of(f'list_slice({rows}, 1, least(CAST({size} AS BIGINT), {MAX_ARRAY}))')})"
 
 
 def _list_with_nulls(value: str, size: str = str(MAX_ARRAY)) -> str:
     return _cut(f"coalesce(list({json_element(value)}), [])", size)
 
 
-def _elements(value: str, condition: str = "") -> str:
-    """As `_collected`, with the elements of an array in place of the array."""
-    only = f" AND ({condition})" if condition else ""
-    parts = f"coalesce({json_array(value)}, [{json_element(value)}])"
-    return f"coalesce(flatten(list({parts}) FILTER (WHERE {value} IS NOT NULL{only})), [])"
+def _set(value: str, size: str | None = None) -> str:
+    return _cut(distinct_of(rows_of(value), size), size or str(MAX_ARRAY))
 
 
-def _set(value: str, size: str = str(MAX_ARRAY)) -> str:
-    return _cut(distinct_in_order(_elements(value)), size)
-
-
-def _set_if(value: str, condition: str, size: str = str(MAX_ARRAY)) -> str:
-    return _cut(distinct_in_order(_elements(value, condition)), size)
+def _set_if(value: str, condition: str, size: str | None = None) -> str:
+    return _cut(distinct_of(rows_of(value, condition), size), size or str(MAX_ARRAY))
 
 
 def _bag(value: str, size: str = str(MAX_ARRAY)) -> str:
@@ -71,7 +58,7 @@ def _bag_if(value: str, condition: str, size: str = str(MAX_ARRAY)) -> str:
 
 
 def _percentiles_array(value: str, *percents: str) -> str:
-    """By nearest rank, as `percentile`; the percentages may stand in one array."""
+    """By nearest rank, as `percentile`. Percentages in one dynamic array are no constants to DuckDB and are refused."""
     single = ", ".join(f"CAST({percent} AS DOUBLE) / 100.0" for percent in percents)
     return f"to_json(quantile_disc({value}, [{single}]))"
 
@@ -102,7 +89,7 @@ _ROWS: tuple[WrittenAggregate, ...] = (
     _aggregate("make_set_if", _set_if, 2, 3, prefix="set"),
     _aggregate("make_bag", _bag, 1, 2, prefix="bag"),
     _aggregate("make_bag_if", _bag_if, 2, 3, prefix="bag"),
-    _aggregate("percentiles_array", _percentiles_array, *range(2, 65)),
+    _aggregate("percentiles_array", _percentiles_array, *range(2, 65), prefix="percentiles"),
     _aggregate("minif", _if("min({0}){where}"), 2),
     _aggregate("maxif", _if("max({0}){where}"), 2),
     _aggregate("stdevp", _over("coalesce(stddev_pop({0}), 0.0)"), 1),
@@ -114,9 +101,6 @@ _ROWS: tuple[WrittenAggregate, ...] = (
     _aggregate("covariancepif", _if("coalesce(covar_pop({0}, {1}){where}, 0.0)"), 3),
     _aggregate("count_distinct", _over("count(DISTINCT {0})"), 1),
     _aggregate("count_distinctif", _if("count(DISTINCT {0}){where}"), 2),
-    _aggregate("binary_all_and", _over("bit_and(CAST({0} AS BIGINT))"), 1),
-    _aggregate("binary_all_or", _over("bit_or(CAST({0} AS BIGINT))"), 1),
-    _aggregate("binary_all_xor", _over("bit_xor(CAST({0} AS BIGINT))"), 1),
 )
 
 _OLD_NAMES = (("makeset", "make_set", 128), ("makelist", "make_list", 128), ("make_dictionary", "make_bag", 128))
@@ -137,7 +121,13 @@ def aggregates() -> dict[str, AggregateSpec]:
     by_name = {row.name: row for row in _ROWS}
     for name, newer, size in _OLD_NAMES:
         rows[name] = _with_default_size(by_name[newer], name, size)
-    rows["take_anyif"] = replace(_aggregate("take_anyif", _if("any_value({0}){where}"), 2), name_is_argument=True)
+    named_by_argument = (
+        _aggregate("take_anyif", _if("any_value({0}){where}"), 2),
+        _aggregate("binary_all_and", _over("bit_and(CAST({0} AS BIGINT))"), 1),
+        _aggregate("binary_all_or", _over("bit_or(CAST({0} AS BIGINT))"), 1),
+        _aggregate("binary_all_xor", _over("bit_xor(CAST({0} AS BIGINT))"), 1),
+    )
+    rows |= {row.name: replace(row, name_is_argument=True) for row in named_by_argument}
     rows["anyif"] = _aggregate("anyif", _if("any_value({0}){where}"), 2)
     # What `make_series` collects: the values as they are, nulls with them.
     rows["series_collect"] = _aggregate("series_collect", _over("list({0})"), 1)

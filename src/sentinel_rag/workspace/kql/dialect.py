@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import metadata
@@ -21,6 +21,7 @@ from duckdb_kql.ir import (  # noqa: TID253
     BinaryOp,
     ColumnRef,
     Extend,
+    FunctionCall,
     Literal,
     MvExpandTarget,
     NamedExpr,
@@ -33,12 +34,18 @@ from duckdb_kql.ir import (  # noqa: TID253
 from duckdb_kql.lower_graph import make_graph_index  # noqa: TID253
 from duckdb_kql.translate import functions, naming, sharing  # noqa: TID253
 
-from sentinel_rag.workspace.kql import added_functions, literals, time_arithmetic
+from sentinel_rag.workspace.kql import added_functions, literals, several_columns, time_arithmetic
+from sentinel_rag.workspace.kql.dynamic_functions import sorts_several
 from sentinel_rag.workspace.kql.make_series import lower_make_series
+from sentinel_rag.workspace.kql.streamed_range import streamed_range
 
 PINNED = "1.1.2"
 
+_text_columns: ContextVar[frozenset[str]] = ContextVar("text_columns", default=frozenset())
 _as_names: ContextVar[set[str] | None] = ContextVar("as_names", default=None)
+_INT_FUNCTIONS = frozenset(
+    ["hourofday", "dayofmonth", "dayofyear", "getyear", "getmonth", "monthofyear", "weekofyear", "week_of_year"]
+)
 _lock = threading.Lock()
 _installed = False
 
@@ -55,13 +62,13 @@ class ColumnChoice(Operator):
 
 
 @contextmanager
-def statement(column_types: Mapping[str, str]) -> Iterator[None]:
-    """State of one translation: the columns that are surely not dynamic, with their KQL types as far as known."""
-    token = time_arithmetic.column_types.set(column_types)
+def statement(text_columns: frozenset[str]) -> Iterator[None]:
+    """State of one translation: the columns that are surely not dynamic."""
+    token = _text_columns.set(text_columns)
     try:
         yield
     finally:
-        time_arithmetic.column_types.reset(token)
+        _text_columns.reset(token)
 
 
 @contextmanager
@@ -86,6 +93,8 @@ def install() -> None:
             raise RuntimeError(f"the KQL additions are written for duckdb-kql {PINNED}, not {version}")
         _replace(lower, "_lower_operator", _lower_operator)
         _replace(lower, "_lower_head", _lower_head)
+        _replace(lower, "_lower_named", _lower_named)
+        _replace(lower, "_lower_expr", _lower_expr)
         _replace(lower, "_typed_literal", _typed_literal)
         _replace(lower, "_lower_mv_expand_target", _lower_mv_expand_target)
         _replace(lower, "_string_value", literals.string_value)
@@ -96,9 +105,12 @@ def install() -> None:
         _replace(translate, "_TODATETIME", literals.with_more_formats(functions._TODATETIME))
         _replace(translate, "render_bin", _render_bin)
         _replace(translate, "render_expr", _render_expr)
+        _replace(translate, "_is_int_expr", _is_int_expr)
+        _replace(translate, "_render_aggregate_call", _render_aggregate_call)
         _replace(translate, "_is_timespan_expr", time_arithmetic.is_timespan)
         _replace(translate, "_is_datetime_expr", time_arithmetic.is_datetime)
         _replace(translate, "term_match_sql", _term_match_sql)
+        _replace(translate, "render_range", streamed_range)
         added_functions.register()
         _installed = True
 
@@ -140,7 +152,7 @@ def _lower_operator(node: Any) -> Any:
         count = lower._lower_named(children[0]).expr
         if isinstance(count, Literal) and isinstance(count.value, int):
             return Take(count.value)
-    return _original["_lower_operator"](node)
+    return several_columns.expanded(_original["_lower_operator"](node))
 
 
 def _reorder_choice(node: Any) -> tuple[str, str]:
@@ -229,7 +241,7 @@ def _declare_let_function(declaration: Any, scalars: Any) -> None:
 
 def _may_be_dynamic(node: Any) -> bool:
     """A column that the workspace knows to be text needs no check of its type for each row."""
-    return isinstance(node, ColumnRef) and node.name not in time_arithmetic.column_types.get()
+    return isinstance(node, ColumnRef) and node.name not in _text_columns.get()
 
 
 def _typed_literal(node: Any, kind: str, convert: Any) -> Any:
@@ -237,7 +249,10 @@ def _typed_literal(node: Any, kind: str, convert: Any) -> Any:
     if lower._cls(node) == "DecimalLiteralExpression":
         return _original["_typed_literal"](node, "decimal", literals.decimal_text)
     literal = _original["_typed_literal"](node, kind, convert)
-    if kind == "datetime" and literal.value is not None and not literals.is_datetime_text(str(literal.value)):
+    if kind != "datetime" or literal.value is None:
+        return literal
+    literal = dataclasses.replace(literal, value=literals.datetime_text(str(literal.value)))
+    if not literals.is_datetime_text(literal.value):
         raise KqlUnsupportedError("literal:datetime", span=lower._span(node), hint=f"'{literal.value}' is no time")
     return literal
 
@@ -246,8 +261,39 @@ def _render_literal(literal: Any) -> Any:
     return literals.literal_sql(literal) or _original["render_literal"](literal)
 
 
+def _lower_named(node: Any) -> Any:
+    return several_columns.named_tuple(node, _original["_lower_named"](node))
+
+
+def _lower_expr(node: Any) -> Any:
+    """Reads `typeof(long)`, the last argument of `extract`, as a literal."""
+    try:
+        return _original["_lower_expr"](node)
+    except KqlUnsupportedError as error:
+        inner = lower._collapse(node)
+        if "TypeLiteralExpression" not in error.construct or lower._cls(inner) != "TypeLiteralExpression":
+            raise
+        return literals.TypeName(inner.getText().partition("(")[2].rstrip(")").strip().lower())
+
+
+def _is_int_expr(node: Any) -> Any:
+    """Parts of a date are of type int too, and arithmetic over them is of type long."""
+    if isinstance(node, FunctionCall) and node.name.lower() in _INT_FUNCTIONS:
+        return True
+    if isinstance(node, ColumnRef):
+        return getattr(node, "kind", "") == "int"
+    return _original["_is_int_expr"](node)
+
+
+def _render_aggregate_call(call: Any) -> Any:
+    return time_arithmetic.time_aggregate(call, translate.render_expr) or _original["_render_aggregate_call"](call)
+
+
 def _render_path(node: Any) -> Any:
     """A JSON null that a path leads to is null, as in Kusto, so that `isnull` and `coalesce` see it."""
+    base = node.base
+    if isinstance(base, FunctionCall) and base.name in ("array_sort_asc", "array_sort_desc") and sorts_several(base):
+        node = dataclasses.replace(node, base=dataclasses.replace(base, name=f"{base.name}_together"))
     return f"nullif({_original['render_path'](node)}, CAST('null' AS JSON))"
 
 

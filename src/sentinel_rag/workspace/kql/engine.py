@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from sentinel_rag.workspace.kql.execution import KqlAnswer, Limits, run
+from sentinel_rag.workspace.kql.answers import KqlAnswer
+from sentinel_rag.workspace.kql.execution import Limits, run
 from sentinel_rag.workspace.kql.scope import Window
 from sentinel_rag.workspace.kql.sql_check import check_sql
+from sentinel_rag.workspace.kql.stopping import StopSignal
 from sentinel_rag.workspace.kql.translation import Translation, TranslationCache
+from sentinel_rag.workspace.kql.truncation import without_truncation
 from sentinel_rag.workspace.store import Store
 from sentinel_rag.workspace.timespans import TimeRange, parse_timespan
 
@@ -27,11 +30,17 @@ class KqlEngine:
         with self._store.cursor() as cursor:
             check_sql(cursor, translation)
 
-    def query(self, kql: str, *, timespan: str | TimeRange | None, limits: Limits) -> KqlAnswer:
-        """Translate and run `kql`. Raises KqlError, KqlTimeoutError or TimespanError."""
+    def query(
+        self, kql: str, *, timespan: str | TimeRange | None, limits: Limits, signal: StopSignal | None = None
+    ) -> KqlAnswer:
+        """Translate and run `kql` until `signal` is given.
+
+        Raises KqlError, KqlTimeoutError, KqlCancelledError or TimespanError.
+        """
         window = timespan if isinstance(timespan, TimeRange) else parse_timespan(timespan, now=datetime.now(UTC))
         schema = self._store.schema()
         closed = Window(start=window.start is not None, end=window.end is not None)
+        kql, limits = without_truncation(kql, limits)
         translation = self._translations.get(kql, schema, closed)
         with self._store.cursor() as cursor:
-            return run(cursor, translation, schema=schema, window=window, limits=limits)
+            return run(cursor, translation, schema=schema, window=window, limits=limits, signal=signal or StopSignal())

@@ -5,9 +5,20 @@ Source: the Kusto pages "The string data type", "The decimal data type" and "The
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from decimal import Decimal
 from typing import Any
+
+from duckdb_kql import ir  # noqa: TID253 - this module reads that library's query form
+
+
+@dataclasses.dataclass(frozen=True)
+class TypeName(ir.Expr):
+    """The type in `typeof(long)`, the last argument of `extract`."""
+
+    name: str
+
 
 _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{1,4}|x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
@@ -69,6 +80,11 @@ _DATETIME_TEXTS = tuple(
         r"\d{8}",
     )
 )
+
+
+def datetime_text(text: str) -> str:
+    """Four digits alone are a year."""
+    return f"{text.strip()}-01-01" if re.fullmatch(r"\s*(?:19|20)\d{2}\s*", text) else text
 
 
 def is_datetime_text(text: str) -> bool:

@@ -5,6 +5,8 @@ Source: the Kusto pages named like the functions. What is no number of the type 
 
 from __future__ import annotations
 
+from duckdb_kql.translate.functions import long_or_wider  # noqa: TID253 - this module writes that library's rows
+
 from sentinel_rag.workspace.kql.sql_forms import WrittenFunction, bound, scalar
 
 _DECIMAL = "DECIMAL(38, 10)"
@@ -52,6 +54,11 @@ def _ones(value: str) -> str:
     return f"CAST(bit_count(CAST({value} AS BIGINT)) AS BIGINT)"
 
 
+def _ceiling(value: str) -> str:
+    """Of the type of its argument: a whole number stays one."""
+    return bound("_n", long_or_wider(value), "_n - _n % 1 + CASE WHEN _n % 1 > 0 THEN 1 ELSE 0 END")
+
+
 def _random(limit: str = "") -> str:
     """A real below 1, or a whole number below the limit."""
     return f"CAST(floor(random() * {limit}) AS BIGINT)" if limit else "random()"
@@ -69,6 +76,7 @@ FUNCTIONS: tuple[WrittenFunction, ...] = (
     scalar("log2", _binary, 1),
     scalar("loggamma", _log_gamma, 1),
     scalar("bitset_count_ones", _ones, 1),
+    scalar("ceiling", _ceiling, 1),
     scalar("rand", _random, 0, 1),
     scalar("new_guid", _new_guid, 0),
 )

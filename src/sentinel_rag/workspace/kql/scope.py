@@ -35,7 +35,7 @@ class Window:
 
 
 class Scope:
-    """One pass over one query. `tables` are the tables that it reads."""
+    """One pass over one query. `tables` are the tables that it reads, `text_columns` those that are surely text."""
 
     def __init__(self, schema: Schema, window: Window) -> None:
         self._schema = schema
@@ -48,25 +48,22 @@ class Scope:
         restricted: ir.Query = self._query(query, {})
         return restricted
 
-    def column_types(self, query: ir.Query) -> dict[str, str]:
-        """The KQL types of the columns that no table read has as dynamic and that nothing in the query makes anew.
-
-        Empty where the tables that have the column do not agree on its type.
-        """
+    def text_columns(self, query: ir.Query) -> frozenset[str]:
+        """Columns that are no dynamic in every table read, and that nothing in the query makes anew."""
         nodes = list(_nodes(query))
         if any(isinstance(node, ir.GraphSource) for node in nodes):
-            return {}
+            return frozenset()
         made = set().union(*(_names_made(node) for node in nodes)) if nodes else set()
         joins = any(isinstance(node, (ir.Join, ir.Lookup)) for node in nodes)
         types: dict[str, set[str]] = {}
         for table in self.tables:
             for column, type_ in self._schema[table].items():
                 types.setdefault(column, set()).add(type_)
-        return {
-            column: next(iter(kinds)) if len(kinds) == 1 else ""
+        return frozenset(
+            column
             for column, kinds in types.items()
             if "dynamic" not in kinds and column not in made and not (joins and column[-1:].isdigit())
-        }
+        )
 
     def check_spelling(self, query: ir.Query) -> None:
         """Refuse a column whose name is right but for its case: DuckDB would fold it, KQL does not."""

@@ -6,6 +6,14 @@ kind) is not here but in `text_search`.
 
 from __future__ import annotations
 
+import dataclasses
+import re
+
+from duckdb_kql import ir  # noqa: TID253 - this module writes that library's SQL
+from duckdb_kql.errors import KqlUnsupportedError  # noqa: TID253
+from duckdb_kql.translate import constant_string, render_expr  # noqa: TID253
+
+from sentinel_rag.workspace.kql.literals import TypeName
 from sentinel_rag.workspace.kql.sql_forms import (
     WrittenFunction,
     bound,
@@ -14,6 +22,52 @@ from sentinel_rag.workspace.kql.sql_forms import (
     json_element,
     scalar,
 )
+
+
+def extract(call: ir.FunctionCall) -> str | None:
+    """`extract(regex, group, text, typeof(long))`: the text, then converted."""
+    if len(call.args) != 4:
+        return None
+    return _converted(dataclasses.replace(call, args=call.args[:3]), call.args[3])
+
+
+def _converted(call: ir.FunctionCall, type_: ir.Expr) -> str:
+    if not isinstance(type_, TypeName):
+        raise KqlUnsupportedError(f"function:{call.name}", hint="the last argument must be typeof(...)")
+    if type_.name == "string":
+        return str(render_expr(call))
+    conversion = "todynamic" if type_.name == "dynamic" else f"to{type_.name}"
+    return str(render_expr(ir.FunctionCall(conversion, (call,))))
+
+
+_JSON_STEP = re.compile(r"""\.([A-Za-z_][A-Za-z0-9_]*)|\[(-?\d+)\]|\[(?:'([^']*)'|"([^"]*)")\]""")
+
+
+def extract_json(call: ir.FunctionCall) -> str | None:
+    """`extract_json('$.a[0].b', text)` and with `typeof(...)`; the path must be a constant."""
+    if len(call.args) not in (2, 3):
+        raise KqlUnsupportedError(f"function:{call.name}", hint="it takes 2 or 3 arguments")
+    path = constant_string(call.args[0])
+    if path is None:
+        raise KqlUnsupportedError(f"function:{call.name}", hint="the path must be a constant")
+    found = ir.FunctionCall("tostring", (ir.PathAccess(ir.FunctionCall("todynamic", (call.args[1],)), _steps(path)),))
+    return _converted(found, call.args[2]) if len(call.args) == 3 else str(render_expr(found))
+
+
+def _steps(path: str) -> tuple[ir.PathStep, ...]:
+    steps: list[ir.PathStep] = []
+    place = 1 if path.startswith("$") else 0
+    while place < len(path):
+        step = _JSON_STEP.match(path, place)
+        if step is None:
+            raise KqlUnsupportedError("function:extract_json", hint=f"the path '{path}'")
+        name, index, single, double = step.groups()
+        if index is not None:
+            steps.append(ir.PathStep(index=ir.Literal(int(index), "long")))
+        else:
+            steps.append(ir.PathStep(name=next(part for part in (name, single, double) if part is not None)))
+        place = step.end()
+    return tuple(steps)
 
 
 def _compare(left: str, right: str) -> str:
@@ -65,11 +119,12 @@ def _index_of_regex(text: str, pattern: str, start: str = "0", length: str = "-1
 
 
 def _repeated(value: str, count: str, delimiter: str = "''") -> str:
+    """More than 1024 repetitions are 1024, as the page of strrep says of its result."""
     return bound_all(
         "_r",
         "CASE WHEN _r.n > 0 THEN repeat(_r.v || _r.d, _r.n - 1) || _r.v ELSE '' END",
         v=f"coalesce(json({json_element(value)}) ->> '$', '')",
-        n=f"CAST({count} AS BIGINT)",
+        n=f"least(CAST({count} AS BIGINT), 1024)",
         d=delimiter,
     )
 

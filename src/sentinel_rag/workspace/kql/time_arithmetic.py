@@ -7,17 +7,13 @@ functions in the place of duckdb-kql's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextvars import ContextVar
+from collections.abc import Callable
 
 from duckdb_kql import ir  # noqa: TID253 - this module reads that library's query form
 
 from sentinel_rag.workspace.kql.sql_forms import bound_all
 
 Render = Callable[[ir.Expr], str]
-
-column_types: ContextVar[Mapping[str, str]] = ContextVar("column_types", default={})  # noqa: B039 - never changed
-"""Column -> KQL type of the columns whose type is sure in the query that is translated."""
 
 _SPANS = frozenset({"totimespan", "timespan", "to_timespan", "time", "dayofweek", "make_timespan"})
 _TIMES = frozenset(
@@ -43,7 +39,7 @@ def is_timespan(node: ir.Expr) -> bool:
     if isinstance(node, (ir.Literal, ir.Parameter)):
         return bool(node.kind == "timespan")
     if isinstance(node, ir.ColumnRef):
-        return column_types.get().get(node.name) == "timespan"
+        return _column_type(node) == "timespan"
     if isinstance(node, ir.UnaryOp):
         return is_timespan(node.operand)
     if isinstance(node, ir.FunctionCall):
@@ -66,13 +62,18 @@ def is_datetime(node: ir.Expr) -> bool:
     if isinstance(node, (ir.Literal, ir.Parameter)):
         return bool(node.kind == "datetime")
     if isinstance(node, ir.ColumnRef):
-        return column_types.get().get(node.name) == "datetime"
+        return _column_type(node) == "datetime"
     if isinstance(node, ir.FunctionCall):
         return _call_is(node, _TIMES, is_datetime)
     if isinstance(node, ir.BinaryOp) and node.op in ("+", "-"):
         sides = (node.left, node.right)
         return any(map(is_datetime, sides)) and any(map(is_timespan, sides))
     return False
+
+
+def _column_type(column: ir.ColumnRef) -> str:
+    """The KQL type of a column, where the translation knows it and has noted it at the reference."""
+    return str(getattr(column, "kind", ""))
 
 
 def _call_is(call: ir.FunctionCall, names: frozenset[str], test: Callable[[ir.Expr], bool]) -> bool:
@@ -116,3 +117,20 @@ def time_bin(node: ir.FunctionCall, render: Render) -> str | None:
         body = "to_microseconds((_b.v - ((_b.v % _b.w) + _b.w) % _b.w))"
         return bound_all("_b", body, v=f"epoch_us({render(value)})", w=f"nullif(epoch_us({render(width)}), 0)")
     return f"time_bucket({render(width)}, CAST({render(value)} AS TIMESTAMP), TIMESTAMP '0001-01-01')"
+
+
+def time_aggregate(call: ir.FunctionCall, render: Render) -> str | None:
+    """SQL for `sum` and `avg` of spans and `avg` of times, with their `if` forms; None for any other aggregate."""
+    name = call.name.lower()
+    function = name.removesuffix("if")
+    if function not in ("sum", "avg") or len(call.args) != (2 if name.endswith("if") else 1):
+        return None
+    value = call.args[0]
+    spans = is_timespan(value)
+    if not spans and not (function == "avg" and is_datetime(value)):
+        return None
+    only = f" FILTER (WHERE {render(call.args[1])})" if len(call.args) == 2 else ""
+    total = f"{function}(epoch_us({render(value)})){only}"
+    if function == "sum":
+        total = f"coalesce({total}, 0)"
+    return f"{'to_microseconds' if spans else 'make_timestamp'}(CAST(trunc({total}) AS BIGINT))"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from duckdb_kql import ir  # noqa: TID253 - this module writes that library's SQL
+from duckdb_kql import ir, translate  # noqa: TID253 - this module writes that library's SQL
 from duckdb_kql.errors import KqlUnsupportedError  # noqa: TID253
 from duckdb_kql.translate import constant_string, quote_string, render_expr  # noqa: TID253
 
@@ -50,6 +50,14 @@ def _span_part(element: str) -> str:
         number = f"CAST(_us // {size} % {count} AS VARCHAR)"
         return f"lpad({number}, 2, '0')" if width == 2 else number
     return quote_string(element)
+
+
+def datetime_part(call: ir.FunctionCall) -> str:
+    """`datetime_part('day', time)` as an int; nanoseconds too, whose last three digits are 0 here."""
+    part = constant_string(call.args[0]) if len(call.args) == 2 else None
+    if part is not None and part.lower() == "nanosecond":
+        return f"CAST(microsecond({render_expr(call.args[1])}) % 1000000 * 1000 AS INTEGER)"
+    return f"CAST({translate._render_datetime_part(call)} AS INTEGER)"
 
 
 def bin_at(call: ir.FunctionCall) -> str | None:

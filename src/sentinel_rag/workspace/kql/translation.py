@@ -99,7 +99,7 @@ def _translate(kql: str, schema: Schema, window: Window) -> Translation:
             raise not_supported("as", hint="the name is also a table's")
         scope.check_spelling(query)
         columns = {table: list(names) for table, names in schema.items()}
-        with dialect.statement(scope.column_types(query)):
+        with dialect.statement(scope.text_columns(query)):
             emitted = emit(query, columns)
         parameters = dict(emitted.parameters)
         if query.parameters:

@@ -11,6 +11,7 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.tool_calls import Denied, Failed
 
+MOST_ALLOWED = 40
 _ANOTHER_WAY = "Ask whoever keeps the policy for access, or ask for something that needs another tool."
 _STEPS = {
     Reason.APPROVAL_REQUIRED: "It needs a person's approval first: ask whoever approves such calls, then ask again.",
@@ -43,9 +44,16 @@ def say_failures(writer: AnswerWriter, runs: Sequence[ToolRun], *, some_worked: 
             case Failed(error=error, audit_id=audit_id):
                 record = f" (audit {plain(audit_id)})" if audit_id else ""
                 step = plain(error.next_step) or "Ask again later; if it stays, run `sentinel doctor`."
-                allowed = f" Allowed: {', '.join(plain(value) for value in error.allowed)}." if error.allowed else ""
+                allowed = _allowed(error.allowed)
                 writer.fixed(
                     f"{run.call.tool_name} failed, which is not the same as finding nothing: "
                     f"{plain(error.message).rstrip('.')}{record}.{allowed} {step}"
                 )
     return outcome
+
+
+def _allowed(values: Sequence[str]) -> str:
+    if not values:
+        return ""
+    more = f" and {len(values) - MOST_ALLOWED} more" if len(values) > MOST_ALLOWED else ""
+    return f" Allowed: {', '.join(plain(value) for value in values[:MOST_ALLOWED])}{more}."
