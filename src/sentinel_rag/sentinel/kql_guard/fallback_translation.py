@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from sentinel_rag.sentinel.kql_guard.allowed_names import AGGREGATES, FUNCTIONS
 from sentinel_rag.sentinel.kql_guard.analysis import (
     Let,
     Node,
@@ -154,6 +155,8 @@ class Translation:
             return (self._tabular(part),)
         if name not in _PARTS:
             raise UnreadableError(f"{name} cannot be checked without Microsoft's parser.")
+        if name == "FunctionCall" and part.name not in FUNCTIONS | AGGREGATES:
+            raise UnreadableError(f"The function `{part.name}` is not allowed.", part.name)
         return tuple(node for each in dataclasses.fields(part) for node in self._subs(getattr(part, each.name)))
 
 
