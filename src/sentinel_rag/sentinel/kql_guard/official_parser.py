@@ -44,7 +44,7 @@ class OfficialParser:
         node: Path,
         *,
         node_version: tuple[int, ...] = (18,),
-        timeout_s: float = 5.0,
+        timeout_s: float = 10.0,
         start_timeout_s: float = 30.0,
     ) -> None:
         self._process = ParserProcess(folder, node, node_version, start_timeout_s=start_timeout_s)
