@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.conversation import AskedCall, Conversation, Conversations, ListItem, Offer
-from sentinel_rag.agent.footnote import footnote
+from sentinel_rag.agent.footnote import FREEFORM_TOOL, footnote
 from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_lines, checked_table
 from sentinel_rag.agent.instruction_text import suspicions
 from sentinel_rag.agent.offline import directory, follow_up, outside, second_look
@@ -22,7 +22,7 @@ from sentinel_rag.agent.offline.compositions import Composed, compose, freeform,
 from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
 from sentinel_rag.agent.offline.incident_plans import needs_whole_incident
-from sentinel_rag.agent.offline.kql_questions import FREEFORM_TOOL, SWITCHED_OFF, kql_in
+from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.parts import joined, parts_of
 from sentinel_rag.agent.offline.plan import Ask, NeedTemplates, Plan, PlannedCall, Reply, View
