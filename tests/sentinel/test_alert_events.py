@@ -199,6 +199,7 @@ async def test_the_columns_are_those_of_the_query(estate: Any) -> None:
 async def test_the_limit_cuts_the_rows_and_not_the_count(estate: Any) -> None:
     """Field report B6: a limit is a limit."""
     result = await behind(estate, "plain", limit=1)
+    assert result.summary["ran"], (result.summary, result.notes)
     assert (len(result.rows), result.coverage.rows_total, result.summary["events_found"]) == (1, 3, 3)
     error = await estate.refusal("get_alert_events", alert_id=guid("alert plain"), limit=101)
     assert (error.code, error.field) == (QueryErrorCode.INVALID_ARGUMENT, "limit")
@@ -433,38 +434,46 @@ async def test_a_workspace_that_throttles_is_an_error_that_may_be_tried_again(se
     assert (error.code, error.retry_possible) == (QueryErrorCode.THROTTLED, True)
 
 
+def accounts_answer(count: int) -> JSONResponse:
+    columns = [{"name": "Account", "type": "string"}]
+    rows = [[f"user{number}"] for number in range(count)]
+    return JSONResponse({"tables": [{"name": "PrimaryResult", "columns": columns, "rows": rows}]})
+
+
 async def test_rows_that_came_after_the_rule_looked_are_flagged(serving_scripted: Any) -> None:
     """Field report E5: TimeGenerated lies in the window and ingestion_time() after it."""
-    events = JSONResponse(
-        {
-            "tables": [
-                {"name": "PrimaryResult", "columns": [{"name": "Account", "type": "string"}], "rows": [["a"], ["b"]]}
-            ]
-        }
-    )
-    served = serving_scripted(
-        ("ingestion_time()", count_answer("Count", 1)),
-        ("| count", count_answer("Count", 2)),
-        ("EventID == 4625", events),
-    )
+    served = serving_scripted(("ingestion_time()", count_answer("Count", 1)), ("EventID == 4625", accounts_answer(2)))
     result = await served.ask("get_alert_events", alert_id=guid("alert plain"))
     assert (result.summary["late_rows"], result.summary["events_found"]) == (1, 2)
     assert any("1 row of SecurityEvent" in note and "ingestion_time()" in note for note in result.notes)
     assert "The alert told 1 event when it was raised; 2 are found now." in result.notes
 
 
-async def test_a_timespan_a_cap_and_our_clock_are_always_sent(serving_scripted: Any, scripted: AnsweringWire) -> None:
-    served = serving_scripted(
-        ("| count", count_answer("Count", 0)),
-        ("EventID == 4625", NOTHING),
-    )
-    await served.ask("get_alert_events", alert_id=guid("alert plain"), limit=5)
-    sent = [request for request in scripted.requests if "EventID == 4625" in request["query"]]
-    assert len(sent) == 2
-    for request in sent:
+async def test_a_timespan_a_cap_a_deadline_and_our_clock_are_always_sent(
+    serving_scripted: Any, scripted: AnsweringWire
+) -> None:
+    served = serving_scripted(("| count", count_answer("Count", 12)), ("EventID == 4625", accounts_answer(5)))
+    result = await served.ask("get_alert_events", alert_id=guid("alert plain"), limit=5)
+    assert (len(result.rows), result.coverage.rows_total) == (5, 12)
+    sent = [
+        (request, headers)
+        for request, headers in zip(scripted.requests, scripted.headers, strict=True)
+        if "EventID == 4625" in request["query"]
+    ]
+    assert [request["query"].rpartition("\n")[2] for request, _ in sent] == ["| take 5", "| count"]
+    for request, headers in sent:
         assert request["timespan"] == "2024-08-01T10:00:00Z/2024-08-01T11:00:00Z"
         assert request["query"].startswith("set query_now = datetime(2024-08-01T11:00:00.0000000Z);\n")
-        assert request["query"].endswith(("\n| take 5", "\n| count"))
+        assert headers["prefer"] == "wait=50"
+
+
+async def test_rows_are_counted_only_where_more_may_match_than_came(
+    serving_scripted: Any, scripted: AnsweringWire
+) -> None:
+    served = serving_scripted(("EventID == 4625", accounts_answer(4)))
+    result = await served.ask("get_alert_events", alert_id=guid("alert plain"), limit=5)
+    assert (result.coverage.rows_total, result.summary["events_found"]) == (4, 4)
+    assert sum("EventID == 4625" in request["query"] for request in scripted.requests) == 1
 
 
 async def test_the_text_of_a_row_is_never_more_than_text(estate: Any) -> None:

@@ -112,11 +112,8 @@ class StoredQueries:
         at = f"set query_now = {datetime_literal(stored.query_now)};\n"
         first = tables[0] if tables else ""
         try:
-            (rows, counted), statistics, late = await together(
-                lambda: together(
-                    lambda: view.logs.query(f"{at}{kql}\n| take {limit}", stored.window, wait_s=self._wait_s),
-                    lambda: view.logs.query(f"{at}{kql}\n| count", stored.window, wait_s=self._wait_s),
-                ),
+            (rows, total), statistics, late = await together(
+                lambda: self._rows(view, stored, at + kql, limit),
                 lambda: _statistics(view, first),
                 lambda: late_rows(view, first, stored.window, stored.query_now),
             )
@@ -124,8 +121,17 @@ class StoredQueries:
             if failure.error.code not in _ENDED_BY_THE_QUERY:
                 raise
             return NotRun("failed", f"{failure.error.message} {failure.error.next_step}".strip(), (), tables)
-        total = None if counted.partial or not counted.rows else int(counted.rows[0][0])
         return Ran(replace(rows, query=kql), total, tables, report.parser, statistics, late, whole_rule)
+
+    async def _rows(
+        self, view: WorkspaceView, stored: StoredQuery, kql: str, limit: int
+    ) -> tuple[LogsTable, int | None]:
+        """The first rows and how many there are; counted only if there are more than came."""
+        rows = await view.logs.query(f"{kql}\n| take {limit}", stored.window, wait_s=self._wait_s)
+        if len(rows.rows) < limit and not rows.partial:
+            return rows, len(rows.rows)
+        counted = await view.logs.query(f"{kql}\n| count", stored.window, wait_s=self._wait_s)
+        return rows, None if counted.partial or not counted.rows else int(counted.rows[0][0])
 
     async def _report(self, view: WorkspaceView, kql: str) -> GuardReport:
         schema = await view.schema.read()
