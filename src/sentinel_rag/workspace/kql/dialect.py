@@ -26,6 +26,7 @@ from sentinel_rag.workspace.kql import (
     extension,
     literals,
     several_columns,
+    text_functions,
     text_search,
     time_arithmetic,
 )
@@ -101,8 +102,7 @@ def install() -> None:
         _replace(translate, "_render_has_list", _render_has_list)
         _replace(translate, "_render_in_list", _render_in_list)
         _replace(translate, "_is_dynamic", _is_dynamic)
-        _replace(translate, "_render_tostring", _render_tostring)
-        translate._SPECIAL_FORMS["tostring"] = _render_tostring
+        _replace(translate, "render_kql_tostring", _render_kql_tostring)
         extension.install(_replace)
         added_functions.register()
         functions.SCALAR_FUNCTIONS[ROW_TEXT] = RowTextSpec(ROW_TEXT, "template", "{0}", ())
@@ -306,5 +306,5 @@ def _is_dynamic(node: Any) -> Any:
     return _original["_is_dynamic"](node)
 
 
-def _render_tostring(call: Any) -> Any:
-    return text_search.text_of_column(call) or _original["_render_tostring"](call)
+def _render_kql_tostring(node: Any) -> Any:
+    return text_functions.text_of(node) or _original["render_kql_tostring"](node)
