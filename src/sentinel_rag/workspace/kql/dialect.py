@@ -9,15 +9,26 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from importlib import metadata
 from typing import Any
 
-from duckdb_kql import lower, stored_functions, translate  # noqa: TID253 - this module is about that library
+from duckdb_kql import lower, translate  # noqa: TID253 - this module is about that library
 from duckdb_kql.errors import KqlUnsupportedError  # noqa: TID253
-from duckdb_kql.ir import BinaryOp, ColumnRef, FunctionCall, Literal, MvExpandTarget, NamedExpr, Query, Take, Wildcard  # noqa: TID253
+from duckdb_kql.ir import (  # noqa: TID253
+    BinaryOp,
+    ColumnRef,
+    FunctionCall,
+    Literal,
+    MvExpandTarget,
+    NamedExpr,
+    PathAccess,
+    PathStep,
+    Query,
+    TableRef,
+    Take,
+    Top,
+    Wildcard,
+)
 from duckdb_kql.lower_graph import make_graph_index  # noqa: TID253
 from duckdb_kql.translate import functions, naming, sharing  # noqa: TID253
 
@@ -25,15 +36,20 @@ from sentinel_rag.workspace.kql import (
     added_functions,
     extension,
     literals,
+    parse_patterns,
     several_columns,
     text_functions,
     text_search,
     time_arithmetic,
+    window_functions,
 )
 from sentinel_rag.workspace.kql.column_choices import ColumnChoice, lower_column_choice
 from sentinel_rag.workspace.kql.dynamic_functions import RETURNING_DYNAMIC, sorts_several
+from sentinel_rag.workspace.kql.evaluate_plugins import lower_evaluate
 from sentinel_rag.workspace.kql.make_series import lower_make_series
 from sentinel_rag.workspace.kql.mv_apply import lower_mv_apply
+from sentinel_rag.workspace.kql.parse_patterns import with_leading_column
+from sentinel_rag.workspace.kql.partition import lower_partition
 from sentinel_rag.workspace.kql.searches import (
     ROW_TEXT,
     RowTextSpec,
@@ -41,7 +57,20 @@ from sentinel_rag.workspace.kql.searches import (
     lower_search_head,
     lower_where_any_column,
 )
+from sentinel_rag.workspace.kql.streamed_range import streamed_range
+from sentinel_rag.workspace.kql.tabular_names import (
+    TABLE_OF_PARAMETER as TABLE_OF_PARAMETER,
+)
+from sentinel_rag.workspace.kql.tabular_names import (
+    AsName,
+    constant,
+    declare_function,
+    split_at_as,
+    table_of_parameter,
+)
+from sentinel_rag.workspace.kql.top_nested import lower_sample_distinct, lower_top_hitters, lower_top_nested
 from sentinel_rag.workspace.kql.unions import UnionSource
+from sentinel_rag.workspace.kql.window_functions import lower_serialize, windowed
 
 PINNED = "1.1.2"
 
@@ -51,23 +80,17 @@ _CHOOSING = {
     "ProjectAwayOperator": "project-away",
 }
 
-_as_names: ContextVar[set[str] | None] = ContextVar("as_names", default=None)
 _INT_FUNCTIONS = frozenset(
     ["hourofday", "dayofmonth", "dayofyear", "getyear", "getmonth", "monthofyear", "weekofyear", "week_of_year"]
 )
+_ADDED: dict[str, Any] = {
+    "TopNestedOperator": lower_top_nested,
+    "TopHittersOperator": lower_top_hitters,
+    "SampleDistinctOperator": lower_sample_distinct,
+    "PartitionOperator": lower_partition,
+}
 _lock = threading.Lock()
 _installed = False
-
-
-@contextmanager
-def collecting_as_names() -> Iterator[set[str]]:
-    """The names that `| as X` gave during one lowering."""
-    names: set[str] = set()
-    token = _as_names.set(names)
-    try:
-        yield names
-    finally:
-        _as_names.reset(token)
 
 
 def install() -> None:
@@ -81,6 +104,8 @@ def install() -> None:
             raise RuntimeError(f"the KQL additions are written for duckdb-kql {PINNED}, not {version}")
         _replace(lower, "_lower_operator", _lower_operator)
         _replace(lower, "_lower_head", _lower_head)
+        _replace(lower, "_lower_source", _lower_source)
+        _replace(lower, "_lower_path", _lower_path)
         _replace(lower, "_lower_binary", _lower_binary)
         _replace(lower, "_lower_named", _lower_named)
         _replace(lower, "_lower_expr", _lower_expr)
@@ -98,13 +123,17 @@ def install() -> None:
         _replace(translate, "_render_aggregate_call", _render_aggregate_call)
         _replace(translate, "_is_timespan_expr", time_arithmetic.is_timespan)
         _replace(translate, "_is_datetime_expr", time_arithmetic.is_datetime)
+        _replace(translate, "render_range", streamed_range)
         _replace(translate, "_render_term_operator", _render_term_operator)
         _replace(translate, "_render_has_list", _render_has_list)
         _replace(translate, "_render_in_list", _render_in_list)
         _replace(translate, "_is_dynamic", _is_dynamic)
         _replace(translate, "render_kql_tostring", _render_kql_tostring)
         extension.install(_replace)
+        parse_patterns.install(_replace)
         added_functions.register()
+        for spec in window_functions.SPECS:
+            functions.SCALAR_FUNCTIONS[spec.name] = spec
         functions.SCALAR_FUNCTIONS[ROW_TEXT] = RowTextSpec(ROW_TEXT, "template", "{0}", ())
         _installed = True
 
@@ -130,33 +159,44 @@ def _lower_operator(node: Any) -> Any:
     inner = lower._collapse(inner)
     kind, children = lower._cls(inner), lower._rule_children(inner)
     if kind == "AsOperator":
-        names = _as_names.get()
-        if names is not None and children:
-            names.update(lower._find_names(children[-1]))
         return None
     if kind in _CHOOSING:
         return lower_column_choice(_CHOOSING[kind], inner)
     if kind == "DistinctOperator" and any(lower._cls(child) == "DistinctOperatorStarTarget" for child in children):
         return ColumnChoice("distinct *")
-    if kind == "SerializeOperator" and not children:
-        return []
+    if kind == "SerializeOperator":
+        return lower_serialize(inner)
     if kind == "MakeSeriesOperator":
         return lower_make_series(inner)
     if kind == "MvapplyOperator":
         return lower_mv_apply(inner)
+    added = _ADDED.get(kind)
+    if added is not None:
+        return added(inner)
+    if kind == "EvaluateOperator":
+        return lower_evaluate(inner)
     if kind == "SearchOperator":
         return lower_search(inner)
     if kind == "WhereOperator" and lower._find_all(inner, "StringStarOperatorExpression"):
         return lower_where_any_column(inner)
-    if kind == "SampleOperator" and len(children) == 1:
-        count = lower._lower_named(children[0]).expr
-        if isinstance(count, Literal) and isinstance(count.value, int):
-            return Take(count.value)
-    return several_columns.expanded(_original["_lower_operator"](node))
+    counted = _counted(kind, children)
+    if counted is not None:
+        return counted
+    if kind in ("ParseOperator", "ParseWhereOperator"):
+        return with_leading_column(inner, _original["_lower_operator"])
+    lowered = several_columns.expanded(_original["_lower_operator"](node))
+    return [windowed(one) for one in lowered] if isinstance(lowered, list) else windowed(lowered)
 
 
 def _lower_head(head: Any, rest: list[Any]) -> Any:
     """Lets a query begin with `search` or with brackets: `(union A, B) | where ...` continues what they hold."""
+    named = split_at_as(rest)
+    if named is not None:
+        index, name = named
+        binding = AsName(name)
+        return Query(
+            TableRef(name), lower._lower_operators(rest[index + 1 :]), [(binding, _lower_head(head, rest[:index]))]
+        )
     collapsed = lower._collapse(head)
     if lower._cls(collapsed) == "SearchOperator":
         return lower_search_head(collapsed, rest)
@@ -200,20 +240,43 @@ def _lower_mv_expand_target(node: Any) -> Any:
 
 
 def _declare_let_function(declaration: Any, scalars: Any) -> None:
-    """Makes `let f = (x:long) { T | where a > x };` callable, expanded as the library expands stored ones."""
-    try:
-        _original["_declare_let_function"](declaration, scalars)
-        return
-    except KqlUnsupportedError as error:
-        scope = lower._FN_STATE.get()
-        if "tabular" not in str(error.hint) or scope is None or scope.functions is None:
-            raise
-    children = lower._rule_children(declaration)
-    names = lower._find_names(children[0])
-    name = names[0] if names else children[0].getText()
-    scope.functions.setdefault(None, {})[name] = stored_functions.StoredFunction(
-        name=name, database=None, parameters="", body="", folder="", docstring="", command="", declaration=declaration
-    )
+    declare_function(declaration, scalars, _original["_declare_let_function"])
+
+
+def _lower_source(node: Any) -> Any:
+    return table_of_parameter(_original["_lower_source"](node))
+
+
+def _counted(kind: str, children: list[Any]) -> Any:
+    """`take N` and `top N by X` with a number that an earlier `let` or a parameter names; None for anything else."""
+    if kind not in ("TakeOperator", "TopOperator", "SampleOperator") or not children:
+        return None
+    count: Any = constant(children[-1] if kind == "TakeOperator" else children[0])
+    if not isinstance(count, Literal) or not isinstance(count.value, int):
+        return None
+    if kind == "TopOperator":
+        return Top(count.value, (lower._lower_sort_key(children[1]),)) if len(children) == 2 else None
+    return Take(max(count.value, 0))
+
+
+def _lower_path(node: Any) -> Any:
+    """Reads the older `value.[0]` as `value[0]`."""
+    for child in lower._rule_children(node):
+        if lower._cls(lower._collapse(child)) == "LegacyFunctionCallOrPathElementOperation":
+            break
+    else:
+        return _original["_lower_path"](node)
+    root, *operations = lower._rule_children(node)
+    steps = []
+    for operation in operations:
+        inner = lower._collapse(operation)
+        if lower._cls(inner) == "FunctionCallOrPathPathOperation":
+            steps.append(PathStep(name=lower._find_names(inner)[0]))
+            continue
+        index: Any = lower._lower_expr(lower._rule_children(inner)[0])
+        named = isinstance(index, Literal) and index.kind == "string"
+        steps.append(PathStep(name=str(index.value)) if named else PathStep(index=index))
+    return PathAccess(lower._lower_expr(root), tuple(steps))
 
 
 def _may_be_dynamic(node: Any) -> bool:

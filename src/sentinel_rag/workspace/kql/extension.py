@@ -13,6 +13,9 @@ from typing import Any
 
 from duckdb_kql import ir, lower, schema, translate  # noqa: TID253 - this module is about that library
 
+from sentinel_rag.workspace.kql.errors import not_supported
+from sentinel_rag.workspace.kql.tabular_names import AsName
+
 Frame = dict[str, str]
 """The columns at one place of a pipeline: name -> KQL type, in order; "" is a type that is not known."""
 
@@ -46,6 +49,14 @@ class AddedSource(ir.Source):
         raise NotImplementedError
 
 
+NO_COLUMN = "no column"
+"""The one column of a result that has none in KQL, which the engine cannot express; execution leaves it out."""
+
+
+def _nothing_known(steps: list[ir.Operator]) -> list[tuple[str, ...]]:
+    raise not_supported("a plugin", hint="it stands where its input cannot be looked at first")
+
+
 @dataclasses.dataclass(frozen=True)
 class Place:
     """Where an operator stands: the columns before it, and the tables and tabular bindings that it may name."""
@@ -54,6 +65,10 @@ class Place:
     tables: Mapping[str, Frame]
     label: str = ""
     """The table whose rows these are, as long as nothing but filters stands between."""
+    discover: Callable[[list[ir.Operator]], list[tuple[str, ...]]] = _nothing_known
+    """The rows, all texts, of what stands before with these operators after it."""
+    serialized: bool = False
+    """Whether the order of the rows counts here."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,6 +165,11 @@ def install(replace: Callable[[Any, str, Any], Any]) -> None:
                     else lower._substitute(node, scalars)
                 ),
             )
+        # A binding that stands inside the query, by `as`, reads the same values; others have them already.
+        substituted.lets = [
+            (name, lower._substitute_query(bound, scalars) if isinstance(name, AsName) else bound)
+            for name, bound in substituted.lets
+        ]
         return substituted
 
     def resolve_in(query: Any, names: Any) -> Any:

@@ -17,10 +17,11 @@ from sentinel_rag.workspace.kql.column_choices import matches_wildcard
 from sentinel_rag.workspace.kql.column_types import expression_type, operator_frame, source_frame
 from sentinel_rag.workspace.kql.comparisons import comparable
 from sentinel_rag.workspace.kql.errors import not_supported, unresolved
-from sentinel_rag.workspace.kql.extension import Column, Frame, Place, PlacedOperator
+from sentinel_rag.workspace.kql.extension import AddedSource, Column, Frame, Place, PlacedOperator
 from sentinel_rag.workspace.kql.needed_columns import needed_columns
 from sentinel_rag.workspace.kql.spelling import Spelling, names_made, nodes
 from sentinel_rag.workspace.kql.unions import Branch, UnionSource, united
+from sentinel_rag.workspace.kql.window_functions import serialized_after
 from sentinel_rag.workspace.store import TIME_COLUMN
 
 Bound = dict[str, Frame | None]
@@ -44,13 +45,37 @@ class Window:
     end: bool = False
 
 
+Discovered = tuple[tuple[tuple[str, ...], ...], ...]
+"""What was found out about the data before: the rows of each question that the query's operators ask, in order."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Standing:
+    """What is before an operator: its label for `withsource`, the query so far, whether the order of rows counts."""
+
+    label: str
+    before: ir.Query
+    serialized: bool
+
+
+class UndiscoveredError(Exception):
+    """An operator needs the rows of `question` before the query can be translated."""
+
+    def __init__(self, question: ir.Query) -> None:
+        super().__init__("a question about the data")
+        self.question = question
+
+
 class Scope:
     """One pass over one query. `tables` are the tables that it reads."""
 
-    def __init__(self, schema: Schema, window: Window, spelling: Spelling) -> None:
+    def __init__(self, schema: Schema, window: Window, spelling: Spelling, discovered: Discovered = ()) -> None:
         self._schema = schema
         self._window = window
         self._spelling = spelling
+        self._discovered = discovered
+        self._asked = 0
+        self._outer_lets: list[list[tuple[str, Any]]] = []
         self._aliases: dict[str, str] = {}
         self._blind = False
         self.tables: set[str] = set()
@@ -80,6 +105,13 @@ class Scope:
         """The restricted query and the columns after it, None if they cannot be known."""
         bound = dict(bound)
         lets: list[tuple[str, Any]] = []
+        self._outer_lets.append(lets)
+        try:
+            return self._restricted(query, bound, lets)
+        finally:
+            self._outer_lets.pop()
+
+    def _restricted(self, query: ir.Query, bound: Bound, lets: list[tuple[str, Any]]) -> tuple[ir.Query, Frame | None]:
         for name, value in query.lets:
             if isinstance(value, ir.Query):
                 self._note_alias(name, value, bound)
@@ -95,17 +127,21 @@ class Scope:
             frame = self._source_frame(source, bound)
             for operator in operators:
                 frame = self._after(operator, frame, bound)
+        serialized = isinstance(query.source, ir.RangeSource)
         for index, operator in enumerate(query.operators):
             if isinstance(operator, ir.Union):
+                serialized = False
                 before = ir.Query(source, operators, lets)
                 following = query.operators[index + 1 :]
                 operators, frame = self._union(operator, before, frame, label, bound, following)
                 label = "union_arg0"
                 continue
-            for placed in self._resolved(operator, frame, bound, label):
+            before = ir.Query(source, operators, lets)
+            for placed in self._resolved(operator, frame, bound, Standing(label, before, serialized)):
                 rewritten = Expressions(self, frame, bound).rewritten(placed)
-                operators.append(rewritten)
+                operators = [*operators, rewritten]
                 frame = self._after(rewritten, frame, bound)
+            serialized = serialized_after(operator, serialized)
             if not getattr(operator, "keeps_label", False):
                 label = "union_arg0"
         self._blind = self._blind or frame is None
@@ -118,19 +154,45 @@ class Scope:
             if target in self._aliases or target not in bound:
                 self._aliases[name] = self._aliases.get(target, target)
 
-    def _resolved(self, operator: ir.Operator, frame: Frame | None, bound: Bound, label: str) -> list[ir.Operator]:
+    def _resolved(
+        self, operator: ir.Operator, frame: Frame | None, bound: Bound, standing: Standing
+    ) -> list[ir.Operator]:
         if isinstance(operator, PlacedOperator):
             if frame is None:
                 raise not_supported(getattr(operator, "kind", "an operator"), hint="its input columns are not known")
-            table = "" if label.startswith("union_arg") else label
-            return self._steps(operator.resolve(Place(frame, self._tables(bound), table)), frame, bound, label)
+            table = "" if standing.label.startswith("union_arg") else standing.label
+
+            def discover(steps: list[ir.Operator]) -> list[tuple[str, ...]]:
+                return self._discover(standing.before, steps, frame, bound)
+
+            place = Place(frame, self._tables(bound), table, discover, standing.serialized)
+            return self._steps(operator.resolve(place), frame, bound, standing)
         return [operator if frame is None else resolve_let_refs(operator, list(frame))]
 
-    def _steps(self, steps: list[ir.Operator], frame: Frame | None, bound: Bound, label: str) -> list[ir.Operator]:
+    def _discover(
+        self, before: ir.Query, steps: list[ir.Operator], frame: Frame | None, bound: Bound
+    ) -> list[tuple[str, ...]]:
+        """The rows of `before` with `steps` after it. Raises UndiscoveredError if they were not asked for yet."""
+        position, self._asked = self._asked, self._asked + 1
+        if position < len(self._discovered):
+            return list(self._discovered[position])
+        if isinstance(before.source, AddedSource):
+            raise not_supported("a plugin", hint="inside mv-apply or partition")
+        operators = list(before.operators)
+        for step in steps:
+            rewritten = Expressions(self, frame, bound).rewritten(step)
+            operators.append(rewritten)
+            frame = self._after(rewritten, frame, bound)
+        lets = [binding for bindings in self._outer_lets for binding in bindings]
+        raise UndiscoveredError(ir.Query(before.source, operators, lets))
+
+    def _steps(
+        self, steps: list[ir.Operator], frame: Frame | None, bound: Bound, standing: Standing
+    ) -> list[ir.Operator]:
         """Resolves what an operator resolved to, each step at its own place."""
         done: list[ir.Operator] = []
         for step in steps:
-            for resolved in self._resolved(step, frame, bound, label):
+            for resolved in self._resolved(step, frame, bound, standing):
                 done.append(resolved)
                 frame = self._after(resolved, frame, bound)
         return done
@@ -277,6 +339,8 @@ class Expressions:
             return self._column(node)
         if isinstance(node, ir.LetRef) and self._frame is not None:
             return self._column(ir.ColumnRef(node.name)) if node.name in self._frame else self.rewritten(node.value)
+        if isinstance(node, (ir.InList, ir.HasList)) and node.subquery is None:
+            node = self._of_table(node)
         if isinstance(node, ir.FunctionCall) and node.name.lower() in ("column_ifexists", "columnifexists"):
             return self._column_if_exists(node)
         if isinstance(node, (list, tuple)):
@@ -291,6 +355,15 @@ class Expressions:
                     changes[field.name] = changed
             return self._compared(dataclasses.replace(node, **changes) if changes else node)
         return node
+
+    def _of_table(self, node: Any) -> Any:
+        """`x in (T)`, where T is no column but a table or a binding, tests the first column of T."""
+        item = node.items[0] if len(node.items) == 1 else None
+        if self._frame is None or not isinstance(item, ir.ColumnRef) or item.name in self._frame:
+            return node
+        if item.name not in self._scope._tables(self._bound):
+            return node
+        return dataclasses.replace(node, items=(), subquery=ir.Query(ir.TableRef(item.name)))
 
     def _column(self, node: ir.ColumnRef) -> ir.Expr:
         if self._frame is None:

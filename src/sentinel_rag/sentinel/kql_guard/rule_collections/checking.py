@@ -42,7 +42,7 @@ _SYNTAX_CODES = re.compile(r"KS0\d\d")
 
 @dataclass(frozen=True, slots=True)
 class QueryCheck:
-    """What is wrong with one query. Places of `problems` are those of the query; `assumed` names were taken as given."""
+    """What is wrong with one query. Places of `problems` are those of the query; `assumed` names were taken so."""
 
     query: FoundQuery
     problems: tuple[KqlProblem, ...]
