@@ -20,12 +20,16 @@ pytestmark = pytest.mark.requirement("DATA-4")
 PARTS_OF_OPERATORS = {
     "array_sort_asc_together",
     "array_sort_desc_together",
-    "row text",
     "series_axis",
     "series_bucket",
     "series_collect",
     "series_fill",
 }
+
+
+def is_kql_name(name: str) -> bool:
+    """Parts of operators are in the same registries, under names with a space that no query can write."""
+    return " " not in name
 
 
 def listed(request: pytest.FixtureRequest, heading: str) -> set[str]:
@@ -38,8 +42,9 @@ def listed(request: pytest.FixtureRequest, heading: str) -> set[str]:
 
 def test_every_function_that_runs_is_listed_and_no_other(request: pytest.FixtureRequest) -> None:
     dialect.install()
-    aggregates = set(functions.AGGREGATE_FUNCTIONS)
-    scalars = (set(functions.SCALAR_FUNCTIONS) | set(library._SPECIAL_FORMS)) - aggregates
+    aggregates = {name for name in functions.AGGREGATE_FUNCTIONS if is_kql_name(name)}
+    known = {*functions.SCALAR_FUNCTIONS, *library._SPECIAL_FORMS}
+    scalars = {name for name in known if is_kql_name(name)} - aggregates
     several = expanded_functions()
     assert listed(request, "Scalar functions") == (scalars | several.scalars) - PARTS_OF_OPERATORS
     assert listed(request, "Aggregates") == (aggregates | several.aggregates) - PARTS_OF_OPERATORS

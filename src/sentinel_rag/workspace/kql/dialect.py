@@ -43,6 +43,7 @@ from sentinel_rag.workspace.kql import (
     time_arithmetic,
     window_functions,
 )
+from sentinel_rag.workspace.kql.aggregate_functions import plain_collection
 from sentinel_rag.workspace.kql.column_choices import ColumnChoice, lower_column_choice
 from sentinel_rag.workspace.kql.dynamic_functions import RETURNING_DYNAMIC, sorts_several
 from sentinel_rag.workspace.kql.evaluate_plugins import lower_evaluate
@@ -107,6 +108,7 @@ def install() -> None:
         _replace(lower, "_lower_source", _lower_source)
         _replace(lower, "_lower_path", _lower_path)
         _replace(lower, "_lower_binary", _lower_binary)
+        _replace(lower, "_lower_function_call", _lower_function_call)
         _replace(lower, "_lower_named", _lower_named)
         _replace(lower, "_lower_expr", _lower_expr)
         _replace(lower, "_typed_literal", _typed_literal)
@@ -301,6 +303,17 @@ def _render_literal(literal: Any) -> Any:
     return literals.literal_sql(literal) or _original["render_literal"](literal)
 
 
+def _lower_function_call(node: Any) -> Any:
+    """Refuses `f(b = 1, a = 2)`: the library would drop the names and take the values in order."""
+    for argument in lower._rule_children(node):
+        named = lower._collapse(argument)
+        if lower._cls(named) in ("ArgumentExpression", "NamedExpression"):
+            children = lower._rule_children(named)
+            if len(children) == 2 and lower._cls(children[0]) == "NamedExpressionNameClause":
+                raise KqlUnsupportedError("named-argument", span=lower._span(named), hint="give arguments in order")
+    return _original["_lower_function_call"](node)
+
+
 def _lower_named(node: Any) -> Any:
     return several_columns.named_tuple(node, _original["_lower_named"](node))
 
@@ -326,7 +339,11 @@ def _is_int_expr(node: Any) -> Any:
 
 
 def _render_aggregate_call(call: Any) -> Any:
-    return time_arithmetic.time_aggregate(call, translate.render_expr) or _original["_render_aggregate_call"](call)
+    return (
+        time_arithmetic.time_aggregate(call, translate.render_expr)
+        or plain_collection(call, translate.render_expr)
+        or _original["_render_aggregate_call"](call)
+    )
 
 
 def _render_path(node: Any) -> Any:
