@@ -15,9 +15,11 @@ from typing import Any
 from duckdb_kql import lower, translate  # noqa: TID253 - this module is about that library
 from duckdb_kql.errors import KqlUnsupportedError  # noqa: TID253
 from duckdb_kql.ir import (  # noqa: TID253
+    Between,
     BinaryOp,
     ColumnRef,
     FunctionCall,
+    InList,
     Literal,
     MvExpandTarget,
     NamedExpr,
@@ -34,6 +36,7 @@ from duckdb_kql.translate import functions, naming, sharing  # noqa: TID253
 
 from sentinel_rag.workspace.kql import (
     added_functions,
+    dynamic_comparisons,
     extension,
     literals,
     parse_patterns,
@@ -359,6 +362,8 @@ def _render_bin(node: Any, name: str = "bin") -> Any:
 
 
 def _render_expr(node: Any) -> Any:
+    if isinstance(node, (BinaryOp, Between, InList)) and sharing.slot_for(node) is None:
+        node = dynamic_comparisons.converted(node)
     if isinstance(node, BinaryOp) and sharing.slot_for(node) is None:
         spans = time_arithmetic.span_arithmetic(node, translate.render_expr)
         if spans is not None:
