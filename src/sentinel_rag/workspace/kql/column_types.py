@@ -208,7 +208,8 @@ def operator_frame(operator: ir.Operator, frame: Frame, tables: Mapping[str, Fra
         if typed is not None:
             produced: Frame | None = typed(frame, tables)
             return produced
-    names = schema._operator_columns(operator, list(frame), _names(tables))
+    nested = isinstance(operator, (ir.Join, ir.Lookup, ir.Union, AddedOperator))
+    names = schema._operator_columns(operator, list(frame), _names(tables) if nested else {})
     types = {name: frame.get(name, "") for name in names}
     types.update(_made(operator, frame, tables))
     return {name: types[name] for name in names}

@@ -17,7 +17,9 @@ from duckdb_kql.errors import KqlUnsupportedError  # noqa: TID253
 from duckdb_kql.ir import (  # noqa: TID253
     BinaryOp,
     ColumnRef,
+    Extend,
     FunctionCall,
+    GetSchema,
     Literal,
     MvExpandTarget,
     NamedExpr,
@@ -82,6 +84,7 @@ _INT_FUNCTIONS = frozenset(
 )
 _ADDED: dict[str, Any] = {
     "TopNestedOperator": lower_top_nested,
+    "TopNestedOperatorPart": lower_top_nested,
     "TopHittersOperator": lower_top_hitters,
     "SampleDistinctOperator": lower_sample_distinct,
     "PartitionOperator": lower_partition,
@@ -171,6 +174,9 @@ def _lower_operator(node: Any) -> Any:
         return lower_search(inner)
     if kind == "WhereOperator" and lower._find_all(inner, "StringStarOperatorExpression"):
         return lower_where_any_column(inner)
+    if kind == "GetSchemaOperator":
+        ordinal = FunctionCall("tolong", (ColumnRef("ColumnOrdinal"),))
+        return [GetSchema(), Extend((NamedExpr(ordinal, "ColumnOrdinal"),))]
     counted = _counted(kind, children)
     if counted is not None:
         return counted

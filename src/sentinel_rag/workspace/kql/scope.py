@@ -15,7 +15,7 @@ from duckdb_kql.schema import resolve_let_refs  # noqa: TID253
 
 from sentinel_rag.workspace.kql.column_choices import matches_wildcard
 from sentinel_rag.workspace.kql.column_types import expression_type, operator_frame, source_frame
-from sentinel_rag.workspace.kql.comparisons import comparable
+from sentinel_rag.workspace.kql.comparisons import comparable, of_one_type
 from sentinel_rag.workspace.kql.errors import not_supported, unresolved
 from sentinel_rag.workspace.kql.extension import AddedSource, Column, Frame, Place, PlacedOperator
 from sentinel_rag.workspace.kql.needed_columns import needed_columns
@@ -202,8 +202,7 @@ class Scope:
 
     def _tables(self, bound: Bound) -> dict[str, Frame]:
         """Tables and tabular bindings whose columns are known; a binding hides a table of its name."""
-        tables = {name: dict(columns) for name, columns in self._schema.items()} if bound else self._schema
-        known: dict[str, Frame] = dict(tables)  # type: ignore[arg-type]  # a table's columns are only read
+        known: dict[str, Frame] = dict(self._schema)  # type: ignore[arg-type]  # a table's columns are only read
         for name, frame in bound.items():
             known.pop(name, None)
             if frame is not None:
@@ -322,6 +321,7 @@ class Expressions:
         self._frame = frame
         self._bound = bound
         self._done: dict[int, Any] = {}
+        self._tables: dict[str, Frame] | None = None
 
     def rewritten(self, node: Any) -> Any:
         """`node` again, with everything below it. Raises KqlError for a name that is no column here."""
@@ -374,10 +374,13 @@ class Expressions:
         return Column(node.name, self._frame[node.name], line, position)
 
     def _compared(self, node: Any) -> Any:
-        if self._frame is None or not isinstance(node, (ir.BinaryOp, ir.InList)):
+        if self._frame is None or not isinstance(node, (ir.BinaryOp, ir.InList, ir.FunctionCall)):
             return node
-        tables = self._scope._tables(self._bound)
-        frame = self._frame
+        if self._tables is None:
+            self._tables = self._scope._tables(self._bound)
+        tables, frame = self._tables, self._frame
+        if isinstance(node, ir.FunctionCall):
+            return of_one_type(node, lambda part: expression_type(part, frame, tables))
         return comparable(node, lambda part: expression_type(part, frame, tables))
 
     def _column_if_exists(self, call: ir.FunctionCall) -> ir.Expr:
