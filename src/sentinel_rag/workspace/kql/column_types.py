@@ -57,6 +57,7 @@ _AGGREGATES_BY_RESULT = {
         percentilesw_array""",
 }
 _FUNCTION_TYPES = {name: kind for kind, names in _BY_RESULT.items() for name in names.split()}
+_FUNCTION_TYPES |= {"pairs of bag": "dynamic", "value of key": "dynamic", "row text": "string"}
 _AGGREGATE_TYPES = {name: kind for kind, names in _AGGREGATES_BY_RESULT.items() for name in names.split()}
 _OF_FIRST_ARGUMENT = """bin floor ceiling bin_at bin_auto round abs min max any anyif take_any take_anyif minif maxif
     percentile percentiles percentilew percentilesw prev next row_cumsum avg avgif toscalar min_of max_of

@@ -36,6 +36,7 @@ from duckdb_kql.translate import functions, naming, sharing  # noqa: TID253
 
 from sentinel_rag.workspace.kql import (
     added_functions,
+    evaluate_plugins,
     extension,
     literals,
     parse_patterns,
@@ -127,7 +128,7 @@ def install() -> None:
         extension.install(_replace)
         parse_patterns.install(_replace)
         added_functions.register()
-        for spec in window_functions.SPECS:
+        for spec in (*window_functions.SPECS, *evaluate_plugins.SPECS):
             functions.SCALAR_FUNCTIONS[spec.name] = spec
         functions.SCALAR_FUNCTIONS[ROW_TEXT] = RowTextSpec(ROW_TEXT, "template", "{0}", ())
         _installed = True
@@ -309,6 +310,8 @@ def _lower_expr(node: Any) -> Any:
         return _original["_lower_expr"](node)
     except KqlUnsupportedError as error:
         inner = lower._collapse(node)
+        if lower._cls(inner) == "StringStarOperatorExpression":
+            return _lower_binary(inner)
         if "TypeLiteralExpression" not in error.construct or lower._cls(inner) != "TypeLiteralExpression":
             raise
         return literals.TypeName(inner.getText().partition("(")[2].rstrip(")").strip().lower())
