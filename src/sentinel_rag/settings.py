@@ -9,19 +9,31 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
+from sentinel_rag.workspace_file import (
+    PUBLIC,
+    NamedWorkspace,
+    logs_audience,
+    management_audience,
+    read_workspace_file,
+    workspace_guid,
+    workspace_name,
+    workspace_resource,
+)
+from sentinel_rag.workspace_file import http_url as _http_url
+
+__all__ = ["NamedWorkspace", "Secret", "Settings", "Variable", "load_settings", "workspace_name"]
 
 if TYPE_CHECKING:
     from dotenv.parser import Original
 
 T = TypeVar("T")
 
-_GUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 _HOST = re.compile(r"(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
 
@@ -45,19 +57,38 @@ class Secret(str):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """The model that answers, unless it is `offline`. `provider` is azure, openai-compatible or openrouter.
+
+    `prices` are US dollars for a million tokens, (input, output), by tier: `large` and `small`. Without a key, Azure is
+    entered with Entra ID and another server with nothing.
+    """
+
+    provider: str
+    url: str
+    key: Secret | None
+    name: str
+    small_name: str | None = None
+    api_version: str | None = None
+    prices: Mapping[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
+    timeout_s: float = 120.0
+    idle_timeout_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that can be set. `docs/settings.md` lists the variables; a test keeps the two equal."""
 
     home: Path
     policy_file: Path
     workspace: str | None = None
-    azure_workspaces: Mapping[str, str]
-    workspace_resources: Mapping[str, str] = field(default_factory=dict)
-    logs_endpoint: str = "https://api.loganalytics.io"
-    arm_endpoint: str = "https://management.azure.com"
+    """The embedded workspace that is named in the environment alone; None where a list says it, or nothing does."""
+    workspaces: tuple[NamedWorkspace, ...] = ()
+    """Every workspace that is served, the default one first; empty: one embedded workspace, see `serves`."""
     gateway_url: str | None = None
     gateway_key: Secret | None = None
     model: str = "offline"
+    model_settings: ModelSettings | None = None
     timezone: str = "UTC"
     audit_durability: str = "process"
     audit_anchor: Path | None = None
@@ -82,8 +113,27 @@ class Settings:
 
     @property
     def uses_azure(self) -> bool:
-        """True if a workspace of Azure is named; else the embedded workspace is served."""
+        """True if a workspace of Azure is named; else embedded workspaces alone are served."""
         return bool(self.azure_workspaces)
+
+    @property
+    def azure_workspaces(self) -> Mapping[str, str]:
+        """Name -> Log Analytics workspace id of those on Azure."""
+        return {each.name: each.workspace_id for each in self.workspaces if each.workspace_id is not None}
+
+    @property
+    def workspace_resources(self) -> Mapping[str, str]:
+        """Name -> Azure Resource ID of those on Azure that can be changed."""
+        return {each.name: each.resource_id for each in self.workspaces if each.resource_id is not None}
+
+    def named(self, name: str) -> NamedWorkspace | None:
+        """The listed workspace of that name."""
+        return next((each for each in self.workspaces if each.name == name), None)
+
+    def serves(self, default: str) -> tuple[NamedWorkspace, ...]:
+        """What a run with the default workspace `default` serves: all that are listed, or that embedded one alone."""
+        listed = sorted(self.workspaces, key=lambda each: each.name != default)
+        return tuple(listed) if self.named(default) is not None else (NamedWorkspace(name=default),)
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))
@@ -102,7 +152,16 @@ class Variable:
 VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_HOME", "Folder for workspaces, audit, keys and logs.", "the platform's user data folder"),
     Variable("SENTINEL_CONFIG", "Policy file of the Interceptor.", "config/sentinel_config.yaml of the installation"),
-    Variable("SENTINEL_WORKSPACE", "Embedded workspace to use.", "default, or sample while default does not exist"),
+    Variable(
+        "SENTINEL_WORKSPACES",
+        "File that lists several workspaces, on Azure and embedded.",
+        "workspaces.yaml in SENTINEL_HOME, if there is one",
+    ),
+    Variable(
+        "SENTINEL_WORKSPACE",
+        "Embedded workspace to use, or several by comma; with a list, the default one of it.",
+        "default, or sample while default does not exist",
+    ),
     Variable(
         "SENTINEL_WORKSPACE_ID",
         "Log Analytics workspace id (a GUID), or several as prod=GUID,dev=GUID. Turns Azure on.",
@@ -119,7 +178,23 @@ VARIABLES: tuple[Variable, ...] = (
     ),
     Variable("SENTINEL_URL", "An Interceptor that runs elsewhere. Needs SENTINEL_API_KEY.", "none: one is started"),
     Variable("SENTINEL_API_KEY", "The agent's key at the Interceptor.", "one is made for each start"),
-    Variable("SENTINEL_MODEL", "What plans tool calls: offline (no model).", "offline"),
+    Variable(
+        "SENTINEL_MODEL",
+        "What plans tool calls: offline (no model), azure, openai-compatible or openrouter.",
+        "offline",
+    ),
+    Variable("SENTINEL_MODEL_NAME", "Model, or Azure deployment, that answers (see docs/models.md).", "none"),
+    Variable("SENTINEL_MODEL_SMALL_NAME", "Model or deployment for simple questions.", "the same for all"),
+    Variable("SENTINEL_MODEL_URL", "Base URL of an openai-compatible server.", "none"),
+    Variable("SENTINEL_MODEL_API_KEY", "Key at that server.", "none: it asks for none"),
+    Variable("SENTINEL_MODEL_PRICES", "US dollars a million tokens: large=2.50/10,small=0.15/0.60.", "none"),
+    Variable("SENTINEL_MODEL_TIMEOUT_S", "Seconds that one answer of the model may take.", "120"),
+    Variable("SENTINEL_MODEL_IDLE_TIMEOUT_S", "Seconds that the model may fall silent amid an answer.", "30"),
+    Variable("AZURE_OPENAI_ENDPOINT", "Address of the Azure OpenAI resource.", "none"),
+    Variable("AZURE_OPENAI_API_KEY", "Key of that resource.", "none: Entra ID"),
+    Variable("AZURE_OPENAI_API_VERSION", "api-version of Azure's older paths.", "none: the v1 endpoint"),
+    Variable("AZURE_OPENAI_CHAT_DEPLOYMENT", "Deployment that answers, if SENTINEL_MODEL_NAME is not set.", "none"),
+    Variable("OPENROUTER_API_KEY", "Key at OpenRouter.", "none"),
     Variable("SENTINEL_TIMEZONE", "Time zone (IANA name) in which words like yesterday are read.", "UTC"),
     Variable("SENTINEL_AUDIT_DURABILITY", "process or power: what an acknowledged record survives.", "process"),
     Variable("SENTINEL_AUDIT_ANCHOR", "File for a second copy of the journal's checkpoints, on another disk.", "none"),
@@ -149,7 +224,8 @@ UPSTREAM_PREFIX = "SENTINEL_UPSTREAM_"
 """Variables that begin so are credentials for tool servers of other makers; the policy refers to them by name."""
 
 SEARCH_PROVIDERS = ("bundled", "searxng", "brave", "tavily")
-MODELS = ("offline",)
+MODELS = ("offline", "azure", "openai-compatible", "openrouter")
+OPENROUTER_URL = "https://openrouter.ai/api/v1"
 DURABILITIES = ("process", "power")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
@@ -244,57 +320,93 @@ def _timezone(text: str) -> str:
     return text
 
 
-def workspace_name(text: str) -> str:
-    """`text` if it can name an embedded workspace, and so a folder. Raises ValueError."""
-    if not _NAME.fullmatch(text):
-        raise ValueError(f"{text!r} is not a workspace name: use a-z, 0-9, - and _, at most 40")
-    return text
-
-
-def _azure_workspaces(text: str) -> Mapping[str, str]:
+def _by_name(text: str, convert: Callable[[str], str], form: str) -> dict[str, str]:
+    """`prod=VALUE,dev=VALUE`, or one VALUE under the name azure."""
     found: dict[str, str] = {}
     for part in text.split(","):
-        name, equals, guid = part.strip().rpartition("=")
-        if not _GUID.fullmatch(guid):
-            raise ValueError(f"{guid!r} is not a workspace id (a GUID, as the portal's Overview page shows)")
-        if equals and not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is not a workspace name: use a-z, 0-9, - and _")
-        name = name or "azure"
+        name, equals, value = part.strip().rpartition("=")
+        value = convert(value)
+        name = workspace_name(name) if equals else "azure"
         if name in found:
-            raise ValueError(f"two workspaces are named {name!r}: write name=GUID for each")
-        found[name] = guid.lower()
+            raise ValueError(f"two workspaces are named {name!r}: write name={form} for each")
+        found[name] = value
     return found
 
 
-_RESOURCE_ID = re.compile(
-    r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.OperationalInsights/workspaces/[^/]+",
-    re.IGNORECASE,
+def _azure_ids(text: str) -> Mapping[str, str]:
+    return _by_name(text, workspace_guid, "GUID")
+
+
+def _azure_resources(text: str) -> Mapping[str, str]:
+    return _by_name(text, workspace_resource, "ID")
+
+
+def _embedded_names(text: str) -> tuple[str, ...]:
+    names = tuple(workspace_name(part.strip()) for part in text.split(","))
+    if len(set(names)) < len(names):
+        raise ValueError("a workspace is named twice")
+    return names
+
+
+_AZURE_BY_VARIABLES = (
+    "SENTINEL_WORKSPACE_ID",
+    "SENTINEL_WORKSPACE_RESOURCE_ID",
+    "SENTINEL_LOGS_ENDPOINT",
+    "SENTINEL_ARM_ENDPOINT",
 )
 
 
-def _workspace_resources(text: str) -> Mapping[str, str]:
-    found: dict[str, str] = {}
-    for part in text.split(","):
-        name, _, resource_id = part.strip().rpartition("=")
-        if not _RESOURCE_ID.fullmatch(resource_id):
-            raise ValueError(
-                f"{resource_id!r} is not a workspace's Resource ID, as the portal's Properties page shows it"
-            )
-        if (name or "azure") in found:
-            raise ValueError(f"two workspaces are named {name or 'azure'!r}: write name=ID for each")
-        found[name or "azure"] = resource_id
-    return found
+def _workspaces(reader: _Reader, home: Path) -> tuple[str | None, tuple[NamedWorkspace, ...]]:
+    """The name of one embedded workspace, and every workspace of a list, the default one first."""
+    none: tuple[str, ...] = ()
+    names = reader.read("SENTINEL_WORKSPACE", _embedded_names, none)
+    file = home / "workspaces.yaml"
+    listed = reader.read("SENTINEL_WORKSPACES", lambda text: Path(text).expanduser().absolute(), None)
+    if listed is not None or file.is_file():
+        return None, _listed_workspaces(reader, listed or file, names)
+    azure = _azure_workspaces(reader)
+    if azure:
+        return None, azure
+    if len(names) > 1:
+        return None, tuple(NamedWorkspace(name=name) for name in names)
+    return (names[0] if names else None), ()
 
 
-def _http_url(text: str) -> str:
-    from urllib.parse import urlsplit
+def _listed_workspaces(reader: _Reader, file: Path, names: tuple[str, ...]) -> tuple[NamedWorkspace, ...]:
+    found = read_workspace_file(file)
+    reader.problems += found.problems
+    for variable in _AZURE_BY_VARIABLES:
+        if reader.values.get(variable, "").strip():
+            reader.problems.append(f"{variable}: {file} lists the workspaces: write it there, or remove the file")
+    if not names or found.problems:
+        return found.workspaces
+    known = [workspace.name for workspace in found.workspaces]
+    if len(names) > 1 or names[0] not in known:
+        reader.problems.append(f"SENTINEL_WORKSPACE: names the default workspace, one of: {', '.join(known)}")
+    return tuple(sorted(found.workspaces, key=lambda workspace: workspace.name != names[0]))
 
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{text!r} is not an http or https URL")
-    if parts.scheme == "http" and parts.hostname not in LOOPBACK_NAMES:
-        raise ValueError("plain http is for this machine only: use https, or keys and answers travel unprotected")
-    return text.rstrip("/")
+
+def _azure_workspaces(reader: _Reader) -> tuple[NamedWorkspace, ...]:
+    """The workspaces of SENTINEL_WORKSPACE_ID, all at one endpoint."""
+    none: Mapping[str, str] = {}
+    ids = reader.read("SENTINEL_WORKSPACE_ID", _azure_ids, none)
+    resources = reader.read("SENTINEL_WORKSPACE_RESOURCE_ID", _azure_resources, none)
+    logs = reader.read("SENTINEL_LOGS_ENDPOINT", _http_url, PUBLIC.logs)
+    management = reader.read("SENTINEL_ARM_ENDPOINT", _http_url, PUBLIC.management)
+    for name in sorted(resources.keys() - ids.keys()):
+        reader.problems.append(f"SENTINEL_WORKSPACE_RESOURCE_ID: SENTINEL_WORKSPACE_ID names no workspace {name!r}")
+    return tuple(
+        NamedWorkspace(
+            name=name,
+            workspace_id=guid,
+            resource_id=resources.get(name),
+            logs_endpoint=logs,
+            logs_audience=logs_audience(logs),
+            arm_endpoint=management,
+            arm_audience=management_audience(management),
+        )
+        for name, guid in ids.items()
+    )
 
 
 def _host_names(text: str) -> tuple[str, ...]:
@@ -354,6 +466,88 @@ def _protects_keys(url: str) -> bool:
 
     parts = urlsplit(url)
     return parts.scheme == "https" or parts.hostname in LOOPBACK_NAMES
+
+
+_API_VERSION = re.compile(r"\d{4}-\d{2}-\d{2}(?:-preview)?")
+_PRICE = re.compile(r"(large|small)=(\d{1,6}(?:\.\d{1,6})?)/(\d{1,6}(?:\.\d{1,6})?)")
+
+
+def _model_name(text: str) -> str:
+    if len(text) > 200 or not text.isprintable():
+        raise ValueError("is no name of a model: it is too long or holds control characters")
+    return text
+
+
+def _model_url(text: str) -> str:
+    """`_http_url` without user names: they would stand in messages."""
+    if "@" in text.partition("//")[2].partition("/")[0]:
+        raise ValueError("it holds a user name or password; set the key instead")
+    return _http_url(text)
+
+
+def _model_key(text: str) -> Secret:
+    if not text.isascii() or not text.isprintable():
+        raise ValueError("holds a character that no key has: copy it again")
+    return Secret(text)
+
+
+def _api_version(text: str) -> str:
+    if not _API_VERSION.fullmatch(text):
+        raise ValueError(f"{text!r} is no api-version such as 2024-10-21; leave it out to use the v1 endpoint")
+    return text
+
+
+def _model_prices(text: str) -> Mapping[str, tuple[Decimal, Decimal]]:
+    found: dict[str, tuple[Decimal, Decimal]] = {}
+    for part in text.split(","):
+        match = _PRICE.fullmatch(part.strip())
+        if match is None or match[1] in found:
+            raise ValueError(f"{part.strip()!r} is not of the form large=INPUT/OUTPUT or small=INPUT/OUTPUT, once each")
+        found[match[1]] = (Decimal(match[2]), Decimal(match[3]))
+    return found
+
+
+def _model_settings(provider: str, reader: _Reader) -> ModelSettings | None:
+    """What `provider` needs, read and checked; None for `offline`, whatever else is set."""
+    if provider == "offline":
+        return None
+    read = reader.read
+    name = read("SENTINEL_MODEL_NAME", _model_name, "")
+    url, key, api_version = "", None, None
+    missing: list[tuple[str, str]] = []
+    if provider == "azure":
+        name = name or read("AZURE_OPENAI_CHAT_DEPLOYMENT", _model_name, "")
+        url = read("AZURE_OPENAI_ENDPOINT", _model_url, "")
+        key = read("AZURE_OPENAI_API_KEY", _model_key, None)
+        api_version = read("AZURE_OPENAI_API_VERSION", _api_version, None)
+        missing.append(("AZURE_OPENAI_ENDPOINT", "the resource's address, https://NAME.openai.azure.com"))
+        if not name:
+            missing.append(("SENTINEL_MODEL_NAME", "the name of the deployment"))
+    elif provider == "openrouter":
+        url = OPENROUTER_URL
+        key = read("OPENROUTER_API_KEY", _model_key, None)
+        missing += [("OPENROUTER_API_KEY", "a key at OpenRouter"), ("SENTINEL_MODEL_NAME", "a model's name there")]
+    else:
+        url = read("SENTINEL_MODEL_URL", _model_url, "")
+        key = read("SENTINEL_MODEL_API_KEY", _model_key, None)
+        missing.append(("SENTINEL_MODEL_URL", "the server's base URL, such as http://127.0.0.1:11434/v1"))
+        missing.append(("SENTINEL_MODEL_NAME", "the name of the model"))
+    reader.problems += [
+        f"{variable}: is missing; SENTINEL_MODEL={provider} needs {what}"
+        for variable, what in missing
+        if not reader.values.get(variable, "").strip()
+    ]
+    return ModelSettings(
+        provider=provider,
+        url=url,
+        key=key,
+        name=name,
+        small_name=read("SENTINEL_MODEL_SMALL_NAME", _model_name, None),
+        api_version=api_version,
+        prices=read("SENTINEL_MODEL_PRICES", _model_prices, {}),
+        timeout_s=read("SENTINEL_MODEL_TIMEOUT_S", _seconds, 120.0),
+        idle_timeout_s=read("SENTINEL_MODEL_IDLE_TIMEOUT_S", _seconds, 30.0),
+    )
 
 
 def default_home(environment: Mapping[str, str]) -> Path:
@@ -436,6 +630,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
     for name in sorted(from_file):
         if name.startswith("SENTINEL_") and not name.startswith(UPSTREAM_PREFIX) and name not in known:
             reader.problems.append(f"{name}: there is no such setting{_nearest(name, known)} (in {env_file})")
+    model = reader.read("SENTINEL_MODEL", _one_of(MODELS), "offline")
     home = default_home(values)
     provider = reader.read("SENTINEL_SEARCH_PROVIDER", _one_of(SEARCH_PROVIDERS), "bundled")
     search_url = reader.read("SENTINEL_SEARCH_URL", _search_url, None)
@@ -443,17 +638,16 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
     reader.problems += _search_problems(provider, search_url, search_key)
     if search_key and search_url is not None and not _protects_keys(search_url):
         reader.problems.append("SENTINEL_SEARCH_URL: plain http would send the key unprotected: use https")
+    workspace, workspaces = _workspaces(reader, home)
     settings = Settings(
         home=home,
         policy_file=reader.read("SENTINEL_CONFIG", lambda t: Path(t).expanduser().absolute(), installed_policy_file()),
-        workspace=reader.read("SENTINEL_WORKSPACE", workspace_name, None),
-        azure_workspaces=reader.read("SENTINEL_WORKSPACE_ID", _azure_workspaces, {}),
-        workspace_resources=reader.read("SENTINEL_WORKSPACE_RESOURCE_ID", _workspace_resources, {}),
-        arm_endpoint=reader.read("SENTINEL_ARM_ENDPOINT", _http_url, "https://management.azure.com"),
-        logs_endpoint=reader.read("SENTINEL_LOGS_ENDPOINT", _http_url, "https://api.loganalytics.io"),
+        workspace=workspace,
+        workspaces=workspaces,
         gateway_url=gateway_url,
         gateway_key=Secret(gateway_key) if gateway_key else None,
-        model=reader.read("SENTINEL_MODEL", _one_of(MODELS), "offline"),
+        model=model,
+        model_settings=_model_settings(model, reader),
         timezone=reader.read("SENTINEL_TIMEZONE", _timezone, "UTC"),
         audit_durability=reader.read("SENTINEL_AUDIT_DURABILITY", _one_of(DURABILITIES), "process"),
         audit_anchor=reader.read("SENTINEL_AUDIT_ANCHOR", lambda t: Path(t).expanduser().absolute(), None),
@@ -480,8 +674,6 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         approval_webhook_arguments=reader.read("SENTINEL_APPROVAL_WEBHOOK_ARGUMENTS", _yes_or_no, False),
         approval_webhook_decides=reader.read("SENTINEL_APPROVAL_WEBHOOK_DECIDES", _yes_or_no, False),
     )
-    for name in sorted(settings.workspace_resources.keys() - settings.azure_workspaces.keys()):
-        reader.problems.append(f"SENTINEL_WORKSPACE_RESOURCE_ID: SENTINEL_WORKSPACE_ID names no workspace {name!r}")
     if reader.problems:
         raise ConfigurationError(
             f"{len(reader.problems)} setting(s) are wrong.",
@@ -515,6 +707,13 @@ def tool_server_environment() -> dict[str, str]:
     import os
 
     return {**bare_environment(), "PATH": os.environ.get("PATH", os.defpath)}  # noqa: TID251  # one reader
+
+
+def model_environment() -> dict[str, str]:
+    """What a connection to a model elsewhere needs of the environment: the proxy and the trusted certificates."""
+    import os
+
+    return {name: value for name, value in os.environ.items() if name in PROXY}  # noqa: TID251  # one reader
 
 
 def azure_environment() -> dict[str, str]:

@@ -59,7 +59,11 @@ def last_call(gateway: ScriptedGateway) -> tuple[str, dict[str, Any]]:
         (["newest 5 alerts"], "what else happened around [1]", "query_alerts",
          {"start_time": "2024-07-20T06:00:00Z", "end_time": "2024-07-20T06:20:00Z"}),
         (["how many high alerts"], "list them", "query_alerts", {"severity": "High"}),
-        (["show 3 alerts"], "show more", "query_alerts", {"limit": 6}),
+        (["show 3 alerts"], "show more", "query_alerts", {"limit": 3, "offset": 3}),
+        (["show 3 alerts", "show more"], "the next page", "query_alerts", {"limit": 3, "offset": 6}),
+        (["show 3 alerts"], "the next 2", "query_alerts", {"limit": 2, "offset": 3}),
+        (["show 3 alerts"], "show the rest", "query_alerts", {"limit": 100, "offset": 3}),
+        (["show 3 incidents", "next"], "only the high ones", "query_incidents", {"severity": "High", "limit": 3}),
         (["list incidents"], "all of them", "query_incidents", {"limit": 100}),
     ],
 )  # fmt: skip

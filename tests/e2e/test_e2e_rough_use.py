@@ -137,9 +137,9 @@ def test_the_demo_refuses_a_foreign_interceptor_before_it_writes(sentinel: Any) 
     assert not sentinel.home.exists()
 
 
-def test_a_workspace_is_not_chosen_for_a_foreign_interceptor(sentinel: Any) -> None:
+def test_no_zones_of_a_workspace_are_started_for_a_foreign_interceptor(sentinel: Any) -> None:
     foreign = type(sentinel)(sentinel.home, {"SENTINEL_URL": "http://127.0.0.1:9"})
-    done = foreign.run("ask", "how many incidents are there?", "--workspace", "default")
+    done = foreign.run("up", "--workspace", "default")
     assert done.returncode == 2
     assert "Leave --workspace out" in done.stderr
 

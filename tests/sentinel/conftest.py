@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sentinel_servers import NOW, ScriptedWire, Served, workspace_app
+from sentinel_servers import NOW, ScriptedWire, Served, start_estate, workspace_app
 
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.workspace import Workspace
@@ -33,15 +32,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
     with ExitStack() as stack:
 
         def start(*, now: datetime = NOW, limits: Mapping[str, int] | None = None, **tables: Rows) -> Served:
-            folder = tmp_path_factory.mktemp("estate")
-            workspace = Workspace.open(folder / "workspace")
-            stack.callback(workspace.close)
-            for table, rows in tables.items():
-                path = folder / f"{table}.jsonl"
-                path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-                reports = workspace.import_path(path, table=table)
-                assert sum(report.rows_stored for report in reports) == len(rows), reports
-            return Served(stack.enter_context(serve(workspace_app(workspace, **(limits or {})))), now)
+            return start_estate(stack, tmp_path_factory.mktemp("estate"), tables, now=now, limits=limits)
 
         yield start
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -17,11 +18,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from sentinel_rag.contracts.query_results import QueryError, QueryResult
+from sentinel_rag.sentinel.alert_events import AlertEvents
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
+from sentinel_rag.sentinel.kql_guard import KqlGuard
 from sentinel_rag.sentinel.log_analytics import LogAnalytics, LogsWorkspace
 from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
 from sentinel_rag.sentinel.rest.rate_buckets import RateBuckets
 from sentinel_rag.sentinel.service import SentinelService
+from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app
 from sentinel_rag.workspace.workspace import Workspace
 
@@ -111,18 +115,31 @@ class ScriptedArm:
 
 
 class Served:
-    """A workspace on a socket. `ask` calls a tool and wants a result, `refusal` wants an error."""
+    """A workspace on a socket. `ask` calls a tool and wants a result, `refusal` wants an error. With `fallback` stored
+    queries are checked without Microsoft's parser, whether or not it is installed."""
 
-    def __init__(self, url: str, now: datetime = NOW) -> None:
+    def __init__(self, url: str, now: datetime = NOW, *, fallback: bool = False) -> None:
         self.url = url
         self.now = now
+        self.fallback = fallback
 
     async def call(self, tool: str, **arguments: Any) -> QueryResult | QueryError:
+        return (await self.call_each(tool, [arguments]))[0]
+
+    async def call_each(self, tool: str, calls: Sequence[Mapping[str, Any]]) -> list[QueryResult | QueryError]:
+        """One call after another in one service, so that what it starts is started once."""
         async with connected(self.url) as workspace, managed(self.url) as rest:
-            service = SentinelService({"lab": workspace}, rest={"lab": rest}, clock=lambda: self.now)
-            outcome = await service.call(tool, arguments)
-        json.dumps(outcome.to_dict(), allow_nan=False)
-        return type(outcome).from_dict(outcome.to_dict())
+            events = AlertEvents((lambda: KqlGuard(None)) if self.fallback else None)
+            service = SentinelService(
+                {"lab": workspace}, rest={"lab": rest}, clock=lambda: self.now, alert_events=events
+            )
+            try:
+                outcomes = [await service.call(tool, arguments) for arguments in calls]
+            finally:
+                await events.close()
+        for outcome in outcomes:
+            json.dumps(outcome.to_dict(), allow_nan=False)
+        return [type(outcome).from_dict(outcome.to_dict()) for outcome in outcomes]
 
     async def ask(self, tool: str, **arguments: Any) -> QueryResult:
         outcome = await self.call(tool, **arguments)
@@ -133,6 +150,25 @@ class Served:
         outcome = await self.call(tool, **arguments)
         assert isinstance(outcome, QueryError), outcome
         return outcome
+
+
+def start_estate(
+    stack: ExitStack,
+    folder: Path,
+    tables: Mapping[str, Sequence[Mapping[str, Any]]],
+    *,
+    now: datetime = NOW,
+    limits: Mapping[str, int] | None = None,
+) -> Served:
+    """Import the rows into a fresh embedded workspace in `folder` and serve it for as long as `stack` is open."""
+    workspace = Workspace.open(folder / "workspace")
+    stack.callback(workspace.close)
+    for table, rows in tables.items():
+        path = folder / f"{table}.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        reports = workspace.import_path(path, table=table)
+        assert sum(report.rows_stored for report in reports) == len(rows), reports
+    return Served(stack.enter_context(serve(workspace_app(workspace, **(limits or {})))), now)
 
 
 def workspace_app(workspace: Workspace, **limits: int) -> Starlette:

@@ -25,8 +25,17 @@ class EchoAnalyst:
         self.running: dict[str, int] = {}
         self.most_at_once = 0
         self.forgotten: list[str] = []
+        self.workspaces: list[str | None] = []
 
-    async def answer(self, question: str, *, session_id: str, progress: ProgressListener | None = None) -> Answer:
+    async def answer(
+        self,
+        question: str,
+        *,
+        session_id: str,
+        progress: ProgressListener | None = None,
+        workspace: str | None = None,
+    ) -> Answer:
+        self.workspaces.append(workspace)
         self.running[session_id] = self.running.get(session_id, 0) + 1
         self.most_at_once = max(self.most_at_once, self.running[session_id])
         try:
@@ -69,6 +78,15 @@ def request(
         return response.status, response.read()
     finally:
         connection.close()
+
+
+@pytest.mark.requirement("DATA-3")
+def test_the_workspace_of_a_question_reaches_the_analyst(address: str, analyst: EchoAnalyst) -> None:
+    assert request(address, {"message": "x", "workspace": "emea"})[0] == 200
+    assert request(address, {"message": "x"})[0] == 200
+    for wrong in ("EMEA", "", "a b", "x" * 41, 5):
+        assert request(address, {"message": "x", "workspace": wrong})[0] == 422
+    assert analyst.workspaces == ["emea", None]
 
 
 def test_a_question_is_answered_in_its_session(address: str) -> None:

@@ -6,7 +6,7 @@ import http.client
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from arm_client import WORKSPACE_ID, ArmClient, Reply, app_over
 
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.serving.faults import Fault, FaultSchedule
 from sentinel_rag.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("DATA-6")
@@ -62,6 +63,9 @@ def both(tmp_path: Path) -> Iterator[Both]:
         ({"kind": "html"}, 502, b"<html>"),
         ({"kind": "empty"}, 200, b""),
         ({"kind": "no_content"}, 204, b""),
+        ({"kind": "truncated"}, 200, b'{"tables"'),
+        ({"kind": "unauthorized"}, 401, b"Continuous access evaluation"),
+        ({"kind": "forbidden"}, 403, b"does not have authorization"),
     ],
     ids=lambda value: str(value),
 )
@@ -105,6 +109,57 @@ def test_a_schedule_skips_and_chooses_by_wire_method_and_path(both: Both) -> Non
     assert both.query().status == 200
 
 
+def test_a_fault_comes_back_every_so_many_requests(both: Both) -> None:
+    both.faults({"kind": "timeout", "wire": "logs", "every": 3, "times": None, "skip": 1})
+    assert [both.query().status for _ in range(10)] == [200, 200, 200, 504, 200, 200, 504, 200, 200, 504]
+    assert [both.list().status for _ in range(3)] == [200] * 3
+    (left,) = both.rest.admin("GET", "faults").body["faults"]
+    assert (left["times"], left["every"]) == (None, 3)
+    both.faults({"kind": "timeout", "wire": "logs", "every": 2, "times": 2})
+    assert [both.query().status for _ in range(6)] == [200, 504, 200, 504, 200, 200]
+
+
+def test_a_share_of_the_requests_is_the_same_for_the_same_seed(both: Both) -> None:
+    def statuses(seed: int) -> list[int]:
+        both.faults({"kind": "server_error", "wire": "logs", "probability": 0.5, "seed": seed, "times": None})
+        return [both.query().status for _ in range(20)]
+
+    first = statuses(7)
+    assert set(first) == {200, 500}
+    assert statuses(7) == first
+    assert statuses(8) != first
+
+
+def test_a_fault_between_two_times() -> None:
+    now = datetime(2026, 11, 28, 9, 0, tzinfo=UTC)
+    schedule = FaultSchedule(lambda: now)
+    schedule.replace([Fault("timeout", times=None, start=now + timedelta(seconds=1), end=now + timedelta(seconds=3))])
+
+    def hit() -> bool:
+        return schedule.next_for("logs", "POST", "/v1/x") is not None
+
+    found = []
+    for _ in range(5):
+        found.append(hit())
+        now += timedelta(seconds=1)
+    assert found == [False, True, True, False, False]
+
+
+def test_faults_are_added_behind_those_that_are_left(both: Both) -> None:
+    both.faults({"kind": "timeout", "wire": "logs"})
+    added = both.rest.admin("POST", "faults", {"faults": [{"kind": "html", "wire": "logs"}]})
+    assert [fault["kind"] for fault in added.body["faults"]] == ["timeout", "html"]
+    assert [both.query().status for _ in range(3)] == [504, 502, 200]
+    assert both.rest.admin("GET", "faults").body["requests"] == {"logs POST": 3}
+
+
+def test_a_result_too_large_for_any_row_has_no_table(both: Both) -> None:
+    both.faults({"kind": "too_large"})
+    reply = both.query()
+    assert (reply.status, list(reply.body)) == (200, ["error"])
+    assert b"E_QUERY_RESULT_SET_TOO_LARGE" in reply.raw
+
+
 def test_a_slow_request_is_served_in_the_end(both: Both) -> None:
     both.faults({"kind": "slow", "delay_s": 0.01, "times": 2})
     assert (both.query().status, both.list().status) == (200, 200)
@@ -143,6 +198,12 @@ def test_only_the_operator_sets_faults(both: Both) -> None:
         {"kind": "meteor"},
         {"kind": "timeout", "times": 0},
         {"kind": "timeout", "skip": -1},
+        {"kind": "timeout", "every": 0},
+        {"kind": "timeout", "probability": 0},
+        {"kind": "timeout", "probability": 1.5},
+        {"kind": "timeout", "start": "2026-11-28T09:00:00"},
+        {"kind": "timeout", "start": "2026-11-28T09:00:00Z", "end": "2026-11-28T09:00:00Z"},
+        {"kind": "too_large", "wire": "rest"},
         {"kind": "slow", "delay_s": 61},
         {"kind": "partial", "wire": "rest"},
         {"kind": "conflict", "wire": "logs"},

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from sentinel_rag.contracts.json_values import JsonValue
 
 MAX_SESSIONS = 500
-MAX_LISTED = 100
+MAX_LISTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,30 @@ class Conversation:
     calls: int = 0
     pending: str = ""
     """A question that waits for one missing value, so that the value alone completes it."""
+    requested_workspace: str = ""
+    """The workspace that the surface asked for; empty for the default one."""
+    workspace: str = ""
+    """The one that questions go to: as requested, or as the person's words named it since."""
+    found_in: dict[str, str] = field(default_factory=dict)
+    """Reference -> workspace, of things that a list over all workspaces showed."""
     names: dict[str, tuple[str, ...]] | None = field(default=None)
     """Directory of hosts and accounts, by kind, once it was needed."""
 
     def show_list(self, items: tuple[ListItem, ...], *, first: int = 0) -> None:
         """Remember a numbered list; `first` rows stood above it already and keep their numbers."""
         self.listed = (self.listed[:first] + items)[:MAX_LISTED]
+
+    def request_workspace(self, name: str) -> None:
+        """What the surface asks for; only a change of it overrides what the person's words said."""
+        if name != self.requested_workspace:
+            self.requested_workspace = name
+            self.go_to(name)
+
+    def go_to(self, name: str) -> None:
+        """Send the questions from here on to that workspace; names known of another one are forgotten."""
+        if name != self.workspace:
+            self.workspace = name
+            self.names = None
 
     def item(self, number: int) -> ListItem | None:
         """The `number`th line of the list on the screen, counted from 1; -1 is the last one."""

@@ -27,7 +27,7 @@ _STRONG = tuple(
         r"\b(?:developer|maintenance|debug|god|unrestricted)\s+mode\b(?=.*\b(?:you|your|reveal|may|now)\b)",
         r"</(?:data|context|tool_result|untrusted|documents?|system|user)>|<\|?(?:im_start|system|assistant)\|?>|\[/?inst\]",
         r"\b(?:call|invoke|execute|run|use)\s+(?:the\s+)?(?:tools?\s+|function\s+|template\s+)?"
-        r"(?:run_kql_query|query_\w+|get_\w+|list_\w+|raw_\w+)\b",
+        r"(?:run_\w*kql\w*|query_\w+|get_\w+|list_\w+|raw_\w+|update_incident|add_incident_comment)\b",
         r"\bnote\s+(?:to|for)\s+(?:the\s+)?(?:ai|llm|assistant|model|agent|chat\s*bot)\b",
         r"\b(?:reveal|print|repeat|show|output)\s+(?:me\s+)?your\s+(?:instructions?|prompt|rules|configuration|secrets?)\b",
     )
@@ -42,6 +42,7 @@ _WEAK = tuple(
         rf"\b(?:send|post|forward|upload|e-?mail)\s+{_ANY}(?:results?|rows?|answers?|outputs?|conversation)\s+to\b",
         r"\b(?:i\s+have\s+(?:already\s+)?approved|already\s+approved|(?:authori[sz]ed|approved|planned)\s+"
         r"(?:penetration|red[\s-]team|pen)[\s-]*test)\b",
+        r"\b(?:authori[sz]ed|approved|sanctioned)\s+(?:security\s+|internal\s+)?(?:audit|exercise|assessment|activity)\b",
         r"\bas\s+(?:the|an|your)\s+(?:administrator|admin|developer|operator)\b",
         r"\b(?:please|must|immediately)\s+(?:close|mark|run|execute|call|delete|disable|send|approve)\b",
     )

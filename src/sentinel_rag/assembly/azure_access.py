@@ -24,14 +24,19 @@ async def _check_all(settings: Settings) -> dict[str, tuple[AccessCheck, ...]]:
     from sentinel_rag.sentinel.log_analytics import LogAnalytics
     from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
 
-    credential = azure_credential()
     found: dict[str, tuple[AccessCheck, ...]] = {}
-    async with (
-        LogAnalytics(credential, endpoint=settings.logs_endpoint, wait_s=30, retries=1) as logs,
-        ArmConnection(credential, endpoint=settings.arm_endpoint, timeout_s=30, retries=1) as manager,
-    ):
-        for name, workspace_id in settings.azure_workspaces.items():
-            resource = settings.workspace_resources.get(name)
-            rest = None if resource is None else SentinelRest(name, resource, manager)
-            found[name] = await check_access(logs.workspace(name, workspace_id), rest)
+    for each in settings.workspaces:
+        if each.workspace_id is None:
+            continue
+        credential = azure_credential(authority=each.authority)
+        async with (
+            LogAnalytics(
+                credential, endpoint=each.logs_endpoint, audience=each.logs_audience, wait_s=30, retries=1
+            ) as logs,
+            ArmConnection(
+                credential, endpoint=each.arm_endpoint, audience=each.arm_audience, timeout_s=30, retries=1
+            ) as manager,
+        ):
+            rest = None if each.resource_id is None else SentinelRest(each.name, each.resource_id, manager)
+            found[each.name] = await check_access(logs.workspace(each.name, each.workspace_id), rest)
     return found

@@ -8,33 +8,37 @@ from typing import TYPE_CHECKING
 import anyio
 
 from sentinel_rag.contracts.query_results import TimeWindow
-from sentinel_rag.settings import Settings
+from sentinel_rag.settings import NamedWorkspace
 
 if TYPE_CHECKING:
     from sentinel_rag.sentinel.log_tables import LogsTable
 
 
-def query_azure(settings: Settings, workspace: str, kql: str, span: TimeWindow) -> LogsTable:
+def query_azure(workspace: NamedWorkspace, kql: str, span: TimeWindow) -> LogsTable:
     """Run `kql` over the rows of `span`. Raises QueryFailedError for every way in which there is no table."""
-    return anyio.run(_query, settings, workspace, kql, span)
+    return anyio.run(_query, workspace, kql, span)
 
 
-async def _query(settings: Settings, workspace: str, kql: str, span: TimeWindow) -> LogsTable:
+async def _query(workspace: NamedWorkspace, kql: str, span: TimeWindow) -> LogsTable:
     from sentinel_rag.sentinel.credentials import azure_credential
     from sentinel_rag.sentinel.log_analytics import LogAnalytics
 
-    async with LogAnalytics(azure_credential(), endpoint=settings.logs_endpoint) as logs:
-        return await logs.workspace(workspace, settings.azure_workspaces[workspace]).query(kql, span)
+    assert workspace.workspace_id is not None, "an embedded workspace is asked by its own way"
+    credential = azure_credential(authority=workspace.authority)
+    async with LogAnalytics(credential, endpoint=workspace.logs_endpoint, audience=workspace.logs_audience) as logs:
+        return await logs.workspace(workspace.name, workspace.workspace_id).query(kql, span)
 
 
-def azure_schema(settings: Settings, workspace: str) -> Mapping[str, Mapping[str, str]]:
+def azure_schema(workspace: NamedWorkspace) -> Mapping[str, Mapping[str, str]]:
     """Table -> column -> KQL type of a workspace. Raises QueryFailedError."""
-    return anyio.run(_schema, settings, workspace)
+    return anyio.run(_schema, workspace)
 
 
-async def _schema(settings: Settings, workspace: str) -> Mapping[str, Mapping[str, str]]:
+async def _schema(workspace: NamedWorkspace) -> Mapping[str, Mapping[str, str]]:
     from sentinel_rag.sentinel.credentials import azure_credential
     from sentinel_rag.sentinel.log_analytics import LogAnalytics
 
-    async with LogAnalytics(azure_credential(), endpoint=settings.logs_endpoint) as logs:
-        return await logs.workspace(workspace, settings.azure_workspaces[workspace]).schema()
+    assert workspace.workspace_id is not None, "an embedded workspace is asked by its own way"
+    credential = azure_credential(authority=workspace.authority)
+    async with LogAnalytics(credential, endpoint=workspace.logs_endpoint, audience=workspace.logs_audience) as logs:
+        return await logs.workspace(workspace.name, workspace.workspace_id).schema()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +18,24 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from sentinel_rag.assembly.freeform_kql import freeform_configuration, switched_off_tools
+from sentinel_rag.assembly.model_access import (
+    IDENTITY_PATH,
+    model_configuration,
+    model_resource,
+    needs_identity,
+    require_offline,
+)
+from sentinel_rag.assembly.stored_queries import stored_query_configuration
 from sentinel_rag.assembly.tool_servers import tool_server_configuration
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
-from sentinel_rag.settings import Settings, azure_environment, bare_environment
+from sentinel_rag.settings import (
+    ModelSettings,
+    NamedWorkspace,
+    Settings,
+    azure_environment,
+    bare_environment,
+    model_environment,
+)
 from sentinel_rag.workspace.estate.company import WORKSPACE_RESOURCE
 
 RUN_KEYS: Mapping[str, Mapping[str, Any]] = {
@@ -59,13 +74,17 @@ class ZonePlan:
     configuration: Mapping[str, Any]
     environment: Mapping[str, str]
     listener: Listener
+    needed: bool = True
+    """False for a zone without which the others serve on: an embedded workspace beside the default one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The processes of one run, in starting order, and the credentials that surfaces use."""
+    """The processes of one run, in starting order, the workspaces (the default one first), and the credentials that
+    surfaces use."""
 
     zones: tuple[ZonePlan, ...]
+    workspaces: tuple[str, ...]
     agent_token: str
     workspace_token: str
     keys: Mapping[str, str]
@@ -74,7 +93,8 @@ class Plan:
 
 def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStack) -> Plan:
     """Who listens where and who shares which secret with whom. One secret for each border, made anew at each start."""
-    identity_header, workspace_token, agent_token, executor_token = (secrets.token_urlsafe(32) for _ in range(4))
+    require_offline(settings)
+    workspace_token, agent_token, executor_token = (secrets.token_urlsafe(32) for _ in range(3))
     keys = {key_id: new_key(key_id) for key_id in RUN_KEYS}
     if settings.gateway_key is not None:
         keys["agent"] = settings.gateway_key.reveal()
@@ -86,34 +106,26 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
         stack.callback(listener.socket.close)
         return listener
 
+    served: tuple[NamedWorkspace, ...] = ()
     if settings.gateway_url is None:
-        executor: dict[str, Any] = {
-            "workspaces": dict(settings.azure_workspaces),
-            "default": workspace,
-            "endpoint": settings.logs_endpoint,
-            "rest": {"endpoint": settings.arm_endpoint, "resources": dict(settings.workspace_resources)},
-            "identity": None,
+        served = settings.serves(workspace)
+        entries: list[dict[str, Any]] = []
+        for place, each in enumerate(served):
+            if not each.embedded:
+                entries.append(_azure_entry(each))
+                continue
+            name = workspace_zone(each.name, default=place == 0)
+            listener = listen(name)
+            zone, entry = _embedded(name, each, settings.home, listener, workspace_token, common, needed=place == 0)
+            zones.append(zone)
+            entries.append(entry)
+        executor = {
+            "workspaces": entries,
             "templates": None if settings.templates is None else str(settings.templates),
             "freeform": freeform_configuration(settings),
+            "stored_queries": stored_query_configuration(settings),
             "token": executor_token,
         }
-        if not settings.uses_azure:
-            listener = listen("workspace")
-            workspace_id = str(uuid5(NAMESPACE_URL, f"sentinel-rag/{workspace}"))
-            configuration = {
-                "folder": str(workspace_folder(settings.home, workspace)),
-                "workspace_id": workspace_id,
-                "resource_id": WORKSPACE_RESOURCE,
-                "identity_header": identity_header,
-                "admin_token": workspace_token,
-            }
-            zones.append(_zone("workspace", {**common, **configuration}, bare_environment(), listener))
-            executor |= {
-                "workspaces": {workspace: workspace_id},
-                "endpoint": listener.url,
-                "rest": {"endpoint": listener.url, "resources": {workspace: WORKSPACE_RESOURCE}},
-                "identity": {"endpoint": f"{listener.url}/msi/token", "header": identity_header},
-            }
         environment = azure_environment() if settings.uses_azure else bare_environment()
         listener = listen("executor-sentinel")
         zones.append(_zone("executor-sentinel", {**common, **executor}, environment, listener))
@@ -145,18 +157,104 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
                 next_step="Set SENTINEL_API_KEY; sentinel approvals alone needs SENTINEL_APPROVER_KEY only.",
             )
         gateway_url = settings.gateway_url
+    model = plan_model(settings.model_settings, common, listen)
+    zones += model.zones
     agent = {"token": agent_token, "timezone": settings.timezone, "question_timeout_s": settings.question_timeout_s}
     zones.append(
         ZonePlan(
             "agent",
             ("sentinel_rag.surfaces.http",),
-            {**common, **agent},
-            # All that the agent ever learns of the outside: where the gateway is, and its own key there.
-            {**bare_environment(), "SENTINEL_URL": gateway_url, "SENTINEL_API_KEY": keys["agent"]},
+            {**common, **agent, "model": model.configuration},
+            # All that the agent ever learns of the outside: where the gateway is, its own key there, and the model.
+            {**model.environment, "SENTINEL_URL": gateway_url, "SENTINEL_API_KEY": keys["agent"]},
             listen("agent", ports.agent),
         )
     )
-    return Plan(tuple(zones), agent_token, workspace_token, keys)
+    names = tuple(each.name for each in served) or (workspace,)
+    return Plan(tuple(zones), names, agent_token, workspace_token, keys)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPlan:
+    """What a model adds to a run: the zone that holds the Azure credential for it, if it needs one, and what the
+    agent's process is handed. `configuration` is None without a model."""
+
+    zones: tuple[ZonePlan, ...]
+    configuration: Mapping[str, Any] | None
+    environment: Mapping[str, str]
+
+
+def plan_model(
+    settings: ModelSettings | None, common: Mapping[str, Any], listen: Callable[[str], Listener]
+) -> ModelPlan:
+    """The agent never holds a credential of Azure, which would open Sentinel too: with Entra ID it is handed the
+    address of a zone that gives tokens for models alone."""
+    if settings is None:
+        return ModelPlan((), None, bare_environment())
+    environment = {**bare_environment(), **model_environment()}
+    if not needs_identity(settings):
+        return ModelPlan((), model_configuration(settings), environment)
+    listener, header = listen("model-identity"), secrets.token_urlsafe(32)
+    configuration = {**common, "resource": model_resource(settings.url), "header": header}
+    zone = _zone("model-identity", configuration, azure_environment(), listener)
+    identity = {"endpoint": f"{listener.url}{IDENTITY_PATH}", "header": header}
+    return ModelPlan((zone,), model_configuration(settings, identity=identity), environment)
+
+
+def workspace_zone(name: str, *, default: bool) -> str:
+    """The zone of an embedded workspace: `workspace` for the default one, else with its name."""
+    return "workspace" if default else f"workspace-{name}"
+
+
+def _azure_entry(workspace: NamedWorkspace) -> dict[str, Any]:
+    """What the executor is told of a workspace on Azure."""
+    resource = workspace.resource_id
+    return {
+        "name": workspace.name,
+        "workspace_id": workspace.workspace_id,
+        "endpoint": workspace.logs_endpoint,
+        "audience": workspace.logs_audience,
+        "identity": None,
+        "authority": workspace.authority,
+        "rest": None
+        if resource is None
+        else {"endpoint": workspace.arm_endpoint, "audience": workspace.arm_audience, "resource_id": resource},
+    }
+
+
+def _embedded(
+    zone: str,
+    workspace: NamedWorkspace,
+    home: Path,
+    listener: Listener,
+    admin_token: str,
+    common: Mapping[str, Any],
+    *,
+    needed: bool,
+) -> tuple[ZonePlan, dict[str, Any]]:
+    """The process of an embedded workspace, and what the executor is told of it."""
+    workspace_id = str(uuid5(NAMESPACE_URL, f"sentinel-rag/{workspace.name}"))
+    identity_header = secrets.token_urlsafe(32)
+    configuration = {
+        **common,
+        "folder": str(workspace_folder(home, workspace.name)),
+        "workspace_id": workspace_id,
+        "resource_id": WORKSPACE_RESOURCE,
+        "identity_header": identity_header,
+        "admin_token": admin_token,
+    }
+    plan = ZonePlan(
+        zone, ("sentinel_rag.assembly", "workspace"), configuration, bare_environment(), listener, needed=needed
+    )
+    return plan, {
+        "name": workspace.name,
+        "workspace_id": workspace_id,
+        "endpoint": listener.url,
+        "audience": workspace.logs_audience,
+        "identity": {"endpoint": f"{listener.url}/msi/token", "header": identity_header},
+        "authority": None,
+        "rest": {"endpoint": listener.url, "audience": workspace.arm_audience, "resource_id": WORKSPACE_RESOURCE},
+    }
 
 
 def _webhook(settings: Settings) -> dict[str, Any] | None:

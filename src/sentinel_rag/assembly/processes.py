@@ -35,17 +35,19 @@ class RunningZones:
         logs: Path,
         log_starts: Mapping[str, int],
         state: RunState,
+        spare: frozenset[str] = frozenset(),
     ) -> None:
         self._processes = processes
+        self._spare = spare
         self._logs = logs
         self._log_starts = log_starts
         self.state = state
 
     def check(self) -> None:
-        """Raise UnavailableError if a zone has died, or the error that it refused to start with."""
+        """Raise UnavailableError if a zone that is needed has died, or the error that it refused to start with."""
         for name, process in self._processes.items():
             code = process.poll()
-            if code is None:
+            if code is None or name in self._spare:
                 continue
             log = self._logs / f"{name}.log"
             known = startup_error(_last_line(log, self._log_starts[name]))
@@ -58,12 +60,22 @@ class RunningZones:
 
     def notices(self) -> list[SentinelError]:
         """What the zones found wrong at their start and serve without, such as a tool server that is not there."""
-        found: list[SentinelError] = []
+        found: list[SentinelError] = [
+            UnavailableError(f"The {name} is not served: {why}", next_step=why.next_step)
+            for name in sorted(self._spare)
+            if self.has_ended(name)
+            for why in (startup_error(_last_line(self._logs / f"{name}.log", self._log_starts[name])),)
+            if why is not None
+        ]
         for name, start in self._log_starts.items():
             with suppress(OSError), (self._logs / f"{name}.log").open("rb") as log:
                 log.seek(start)
                 found += startup_notices(log.read().decode(errors="replace"))
         return found
+
+    def has_ended(self, name: str) -> bool:
+        """True if that zone's process is gone."""
+        return self._processes[name].poll() is not None
 
     def wait(self) -> None:
         """Block until a zone dies, which raises UnavailableError."""
@@ -99,8 +111,10 @@ def running_zones(
             agent_token=plan.agent_token,
             workspace_token=plan.workspace_token,
             keys=plan.keys,
+            workspaces=plan.workspaces,
         )
-        zones = RunningZones(processes, logs, log_starts, state)
+        spare = frozenset(zone.name for zone in plan.zones if not zone.needed)
+        zones = RunningZones(processes, logs, log_starts, state, spare)
         for entry in state.zones:
             _wait_until_healthy(entry, zones)
         folder.write(state)
@@ -154,6 +168,8 @@ def _wait_until_healthy(entry: ZoneEntry, zones: RunningZones) -> None:
             connection.close()
         time.sleep(0.05)  # a dying process closes its socket a moment before it can be waited for
         zones.check()
+        if zones.has_ended(entry.name):
+            return  # one of those that are not needed: `notices` tells why
     raise UnavailableError(
         f"The {entry.name} did not come up within {START_TIMEOUT_S:.0f} seconds.",
         next_step="See its log in the logs folder that sentinel status names.",

@@ -38,6 +38,8 @@ class RunState:
     workspace_token: str = field(repr=False, default="")
     keys: Mapping[str, str] = field(repr=False, default_factory=dict)
     """The gateway's keys of this run, by key id: agent, user, approver, audit, admin."""
+    workspaces: tuple[str, ...] = ()
+    """Every workspace that is served, the default one (`workspace`) first."""
 
     def zone(self, name: str) -> ZoneEntry | None:
         """The zone of that name, or None if it is not part of this run (no embedded workspace on Azure)."""
@@ -98,6 +100,7 @@ class RunFolder:
         except (FileNotFoundError, json.JSONDecodeError):
             return None
         data["zones"] = tuple(ZoneEntry(**zone) for zone in data["zones"])
+        data["workspaces"] = tuple(data["workspaces"])
         return RunState(**data)
 
     def _make(self) -> None:

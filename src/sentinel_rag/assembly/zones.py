@@ -16,7 +16,6 @@ from sentinel_rag.contracts.ports import Analyst, utc_now
 from sentinel_rag.settings import Settings, agent_gateway
 
 if TYPE_CHECKING:
-    from azure.core.credentials_async import AsyncTokenCredential
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from sentinel_rag.audit import Journal, JournalReader
@@ -35,9 +34,11 @@ class Agent:
 
 def build_workspace(configuration: Configuration) -> ASGIApp:
     """The embedded workspace's server over its store."""
+    from sentinel_rag.workspace.process_memory import bound_process_memory
     from sentinel_rag.workspace.server import create_app
     from sentinel_rag.workspace.workspace import Workspace
 
+    bound_process_memory()
     return create_app(
         Workspace.open(Path(configuration["folder"])),
         workspace_id=configuration["workspace_id"],
@@ -48,36 +49,18 @@ def build_workspace(configuration: Configuration) -> ASGIApp:
 
 
 def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
-    """The MCP server of the tools that read and change Sentinel, on Azure or on the embedded workspace."""
+    """The MCP server of the tools that read and change Sentinel, on Azure or on embedded workspaces."""
     from sentinel_rag.assembly.freeform_kql import freeform_queries
+    from sentinel_rag.assembly.named_connections import connected_service
+    from sentinel_rag.assembly.stored_queries import stored_queries
     from sentinel_rag.executors.sentinel import create_app
-    from sentinel_rag.sentinel.credentials import IdentityEndpointCredential, azure_credential
-    from sentinel_rag.sentinel.log_analytics import LogAnalytics
-    from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
-    from sentinel_rag.sentinel.rest.rate_buckets import RateBuckets
-    from sentinel_rag.sentinel.service import SentinelService
-    from sentinel_rag.sentinel.template_registry import load_templates
 
-    identity = configuration["identity"]
-    credential: AsyncTokenCredential = (
-        azure_credential() if identity is None else IdentityEndpointCredential(identity["endpoint"], identity["header"])
-    )
-    connection = LogAnalytics(credential, endpoint=configuration["endpoint"])
-    workspaces = {name: connection.workspace(name, guid) for name, guid in configuration["workspaces"].items()}
-    manager = ArmConnection(credential, endpoint=configuration["rest"]["endpoint"])
-    buckets = RateBuckets()  # one for all: workspaces of one subscription share its limits
-    rest = {
-        name: SentinelRest(name, resource_id, manager, buckets=buckets)
-        for name, resource_id in configuration["rest"]["resources"].items()
-    }
-    own = configuration["templates"]
-    templates = load_templates(own=None if own is None else Path(own))
-    service = SentinelService(
-        workspaces,
-        default=configuration["default"],
-        rest=rest,
-        templates=templates,
-        freeform=freeform_queries(configuration["freeform"]),
+    freeform = freeform_queries(configuration["freeform"])
+    service = connected_service(
+        configuration["workspaces"],
+        templates=configuration["templates"],
+        freeform=freeform,
+        alert_events=stored_queries(configuration["stored_queries"], None if freeform is None else freeform.guard),
     )
     return create_app(service, token=configuration["token"])
 
@@ -96,6 +79,14 @@ def build_web_executor(configuration: Configuration) -> ASGIApp:
 
     options = WebOptions(**{name: configuration[name] for name in ("provider", "url", "key", "allowed_hosts")})
     return create_app(options, token=configuration["token"])
+
+
+def build_model_identity(configuration: Configuration) -> ASGIApp:
+    """The server that holds the Azure credential for models and hands the agent tokens for them alone."""
+    from sentinel_rag.assembly.model_identity import create_app
+    from sentinel_rag.sentinel.credentials import azure_credential
+
+    return create_app(azure_credential(), resource=configuration["resource"], header=configuration["header"])
 
 
 def build_interceptor(configuration: Configuration) -> ASGIApp:
@@ -154,6 +145,7 @@ BUILDERS: Mapping[str, Callable[[Configuration], ASGIApp]] = {
     "executor-files": build_files_executor,
     "executor-web": build_web_executor,
     "interceptor": build_interceptor,
+    "model-identity": build_model_identity,
 }
 
 

@@ -40,8 +40,18 @@ class ToolGateway(Protocol):
 class Analyst(Protocol):
     """Answers one question of a conversation; the offline analyst and the model-driven loop both do."""
 
-    async def answer(self, question: str, *, session_id: str, progress: ProgressListener | None = None) -> Answer:
-        """One turn. The analyst keeps what it needs of earlier turns of `session_id`. Never raises for a tool."""
+    async def answer(
+        self,
+        question: str,
+        *,
+        session_id: str,
+        progress: ProgressListener | None = None,
+        workspace: str | None = None,
+    ) -> Answer:
+        """One turn. The analyst keeps what it needs of earlier turns of `session_id`. Never raises for a tool.
+
+        `workspace` is the one that the surface asks for, by name; None leaves it to the question and the default.
+        """
         ...
 
     def forget(self, session_id: str) -> None:

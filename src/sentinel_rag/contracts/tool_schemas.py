@@ -19,11 +19,13 @@ get_incident_detail  one row for each incident that the reference may mean (0: n
                      properties as below, other_values {property -> [value]} where alerts disagree}]} (at most 100 a
                      kind), entity_counts {kind -> count} (of all), labels [], comments [{time, author, message}],
                      tactics, techniques, custom_details {name -> [value]} (of all its alerts; text that is no JSON
-                     raw, under a name in brackets), timeline [{time, event}]. summary: matched_by (incident_number,
-                     provider_incident_id, incident_name, alert_id, url), reference, alert_count, ambiguous, detail
-                     (the form that came), left_out {name -> how many alerts, entities, ... are not shown}. The
-                     compact form shows fewer alerts (one of each name first, the severe before the others), entities
-                     and events, so that the rows stay below 20 kB of JSON; counts are always of all.
+                     raw, under a name in brackets), timeline [{time, event}], bookmarks [{bookmark_id, name, notes,
+                     query, query_result, event_time, created_time, created_by, labels []}] (through REST; where it is
+                     not configured or gives no answer, a note tells how many there are). summary: matched_by
+                     (incident_number, provider_incident_id, incident_name, alert_id, url), reference, alert_count,
+                     ambiguous, detail (the form that came), left_out {name -> how many alerts, entities, ... are not
+                     shown}. The compact form shows fewer alerts (one of each name first, the severe before the
+                     others), entities and events, so that the rows stay below 20 kB of JSON; counts are always of all.
 query_alerts         alert_id, name, severity, status, time, start_time, end_time, product, provider, tactics [],
                      techniques [], compromised_entity, incident_number, description, entities [{kind, name,
                      properties as below}], entity_count (of all; `entities` may be fewer), row_time (when the newest
@@ -32,6 +34,15 @@ query_alerts         alert_id, name, severity, status, time, start_time, end_tim
                      portal, where there is one). Over 20 rows are compact: 4 entities a row, {kind, name} with the
                      name cut at 80 characters, and no key without a value; otherwise 40 a row in full.
                      summary: by_severity, by_status, by_name (the 20 commonest), by_product.
+get_alert_events     the columns of the query that the alert's rule left in it, run again in the window that the alert
+                     tells; no rows if it holds none, or one that may not or could not run. summary: alert_id,
+                     vendor_id, alert_name, severity, product, incident_number, url, start_time, end_time, row_time,
+                     entities [{kind, name, properties}] (at most 25), entity_count, custom_details; ran, why_not
+                     (no_query, refused, failed; null if it ran), problems [] (of a refused query); rule_name, query
+                     (text of the row: data, at most 4 000 characters), query_cut, window {start, end},
+                     window_told_by, events_told (when the alert was raised), events_found (now), late_rows (of the
+                     first table, ingested after the rule looked; null if not known), parser. Empty if there is no
+                     such alert.
 get_alert_trend      time (start of the bucket), count, high, medium, low, informational; gaps are rows of 0. Days and
                      weeks begin at midnight of `timezone`, so that a day on which clocks change has 23 or 25 hours.
                      summary: total, interval, timezone, peak_time, peak_count, by_severity.
@@ -47,6 +58,7 @@ run_kql_query        the columns of the template. summary: template, description
 list_kql_templates   name, description, tables [], parameters [{name, type, required, default, description, allowed}],
                      questions [example questions], tactics [], techniques [].
 list_tables          table, rows, oldest, newest.
+list_workspaces      name, default (bool), changes (bool: whether incidents can be changed there). Asks no workspace.
 describe_table       column, type, filled (how many of the rows that were looked at hold a value), with `examples` also
                      example (one value, at most 80 characters); filled columns first.
                      summary: table, columns, columns_filled, rows_looked_at.
@@ -61,6 +73,11 @@ update_incident      one row, the incident after the update: number, title, seve
                      classification_reason, classification_comment, updated_time, incident_name, url, changes [{field,
                      before, after}] (of these fields; empty if the incident was so already).
                      summary: matched_by, reference, changed [field].
+
+Every tool but list_kql_templates and list_workspaces asks one workspace, by name in `workspace`; coverage says which.
+Where a tool takes `workspace: "all"`, each row also has workspace, summary has by_workspace {name -> {rows_total (null
+if it was not told), error (null if it answered)}}, coverage names every workspace that answered, and one that did not
+makes the result partial. by_name, where one workspace has more names than are told, is left out then.
 
 Properties of an entity, each a string of at most 1 000 characters and there only if the alert tells it: account
 (account_name, display_name, upn, sid, aad_user_id, nt_domain, dns_domain), host (host_name, dns_domain, os_family,
@@ -168,6 +185,29 @@ _LIMIT: dict[str, JsonObject] = {
         "description": "How many rows to return; totals always count all that match.",
     }
 }
+MOST_SKIPPED = 10_000
+_PAGE: dict[str, JsonObject] = {
+    **_LIMIT,
+    "offset": {
+        "type": "integer",
+        "minimum": 0,
+        "maximum": MOST_SKIPPED,
+        "default": 0,
+        "description": "How many rows to skip, for the next page of the same list.",
+    },
+}
+
+ALL_WORKSPACES = "all"
+_WORKSPACE: JsonObject = {
+    "type": "string",
+    "maxLength": 40,
+    "description": "Name of the workspace to ask (list_workspaces tells them); left out: the default one.",
+}
+_WORKSPACE_OR_ALL: JsonObject = {
+    **_WORKSPACE,
+    "description": "Name of the workspace to ask (list_workspaces tells them), or 'all' for each of them; left out: "
+    "the default one.",
+}
 
 _ONE_INCIDENT: JsonObject = {
     "type": "string",
@@ -191,10 +231,11 @@ def _tool(
     *,
     required: tuple[str, ...] = (),
     aliases: tuple[str, ...] = (),
+    workspace: JsonObject | None = _WORKSPACE,
 ) -> ToolSchema:
     parameters: JsonObject = {
         "type": "object",
-        "properties": properties,
+        "properties": properties if workspace is None else {**properties, "workspace": workspace},
         "required": list(required),
         "additionalProperties": False,
     }
@@ -232,9 +273,10 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
                 "default": "newest",
                 "description": "newest and oldest go by creation time.",
             },
-            **_LIMIT,
+            **_PAGE,
         },
         aliases=("query_sentinel_incidents",),
+        workspace=_WORKSPACE_OR_ALL,
     ),
     _tool(
         "get_incident_detail",
@@ -278,9 +320,25 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
             },
             "tactic": {"type": "string", "maxLength": 100, "description": "MITRE ATT&CK tactic or technique id."},
             "order": {"type": "string", "enum": ["newest", "oldest", "severity"], "default": "newest"},
-            **_LIMIT,
+            **_PAGE,
         },
         aliases=("query_sentinel_alerts",),
+        workspace=_WORKSPACE_OR_ALL,
+    ),
+    _tool(
+        "get_alert_events",
+        "The raw log rows behind one alert: the query that its analytic rule stored, run again in the alert's own "
+        "window after a check. Says what evidence there is where an alert holds no query.",
+        {
+            "alert_id": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": 500,
+                "description": "SystemAlertId of the alert, or the id or address of its own portal.",
+            },
+            **_LIMIT,
+        },
+        required=("alert_id",),
     ),
     _tool(
         "get_alert_trend",
@@ -308,7 +366,7 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
             "kind": {"type": "string", "enum": list(ENTITY_KINDS), "description": "Kind of entity to rank."},
             **_WINDOW,
             **_SEVERITY,
-            **_LIMIT,
+            **_PAGE,
         },
         required=("kind",),
     ),
@@ -328,16 +386,23 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
                 "additionalProperties": {"type": ["string", "number", "boolean", "array"]},
             },
             **_WINDOW,
-            **_LIMIT,
+            **_PAGE,
         },
         required=("template",),
     ),
     _tool(
-        "list_kql_templates", "The KQL templates that run_kql_query knows, with parameters and example questions.", {}
+        "list_kql_templates",
+        "The KQL templates that run_kql_query knows, with parameters and example questions.",
+        {},
+        workspace=None,
     ),
     _tool(
-        "list_tables", "The tables that hold rows, with row counts and the times of their oldest and newest row.", {}
+        "list_tables",
+        "The tables that hold rows, with row counts and the times of their oldest and newest row.",
+        {},
+        workspace=_WORKSPACE_OR_ALL,
     ),
+    _tool("list_workspaces", "The workspaces by name, and which of them is the default one.", {}, workspace=None),
     _tool(
         "describe_table",
         "The columns of one table with their types, and which of them hold values. Look here before writing KQL.",
@@ -425,6 +490,10 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
 WRITING_TOOLS = frozenset({"add_incident_comment", "update_incident"})
 """The tools that change something; all others only read."""
 
+ALL_WORKSPACES_TOOLS = frozenset(
+    tool.name for tool in SENTINEL_TOOLS if tool.parameter_schemas().get("workspace") == _WORKSPACE_OR_ALL
+)
+"""The tools that can ask every workspace at once."""
 OPT_IN_TOOLS = frozenset({"run_freeform_kql"})
 """Tools that are served only where the operator has switched them on."""
 

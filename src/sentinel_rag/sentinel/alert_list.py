@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from sentinel_rag.contracts.query_results import QueryResult, TimeWindow
@@ -105,7 +106,8 @@ async def _select(
 ) -> _Selection:
     base = newest_alerts.newest_alerts(conditions)
     span = newest_alerts.alert_span(window)
-    order, limit = arguments["order"], arguments["limit"]
+    order, offset = arguments["order"], arguments["offset"]
+    limit = arguments["limit"] + offset
     rows, counts = await view.logs.query_all(
         (
             (newest_alerts.listed(base, window, newest_alerts.FIRST_ROW, order, limit), span),
@@ -122,7 +124,7 @@ async def _select(
     elif totals.begun != totals.total and window != TimeWindow():
         notes.append(f"By the start of the activity (StartTime) {totals.begun} alerts lie in the window.")
     return _Selection(
-        tuple(Alert.from_record(record) for record in rows.records()),
+        tuple(Alert.from_record(record) for record in islice(rows.records(), offset, None)),
         totals,
         (rows, counts),
         column,
@@ -143,7 +145,7 @@ async def _select_by_entity(
         conditions=conditions,
     )
     return _Selection(
-        found.alerts[: arguments["limit"]],
+        found.alerts[arguments["offset"] : arguments["offset"] + arguments["limit"]],
         AlertTotals.from_alerts(found.alerts),
         (found.answer,),
         found.time_column,

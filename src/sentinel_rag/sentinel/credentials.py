@@ -38,8 +38,10 @@ class DeferredCredential:
         return await self._credential.get_token(*scopes, **options)
 
     async def close(self) -> None:
-        if self._credential is not None:
-            await self._credential.close()
+        """Close it, once however many connections had it."""
+        credential, self._credential = self._credential, None
+        if credential is not None:
+            await credential.close()
 
     async def __aenter__(self) -> DeferredCredential:
         return self
@@ -48,16 +50,17 @@ class DeferredCredential:
         await self.close()
 
 
-def azure_credential(*, client_id: str | None = None) -> DeferredCredential:
+def azure_credential(*, client_id: str | None = None, authority: str | None = None) -> DeferredCredential:
     """Azure's default chain (environment, workload and managed identity, CLI, ...), built when first needed.
 
-    `client_id` names a user-assigned managed identity.
+    `client_id` names a user-assigned managed identity, `authority` where identities of another cloud sign in.
     """
 
     def build() -> AsyncTokenCredential:
         from azure.identity.aio import DefaultAzureCredential
 
-        return DefaultAzureCredential(managed_identity_client_id=client_id)
+        options = {} if authority is None else {"authority": authority}
+        return DefaultAzureCredential(managed_identity_client_id=client_id, **options)
 
     return DeferredCredential(build)
 

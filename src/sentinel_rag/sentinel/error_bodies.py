@@ -6,9 +6,12 @@ position, an Entra error whose `error` is a string, a proxy's HTML); the innermo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any
 
+from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryProblem
 from sentinel_rag.sentinel.json_text import load_json
 
@@ -39,10 +42,11 @@ def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> Q
             next_step="Ask for a shorter window or fewer rows.",
         )
     if status in (401, 403):
+        role = "Give the identity the Log Analytics Reader role on the workspace (it takes up to an hour)."
         return QueryError(
             code=QueryErrorCode.ACCESS_DENIED,
             message=f"The workspace refused the credential (HTTP {status}){said}",
-            next_step="Give the identity the Log Analytics Reader role on the workspace (it takes up to an hour).",
+            next_step=next_step_of_refusal(status, codes, role),
         )
     if status == 404 or not _NOT_FOUND_CODES.isdisjoint(codes):
         return QueryError(
@@ -65,6 +69,15 @@ def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> Q
         next_step="Try again in a moment.",
         retry_after_s=retry_after_seconds(headers.get("Retry-After")),
     )
+
+
+def next_step_of_refusal(status: int, codes: Collection[str], role: str) -> str:
+    """What to do about a refused credential: a wrong token is none that a role would mend."""
+    if "InvalidAuthenticationTokenAudience" in codes:
+        return "The token is for another service: check that the endpoint and the cloud of the workspace fit together."
+    if "InvalidAuthenticationToken" in codes or status == 401:
+        return "Sign in again (`az login`), or check that the identity belongs to the workspace's tenant."
+    return role
 
 
 def protocol_error(message: str) -> QueryError:
@@ -145,9 +158,15 @@ def _advice(message: str) -> str:
     return "Correct the query and run it again."
 
 
-def retry_after_seconds(header: str | None) -> float | None:
-    """The seconds of a Retry-After header; None without one, and for a date."""
-    try:
-        return None if header is None else max(0.0, float(header))
-    except ValueError:  # an HTTP date: the retry policy understands it, a reader needs no number
+def retry_after_seconds(header: str | None, *, now: Clock = utc_now) -> float | None:
+    """The seconds of a Retry-After header, which may be a number or an HTTP date; None without one."""
+    if header is None:
         return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = (parsedate_to_datetime(header) - now()).total_seconds()
+        except (ValueError, TypeError, OverflowError):  # TypeError: a date without a zone
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None

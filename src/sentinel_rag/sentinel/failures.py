@@ -7,6 +7,8 @@ else. No exception of Azure's SDK leaves this package.
 
 from __future__ import annotations
 
+import ssl
+
 from sentinel_rag.contracts.errors import Actor, SentinelError
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 
@@ -26,6 +28,23 @@ class QueryFailedError(SentinelError):
         super().__init__(error.message, next_step=error.next_step, code=error.code.value)
         self.error = error
         self.actor = _ACTORS.get(error.code, Actor.OPERATOR)
+
+
+def certificate_error(error: BaseException | None, endpoint: str) -> QueryError | None:
+    """The error for a TLS certificate that is not trusted, found anywhere below `error`; None for another reason."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        deeper = getattr(error, "certificate_error", None) or getattr(error, "os_error", None)
+        if isinstance(error, ssl.SSLError) and deeper is None:
+            why = getattr(error, "verify_message", "") or getattr(error, "reason", "") or "the handshake failed"
+            return QueryError(
+                code=QueryErrorCode.UNAVAILABLE,
+                message=f"The TLS certificate of {endpoint} is not accepted: {why}.",
+                next_step="If a proxy of your network signs it, name its CA in SSL_CERT_FILE; else check the address.",
+            )
+        error = deeper or error.__cause__ or error.__context__
+    return None
 
 
 def invalid_argument(

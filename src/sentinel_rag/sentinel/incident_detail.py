@@ -1,10 +1,11 @@
-"""The tool get_incident_detail: one incident with its alerts, entities, comments, and what happened when."""
+"""The tool get_incident_detail: one incident with its alerts, entities, comments, bookmarks, and what happened when."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
@@ -14,6 +15,7 @@ from sentinel_rag.sentinel.alerts import Alert
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.incident_forms import COMPACT_BYTES, FULL, compact, left_out_note
 from sentinel_rag.sentinel.incident_links import MOST_IDS_IN_A_QUERY
+from sentinel_rag.sentinel.incident_live import live_incident
 from sentinel_rag.sentinel.incident_parts import IncidentParts
 from sentinel_rag.sentinel.incident_resolution import resolve_incident
 from sentinel_rag.sentinel.kql_literals import list_literal
@@ -38,6 +40,7 @@ _DETAIL_COLUMNS = (
             "custom_details",
             "labels",
             "timeline",
+            "bookmarks",
         )
     ),
 )
@@ -57,15 +60,20 @@ async def get_incident_detail(view: WorkspaceView, arguments: Mapping[str, Any])
     whole = True
     if resolution.records:
         queries = [_versions_of(resolution.records), *_alerts_of(resolution.records)]
-        versions, *alert_rows = await view.logs.query_all([(kql, None) for kql in queries])
+        (versions, *alert_rows), live = await together(
+            lambda: view.logs.query_all([(kql, None) for kql in queries]),
+            lambda: together(*(partial(live_incident, view, record) for record in resolution.records)),
+        )
         answers += [versions, *alert_rows]
         read = sorted(
             (Alert.from_record(record) for answer in alert_rows for record in answer.records()), key=_by_start
         )
         found = {alert.alert_id: alert for alert in read}
         share = COMPACT_BYTES // len(resolution.records)
-        for record in resolution.records:
-            parts = IncidentParts.of(record, versions, found)
+        for each in live:
+            record = each.record
+            parts = IncidentParts.of(record, versions, found, each.bookmarks)
+            notes += each.notes
             told = compact(parts.told, share=share) if arguments["detail"] == "compact" else parts.told(FULL)
             rows.append(told.row)
             left_out.update(told.left_out)

@@ -32,6 +32,8 @@ class Form:
     comment: int = _NO_LIMIT
     values: int = _NO_LIMIT
     description: int = _NO_LIMIT
+    bookmarks: int = 20
+    bookmark_text: int = 2000
 
     def alert_budget(self, count: int) -> RowBudget:
         return self.alert or row_budget(count)
@@ -42,8 +44,8 @@ _BRIEF = RowBudget(entities=4, description=120, entity_properties=False, remedia
 _BARE = RowBudget(entities=0, description=0, entity_properties=False, remediation_steps=False, sparse=True)
 _FORMS = (
     FULL,
-    Form(alert=_BRIEF, entities=100, events=100, comments=20, comment=2000, description=2000),
-    Form(alert=_BRIEF, entities=20, events=60, comments=12, comment=1000, description=1000),
+    Form(alert=_BRIEF, entities=100, events=100, comments=20, comment=2000, description=2000, bookmark_text=300),
+    Form(alert=_BRIEF, entities=20, events=60, comments=12, comment=1000, description=1000, bookmark_text=150),
     Form(
         alert=_BRIEF,
         entities=20,
@@ -53,9 +55,22 @@ _FORMS = (
         comment=1000,
         values=100,
         description=1000,
+        bookmark_text=100,
     ),
     *(
-        Form(alerts, _BARE, entities, False, 2 * alerts, max(1, alerts // 4), 20 * alerts, 2 * alerts, 20 * alerts)
+        Form(
+            alerts,
+            _BARE,
+            entities,
+            False,
+            2 * alerts,
+            max(1, alerts // 4),
+            20 * alerts,
+            2 * alerts,
+            20 * alerts,
+            bookmarks=max(1, alerts // 4),
+            bookmark_text=2 * alerts + 20,
+        )
         for alerts, entities in ((40, 12), (30, 10), (22, 8), (16, 7), (11, 5), (7, 3), (4, 2), (2, 1))
     ),
 )
@@ -97,6 +112,7 @@ _NAMES = {
     "entity_properties": "properties of entities",
     "timeline": "events of the timeline",
     "comments": "comments",
+    "bookmarks": "bookmarks",
     "values": "labels, techniques and ids",
     "cut_texts": "texts cut short",
 }

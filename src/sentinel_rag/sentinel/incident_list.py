@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from sentinel_rag.contracts.query_results import QueryResult, TimeWindow
@@ -33,7 +34,13 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
         lambda: view.logs.query_all(
             (
                 (
-                    incidents.listed(base, window, arguments["order"], arguments["limit"], time_column=time_column),
+                    incidents.listed(
+                        base,
+                        window,
+                        arguments["order"],
+                        arguments["limit"] + arguments["offset"],
+                        time_column=time_column,
+                    ),
                     span,
                 ),
                 (incidents.counted(base, window, time_column=time_column), span),
@@ -41,8 +48,9 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
         ),
         lambda: view.statistics.read(incidents.INCIDENT_TABLE, incidents.INCIDENT_TIME),
     )
-    room = incidents.description_room(len(rows_answer.rows))
-    rows = [incidents.incident_row(record, description=room) for record in rows_answer.records()]
+    records = list(islice(rows_answer.records(), arguments["offset"], None))
+    room = incidents.description_room(len(records))
+    rows = [incidents.incident_row(record, description=room) for record in records]
     totals = IncidentTotals.from_counts(counts_answer)
     notes = [*chosen.notes, *naming.notes, *incidents.reopened_note(rows)]
     if "entity_kind" in arguments and "entity" not in arguments:

@@ -20,6 +20,7 @@ from sentinel_rag.sentinel.entity_properties import LONGEST_TEXT
 from sentinel_rag.sentinel.incident_entities import incident_entities
 from sentinel_rag.sentinel.incident_forms import FULL, Form, Told
 from sentinel_rag.sentinel.incident_links import IncidentLinks
+from sentinel_rag.sentinel.incident_live import bookmark_row
 from sentinel_rag.sentinel.incident_timeline import incident_durations, incident_timeline
 from sentinel_rag.sentinel.log_tables import LogsTable, parse_dynamic
 from sentinel_rag.sentinel.results import WHOLE_DESCRIPTION, one_line
@@ -39,9 +40,16 @@ class IncidentParts:
     entity_counts: Mapping[str, JsonValue]
     comments: tuple[Mapping[str, JsonValue], ...]
     timeline: tuple[JsonValue, ...]
+    bookmarks: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
-    def of(cls, record: Mapping[str, Any], versions: LogsTable, found: Mapping[str, Alert]) -> IncidentParts:
+    def of(
+        cls,
+        record: Mapping[str, Any],
+        versions: LogsTable,
+        found: Mapping[str, Alert],
+        bookmarks: tuple[Mapping[str, Any], ...] = (),
+    ) -> IncidentParts:
         """From all versions and all alerts that were read; those of other incidents are left aside."""
         ids = incidents.alert_ids_of(record)
         with_row = tuple(alert for alert_id, alert in found.items() if alert_id in ids)
@@ -49,7 +57,7 @@ class IncidentParts:
         comments = tuple(_comments(record["Comments"]))
         entities, counts = incident_entities(with_row)
         timeline = tuple(incident_timeline(record, own, with_row, comments))
-        return cls(record, ids, with_row, entities, counts, comments, timeline)
+        return cls(record, ids, with_row, entities, counts, comments, timeline, bookmarks)
 
     def told(self, form: Form) -> Told:
         """The row in `form`."""
@@ -75,7 +83,9 @@ class IncidentParts:
             "custom_details": self._custom_details(form, left_out),
             "labels": [label["labelName"] for label in _mappings(self.record["Labels"]) if label.get("labelName")],
             "timeline": list(_spread(self.timeline, form.events)),
+            "bookmarks": [bookmark_row(each, form.bookmark_text) for each in self.bookmarks[: form.bookmarks]],
         }
+        left_out["bookmarks"] = max(0, len(self.bookmarks) - form.bookmarks)
         for name in _LISTS:
             values = row[name]
             assert isinstance(values, list)

@@ -18,14 +18,16 @@ import anyio
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, TimeWindow, format_time
 from sentinel_rag.sentinel import error_bodies
+from sentinel_rag.sentinel.bounded_answers import LARGEST_BODY, UnusableBodyError, read_bounded
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.credentials import AUDIENCE
-from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.sentinel.failures import QueryFailedError, certificate_error
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.query_answers import read_answer, read_schema
 
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
+    from azure.core.pipeline.transport import AsyncHttpTransport
     from azure.monitor.query.aio import LogsQueryClient
 
 LONGEST_WAIT_S = 600
@@ -39,8 +41,10 @@ class LogAnalytics:
     """A connection to one endpoint with one credential, which it owns; never more than five queries run at once.
 
     `audience` is the resource that tokens are for (another one in sovereign clouds, whatever the endpoint on loopback).
-    `wait_s` is the time that the service may take for a query (at most 600 s). Raises ConfigurationError for an
-    endpoint that is neither https nor on this machine: a token must not cross a network in the clear.
+    `wait_s` is the time that the service may take for a query (at most 600 s), `largest_body` the bytes of an answer
+    that are read; `transport` is azure-core's own for aiohttp unless given. `slots` bounds the queries that run at
+    once, over every connection that shares it. Raises ConfigurationError for an endpoint that is neither https nor on
+    this machine: a token must not cross a network in the clear.
     """
 
     def __init__(
@@ -52,6 +56,9 @@ class LogAnalytics:
         wait_s: int = LONGEST_WAIT_S,
         retries: int = 3,
         first_retry_delay_s: float = 0.8,
+        slots: anyio.Semaphore | None = None,
+        transport: AsyncHttpTransport[Any, Any] | None = None,
+        largest_body: int = LARGEST_BODY,
     ) -> None:
         from azure.monitor.query.aio import LogsQueryClient
 
@@ -67,7 +74,8 @@ class LogAnalytics:
         self.endpoint = endpoint
         self._credential = credential
         self._wait_s = max(1, min(wait_s, LONGEST_WAIT_S))
-        self._slots = anyio.Semaphore(MOST_CONCURRENT_QUERIES)
+        self._largest_body = largest_body
+        self._slots = slots or anyio.Semaphore(MOST_CONCURRENT_QUERIES)
         self._client: LogsQueryClient = LogsQueryClient(
             credential,
             endpoint=endpoint,
@@ -75,6 +83,7 @@ class LogAnalytics:
             authentication_policy=LoopbackBearerPolicy(credential, f"{audience}/.default"),
             retry_policy=QueryRetryPolicy(total=retries, first_delay_s=first_retry_delay_s),
             use_env_settings=not loopback,  # a proxy of the environment must not see loopback traffic
+            **({} if transport is None else {"transport": transport}),
         )
 
     def workspace(self, name: str, workspace_id: str) -> LogsWorkspace:
@@ -105,11 +114,14 @@ class LogAnalytics:
                 # Streamed, so that the pipeline does not parse the body on the event loop before we do.
                 response = await self._client.send_request(request, stream=True, read_timeout=wait + 30)
                 async with response:
-                    return response.status_code, response.headers, await response.read()
+                    content = await read_bounded(response, most=self._largest_body)
+                    return response.status_code, response.headers, content
+        except UnusableBodyError as error:
+            raise QueryFailedError(error_bodies.protocol_error(f"Log Analytics {error}.")) from None
         except AzureError as error:
             raise QueryFailedError(self._no_answer(error, wait)) from error
         except (aiohttp.ClientError, OSError) as error:
-            raise QueryFailedError(self._unreachable()) from error
+            raise QueryFailedError(self._unreachable(error)) from error
 
     async def close(self) -> None:
         """Close connections, the credential's too: it was handed over."""
@@ -138,14 +150,17 @@ class LogAnalytics:
                 next_step="Ask for a shorter window or fewer rows.",
             )
         if isinstance(error, ServiceRequestError):
-            return self._unreachable()
+            return self._unreachable(error)
         return QueryError(
             code=QueryErrorCode.UNAVAILABLE,
             message="The connection to Log Analytics broke before the answer was whole.",
             next_step="Try again in a moment.",
         )
 
-    def _unreachable(self) -> QueryError:
+    def _unreachable(self, error: BaseException) -> QueryError:
+        distrusted = certificate_error(error, self.endpoint)
+        if distrusted is not None:
+            return distrusted
         return QueryError(
             code=QueryErrorCode.UNAVAILABLE,
             message=f"The Log Analytics endpoint {self.endpoint} cannot be reached.",

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -16,10 +17,12 @@ from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.contracts.tool_schemas import OPT_IN_TOOLS, SENTINEL_TOOLS, TOOLS_BY_NAME, canonical_tool_name
+from sentinel_rag.sentinel.alert_events import AlertEvents
 from sentinel_rag.sentinel.alert_list import query_alerts
 from sentinel_rag.sentinel.alert_trend import get_alert_trend
+from sentinel_rag.sentinel.all_workspaces import LONGEST_WAIT_S, ask_every_workspace
 from sentinel_rag.sentinel.arguments import checked_arguments
-from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument
 from sentinel_rag.sentinel.incident_comment import add_incident_comment
 from sentinel_rag.sentinel.incident_detail import get_incident_detail
 from sentinel_rag.sentinel.incident_list import query_incidents
@@ -32,6 +35,7 @@ from sentinel_rag.sentinel.template_queries import TemplateTools
 from sentinel_rag.sentinel.template_registry import KqlTemplate, load_templates
 from sentinel_rag.sentinel.threat_summary import get_threat_summary
 from sentinel_rag.sentinel.top_entities import get_top_entities
+from sentinel_rag.sentinel.workspace_choice import chosen_views, list_workspaces
 from sentinel_rag.sentinel.workspace_schema import WorkspaceSchema
 from sentinel_rag.sentinel.workspace_tables import list_tables
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
@@ -45,11 +49,13 @@ ToolHandler = Callable[[WorkspaceView, Mapping[str, Any]], Awaitable[QueryResult
 
 
 class SentinelService:
-    """Answers the tools of `contracts.SENTINEL_TOOLS` from one of `workspaces` (the first unless `default` names one).
+    """Answers the tools of `contracts.SENTINEL_TOOLS` from the workspace that a call names, else from the default one
+    of `workspaces` (the first unless `default` names it). `longest_wait_s` bounds each one's part in a call to all.
 
     `rest` is the way to change a workspace, by the same names; a workspace that is not in it is read only. `templates`
-    are the shipped ones unless given; without `freeform` no KQL of a caller's own is run. Raises
-    ConfigurationError if there is no workspace, `default` is none of them, or a template file is faulty.
+    are the shipped ones unless given; without `freeform` no KQL of a caller's own is run; `alert_events` runs the
+    queries that alerts hold. Raises ConfigurationError if there is no workspace, `default` is none of them, or a
+    template file is faulty.
     """
 
     def __init__(
@@ -60,7 +66,9 @@ class SentinelService:
         rest: Mapping[str, SentinelRest] | None = None,
         clock: Clock = utc_now,
         templates: Mapping[str, KqlTemplate] | None = None,
+        longest_wait_s: float = LONGEST_WAIT_S,
         freeform: FreeformQueries | None = None,
+        alert_events: AlertEvents | None = None,
     ) -> None:
         if not workspaces:
             raise ConfigurationError(
@@ -80,21 +88,24 @@ class SentinelService:
                 clock,
                 (rest or {}).get(name),
             )
-            for name, workspace in workspaces.items()
+            for name, workspace in sorted(workspaces.items(), key=lambda item: item[0] != chosen)
         }
-        self._default = chosen
+        self._longest_wait_s = longest_wait_s
         self._freeform = freeform
         template_tools = TemplateTools(load_templates() if templates is None else templates)
+        self._alert_events = alert_events or AlertEvents()
         self._handlers: dict[str, ToolHandler] = {
             "query_incidents": query_incidents,
             "get_incident_detail": get_incident_detail,
             "query_alerts": query_alerts,
+            "get_alert_events": self._alert_events.get_alert_events,
             "get_alert_trend": get_alert_trend,
             "get_top_entities": get_top_entities,
             "get_threat_summary": get_threat_summary,
             "run_kql_query": template_tools.run_kql_query,
             "list_kql_templates": template_tools.list_kql_templates,
             "list_tables": list_tables,
+            "list_workspaces": self._list_workspaces,
             "describe_table": describe_table,
             **({} if freeform is None else {"run_freeform_kql": freeform.run_freeform_kql}),
             "add_incident_comment": add_incident_comment,
@@ -110,6 +121,7 @@ class SentinelService:
         """Close the connections of the workspaces; those to Log Analytics last, for they own the credential."""
         if self._freeform is not None:
             await self._freeform.close()
+        await self._alert_events.close()
         for connection_to_rest in {view.rest.connection for view in self._views.values() if view.rest is not None}:
             await connection_to_rest.close()
         for connection in {view.logs.connection for view in self._views.values()}:
@@ -121,12 +133,32 @@ class SentinelService:
         handler = self._handlers.get(name)
         if handler is None:
             return _no_tool(tool_name, tuple(self._handlers))
+        views: Sequence[WorkspaceView] = ()
         try:
-            return await handler(self._views[self._default], checked_arguments(TOOLS_BY_NAME[name], arguments))
+            checked = self._checked(name, arguments)
+            views = chosen_views(self._views, name, checked.pop("workspace", None))
+            if len(views) == 1:
+                return await handler(views[0], checked)
+            return await ask_every_workspace(handler, views, checked, longest_wait_s=self._longest_wait_s)
         except QueryFailedError as failure:
-            return failure.error
+            return self._placed(failure.error, views)
         except Exception:  # one tool's fault must not end the server or reach the caller as a traceback
             return _internal_error(name)
+
+    def _checked(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        workspace = arguments.get("workspace")
+        if isinstance(workspace, str) and workspace != workspace.strip():
+            raise invalid_argument("workspace", "workspace has blanks around it.", allowed=tuple(self._views))
+        return checked_arguments(TOOLS_BY_NAME[name], arguments)
+
+    def _placed(self, error: QueryError, views: Sequence[WorkspaceView]) -> QueryError:
+        """The error with the workspace that it is of, where there is more than one."""
+        if len(self._views) == 1 or len(views) != 1 or error.code is QueryErrorCode.INVALID_ARGUMENT:
+            return error
+        return replace(error, message=f"Workspace {views[0].logs.name}: {error.message}")
+
+    async def _list_workspaces(self, _: WorkspaceView, __: Mapping[str, Any]) -> QueryResult:
+        return list_workspaces(self._views)
 
 
 def _no_tool(name: str, known: tuple[str, ...]) -> QueryError:

@@ -18,7 +18,6 @@ from sentinel_rag.contracts.query_results import TimeWindow, format_time
 from sentinel_rag.sentinel.alerts import extended_properties
 from sentinel_rag.sentinel.stored_times import stored_span, stored_time
 
-LONGEST_QUERY = 50_000
 LONGEST_WINDOW = timedelta(days=31)
 """A rule looks back 14 days at most; a window that claims more is cut from its end."""
 DEFAULT_MARGIN = timedelta(hours=1)
@@ -56,12 +55,15 @@ def stored_query(record: Mapping[str, Any]) -> StoredQuery | None:
         text, rule_query = rule_query, ""
     if not text:
         return None
+    candidates = _candidates(text)
+    if not candidates:
+        return None
     window, told_by = _window(record, properties)
     assert window.end is not None
     query_now, _ = taken_apart(text)
     return StoredQuery(
         text=text,
-        candidates=_candidates(text),
+        candidates=candidates,
         window=window,
         told_by=told_by,
         query_now=query_now or window.end,

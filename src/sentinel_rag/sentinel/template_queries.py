@@ -54,7 +54,7 @@ class TemplateTools:
             summary["totals"] = totals
         return build_result(
             answer.columns,
-            json_rows(answer, arguments["limit"]),
+            json_rows(answer, arguments["limit"], offset=arguments["offset"]),
             workspace=view.logs.name,
             tables=template.tables,
             window=chosen.window,
@@ -113,11 +113,11 @@ def not_counted(answer: LogsTable) -> str:
     return f"More than {len(answer.rows) - 1} rows match; narrow the window for an exact total."
 
 
-def json_rows(answer: LogsTable, limit: int) -> list[dict[str, JsonValue]]:
-    """The first rows by column name; times in ISO 8601."""
+def json_rows(answer: LogsTable, limit: int, *, offset: int = 0) -> list[dict[str, JsonValue]]:
+    """The first rows behind `offset` by column name; times in ISO 8601."""
     return [
         {name: json_cell(value) for name, value in record.items()}
-        for record in itertools.islice(answer.records(), limit)
+        for record in itertools.islice(answer.records(), offset, offset + limit)
     ]
 
 

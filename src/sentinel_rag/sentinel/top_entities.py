@@ -91,7 +91,7 @@ async def get_top_entities(view: WorkspaceView, arguments: Mapping[str, Any]) ->
         lambda: view.statistics.read(newest_alerts.ALERT_TABLE, newest_alerts.ALERT_TIME),
     )
     ranked = reading.tally((kind,)).ranked(kind)
-    top = ranked[: arguments["limit"]]
+    top = ranked[arguments["offset"] : arguments["offset"] + arguments["limit"]]
     links = await incident_links(view, {alert_id for entity in top for alert_id in entity.alerts})
     shown_time = newest_alerts.FIRST_ROW if reading.time_column == newest_alerts.ALERT_TIME else reading.time_column
     rows: list[dict[str, JsonValue]] = []

@@ -14,6 +14,7 @@ from typing import Any
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.query_results import QueryResult, TimeWindow, format_time, parse_time
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, SEVERITIES, TIME_WINDOWS
+from sentinel_rag.testing.estate_events import alert_events
 from sentinel_rag.testing.scripted_gateway import Scripted, ScriptedGateway, rows_result
 
 NOW = datetime(2024, 7, 23, 12, tzinfo=UTC)
@@ -299,6 +300,7 @@ def small_estate(
         "query_incidents": estate.query_incidents,
         "get_incident_detail": estate.get_incident_detail,
         "query_alerts": estate.query_alerts,
+        "get_alert_events": estate.get_alert_events,
         "get_alert_trend": estate.get_alert_trend,
         "get_top_entities": estate.get_top_entities,
         "get_threat_summary": estate.get_threat_summary,
@@ -414,6 +416,9 @@ class _Estate:
             )
         }
         return self._limited(rows, arguments, window, summary, "SecurityAlert", "TimeGenerated")
+
+    def get_alert_events(self, arguments: JsonObject) -> QueryResult:
+        return alert_events(self._alerts, arguments)
 
     def get_alert_trend(self, arguments: JsonObject) -> QueryResult:
         window = self._window(arguments)

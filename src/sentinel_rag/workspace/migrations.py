@@ -51,4 +51,12 @@ def _002_comment_names(connection: duckdb.DuckDBPyConnection) -> None:
     )
 
 
-MIGRATIONS: tuple[Migration, ...] = (_001_tables_and_import_records, _002_comment_names)
+def _003_relation_names(connection: duckdb.DuckDBPyConnection) -> None:
+    """Names of an incident's relations to bookmarks, which BookmarkIds has no place for."""
+    connection.execute(
+        "CREATE TABLE sentinel.incident_relations (incident VARCHAR NOT NULL, name VARCHAR NOT NULL, "
+        "bookmark VARCHAR NOT NULL)"
+    )
+
+
+MIGRATIONS: tuple[Migration, ...] = (_001_tables_and_import_records, _002_comment_names, _003_relation_names)

@@ -23,12 +23,14 @@ from sentinel_rag.workspace.serving.arm import incident_routes
 from sentinel_rag.workspace.serving.arm.answers import ArmError, refusal
 from sentinel_rag.workspace.serving.arm.arm_door import ArmDoor
 from sentinel_rag.workspace.serving.arm.request_limits import RequestLimits
+from sentinel_rag.workspace.serving.batch_endpoint import BatchEndpoint
 from sentinel_rag.workspace.serving.faults import FaultInjector, FaultSchedule
 from sentinel_rag.workspace.serving.identity import IdentityEndpoint, TokenIssuer
 from sentinel_rag.workspace.serving.loopback_guard import LoopbackGuard
 from sentinel_rag.workspace.serving.metadata_endpoint import MetadataEndpoint
 from sentinel_rag.workspace.serving.query_answers import plain_error, unknown_path
-from sentinel_rag.workspace.serving.query_endpoint import LONGEST_QUEUE, QueryEndpoint
+from sentinel_rag.workspace.serving.query_endpoint import QueryEndpoint
+from sentinel_rag.workspace.serving.query_slots import LONGEST_QUEUE
 from sentinel_rag.workspace.serving.workspace_door import WorkspaceDoor
 
 if TYPE_CHECKING:
@@ -49,14 +51,16 @@ def create_app(
     longest_queue: int = LONGEST_QUEUE,
     resource_id: str = EMBEDDED_RESOURCE_ID,
     request_limits: RequestLimits | None = None,
+    issuer: TokenIssuer | None = None,
 ) -> Starlette:
     """The application over `workspace`, which answers to the GUID `workspace_id` and to the ARM path `resource_id`.
 
     `identity_header` is the secret of the managed-identity endpoint, `admin_token` that of `/admin`. An answer over
     `max_rows` or `max_bytes` is cut and carries the service's PartialError; a query that comes while
-    `longest_queue` others wait is throttled. `request_limits` are the REST API's documented ones unless given.
+    `longest_queue` others wait is throttled. `request_limits` are the REST API's documented ones unless given. Servers
+    with one `issuer` take each other's tokens, as those of one tenant do.
     """
-    issuer = TokenIssuer()
+    issuer = issuer or TokenIssuer()
     door = WorkspaceDoor(issuer, workspace_id)
     query = QueryEndpoint(workspace, door, max_rows=max_rows, max_bytes=max_bytes, longest_queue=longest_queue)
     metadata = MetadataEndpoint(workspace, door)
@@ -66,12 +70,13 @@ def create_app(
         routes=[
             Route("/healthz", _healthz, methods=["GET"]),
             Route("/msi/token", IdentityEndpoint(issuer, identity_header).__call__, methods=["GET"]),
+            Route("/v1/$batch", BatchEndpoint(query, door).__call__, methods=["POST"]),
             Route("/v1/workspaces/{workspace_id}/query", query.__call__, methods=["POST"]),
             Route("/v1/workspaces/{workspace_id}/metadata", metadata.__call__, methods=["GET"]),
             Route("/v1/{resource_id:path}/query", query.__call__, methods=["POST"]),
             Route("/v1/{resource_id:path}/metadata", metadata.__call__, methods=["GET"]),
             *incident_routes.routes(workspace, arm_door, workspace_id),
-            *Admin(workspace, admin_token, faults).routes(),
+            *Admin(workspace, admin_token, faults, query.counts).routes(),
         ],
         middleware=[Middleware(LoopbackGuard), Middleware(FaultInjector, schedule=faults)],
         exception_handlers={HTTPException: _http_error, Exception: _internal_error},

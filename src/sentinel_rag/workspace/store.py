@@ -30,6 +30,17 @@ TIME_COLUMN = "TimeGenerated"
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryLimits:
+    """What all queries together may use: memory (an amount or a share of the machine's) and disk for what does not fit.
+
+    A query that needs more fails, and only it.
+    """
+
+    memory: str = "50%"
+    spill: str = "16GB"
+
+
+@dataclass(frozen=True, slots=True)
 class TableInfo:
     """A table with its row count and the times, in UTC, of its oldest and newest row."""
 
@@ -59,8 +70,8 @@ class Store:
         self.read_only = read_only
 
     @classmethod
-    def open(cls, folder: Path, *, read_only: bool = False) -> Store:
-        """Open or create the workspace in `folder`.
+    def open(cls, folder: Path, *, read_only: bool = False, limits: MemoryLimits | None = None) -> Store:
+        """Open or create the workspace in `folder`. `limits` hold unless this process has it open already.
 
         Raises UnavailableError if another process has it open, UsageError if the path cannot hold a workspace or a
         newer version wrote it.
@@ -68,7 +79,7 @@ class Store:
         database = _prepare_folder(folder, read_only=read_only)
         connection = _connect(database, read_only=read_only)
         try:
-            _harden(connection, folder)
+            _harden(connection, folder, limits or MemoryLimits())
             _migrate(connection, database, read_only=read_only)
         except BaseException:
             connection.close()
@@ -230,18 +241,28 @@ def _first_line(text: str) -> str:
     return text.splitlines()[0] if text else "no reason given"
 
 
-def _harden(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
+def _harden(connection: duckdb.DuckDBPyConnection, folder: Path, limits: MemoryLimits) -> None:
     """Settings that no later statement can change; the last one sees to that."""
-    staging = str((folder / "staging").resolve()) + "/"
+    if _already_locked(connection):
+        return
+    spill = folder / "spill"
+    _remove_leftovers(spill)
     for statement in (
         "SET TimeZone='UTC'",
-        f"SET temp_directory={quote_text(str((folder / 'spill').resolve()))}",
-        f"SET allowed_directories=[{quote_text(staging)}]",
+        f"SET memory_limit={quote_text(limits.memory)}",
+        f"SET temp_directory={quote_text(str(spill.resolve()))}",
+        f"SET max_temp_directory_size={quote_text(limits.spill)}",
+        f"SET allowed_directories=[{quote_text(str((folder / 'staging').resolve()) + '/')}]",
         "SET enable_external_access=false",
         "SET lock_configuration=true",
     ):
-        if not _already_locked(connection):
-            connection.execute(statement)
+        connection.execute(statement)
+
+
+def _remove_leftovers(spill: Path) -> None:
+    """What a process that was killed had written to disk for its queries; this one is the only user now."""
+    for path in spill.glob("duckdb_temp_*"):
+        path.unlink(missing_ok=True)
 
 
 def _already_locked(connection: duckdb.DuckDBPyConnection) -> bool:

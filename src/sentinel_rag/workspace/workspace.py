@@ -14,10 +14,13 @@ from sentinel_rag.workspace.estate.guide import EstateGuide
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.importing.importer import Importer, ProgressListener
 from sentinel_rag.workspace.importing.reports import ImportReport
+from sentinel_rag.workspace.incidents.bookmark_store import BookmarkStore
 from sentinel_rag.workspace.incidents.incident_store import IncidentStore
+from sentinel_rag.workspace.kql.answers import KqlAnswer
 from sentinel_rag.workspace.kql.engine import KqlEngine
-from sentinel_rag.workspace.kql.execution import KqlAnswer, Limits
-from sentinel_rag.workspace.store import Store, TableInfo
+from sentinel_rag.workspace.kql.execution import Limits
+from sentinel_rag.workspace.kql.stopping import StopSignal
+from sentinel_rag.workspace.store import MemoryLimits, Store, TableInfo
 from sentinel_rag.workspace.timespans import TimeRange
 
 
@@ -29,14 +32,15 @@ class Workspace:
         self._engine = KqlEngine(store)
         self._importer = Importer(store)
         self.incidents = IncidentStore(store)
+        self.bookmarks = BookmarkStore(store)
 
     @classmethod
-    def open(cls, path: Path, *, read_only: bool = False) -> Workspace:
-        """Open or create the workspace in folder `path`.
+    def open(cls, path: Path, *, read_only: bool = False, limits: MemoryLimits | None = None) -> Workspace:
+        """Open or create the workspace in folder `path`, with memory and disk for its queries as in `limits`.
 
         Raises UnavailableError while another process has it open, UsageError for a path that cannot hold one.
         """
-        return cls(Store.open(path, read_only=read_only))
+        return cls(Store.open(path, read_only=read_only, limits=limits))
 
     @property
     def folder(self) -> Path:
@@ -75,12 +79,15 @@ class Workspace:
         max_rows: int = 500_000,
         max_bytes: int = 64_000_000,
         timeout_s: float = 180.0,
+        signal: StopSignal | None = None,
     ) -> KqlAnswer:
         """Answer `kql`; `timespan` (ISO 8601) restricts TimeGenerated of every table read.
 
-        An answer over a limit is cut and says so in `partial`. Raises KqlError, KqlTimeoutError or TimespanError.
+        An answer over a limit is cut and says so in `partial`. Raises KqlError, KqlTimeoutError, TimespanError, or
+        KqlCancelledError once `signal` is given.
         """
-        return self._engine.query(kql, timespan=timespan, limits=Limits(max_rows, max_bytes, timeout_s))
+        limits = Limits(max_rows, max_bytes, timeout_s)
+        return self._engine.query(kql, timespan=timespan, limits=limits, signal=signal)
 
     def close(self) -> None:
         self._store.close()

@@ -18,7 +18,7 @@ import anyio
 from sentinel_rag.agent.models.answer_parts import AnswerParts
 from sentinel_rag.agent.models.conversation_rules import call_ids
 from sentinel_rag.agent.models.endpoints import ModelEndpoint
-from sentinel_rag.agent.models.event_stream import MAX_STREAM_BYTES, EventDecoder, StreamTooLargeError
+from sentinel_rag.agent.models.event_stream import MAX_STREAM_BYTES, EventDecoder, ServerEvent, StreamTooLargeError
 from sentinel_rag.agent.models.failures import (
     AnswerCutOffError,
     BadAnswerError,
@@ -37,7 +37,8 @@ from sentinel_rag.agent.models.port import (
 )
 from sentinel_rag.agent.models.sdk_connection import ByteAnswer, RefusedResponse, SdkConnection
 from sentinel_rag.agent.models.usage import Price, usage_of_request
-from sentinel_rag.agent.models.wire_failures import failure_of_response, web_page
+from sentinel_rag.agent.models.waits import BoundedWait
+from sentinel_rag.agent.models.wire_failures import failure_of_error, failure_of_response, web_page
 from sentinel_rag.agent.models.wire_requests import request_body
 
 _DONE = "[DONE]"
@@ -157,9 +158,11 @@ class _WireStream:
                 raise failure
             self._model.dialect = adapted
 
-    def _bounded(self, seconds: float, waited_for: str) -> _Bounded:
+    def _bounded(self, seconds: float, waited_for: str) -> BoundedWait:
         left = self._deadline - anyio.current_time()
-        return _Bounded(seconds, waited_for) if seconds < left else _Bounded(left, "whole_answer")
+        if seconds < left:
+            return BoundedWait(seconds, waited_for)
+        return BoundedWait(left, "whole_answer", self._deadline - self._started)
 
     async def _advance(self, answer: ByteAnswer) -> None:
         """Read until there is an event, or the answer has ended."""
@@ -184,23 +187,27 @@ class _WireStream:
         except StreamTooLargeError:
             raise self._endless() from None
 
-    def _take_all(self, events: list[str]) -> None:
-        for data in events:
+    def _take_all(self, events: list[ServerEvent]) -> None:
+        for event in events:
             if self._over:
                 return
-            self._take(data)
+            self._take(event)
 
-    def _take(self, data: str) -> None:
-        if data == _DONE:
+    def _take(self, event: ServerEvent) -> None:
+        if event.data == _DONE:
             self._end(in_order=True)
             return
-        for document in _documents(data):
+        for document in _documents(event.data):
             if document is None:
                 if self._parts.has_ended:
                     return
-                raise self._unreadable(data)
-            self._heard = True
-            self._pending += self._parts.add(document)
+                raise self._unreadable(event.data)
+            if event.name == "error":
+                raise failure_of_error(document, model=self._model.name)
+            found = self._parts.add(document)
+            # Azure's remarks on the prompt come at once, and a reasoning model may think for long after them.
+            self._heard = self._heard or bool(found)
+            self._pending += found
 
     async def _read_whole(self, answer: ByteAnswer) -> None:
         """An answer that is no stream: a completion, an error, a web page, or a stream under a wrong type."""
@@ -265,34 +272,6 @@ class _WireStream:
             f"The answer of the model {self._model.name!r} is longer than an answer can be.",
             next_step="Check that the address is a chat completions endpoint, or ask a narrower question.",
         )
-
-
-class _Bounded:
-    """A wait of at most `seconds`; raises ModelTimedOutError that says what was waited for."""
-
-    _NEXT = "Ask again; if it stays, raise SENTINEL_MODEL_TIMEOUT_S or choose a faster model."
-
-    def __init__(self, seconds: float, waited_for: str) -> None:
-        self._seconds = max(seconds, 0.0)
-        self._waited_for = waited_for
-
-    def __enter__(self) -> None:
-        self._scope = anyio.move_on_after(self._seconds)
-        self._scope.__enter__()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        swallowed = bool(self._scope.__exit__(kind, error, trace))
-        if self._scope.cancelled_caught:
-            what = {"first_token": "did not begin its answer", "next_token": "fell silent amid its answer"}
-            said = what.get(self._waited_for, "did not end its answer")
-            raise ModelTimedOutError(
-                f"The model {said} within {self._seconds:.3g} seconds.",
-                next_step=self._NEXT,
-                waited_for=self._waited_for,
-            )
-        return swallowed
 
 
 def _documents(data: str) -> list[object]:

@@ -41,6 +41,41 @@ _NO_MODEL = re.compile(
 _FILTER = re.compile(
     r"content.{0,3}(?:filter|management policy|policy)|responsible.?ai|moderation|flagged", re.IGNORECASE
 )
+_CATEGORIES = frozenset(
+    [
+        "hate",
+        "hate_and_discrimination",
+        "harassment",
+        "violence",
+        "sexual",
+        "self_harm",
+        "jailbreak",
+        "indirect_attack",
+        "profanity",
+        "illicit",
+        "protected_material_text",
+        "protected_material_code",
+        "custom_blocklists",
+        "dangerous_and_criminal_content",
+        "health",
+        "pii",
+    ]
+)
+_SEVERITIES = frozenset({"safe", "low", "medium", "high"})
+_FIELDS = frozenset(
+    [
+        "model",
+        "messages",
+        "tools",
+        "tool_choice",
+        "max_tokens",
+        "max_completion_tokens",
+        "temperature",
+        "store",
+        "stream",
+        "stream_options",
+    ]
+)
 _WORDS: tuple[tuple[str, int], ...] = (
     ("rate_limit", 429),
     ("too_many_requests", 429),
@@ -86,7 +121,7 @@ class Refusal:
             for key in ("content_filter_result", "content_filter_results"):
                 found |= filter_categories(holder.get(key))
         reasons = self._reasons if isinstance(self._reasons, list) else ()
-        return found | {word: "" for word in map(_category, reasons) if word}
+        return found | dict.fromkeys(map(_category, reasons), "")
 
     def is_filtered(self) -> bool:
         """True if a content filter stopped the prompt."""
@@ -122,11 +157,14 @@ class Refusal:
         return float(match[1]) * (0.001 if unit == "ms" else 60.0 if unit.startswith("m") else 1.0)
 
     def parameter(self) -> str:
-        """The request's field that is not accepted, if one is named."""
+        """The field of our requests that is not accepted, if one is named."""
         match = _PARAMETER.search(self._text)
+        named = ""
         if match:
-            return str(match[1] or match[2])
-        return self._word("param") if self._code.startswith(("unsupported", "unknown", "unrecognized")) else ""
+            named = str(match[1] or match[2])
+        elif self._code.startswith(("unsupported", "unknown", "unrecognized")):
+            named = self._word("param")
+        return named if named in _FIELDS else ""
 
     def _word(self, key: str) -> str:
         value = self._error.get(key)
@@ -145,9 +183,9 @@ def filter_categories(results: Any) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, verdict in as_mapping(results).items():
         verdict = as_mapping(verdict)
-        tripped = verdict.get("filtered") is True or verdict.get("detected") is True
-        if tripped and (category := _category(name)):
-            found[category] = _category(verdict.get("severity") or "detected")
+        if verdict.get("filtered") is True or verdict.get("detected") is True:
+            severity = verdict.get("severity")
+            found[_category(name)] = severity if severity in _SEVERITIES else "detected"
     return found
 
 
@@ -157,8 +195,9 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _category(name: Any) -> str:
-    """A provider's word that may be shown: letters and underscores only, and short."""
-    return re.sub(r"[^a-z_]+", "_", str(name).casefold())[:40].strip("_")
+    """A category that may be shown: one that we know, else `other`. Free text never comes through."""
+    word = re.sub(r"[^a-z]+", "_", str(name)[:60].casefold()).strip("_")
+    return word if word in _CATEGORIES else "other"
 
 
 def _flat(value: Any) -> str:

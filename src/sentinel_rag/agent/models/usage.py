@@ -85,7 +85,7 @@ class ModelUsage:
             "cached_input_tokens": self.tokens.cached_input,
             "reasoning_tokens": self.tokens.reasoning,
             "uncounted_requests": self.uncounted,
-            "cost_usd": None if self.unpriced == self.requests else format(self.cost, "f"),
+            "cost_usd": None if self.unpriced == self.requests else format(self.cost.normalize(), "f"),
             "cost_is_whole": self.cost_is_whole,
             "seconds": round(self.seconds, 3),
             "models": list(self.models),

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.conversation import AskedCall, Conversation, Conversations, ListItem, Offer
-from sentinel_rag.agent.footnote import footnote
+from sentinel_rag.agent.footnote import FREEFORM_TOOL, footnote
 from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_lines, checked_table
 from sentinel_rag.agent.instruction_text import suspicions
 from sentinel_rag.agent.offline import directory, follow_up, outside, second_look
@@ -21,12 +21,20 @@ from sentinel_rag.agent.offline.arguments import unused_words
 from sentinel_rag.agent.offline.compositions import Composed, compose, freeform, say_failures, say_numbered
 from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
-from sentinel_rag.agent.offline.kql_questions import FREEFORM_TOOL, SWITCHED_OFF, kql_in
+from sentinel_rag.agent.offline.incident_plans import needs_whole_incident
+from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.parts import joined, parts_of
 from sentinel_rag.agent.offline.plan import Ask, NeedTemplates, Plan, PlannedCall, Reply, View
 from sentinel_rag.agent.offline.planner import decide
 from sentinel_rag.agent.offline.reading import Reading, read_question
+from sentinel_rag.agent.offline.workspace_words import (
+    WorkspaceWords,
+    asks_for_workspaces,
+    placed,
+    read_workspace,
+    remember_places,
+)
 from sentinel_rag.agent.retry import RetryOnce
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun, run_calls
@@ -36,7 +44,7 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.ports import Clock, ProgressListener, ToolGateway
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Failed, ToolCall
-from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
+from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES, MAX_LIMIT
 
 
 def _misshapen(run: ToolRun) -> ToolRun:
@@ -51,7 +59,7 @@ def _misshapen(run: ToolRun) -> ToolRun:
     return ToolRun(run.call, Failed(run.call, error, run.outcome.audit_id), run.duration_ms)
 
 
-_OWN_TEXT = frozenset({"list_kql_templates", "list_tables"})
+_OWN_TEXT = frozenset({"list_kql_templates", "list_tables", "list_workspaces"})
 """Tools whose rows are not from the logs."""
 _NOT_FOUND = frozenset({Outcome.NO_DATA, Outcome.CLARIFICATION})
 _LISTS = frozenset({View.INCIDENTS, View.INCIDENT_COUNT, View.ALERTS, View.ALERT_COUNT})
@@ -100,9 +108,19 @@ class OfflineAnalyst:
         self._clock = clock
         self._conversations = Conversations()
 
-    async def answer(self, question: str, *, session_id: str, progress: ProgressListener | None = None) -> Answer:
+    async def answer(
+        self,
+        question: str,
+        *,
+        session_id: str,
+        progress: ProgressListener | None = None,
+        workspace: str | None = None,
+    ) -> Answer:
         """One turn; never raises for a tool."""
-        self._conversations.of(session_id).turns += 1
+        conversation = self._conversations.of(session_id)
+        conversation.turns += 1
+        if workspace is not None:
+            conversation.request_workspace(workspace)
         kql = kql_in(question)
         if kql is not None:
             return await self._answer_kql(question, kql, session_id, progress)
@@ -135,8 +153,15 @@ class OfflineAnalyst:
         turn = self._turn(question, session_id, progress)
         if not plain(question):
             return self._plain_answer(turn, Outcome.CLARIFICATION, "Ask me something about Sentinel.", ())
-        reading = read_question(follow_up.completed(question, turn.conversation), turn.now)
+        said = read_workspace(follow_up.completed(question, turn.conversation))
+        reading = read_question(said.rest, turn.now)
         turn.conversation.pending = ""
+        if said.name is not None:
+            turn.conversation.go_to(said.name)
+            if said.repeats and turn.conversation.last is not None:
+                return await self._execute(turn, follow_up.repeated(reading, turn.conversation.last))
+        if said.switches or asks_for_workspaces(question):
+            return await self._about_workspaces(turn, reading, said)
         wish = await self._wish(turn, reading)
         if wish is None:
             return await self._from_the_workspace(turn, reading)
@@ -150,6 +175,21 @@ class OfflineAnalyst:
         answer = await self._from_the_workspace(turn, reading)
         refused = found.outcome is not Outcome.NO_DATA and answer.outcome is Outcome.CLARIFICATION
         return found if refused else answer
+
+    async def _about_workspaces(self, turn: _Turn, reading: Reading, said: WorkspaceWords) -> Answer:
+        """The workspaces by name, or the one that questions go to from here on, if there is such a one."""
+        plan = Plan(view=View.WORKSPACES, calls=(PlannedCall("list_workspaces"),), reading=reading)
+        if said.name is None:
+            return await self._execute(turn, plan)
+        (run,) = await self._run(turn, plan.calls)
+        names = [str(row.get("name")) for row in run.rows]
+        if names and said.name not in (*names, ALL_WORKSPACES):
+            turn.conversation.go_to(turn.conversation.requested_workspace)
+            known = ", ".join(map(plain, names))
+            text = f"There is no workspace {plain(said.name)}; there are: {known}."
+            return self._plain_answer(turn, Outcome.CLARIFICATION, text, ())
+        where = "every workspace" if said.name == ALL_WORKSPACES else f"the workspace {plain(said.name)}"
+        return self._plain_answer(turn, Outcome.ANSWERED, f"Questions go to {where} from here on.", ())
 
     async def _from_the_workspace(self, turn: _Turn, reading: Reading) -> Answer:
         decision = decide(reading, turn.conversation, None, turn.now)
@@ -196,7 +236,7 @@ class OfflineAnalyst:
         self._conversations.forget(session_id)
 
     async def _execute(self, turn: _Turn, plan: Plan) -> Answer:
-        runs = await self._run(turn, plan.calls)
+        runs = await self._run_plan(turn, plan)
         again = second_look.other_calls(plan, runs)
         if again is not None:
             more = await self._run(turn, again.calls)
@@ -205,7 +245,7 @@ class OfflineAnalyst:
         if plan.view is View.INCIDENT and plan.calls[0].tool == "query_incidents" and len(runs[0].rows) == 1:
             detail = PlannedCall("get_incident_detail", {"incident": str(runs[0].rows[0].get("number"))})
             plan = replace(plan, calls=(detail,))
-            runs = await self._run(turn, plan.calls)
+            runs = await self._run_plan(turn, plan)
         for other in plan.others:
             if runs[0].rows or runs[0].at("/coverage/table_rows") != 0:
                 break
@@ -270,12 +310,22 @@ class OfflineAnalyst:
 
     async def _run(self, turn: _Turn, planned: Sequence[PlannedCall]) -> list[ToolRun]:
         calls = [
-            ToolCall(turn.conversation.next_call_id(), turn.session_id, call.tool, self._with_zone(call))
+            ToolCall(
+                turn.conversation.next_call_id(),
+                turn.session_id,
+                call.tool,
+                placed(call.tool, self._with_zone(call), turn.conversation),
+            )
             for call in planned
         ]
         runs = await run_calls(self._gateway, calls, progress=turn.progress, started=turn.started)
         turn.runs += runs
-        return [await self._whole(turn, run) for run in runs]
+        remember_places(turn.conversation, runs)
+        return runs
+
+    async def _run_plan(self, turn: _Turn, plan: Plan) -> list[ToolRun]:
+        runs = await self._run(turn, plan.calls)
+        return [await self._whole(turn, run) for run in runs] if needs_whole_incident(plan) else runs
 
     async def _whole(self, turn: _Turn, run: ToolRun) -> ToolRun:
         """An incident that came in its compact form, again in full: code has no context to spare."""

@@ -117,8 +117,22 @@ GROUPED = (
     r"(?:count|number)\s+of\s+(?:techniques|tactics)|"
     r"heartbeats?|ingest\w*"
 )
+EVENTS = (
+    r"(?:raw\s+|log\s+|source\s+|underlying\s+|original\s+)*(?:events?|rows|records|log\s+lines|logs|entries)\s+"
+    r"(?:(?:that\s+|which\s+)?(?:are|is|lie|lies|were|stand|stands)\s+)?(?:behind|underneath|underlying)|"
+    r"(?:events?|rows|records|logs|entries)\s+(?:that\s+|which\s+)?(?:triggered|raised|fired|caused|made|led\s+to)|"
+    r"(?:raw|underlying|source|original)\s+(?:events?|rows|records|logs?|entries|evidence)|"
+    r"(?:what|which\s+\w+)\s+(?:has\s+|have\s+)?(?:triggered|fired|set\s+off|tripped)|triggered\s+by|"
+    r"(?:why|how)\s+did\s+(?:it|\w+\s+\w+|the\s+\w+)?\s*(?:trigger|fire)|"
+    r"(?:the\s+)?(?:query|kql|detection\s+logic)\s+(?:of|behind|that\s+(?:raised|triggered|fired))|"
+    r"(?:its|his|run\s+the)\s+(?:stored\s+)?(?:query|kql)"
+)
+"""The raw rows behind an alert, which its rule's stored query finds."""
 BELONGS = r"belongs?|part\s+of|which\s+incident|what\s+incident|whose\s+incident"
-NEXT = r"(?:show\s+)?(?:me\s+)?(?:more|the\s+rest|next(?:\s+(?:page|ones?))?|continue|go\s+on|keep\s+going)"
+NEXT = (
+    r"(?:(?:show|list|give)\s+)?(?:me\s+)?(?:more|the\s+rest|(?:the\s+)?next(?:\s+(?:page|ones?|"
+    r"\d{1,3}(?:\s+(?:rows?|ones?|incidents?|alerts?))?))?|continue|go\s+on|keep\s+going)"
+)
 ANALYSIS = (
     r"analy[sz]e|analysis|implications?|what\s+does\s+(?:it|this|that)\s+mean|assess(?:ment)?|"
     r"interpret\w*|kill\s*chain|correlat\w+"
@@ -161,6 +175,7 @@ ASPECTS: tuple[tuple[str, str], ...] = (
         r"comments?|commented|(?:analysts?|people|they|anyone|somebody)\s+(?:wrote|write|note|"
         r"noted|said|say|commented)|notes?|wrote",
     ),
+    ("bookmarks", r"bookmarks?|bookmarked"),
     ("timeline", r"timeline|chronolog\w+|sequence|order\s+of\s+events|what\s+happened\s+when|step\s+by\s+step|story"),
     (
         "alert_count",

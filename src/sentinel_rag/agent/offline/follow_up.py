@@ -16,7 +16,7 @@ from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.plan import Ask, Decision, Plan, PlannedCall, View, counted, listed
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.word_lists import word_list
-from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, TOOLS_BY_NAME
+from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, MOST_SKIPPED, TOOLS_BY_NAME
 
 _YES = re.compile(
     r"^\W*(?:yes|yep|yeah|yup|y|sure|ok(?:ay)?|please(?:\s+do)?|do\s+(?:it|that|so)|go\s+ahead|of\s+course|show\s+(?:me\s+)?(?:those|them|that|it)|"
@@ -34,6 +34,7 @@ _LIST_THEM = re.compile(
     r"what\s+are\s+(?:they|those)|details)\W*$",
     re.IGNORECASE,
 )
+_PAGED = ("List the incidents, newest first", "Show the newest alerts")
 _MORE = re.compile(rf"^\W*(?:please\s+)?(?:{cues.NEXT})\W*$", re.IGNORECASE)
 _ALL = re.compile(
     r"^\W*(?:please\s+)?(?:(?:show|list|give|display)\s+(?:me\s+)?)?(?:all(?:\s+of)?(?:\s+(?:them|those|it))?|everything|them\s+all|the\s+full\s+list)\W*$",
@@ -53,7 +54,8 @@ def accepted_offer(reading: Reading, conversation: Conversation) -> Decision | N
         if 0 <= place < len(conversation.offers):
             call = conversation.offers[place].call
             return _again(call, reading, dict(call.arguments))
-    if _YES.match(text) and not (reading.that == "them" and conversation.last):
+    goes_on = conversation.last is not None and (reading.that == "them" or _MORE.match(text))
+    if _YES.match(text) and not goes_on:
         return Ask("Yes to what? I have no open offer. Ask the whole question, please.")
     if _NO.match(text):
         return Ask("All right. What would you like to know instead?")
@@ -84,20 +86,28 @@ def refine(reading: Reading, conversation: Conversation) -> Decision | None:
             )
         return None
     if _MORE.match(reading.text):
-        limit = min(MAX_LIMIT, conversation.shown + _limit_of(last))
-        if conversation.shown >= MAX_LIMIT:
-            return Ask("A list holds at most as many rows as are shown. Narrow it by time, severity or status, please.")
-        return _again(last, reading, {**last.arguments, "limit": limit}, first=conversation.shown, as_list=True)
+        if "offset" not in TOOLS_BY_NAME[last.tool].parameter_schemas():
+            return Ask("That answer was whole: there is no next page of it. What do you want to see?", _PAGED)
+        if conversation.shown > MOST_SKIPPED:
+            return Ask("The list goes on, but no further page of it. Narrow it by time, severity or status, please.")
+        limit = MAX_LIMIT if reading.has("rest") else reading.limit or _limit_of(last)
+        page = {"limit": limit, "offset": conversation.shown}
+        return _again(last, reading, {**last.arguments, **page}, first=conversation.shown, as_list=True)
     if _ALL.match(reading.text):
-        return _again(last, reading, {**last.arguments, "limit": MAX_LIMIT}, as_list=True)
+        return _again(last, reading, {**_from_the_top(last), "limit": MAX_LIMIT}, as_list=True)
     if _LIST_THEM.match(reading.text):
-        return _again(last, reading, dict(last.arguments), as_list=True)
+        return _again(last, reading, _from_the_top(last), as_list=True)
     other = _same_of_another(reading, last)
     if other is not None:
         return other
     if not _leans(reading):
         return None
     return _changed(reading, last)
+
+
+def repeated(reading: Reading, last: AskedCall) -> Plan:
+    """The last query once more, as it was."""
+    return replace(_again(last, reading, _from_the_top(last)), aspects=last.aspects)
 
 
 def _same_of_another(reading: Reading, last: AskedCall) -> Plan | None:
@@ -158,7 +168,7 @@ def _changed(reading: Reading, last: AskedCall) -> Decision | None:
         changes |= slots.entity_argument(reading)
     if any(name not in known for name in changes):
         return None
-    arguments = dict(last.arguments)
+    arguments = _from_the_top(last)
     if reading.window is not None:
         arguments = {k: v for k, v in arguments.items() if k not in ("time_window", "start_time", "end_time")}
     if reading.severity.arguments():
@@ -180,6 +190,11 @@ def _again(
         reading=reading,
         first=first,
     )
+
+
+def _from_the_top(last: AskedCall) -> dict[str, Any]:
+    """The arguments of the last call for its first page."""
+    return {name: value for name, value in last.arguments.items() if name != "offset"}
 
 
 def _limit_of(last: AskedCall) -> int:

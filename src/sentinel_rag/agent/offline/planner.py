@@ -15,6 +15,7 @@ from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline import cues, follow_up, names, outside, subjects, template_match
 from sentinel_rag.agent.offline.attribute_catalogue import HASHES, IDENTITIES
 from sentinel_rag.agent.offline.attributes import attribute_of, is_search
+from sentinel_rag.agent.offline.event_plans import events_plan
 from sentinel_rag.agent.offline.incident_plans import ACTS, detail_plan, incident_plan
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
@@ -75,6 +76,9 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
     reading = _with_plain_name(reading)
     search = is_search(reading) and not reading.has(cues.TEMPLATES)
     subject = subjects.subject_of(reading, conversation)
+    behind = None if isinstance(subject, Ask) else events_plan(reading, subject)
+    if behind is not None:
+        return behind
     if search and (isinstance(subject, Ask) or not subject.kind) and not _plain_property(reading):
         if reading.has(cues.LOGS) and templates is None:
             return NeedTemplates()

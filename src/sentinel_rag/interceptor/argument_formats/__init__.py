@@ -16,6 +16,7 @@ from sentinel_rag.interceptor.argument_formats.paths import canonical_path, cano
 from sentinel_rag.interceptor.argument_formats.refusals import NotCanonical
 from sentinel_rag.interceptor.argument_formats.template_names import canonical_template
 from sentinel_rag.interceptor.argument_formats.urls import canonical_url
+from sentinel_rag.interceptor.argument_formats.workspace_names import canonical_workspace
 
 __all__ = ["FORMATS", "NotCanonical", "canonical_path"]
 
@@ -28,5 +29,6 @@ FORMATS: Mapping[str, Callable[[str], str]] = {
     "email": canonical_email,
     "time": canonical_time,
     "kql-template": canonical_template,
+    "workspace": canonical_workspace,
 }
 """The known values of `format`; each function raises NotCanonical."""

@@ -60,12 +60,12 @@ def default_folder() -> Path:
     return Path(sys.prefix) / "share" / "sentinel-rag" / "kql-parser"
 
 
-def parser_state(folder: Path | None = None) -> ParserState:
+def parser_state(folder: Path | None = None, *, search_path: str | None = None) -> ParserState:
     """Whether the pinned parser and a node are there. It starts node once to ask for its version."""
     place = folder or default_folder()
     pinned = pinned_version()
     found = _installed_version(place)
-    node = find_node()
+    node = find_node(search_path)
     missing, next_step = "", ""
     if node is None:
         missing, next_step = "There is no node 18 or newer.", f"{_NO_NODE}; then run: {INSTALL_COMMAND}"
@@ -77,9 +77,12 @@ def parser_state(folder: Path | None = None) -> ParserState:
     return ParserState(place, found or "", node, missing, next_step)
 
 
-def installed_parser(folder: Path | None = None, *, timeout_s: float = 5.0) -> OfficialParser | None:
-    """The parser, not yet started; None where it or node is missing (`parser_state` says which)."""
-    state = parser_state(folder)
+def installed_parser(
+    folder: Path | None = None, *, timeout_s: float = 5.0, search_path: str | None = None
+) -> OfficialParser | None:
+    """The parser, not yet started; None where it or node is missing (`parser_state` says which). `search_path` is
+    looked through for node in place of the PATH."""
+    state = parser_state(folder, search_path=search_path)
     if state.missing or state.node is None:
         return None
     return OfficialParser(state.folder, state.node.program, node_version=state.node.version, timeout_s=timeout_s)
@@ -116,9 +119,10 @@ def install_parser(folder: Path | None = None) -> ParserState:
     return parser_state(place)
 
 
-def find_node() -> Node | None:
-    """The node of the wheel, else the one on the PATH; None if neither is there or new enough."""
-    for program, npm in (_node_of_wheel(), _node_on_path()):
+def find_node(search_path: str | None = None) -> Node | None:
+    """The node of the wheel, else the one on `search_path` (the PATH for None); None if neither is there or new
+    enough."""
+    for program, npm in (_node_of_wheel(), _node_on_path(search_path)):
         if program is not None:
             version = _version_of(program)
             if version >= OLDEST_NODE:
@@ -139,8 +143,8 @@ def _node_of_wheel() -> tuple[Path | None, tuple[str, ...] | None]:
     return program, None if npm is None else (str(program), str(npm))
 
 
-def _node_on_path() -> tuple[Path | None, tuple[str, ...] | None]:
-    program, npm = shutil.which("node"), shutil.which("npm")
+def _node_on_path(search_path: str | None) -> tuple[Path | None, tuple[str, ...] | None]:
+    program, npm = shutil.which("node", path=search_path), shutil.which("npm", path=search_path)
     return None if program is None else Path(program), None if npm is None else (npm,)
 
 

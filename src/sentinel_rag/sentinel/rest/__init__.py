@@ -5,6 +5,6 @@
 
 from sentinel_rag.sentinel.rest.connection import ArmConnection
 from sentinel_rag.sentinel.rest.incident_client import SentinelRest
-from sentinel_rag.sentinel.rest.incident_resources import Incident, IncidentComment
+from sentinel_rag.sentinel.rest.incident_resources import Incident, IncidentComment, IncidentRelation
 
-__all__ = ["ArmConnection", "Incident", "IncidentComment", "SentinelRest"]
+__all__ = ["ArmConnection", "Incident", "IncidentComment", "IncidentRelation", "SentinelRest"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.sentinel.error_bodies import error_object, innermost, retry_after_seconds
+from sentinel_rag.sentinel.error_bodies import error_object, innermost, next_step_of_refusal, retry_after_seconds
 
 _NO_WORKSPACE = frozenset(
     {
@@ -31,7 +31,9 @@ def error_of_response(status: int, headers: Mapping[str, str], body: bytes, *, w
         return QueryError(
             code=QueryErrorCode.ACCESS_DENIED,
             message=f"Microsoft Sentinel refused the credential (HTTP {status}){said}",
-            next_step=f"Give the identity the role {role} on the workspace (it takes up to an hour).",
+            next_step=next_step_of_refusal(
+                status, codes, f"Give the identity the role {role} on the workspace (it takes up to an hour)."
+            ),
         )
     if status == 404 and not _NO_WORKSPACE.isdisjoint(codes):
         return QueryError(

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.sentinel.bounded_answers import LARGEST_BODY, UnusableBodyError, read_bounded
+from sentinel_rag.sentinel.failures import QueryFailedError, certificate_error
 from sentinel_rag.sentinel.json_text import load_json
 from sentinel_rag.sentinel.rest.arm_errors import error_of_response, protocol_error
 
@@ -58,6 +59,7 @@ class ArmConnection:
         retries: int = 3,
         first_retry_delay_s: float = 0.8,
         timeout_s: float = READ_TIMEOUT_S,
+        largest_body: int = LARGEST_BODY,
     ) -> None:
         from sentinel_rag.sentinel.azure_policies import is_loopback
 
@@ -70,6 +72,7 @@ class ArmConnection:
             )
         self.endpoint = endpoint
         self._timeout_s = timeout_s
+        self._largest_body = largest_body
         self._client = _pipeline_client(
             credential,
             endpoint,
@@ -131,7 +134,11 @@ class ArmConnection:
         try:
             response = await self._client.send_request(request, stream=True, read_timeout=self._timeout_s)
             async with response:
-                return _Answer(response.status_code, response.headers, await response.read())
+                return _Answer(
+                    response.status_code, response.headers, await read_bounded(response, most=self._largest_body)
+                )
+        except UnusableBodyError as error:
+            raise UnclearOutcomeError(protocol_error(f"Microsoft Sentinel {error}.")) from None
         except ClientAuthenticationError as error:
             raise QueryFailedError(
                 QueryError(
@@ -150,7 +157,7 @@ class ArmConnection:
             ) from error
         except (AzureError, aiohttp.ClientError, OSError) as error:
             if _never_connected(error):
-                raise QueryFailedError(self._unreachable()) from error
+                raise QueryFailedError(certificate_error(error, self.endpoint) or self._unreachable()) from error
             raise UnclearOutcomeError(
                 QueryError(
                     code=QueryErrorCode.UNAVAILABLE,

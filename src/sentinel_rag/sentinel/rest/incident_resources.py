@@ -5,7 +5,7 @@ A PUT replaces, so every property that is not read-only goes back as it came, th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,23 @@ class Incident:
         return {"etag": self.etag, "properties": properties} if self.etag else {"properties": properties}
 
 
+class IncidentList(tuple[Incident, ...]):
+    """Incidents of one list, and what a reader must know of it.
+
+    `read_at` is the client's clock (seconds) when the list was read: a kept one is older than the question. `complete`
+    is False where the service ended exactly at the size of a page and named no further one: there may be more.
+    """
+
+    read_at: float
+    complete: bool
+
+    @classmethod
+    def of(cls, incidents: Iterable[Incident], *, read_at: float, complete: bool) -> IncidentList:
+        made = cls(incidents)
+        made.read_at, made.complete = read_at, complete
+        return made
+
+
 @dataclass(frozen=True, slots=True)
 class IncidentComment:
     """A comment; `name` is its GUID, `created` the service's own text of the time."""
@@ -88,3 +105,22 @@ class IncidentComment:
             properties.get("createdTimeUtc"),
             author.get("name") or author.get("userPrincipalName") or author.get("email"),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentRelation:
+    """That an incident is related to a resource, by its ARM id; for a bookmark `related_name` is its GUID."""
+
+    name: str
+    related_id: str
+    related_name: str | None
+    related_type: str | None
+
+    @classmethod
+    def from_body(cls, body: Mapping[str, Any]) -> IncidentRelation:
+        """Raises QueryFailedError PROTOCOL for a body that is no relation."""
+        name, properties = body.get("name"), body.get("properties")
+        related = properties.get("relatedResourceId") if isinstance(properties, Mapping) else None
+        if not isinstance(name, str) or not isinstance(properties, Mapping) or not isinstance(related, str):
+            raise QueryFailedError(protocol_error("Microsoft Sentinel answered with something that is no relation."))
+        return cls(name, related, properties.get("relatedResourceName"), properties.get("relatedResourceType"))

@@ -27,12 +27,16 @@ class Operation(StrEnum):
     GET_ENTITIES = "read entities of incidents"
     GET_COMMENTS = "read comments"
     PUT_COMMENT = "write comments"
+    GET_BOOKMARKS = "read bookmarks"
+    GET_RELATIONS = "read relations"
 
 
 LIMITS: Mapping[Operation, int] = {
     Operation.GET_ALERTS: 100,
     Operation.GET_ENTITIES: 100,
     Operation.GET_COMMENTS: 100,
+    Operation.GET_BOOKMARKS: 100,
+    Operation.GET_RELATIONS: 100,
     Operation.PUT_INCIDENT: 75,
     Operation.PUT_COMMENT: 75,
 }

@@ -21,7 +21,8 @@ READ_TIMEOUT_S = 3700.0  # above the longest question time that can be set: the 
 
 
 class AgentClient:
-    """One conversation with the agent of `state`; `session_id` is the conversation's, None for a new one.
+    """One conversation with the agent of `state`; `session_id` is the conversation's, None for a new one. `workspace`
+    is where its questions go that name none; None for the default one.
 
     With `user`, sessions are opened by the person and not by the agent, the Interceptor hears the person's words, and
     values that the agent may not see are drawn into the answer here.
@@ -35,13 +36,14 @@ class AgentClient:
         self._token = state.agent_token
         self._user = user
         self.session_id = session_id
+        self.workspace: str | None = None
 
     def ask(self, question: str, progress: ProgressListener) -> Answer:
         """The answer to `question`. Raises UnavailableError if the agent is away or ends in the middle."""
         if self._user is not None:
             self.session_id = self.session_id or self._user.open()
             self._user.say(self.session_id, question)
-        body = {"message": question, **({} if self.session_id is None else {"session_id": self.session_id})}
+        body = {"message": question, "session_id": self.session_id, "workspace": self.workspace}
         try:
             for name, data in self._events(json.dumps(body).encode()):
                 if name == "progress":

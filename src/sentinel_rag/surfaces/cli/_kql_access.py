@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from sentinel_rag.contracts.query_results import TimeWindow
-from sentinel_rag.settings import Settings
+from sentinel_rag.settings import NamedWorkspace, Settings
 
 if TYPE_CHECKING:
     from sentinel_rag.sentinel.log_tables import LogsTable
@@ -35,31 +35,32 @@ class KqlAccess(Protocol):
 @contextmanager
 def kql_access(settings: Settings, requested: str | None) -> Iterator[KqlAccess]:
     """Access to the chosen workspace. Raises UsageError for a name that means none."""
-    if settings.uses_azure:
-        from sentinel_rag.surfaces.cli._zones import choose_workspace
+    from sentinel_rag.surfaces.cli._zones import choose_workspace
 
-        yield _OnAzure(settings, choose_workspace(settings, requested))
+    chosen = settings.named(choose_workspace(settings, requested)) if settings.workspaces else None
+    if chosen is not None and not chosen.embedded:
+        yield _OnAzure(chosen)
         return
     from sentinel_rag.surfaces.cli._workspace_access import workspace_access
 
-    with workspace_access(settings, requested, writes=False) as access:
+    with workspace_access(settings, requested if chosen is None else chosen.name, writes=False) as access:
         yield _Embedded(access)
 
 
 class _OnAzure:
-    def __init__(self, settings: Settings, name: str) -> None:
-        self.name = name
-        self._settings = settings
+    def __init__(self, workspace: NamedWorkspace) -> None:
+        self.name = workspace.name
+        self._workspace = workspace
 
     def schema(self) -> Mapping[str, Mapping[str, str]]:
         from sentinel_rag.assembly.log_queries import azure_schema
 
-        return azure_schema(self._settings, self.name)
+        return azure_schema(self._workspace)
 
     def answer(self, kql: str, span: TimeWindow) -> LogsTable:
         from sentinel_rag.assembly.log_queries import query_azure
 
-        return query_azure(self._settings, self.name, kql, span)
+        return query_azure(self._workspace, kql, span)
 
 
 class _Embedded:

@@ -65,6 +65,7 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     doctor = _command(commands, "doctor", "check each dependency and name the command that mends it", _doctor)
     doctor.add_argument("--json", action="store_true", help="print as JSON")
     doctor.add_argument("--azure", action="store_true", help="try each right on the Azure workspaces, by reading")
+    doctor.add_argument("--model", action="store_true", help="ask each configured model one tiny question")
 
     _workspace(commands, only)
 
@@ -112,6 +113,41 @@ def _workspace(commands: argparse._SubParsersAction[argparse.ArgumentParser], on
     query.add_argument("--timespan", default=None, help="ISO 8601 duration or start/end, as Log Analytics takes it")
     query.add_argument("--json", action="store_true", help="print columns and rows as JSON")
     _workspace_option(query)
+
+    faults = _command(actions, "faults", "make a bad day of the service: throttling, slow or broken answers", _faults)
+    faults.add_argument("action", nargs="?", choices=("show", "set", "add", "clear"), default="show")
+    faults.add_argument(
+        "kind", nargs="?", choices=_FAULT_KINDS, metavar="KIND", help=f"one of {', '.join(_FAULT_KINDS)}"
+    )
+    faults.add_argument("--wire", choices=("logs", "rest"), default=None, help="queries or incidents (default: both)")
+    faults.add_argument("--method", default=None, help="only requests of this method")
+    faults.add_argument("--path", default=None, metavar="TEXT", help="only requests whose path holds this")
+    faults.add_argument("--times", type=_times, default=None, metavar="N", help="how many it hits, or all (default 1)")
+    faults.add_argument("--skip", type=int, default=None, metavar="N", help="how many pass before it begins")
+    faults.add_argument("--every", type=int, default=None, metavar="N", help="hit every N-th only")
+    faults.add_argument("--probability", type=float, default=None, metavar="P", help="hit this share of them (0 to 1)")
+    faults.add_argument("--seed", type=int, default=None, help="same seed, same requests")
+    faults.add_argument("--start", default=None, metavar="TIME", help="not before then (ISO 8601)")
+    faults.add_argument("--end", default=None, metavar="TIME", help="not from then on")
+    faults.add_argument(
+        "--retry-after",
+        dest="retry_after_s",
+        type=_seconds_or_none,
+        default=None,
+        metavar="S",
+        help="seconds of Retry-After, or none (default 1)",
+    )
+    faults.add_argument("--delay", dest="delay_s", type=float, default=None, metavar="S", help="how slow (default 0.2)")
+    faults.add_argument("--status", type=int, choices=(409, 412), default=None, help="of a conflict")
+    faults.add_argument("--json", action="store_true", help="print as JSON")
+    _workspace_option(faults)
+
+
+_FAULT_KINDS = (
+    "throttled", "timeout", "server_error", "html", "empty", "no_content", "truncated", "too_large", "partial",
+    "unauthorized", "forbidden", "conflict", "slow", "lost_answer",
+)  # fmt: skip
+"""As `workspace.serving.faults` knows them; a test keeps the two equal."""
 
 
 def _kql(commands: argparse._SubParsersAction[argparse.ArgumentParser], only: str | None) -> None:
@@ -342,6 +378,18 @@ def _rate(text: str) -> Rate:
     return Rate(int(calls), float(seconds))
 
 
+_NONE = object()
+
+
+def _times(text: str) -> object:
+    """A number, or all: then nothing counts them down."""
+    return _NONE if text == "all" else int(text)
+
+
+def _seconds_or_none(text: str) -> object:
+    return _NONE if text == "none" else int(text)
+
+
 def _row_limit(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and 1 <= int(text[:6]) <= 10_000):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of rows from 1 to 10000")
@@ -424,7 +472,7 @@ def _status(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.doctor import run
 
-    return run(as_json=options.json, azure=options.azure)
+    return run(as_json=options.json, azure=options.azure, model=options.model)
 
 
 def _tools(options: argparse.Namespace) -> int:
@@ -466,6 +514,15 @@ def _tables(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.workspace import tables
 
     return tables(options.workspace, as_json=options.json)
+
+
+def _faults(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.workspace_faults import run
+
+    names = "wire method path times skip every probability seed start end retry_after_s delay_s status"
+    given = {name: value for name in names.split() if (value := getattr(options, name)) is not None}
+    given = {name: None if value is _NONE else value for name, value in given.items()}
+    return run(options.workspace, options.action, options.kind, given, as_json=options.json)
 
 
 def _query(options: argparse.Namespace) -> int:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sentinel_rag.assembly.plan import workspace_folder
+from sentinel_rag.assembly.plan import workspace_folder, workspace_zone
 from sentinel_rag.assembly.run_state import RunFolder, RunState
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.settings import Settings
@@ -41,15 +41,10 @@ class WorkspaceAccess(Protocol):
 
 @contextmanager
 def workspace_access(settings: Settings, requested: str | None, *, writes: bool) -> Iterator[WorkspaceAccess]:
-    """Access to the chosen workspace. Raises UsageError on Azure, whose workspaces are not ours to fill."""
-    if settings.uses_azure:
-        raise UsageError(
-            "SENTINEL_WORKSPACE_ID is set, so questions go to Azure; the embedded workspace is off.",
-            next_step="Unset it to work with the embedded workspace.",
-        )
-    name = requested or settings.workspace or ("default" if writes else choose_workspace(settings, None))
+    """Access to the chosen workspace. Raises UsageError for one on Azure, whose rows are not ours to fill."""
+    name = embedded_name(settings, requested, writes=writes)
     state = RunFolder(settings.home).read()
-    if state is not None and not state.private and state.workspace == name:
+    if state is not None and not state.private and name in state.workspaces:
         yield _Served(name, state)
         return
     folder = workspace_folder(settings.home, name)
@@ -66,6 +61,41 @@ def workspace_access(settings: Settings, requested: str | None, *, writes: bool)
             yield _Opened(name, opened)
         finally:
             opened.close()
+
+
+def embedded_name(settings: Settings, requested: str | None, *, writes: bool) -> str:
+    """The embedded workspace that a command means. Raises UsageError for one on Azure, and where all are there."""
+    if not settings.workspaces:
+        return requested or settings.workspace or ("default" if writes else choose_workspace(settings, None))
+    if requested is None:
+        found = next((each.name for each in settings.workspaces if each.embedded), None)
+        if found is not None:
+            return found
+        raise UsageError(
+            "SENTINEL_WORKSPACE_ID is set, so questions go to Azure; the embedded workspace is off.",
+            next_step="Unset it to work with the embedded workspace.",
+        )
+    name = choose_workspace(settings, requested)
+    chosen = settings.named(name)
+    if chosen is not None and not chosen.embedded:
+        raise UsageError(
+            f"The workspace {name!r} is on Azure, and this command works on embedded ones.",
+            next_step="Name an embedded one, or use sentinel kql run for a template on Azure.",
+        )
+    return name
+
+
+def fault_admin(settings: Settings, requested: str | None) -> Callable[[str, Json | None], Json]:
+    """`call(method, body)` of the faults of an embedded workspace that is served now. Raises UsageError if none is."""
+    name = embedded_name(settings, requested, writes=False)
+    state = RunFolder(settings.home).read()
+    if state is None or name not in state.workspaces:
+        raise UsageError(
+            f"The workspace {name!r} is not served now, and faults are made by its server.",
+            next_step=f"Start it in another terminal: sentinel up --workspace {name}",
+        )
+    served = _Served(name, state)
+    return lambda method, body: served.faults(method, body)
 
 
 class _Opened:
@@ -96,7 +126,7 @@ class _Served:
 
     def __init__(self, name: str, state: RunState) -> None:
         self.name = name
-        entry = state.zone("workspace")
+        entry = state.zone(workspace_zone(name, default=name == state.workspace))
         if entry is None:
             raise UnavailableError(
                 "The zones that run now serve no embedded workspace.", next_step="Run sentinel status"
@@ -119,6 +149,10 @@ class _Served:
     def query(self, kql: str, timespan: str | None) -> Json:
         answer: Json = self._call("POST", "/admin/query", {"kql": kql, "timespan": timespan, "max_rows": MAX_ROWS})
         return answer
+
+    def faults(self, method: str, body: Json | None) -> Json:
+        state: Json = self._call(method, "/admin/faults", body)
+        return state
 
     def schema(self) -> dict[str, dict[str, str]]:
         schema: dict[str, dict[str, str]] = self._call("GET", "/admin/schema")["schema"]

@@ -18,15 +18,15 @@ SAMPLE_WORKSPACE = "sample"
 
 
 def choose_workspace(settings: Settings, requested: str | None) -> str:
-    """The workspace a command means. Embedded: the one named, or `default`, or `sample` while only that one exists. On
-    Azure: the one named, or the first of `SENTINEL_WORKSPACE_ID`. Raises UsageError for a name that means none."""
+    """The workspace a command means: the one named, or the first that the settings list. Where they list none, the
+    embedded `default`, or `sample` while only that one exists. Raises UsageError for a name that is not listed."""
     if requested is not None and settings.gateway_url is not None:
         raise UsageError(
-            "SENTINEL_URL is set, and an Interceptor that runs elsewhere has its own workspace.",
+            "SENTINEL_URL is set, and an Interceptor that runs elsewhere has its own workspaces.",
             next_step="Leave --workspace out, or unset SENTINEL_URL.",
         )
-    if settings.uses_azure:
-        return _azure_workspace(tuple(settings.azure_workspaces), requested)
+    if settings.workspaces:
+        return _listed(tuple(each.name for each in settings.workspaces), requested)
     named = requested or settings.workspace
     if named is not None:
         return named
@@ -36,11 +36,11 @@ def choose_workspace(settings: Settings, requested: str | None) -> str:
     return SAMPLE_WORKSPACE if sample.exists() else DEFAULT_WORKSPACE
 
 
-def _azure_workspace(known: tuple[str, ...], requested: str | None) -> str:
+def _listed(known: tuple[str, ...], requested: str | None) -> str:
     if requested is not None and requested not in known:
         raise UsageError(
-            f"SENTINEL_WORKSPACE_ID names no workspace {requested!r}.",
-            next_step=f"Use one of: {', '.join(known)}; or unset it for the embedded workspaces.",
+            f"The settings name no workspace {requested!r}.",
+            next_step=f"Use one of: {', '.join(known)}; docs/settings.md says how to name more.",
         )
     return known[0] if requested is None else requested
 
@@ -57,10 +57,12 @@ def attached_zones(settings: Settings, requested: str | None) -> Iterator[tuple[
         while True:
             state = folder.read()
             if state is not None and not state.private:
-                _same_workspace(state, requested)
+                if settings.gateway_url is None:
+                    _same_workspace(state, requested)
                 yield state, None
                 return
-            workspace = choose_workspace(settings, requested)
+            # An Interceptor that runs elsewhere knows its own names: the call carries the one that was asked for.
+            workspace = choose_workspace(settings, requested if settings.gateway_url is None else None)
             try:
                 zones = stack.enter_context(running_zones(settings, workspace=workspace, private=True))
             except AlreadyRunningError:
@@ -92,8 +94,13 @@ def home_to_itself(settings: Settings) -> Iterator[None]:
 
 
 def _same_workspace(state: RunState, requested: str | None) -> None:
-    if requested is not None and requested != state.workspace:
+    if requested is not None and requested not in state.workspaces:
         raise UsageError(
-            f"The zones that run now serve the workspace {state.workspace!r}, not {requested!r}.",
+            f"The zones that run now serve {_named(state.workspaces)}, not {requested!r}.",
             next_step=f"Stop `sentinel up` and start it with --workspace {requested}.",
         )
+
+
+def _named(workspaces: tuple[str, ...]) -> str:
+    names = ", ".join(map(repr, workspaces))
+    return f"the workspace{'s' if len(workspaces) > 1 else ''} {names}"

@@ -37,7 +37,9 @@ def run(words: list[str], *, workspace: str | None, as_json: bool, evidence: boo
     with ExitStack() as stack:
         with waiting("Starting...", quiet=as_json) as progress:
             state, _ = stack.enter_context(attached_zones(settings, workspace))
-            answer = AgentClient(state, user_session(state, settings), session_id).ask(question, progress)
+            client = AgentClient(state, user_session(state, settings), session_id)
+            client.workspace = workspace
+            answer = client.ask(question, progress)
         print_result(answer, as_json=as_json, evidence=evidence)
         hint_at_empty_workspace(answer)
         sys.stdout.flush()  # the person reads while private zones are stopped

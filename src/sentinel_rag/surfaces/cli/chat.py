@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sentinel_rag.assembly.processes import RunningZones
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
-from sentinel_rag.settings import load_settings
+from sentinel_rag.settings import load_settings, workspace_name
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._user_session import user_session
@@ -19,6 +19,7 @@ from sentinel_rag.surfaces.cli.ask import checked_question, not_utf8, print_resu
 COMMANDS = {
     "/help": "this list",
     "/status": "which parts run, and where",
+    "/workspace": "the workspaces; with a name: where the questions go from here on",
     "/clear": "start over: what was said before is forgotten",
     "/quit": "leave (so does Ctrl-D)",
 }
@@ -34,6 +35,8 @@ def run(*, workspace: str | None) -> int:
         if interactive:
             print("Ask about incidents, alerts, entities or logs. /help lists the commands.")
         client = AgentClient(state, user_session(state, settings))
+        client.workspace = workspace
+        served = () if settings.gateway_url is not None else state.workspaces
         for line in _prompted(settings.home) if interactive else _piped():
             text = line.strip()
             if not text:
@@ -41,7 +44,7 @@ def run(*, workspace: str | None) -> int:
             if text in ("/quit", "/exit"):
                 break
             if text.startswith("/"):
-                _command(text, client)
+                _command(text, client, served)
             else:
                 _ask(text, client, zones)
     return 0
@@ -68,10 +71,11 @@ def _ask(question: str, client: AgentClient, zones: RunningZones | None) -> None
     print(flush=True)
 
 
-def _command(text: str, client: AgentClient) -> None:
+def _command(text: str, client: AgentClient, served: tuple[str, ...]) -> None:
     actions: dict[str, Callable[[], None]] = {
         "/help": _print_help,
         "/status": _print_status,
+        "/workspace": lambda: _choose_workspace(text.split()[1:], client, served),
         "/clear": lambda: _clear(client),
     }
     action = actions.get(text.split()[0])
@@ -91,6 +95,25 @@ def _print_status() -> None:
     from sentinel_rag.surfaces.cli.status import run as print_status
 
     print_status(as_json=False)
+
+
+def _choose_workspace(words: list[str], client: AgentClient, served: tuple[str, ...]) -> None:
+    """`served` are the names of these zones; an Interceptor that runs elsewhere tells its own when it is asked."""
+    if not words:
+        chosen = client.workspace or (served[0] if served else "the default one")
+        known = f" There are: {', '.join(served)}." if served else ' Ask "which workspaces are there?" for their names.'
+        print(f"Questions go to {chosen}.{known}")
+        return
+    name = words[0].lower()
+    if served and name not in served:
+        print(f"There is no workspace {words[0]!r}; there are: {', '.join(served)}.")
+        return
+    try:
+        client.workspace = workspace_name(name)
+    except ValueError as error:
+        print(f"{error}.")
+        return
+    print(f"Questions go to {name} from here on.")
 
 
 def _clear(client: AgentClient) -> None:

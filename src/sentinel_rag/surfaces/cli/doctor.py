@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
@@ -31,11 +32,14 @@ class Finding:
     fix: str = ""
 
 
-def run(*, as_json: bool, azure: bool = False) -> int:
-    """Print every finding; 0 if all is well, 1 if something needs mending. `azure` tries each right by a read."""
+def run(*, as_json: bool, azure: bool = False, model: bool = False) -> int:
+    """Print every finding; 0 if all is well, 1 if something needs mending. `azure` tries each right by a read, `model`
+    asks each model one tiny question."""
     findings = list(_examine())
     if azure:
         findings += _azure()
+    if model:
+        findings += _model_calls()
     if as_json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2))
     else:
@@ -56,16 +60,20 @@ def _examine() -> Iterator[Finding]:
         yield Finding("settings", False, "; ".join(error.problems), error.next_step)
         return
     yield Finding("settings", True, f"model {settings.model}, time zone {settings.timezone}")
-    for name, check in (
+    checks: tuple[tuple[str, Callable[[Settings], Finding]], ...] = (
         ("home folder", _home),
         ("policy", _policy),
         ("tool servers", _tool_servers),
-        ("workspace", _workspace),
+        *_workspace_checks(settings),
         ("templates", _templates),
+        ("freeform KQL", _freeform),
+        ("kql parser", _kql_parser),
         ("files", _files),
         ("web", _web),
+        ("model", _model),
         ("zones", _zones),
-    ):
+    )
+    for name, check in checks:
         yield _guarded(name, check, settings)
 
 
@@ -83,6 +91,20 @@ def _azure() -> list[Finding]:
         ]
     except ConfigurationError as error:
         return [Finding("azure", False, f"{error} {'; '.join(error.problems)}".strip(), error.next_step)]
+
+
+def _model_calls() -> list[Finding]:
+    try:
+        settings = load_settings().model_settings
+        if settings is None:
+            return [Finding("model call", False, "SENTINEL_MODEL is offline: no model to ask", "see docs/models.md")]
+        from sentinel_rag.assembly.model_access import check_models
+
+        return [
+            Finding(f"model {check.tier}", check.ok, check.detail, check.next_step) for check in check_models(settings)
+        ]
+    except ConfigurationError as error:
+        return [Finding("model call", False, f"{error} {'; '.join(error.problems)}".strip(), error.next_step)]
 
 
 def _guarded(name: str, check: Callable[[Settings], Finding], settings: Settings) -> Finding:
@@ -151,20 +173,38 @@ def _tool_servers(settings: Settings) -> Finding:
     return Finding("tool servers", True, declared)
 
 
-def _workspace(settings: Settings) -> Finding:
+def _workspace_checks(settings: Settings) -> list[tuple[str, Callable[[Settings], Finding]]]:
+    """A check for each workspace on this machine, and one for all that are elsewhere."""
     if settings.gateway_url is not None:
-        return Finding("workspace", True, f"behind the Interceptor at {settings.gateway_url}")
-    if settings.uses_azure:
-        names = ", ".join(settings.azure_workspaces)
-        return Finding("workspace", True, f"Azure: {names} (sentinel doctor --azure tries each right)")
+        return [("workspace", _foreign_workspaces)]
+    embedded = [each.name for each in settings.workspaces if each.embedded]
+    if not settings.workspaces:
+        embedded = [choose_workspace(settings, None)]
+    azure: list[tuple[str, Callable[[Settings], Finding]]] = (
+        [("workspace", _azure_workspaces)] if settings.uses_azure else []
+    )
+    several = len(settings.workspaces) > 1
+    lines = {name: f"workspace {name}" if several else "workspace" for name in embedded}
+    return azure + [(line, partial(_workspace, name=name, line=line)) for name, line in lines.items()]
+
+
+def _foreign_workspaces(settings: Settings) -> Finding:
+    return Finding("workspace", True, f"behind the Interceptor at {settings.gateway_url}")
+
+
+def _azure_workspaces(settings: Settings) -> Finding:
+    names = ", ".join(settings.azure_workspaces)
+    return Finding("workspace", True, f"Azure: {names} (sentinel doctor --azure tries each right)")
+
+
+def _workspace(settings: Settings, *, name: str, line: str) -> Finding:
     from sentinel_rag.surfaces.cli._workspace_access import workspace_access
 
-    name = choose_workspace(settings, None)
     with workspace_access(settings, name, writes=False) as workspace:
         tables = workspace.tables()
     rows = sum(table["rows"] for table in tables)
     fix = "" if rows else "sentinel workspace import FILE, or sentinel workspace generate"
-    return Finding("workspace", rows > 0, f"{name}: {rows} rows in {len(tables)} tables", fix)
+    return Finding(line, rows > 0, f"{name}: {rows} rows in {len(tables)} tables", fix)
 
 
 def _templates(settings: Settings) -> Finding:
@@ -173,6 +213,30 @@ def _templates(settings: Settings) -> Finding:
     count = len(load_templates(own=settings.templates))
     own = "SENTINEL_TEMPLATES names a folder of your own" if settings.templates is None else str(settings.templates)
     return Finding("templates", True, f"{count} KQL templates; {own}")
+
+
+def _freeform(settings: Settings) -> Finding:
+    if not settings.freeform_kql:
+        return Finding("freeform KQL", True, "off: the agent runs named templates only (SENTINEL_FREEFORM_KQL)")
+    from sentinel_rag.sentinel.kql_guard.parser_installation import parser_state
+
+    tables = ", ".join(settings.freeform_tables) or "every table"
+    state = parser_state()
+    if state.missing:
+        detail = f"on, over {tables}, with the fallback parser, which refuses more. {state.missing}"
+        return Finding("freeform KQL", False, detail, state.next_step)
+    return Finding("freeform KQL", True, f"on, over {tables}; Microsoft's parser {state.version} checks each query")
+
+
+def _kql_parser(_: Settings) -> Finding:
+    """Not a fault where it is missing: the guard reads KQL with its stricter fallback then."""
+    from sentinel_rag.sentinel.kql_guard.parser_installation import parser_state
+
+    state = parser_state()
+    if state.missing or state.node is None:
+        return Finding("kql parser", True, f"{state.missing} The guard's stricter fallback reads KQL.", state.next_step)
+    node = ".".join(str(part) for part in state.node.version)
+    return Finding("kql parser", True, f"Microsoft's parser {state.version} on node {node}")
 
 
 def _files(settings: Settings) -> Finding:
@@ -192,6 +256,18 @@ def _web(settings: Settings) -> Finding:
     else:
         search = settings.search_provider + (f" at {settings.search_url}" if settings.search_url else "")
     return Finding("web", True, f"search: {search}. Pages from: {hosts}")
+
+
+def _model(settings: Settings) -> Finding:
+    model = settings.model_settings
+    if model is None:
+        return Finding("model", True, "offline: answers are planned and written without a model")
+    names = model.name if model.small_name is None else f"{model.name}, for simple questions {model.small_name}"
+    detail = f"{names} at {model.url} (sentinel doctor --model asks it)"
+    try:
+        return Finding("model", True, f"{detail}, openai {metadata.version('openai')}")
+    except metadata.PackageNotFoundError:
+        return Finding("model", False, f"{detail}; the openai library is missing", "pip install 'sentinel-rag[openai]'")
 
 
 def _zones(settings: Settings) -> Finding:

@@ -6,7 +6,7 @@ import http.client
 import json
 from typing import Any
 
-from sentinel_rag.assembly.plan import logs_folder
+from sentinel_rag.assembly.plan import logs_folder, workspace_zone
 from sentinel_rag.assembly.run_state import RunFolder, RunState, ZoneEntry
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
@@ -26,6 +26,7 @@ def run(*, as_json: bool) -> int:
     from sentinel_rag.surfaces.cli._render import console, print_table
 
     parts = {name: found[name] for name in ("interceptor", "agent", "workspace")}
+    parts |= {f"workspace {name}": part for name, part in list(found["workspaces"].items())[1:]}
     parts |= {f"executor {name}": part for name, part in found["executors"].items()}
     rows = [(name, part["state"], part["url"] or "-", str(part["pid"] or "-")) for name, part in parts.items()]
     print_table(console(), "", ("part", "state", "url", "process"), rows)
@@ -37,19 +38,24 @@ def run(*, as_json: bool) -> int:
 
 
 def addresses(settings: Settings, state: RunState | None) -> dict[str, Any]:
-    """The form of `status --json`: `interceptor`, `agent`, `workspace` and `executors`, each url, state and pid."""
+    """The form of `status --json`: `interceptor`, `agent`, `workspace` (the default one), and by name `workspaces` and
+    `executors`, each url, state and pid."""
     by_name = {} if state is None else {zone.name: _part(zone) for zone in state.zones}
     stopped = {"url": None, "state": "stopped", "pid": None}
-    if settings.uses_azure:
-        workspace = {"url": settings.logs_endpoint, "state": "azure", "pid": None}
-        serves = ", ".join(f"{name} ({guid})" for name, guid in settings.azure_workspaces.items())
-    else:
-        workspace = by_name.get("workspace", stopped)
-        serves = state.workspace if state is not None else choose_workspace(settings, None)
+    served = settings.serves(state.workspace if state is not None else choose_workspace(settings, None))
+    workspaces = {
+        each.name: by_name.get(workspace_zone(each.name, default=place == 0), stopped)
+        if each.embedded
+        else {"url": each.logs_endpoint, "state": "azure", "pid": None}
+        for place, each in enumerate(served)
+    }
+    workspace = workspaces[served[0].name]
+    serves = ", ".join(each.name if each.embedded else f"{each.name} ({each.workspace_id})" for each in served)
     interceptor = by_name.get("interceptor", stopped)
     if settings.gateway_url is not None:
         interceptor = {"url": settings.gateway_url, "state": "remote", "pid": None}
         workspace, serves = {**stopped, "state": "remote"}, "what the remote Interceptor serves"
+        workspaces = {}
     executors = {name.removeprefix(EXECUTOR): part for name, part in by_name.items() if name.startswith(EXECUTOR)}
     return {
         "running": state is not None,
@@ -62,6 +68,7 @@ def addresses(settings: Settings, state: RunState | None) -> dict[str, Any]:
         "interceptor": interceptor,
         "agent": by_name.get("agent", stopped),
         "workspace": workspace,
+        "workspaces": workspaces,
         "executors": executors or dict.fromkeys(EXECUTORS, stopped),
     }
 

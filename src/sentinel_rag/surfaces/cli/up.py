@@ -9,7 +9,7 @@ from types import FrameType
 
 from sentinel_rag.assembly.plan import Ports
 from sentinel_rag.assembly.processes import running_zones
-from sentinel_rag.settings import load_settings
+from sentinel_rag.settings import NamedWorkspace, load_settings
 from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._zones import choose_workspace
 from sentinel_rag.surfaces.cli.status import addresses
@@ -28,13 +28,20 @@ def run(*, workspace: str | None, port: int, agent_port: int, as_json: bool) -> 
         else:
             for zone in zones.state.zones:
                 print(f"{zone.name:18} {zone.url}")
-            where = f"the {'Azure' if settings.uses_azure else 'embedded'} workspace {chosen!r}"
+            where = _served(settings.serves(chosen))
             print(f'Serving {where}. Ask from another terminal: sentinel ask "..."   Stop with Ctrl-C.', flush=True)
         try:
             zones.wait()
         except KeyboardInterrupt:
             print("Stopping.", file=sys.stderr)
     return 0
+
+
+def _served(workspaces: tuple[NamedWorkspace, ...]) -> str:
+    first = workspaces[0]
+    told = f"the {'embedded' if first.embedded else 'Azure'} workspace {first.name!r}"
+    others = ", ".join(repr(each.name) for each in workspaces[1:])
+    return f"{told}, and by name {others}" if others else told
 
 
 def _interrupt(_: int, __: FrameType | None) -> None:

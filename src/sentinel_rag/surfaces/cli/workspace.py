@@ -11,7 +11,7 @@ from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
-from sentinel_rag.surfaces.cli._workspace_access import WorkspaceAccess, workspace_access
+from sentinel_rag.surfaces.cli._workspace_access import WorkspaceAccess, embedded_name, workspace_access
 from sentinel_rag.surfaces.cli._zones import SAMPLE_WORKSPACE
 from sentinel_rag.surfaces.cli.ask import read_text, waiting
 from sentinel_rag.workspace.estate.company import TENANT_ID
@@ -24,7 +24,7 @@ SHOWN = 5
 def import_files(requested: str | None, paths: Sequence[str], *, table: str | None, as_json: bool) -> int:
     """Import files and folders; 0 if each was read, 1 if one could not be (the others are stored)."""
     settings = load_settings()
-    if (requested or settings.workspace) == SAMPLE_WORKSPACE:
+    if embedded_name(settings, requested, writes=True) == SAMPLE_WORKSPACE:
         raise UsageError(
             "The workspace 'sample' is generated and made anew by sentinel demo; your data would be lost with it.",
             next_step="Import into another: --workspace default",
@@ -64,7 +64,7 @@ def generate(
         workspace_access(settings, requested, writes=True) as workspace,
     ):
         name = workspace.name
-        if (requested or settings.workspace) is None:
+        if (requested or settings.workspace) is None and not settings.workspaces:
             _keep_apart(workspace)
         made = workspace.generate(options)
     if as_json:

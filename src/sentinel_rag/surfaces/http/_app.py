@@ -25,14 +25,17 @@ MAX_BODY_BYTES = 64 * 1024
 
 Question = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_QUESTION_CHARACTERS)]
 SessionId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{8,64}$")]
+WorkspaceName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
 Close = Callable[[], Awaitable[None]]
 
 
 class ChatRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """Body of `POST /chat`. Without `session_id` a new conversation starts; its id is in the answer."""
+    """Body of `POST /chat`. Without `session_id` a new conversation starts; its id is in the answer. `workspace` is
+    where questions go that name none; left out, it stays as it was."""
 
     message: Question
     session_id: SessionId | None = None
+    workspace: WorkspaceName | None = None
 
 
 _decode = msgspec.json.Decoder(ChatRequest).decode
@@ -90,11 +93,11 @@ class _Routes:
         session_id = asked.session_id or uuid4().hex
         if "text/event-stream" in request.headers.get("accept", ""):
             return StreamingResponse(
-                self._turns.stream(asked.message, session_id),
+                self._turns.stream(asked, session_id),
                 media_type="text/event-stream",
                 headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
             )
-        return _json((await self._turns.answer(asked.message, session_id, lambda _: None)).to_dict())
+        return _json((await self._turns.answer(asked, session_id, lambda _: None)).to_dict())
 
     async def clear(self, request: Request) -> Response:
         refusal = _refuse(request, self._token)
@@ -112,11 +115,13 @@ class _Turns:
         self._timeout_s = timeout_s
         self._locks = SessionLocks()
 
-    async def answer(self, question: str, session_id: str, progress: ProgressListener) -> Answer:
+    async def answer(self, asked: ChatRequest, session_id: str, progress: ProgressListener) -> Answer:
         started = time.monotonic()
         async with self._locks.hold(session_id):
             with anyio.move_on_after(self._timeout_s):
-                return await self._analyst.answer(question, session_id=session_id, progress=progress)
+                return await self._analyst.answer(
+                    asked.message, session_id=session_id, progress=progress, workspace=asked.workspace
+                )
         return Answer(
             outcome=Outcome.TOOL_FAILED,
             text=(
@@ -127,7 +132,7 @@ class _Turns:
             duration_ms=(time.monotonic() - started) * 1e3,
         )
 
-    async def stream(self, question: str, session_id: str) -> AsyncIterator[bytes]:
+    async def stream(self, asked: ChatRequest, session_id: str) -> AsyncIterator[bytes]:
         send, receive = anyio.create_memory_object_stream[bytes](64)
 
         def listen(progress: Progress) -> None:
@@ -139,7 +144,7 @@ class _Turns:
 
         async def work() -> None:
             async with send:
-                answer = await self.answer(question, session_id, listen)
+                answer = await self.answer(asked, session_id, listen)
                 await send.send(_event("answer", answer.to_dict()))
 
         async with anyio.create_task_group() as group, receive:

@@ -67,6 +67,7 @@ class ScriptedModel:
 
     `key` is asked for as each path does: `api-key` or a bearer token on Azure's, a bearer token elsewhere; empty asks
     for none. `models` are the names that exist; empty lets any name be. Requests that the checks refuse are kept too.
+    `together` holds every answer back until so many requests have arrived.
     """
 
     replies: Sequence[Reply] = ()
@@ -74,10 +75,12 @@ class ScriptedModel:
     models: frozenset[str] = frozenset()
     respond: Respond | None = None
     port: int = 0
+    together: int = 0
     requests: list[ModelHttpRequest] = field(default_factory=list)
     open_connections: int = 0
     most_connections: int = 0
     _given: int = 0
+    _all_here: anyio.Event = field(default_factory=anyio.Event)
 
     @contextmanager
     def running(self) -> Iterator[str]:
@@ -134,6 +137,9 @@ class ScriptedModel:
         while len(body) < length:
             body += await stream.receive()
         reply = self._decide(method, target, headers, bytes(body))
+        if len(self.requests) >= self.together:
+            self._all_here.set()
+        await self._all_here.wait()
         return await _write(stream, reply)
 
     def _decide(self, method: str, target: str, headers: Mapping[str, str], raw: bytes) -> Reply:

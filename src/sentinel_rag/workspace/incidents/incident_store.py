@@ -29,7 +29,7 @@ from sentinel_rag.workspace.incidents.version_log import (
 from sentinel_rag.workspace.store import Store
 
 MAX_COMMENTS = 100
-_WRITE_WAIT_S = 20.0
+WRITE_WAIT_S = 20.0
 
 
 class NotCurrentError(Exception):
@@ -75,7 +75,7 @@ class IncidentStore:
 
         Raises NotCurrentError if `if_match` or the write's own etag is not that of the newest row.
         """
-        with self._store.writing(wait_s=_WRITE_WAIT_S) as cursor:
+        with self._store.writing(wait_s=WRITE_WAIT_S) as cursor:
             before = newest_row(cursor, name)
             for etag in (if_match, write.etag):
                 if etag is not None and etag != "*" and (before is None or etag != etag_of(before)):
@@ -104,7 +104,7 @@ class IncidentStore:
 
         Raises NotCurrentError for an etag that is not the comment's, TooManyCommentsError at the service's limit.
         """
-        with self._store.writing(wait_s=_WRITE_WAIT_S) as cursor:
+        with self._store.writing(wait_s=WRITE_WAIT_S) as cursor:
             row = newest_row(cursor, incident)
             if row is None:
                 return None
@@ -130,7 +130,7 @@ class IncidentStore:
 
     def delete_comment(self, incident: str, name: str, author: Author) -> bool:
         """Take a comment away; whether it was there."""
-        with self._store.writing(wait_s=_WRITE_WAIT_S) as cursor:
+        with self._store.writing(wait_s=WRITE_WAIT_S) as cursor:
             row = newest_row(cursor, incident)
             comments = [] if row is None else comments_of(row, comment_names(cursor, incident))
             kept = [comment.entry for comment in comments if comment.name.lower() != name.lower()]

@@ -104,16 +104,21 @@ def first_columns(cursor: duckdb.DuckDBPyConnection, name: str, at: datetime) ->
 
 
 def insert_version(cursor: duckdb.DuckDBPyConnection, columns: Mapping[str, Any]) -> None:
-    """Add a row of these columns."""
-    names = ", ".join(quote_name(column) for column in columns)
-    marks = ", ".join("?" * len(columns))
-    cursor.execute(f"INSERT INTO SecurityIncident ({names}) VALUES ({marks})", list(columns.values()))  # noqa: S608 - our columns
+    """Add a version of these columns."""
+    append_row(cursor, "SecurityIncident", {}, columns)
 
 
 def append_version(cursor: duckdb.DuckDBPyConnection, before: Row, changed: Mapping[str, Any]) -> None:
     """The row `before` once more with `changed` columns; columns that an import added are carried along."""
+    append_row(cursor, "SecurityIncident", before, changed)
+
+
+def append_row(cursor: duckdb.DuckDBPyConnection, table: str, before: Row, changed: Mapping[str, Any]) -> None:
+    """The same for any table that is a log of versions."""
     row = {column: value for column, value in before.items() if value is not None} | dict(changed)
-    insert_version(cursor, row)
+    names = ", ".join(quote_name(column) for column in row)
+    marks = ", ".join("?" * len(row))
+    cursor.execute(f"INSERT INTO {quote_name(table)} ({names}) VALUES ({marks})", list(row.values()))  # noqa: S608 - our names
 
 
 def known_person(cursor: duckdb.DuckDBPyConnection, owner: Mapping[str, str | None]) -> Mapping[str, str | None]:

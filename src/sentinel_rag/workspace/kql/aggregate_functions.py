@@ -11,21 +11,14 @@ from dataclasses import replace
 
 from duckdb_kql.translate.functions import AggregateSpec  # noqa: TID253 - this module writes that library's rows
 
+from sentinel_rag.workspace.kql.collected_rows import distinct_of, elements_of, rows_of
 from sentinel_rag.workspace.kql.dynamic_functions import merged_bags
 from sentinel_rag.workspace.kql.sql_forms import (
     MAX_ARRAY,
     WrittenAggregate,
-    distinct_in_order,
-    json_array,
     json_element,
     json_object,
 )
-
-
-def _collected(value: str, condition: str = "") -> str:
-    """One list of the values that are not null, in the order of the rows."""
-    only = f" AND ({condition})" if condition else ""
-    return f"coalesce(list({json_element(value)}) FILTER (WHERE {value} IS NOT NULL{only}), [])"
 
 
 def _cut(values: str, size: str) -> str:
@@ -33,30 +26,24 @@ def _cut(values: str, size: str) -> str:
 
 
 def _list(value: str, size: str = str(MAX_ARRAY)) -> str:
-    return _cut(_collected(value), size)
+    return f"to_json({elements_of(f'list_slice({rows_of(value)}, 1, least(CAST({size} AS BIGINT), {MAX_ARRAY}))')})"
 
 
 def _list_if(value: str, condition: str, size: str = str(MAX_ARRAY)) -> str:
-    return _cut(_collected(value, condition), size)
+    rows = rows_of(value, condition)
+    return f"to_json({elements_of(f'list_slice({rows}, 1, least(CAST({size} AS BIGINT), {MAX_ARRAY}))')})"
 
 
 def _list_with_nulls(value: str, size: str = str(MAX_ARRAY)) -> str:
     return _cut(f"coalesce(list({json_element(value)}), [])", size)
 
 
-def _elements(value: str, condition: str = "") -> str:
-    """As `_collected`, with the elements of an array in place of the array."""
-    only = f" AND ({condition})" if condition else ""
-    parts = f"coalesce({json_array(value)}, [{json_element(value)}])"
-    return f"coalesce(flatten(list({parts}) FILTER (WHERE {value} IS NOT NULL{only})), [])"
+def _set(value: str, size: str | None = None) -> str:
+    return _cut(distinct_of(rows_of(value), size), size or str(MAX_ARRAY))
 
 
-def _set(value: str, size: str = str(MAX_ARRAY)) -> str:
-    return _cut(distinct_in_order(_elements(value)), size)
-
-
-def _set_if(value: str, condition: str, size: str = str(MAX_ARRAY)) -> str:
-    return _cut(distinct_in_order(_elements(value, condition)), size)
+def _set_if(value: str, condition: str, size: str | None = None) -> str:
+    return _cut(distinct_of(rows_of(value, condition), size), size or str(MAX_ARRAY))
 
 
 def _bag(value: str, size: str = str(MAX_ARRAY)) -> str:

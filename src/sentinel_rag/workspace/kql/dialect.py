@@ -41,11 +41,12 @@ from sentinel_rag.workspace.kql import (
     literals,
     parse_patterns,
     several_columns,
+    text_search,
     time_arithmetic,
     window_functions,
 )
 from sentinel_rag.workspace.kql.column_choices import ColumnChoice, lower_column_choice
-from sentinel_rag.workspace.kql.dynamic_functions import sorts_several
+from sentinel_rag.workspace.kql.dynamic_functions import RETURNING_DYNAMIC, sorts_several
 from sentinel_rag.workspace.kql.evaluate_plugins import lower_evaluate
 from sentinel_rag.workspace.kql.make_series import lower_make_series
 from sentinel_rag.workspace.kql.mv_apply import lower_mv_apply
@@ -58,6 +59,7 @@ from sentinel_rag.workspace.kql.searches import (
     lower_search_head,
     lower_where_any_column,
 )
+from sentinel_rag.workspace.kql.streamed_range import streamed_range
 from sentinel_rag.workspace.kql.tabular_names import (
     TABLE_OF_PARAMETER as TABLE_OF_PARAMETER,
 )
@@ -124,7 +126,13 @@ def install() -> None:
         _replace(translate, "_render_aggregate_call", _render_aggregate_call)
         _replace(translate, "_is_timespan_expr", time_arithmetic.is_timespan)
         _replace(translate, "_is_datetime_expr", time_arithmetic.is_datetime)
-        _replace(translate, "term_match_sql", _term_match_sql)
+        _replace(translate, "render_range", streamed_range)
+        _replace(translate, "_render_term_operator", _render_term_operator)
+        _replace(translate, "_render_has_list", _render_has_list)
+        _replace(translate, "_render_in_list", _render_in_list)
+        _replace(translate, "_is_dynamic", _is_dynamic)
+        _replace(translate, "_render_tostring", _render_tostring)
+        translate._SPECIAL_FORMS["tostring"] = _render_tostring
         extension.install(_replace)
         parse_patterns.install(_replace)
         added_functions.register()
@@ -350,14 +358,25 @@ def _render_expr(node: Any) -> Any:
     return _original["render_expr"](node)
 
 
-def _term_match_sql(haystack: str, needle: str, **options: Any) -> str:
-    """`has` with a constant ASCII needle looks for the substring first, which costs a quarter of the expression.
+def _render_term_operator(node: Any, sides: Any) -> Any:
+    return text_search.search_operator(node, sides) or _original["_render_term_operator"](node, sides)
 
-    ILIKE without an escape matches at least what contains the needle (`_` and `%` only widen it), so no row is lost.
-    """
-    matched: str = _original["term_match_sql"](haystack, needle, **options)
-    text = options.get("needle_text")
-    if not text or not text.isascii() or options.get("case_sensitive"):
-        return matched
-    pattern = "'%" + text.replace("'", "''") + "%'"
-    return f"(CASE WHEN {haystack} ILIKE {pattern} THEN {matched} ELSE {haystack} ILIKE {pattern} END)"
+
+def _render_has_list(node: Any, haystack: str) -> Any:
+    found = text_search.search_list(node, haystack)
+    return translate._has_list_result(found, node) if found else _original["_render_has_list"](node, haystack)
+
+
+def _render_in_list(node: Any, value: str) -> Any:
+    original = _original["_render_in_list"]
+    return text_search.member_of_values(node, value, original) or original(node, value)
+
+
+def _is_dynamic(node: Any) -> Any:
+    if isinstance(node, FunctionCall):
+        return node.name.lower() in RETURNING_DYNAMIC
+    return _original["_is_dynamic"](node)
+
+
+def _render_tostring(call: Any) -> Any:
+    return text_search.text_of_column(call) or _original["_render_tostring"](call)

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from sentinel_rag.workspace.kql.execution import KqlAnswer, Limits, run
+from sentinel_rag.workspace.kql.answers import KqlAnswer
+from sentinel_rag.workspace.kql.execution import Limits, run
 from sentinel_rag.workspace.kql.scope import Discovered, Window
 from sentinel_rag.workspace.kql.sql_check import check_sql
-from sentinel_rag.workspace.kql.translation import Translation, TranslationCache
+from sentinel_rag.workspace.kql.stopping import StopSignal
+from sentinel_rag.workspace.kql.translation import Translation
+from sentinel_rag.workspace.kql.translation_cache import TranslationCache
+from sentinel_rag.workspace.kql.truncation import without_truncation
 from sentinel_rag.workspace.store import Store
 from sentinel_rag.workspace.timespans import TimeRange, parse_timespan
 
@@ -27,16 +31,23 @@ class KqlEngine:
         with self._store.cursor() as cursor:
             check_sql(cursor, translation)
 
-    def query(self, kql: str, *, timespan: str | TimeRange | None, limits: Limits) -> KqlAnswer:
-        """Translate and run `kql`. Raises KqlError, KqlTimeoutError or TimespanError."""
+    def query(
+        self, kql: str, *, timespan: str | TimeRange | None, limits: Limits, signal: StopSignal | None = None
+    ) -> KqlAnswer:
+        """Translate and run `kql` until `signal` is given.
+
+        Raises KqlError, KqlTimeoutError, KqlCancelledError or TimespanError.
+        """
         window = timespan if isinstance(timespan, TimeRange) else parse_timespan(timespan, now=datetime.now(UTC))
         schema = self._store.schema()
         closed = Window(start=window.start is not None, end=window.end is not None)
+        kql, limits = without_truncation(kql, limits)
+        signal = signal or StopSignal()
         discovered: Discovered = ()
         with self._store.cursor() as cursor:
             while True:
                 translation = self._translations.get(kql, schema, closed, discovered)
-                answer = run(cursor, translation, schema=schema, window=window, limits=limits)
+                answer = run(cursor, translation, schema=schema, window=window, limits=limits, signal=signal)
                 if not translation.discovers:
                     return answer
                 discovered = (*discovered, tuple(tuple(str(cell) for cell in row) for row in answer.rows))

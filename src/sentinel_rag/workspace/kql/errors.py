@@ -62,6 +62,30 @@ class KqlTimeoutError(UnavailableError):
         self.seconds = seconds
 
 
+class KqlCancelledError(UnavailableError):
+    """Whoever asked went away, and the query was interrupted."""
+
+    code = "cancelled"
+
+    def __init__(self) -> None:
+        super().__init__("The query was cancelled and stopped.", next_step="Ask again if the answer is still wanted.")
+
+
+class KqlMemoryError(KqlError):
+    """The query needs more memory than a query may have; the workspace goes on."""
+
+    kind = "EngineError"
+    summary = "The query ran out of memory."
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The query needs more memory than the workspace may use and was stopped "
+            "(E_LOW_MEMORY_CONDITION; see https://aka.ms/kustoquerylimits).",
+            kql_code="E_LOW_MEMORY_CONDITION",
+            next_step="Narrow the time range, summarize before joining, or take fewer columns.",
+        )
+
+
 def unresolved(
     what: str, name: str, known: Iterable[str], *, line: int | None = None, position: int | None = None
 ) -> KqlError:

@@ -6,23 +6,26 @@ Between the translation (checked by `sql_check`) and the engine. What is told ab
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column
 from sentinel_rag.workspace.cells import Cell, encoding_sql, finisher
-from sentinel_rag.workspace.kql.errors import KqlError, KqlTimeoutError, unresolved
+from sentinel_rag.workspace.kql.answers import KqlAnswer, encode_rows
+from sentinel_rag.workspace.kql.errors import (
+    KqlCancelledError,
+    KqlError,
+    KqlMemoryError,
+    KqlTimeoutError,
+    unresolved,
+)
 from sentinel_rag.workspace.kql.extension import NO_COLUMN
 from sentinel_rag.workspace.kql.scope import WINDOW_END, WINDOW_START, Schema
 from sentinel_rag.workspace.kql.spelling import unmarked
+from sentinel_rag.workspace.kql.stopping import StopReason, StopSignal, Watch, watched
 from sentinel_rag.workspace.kql.translation import Translation
 from sentinel_rag.workspace.kql_types import kql_type, quote_name
 from sentinel_rag.workspace.timespans import TimeRange
@@ -42,25 +45,6 @@ class Limits:
     timeout_s: float = 180.0
 
 
-@dataclass(frozen=True, slots=True)
-class KqlAnswer:
-    """Columns with KQL types, rows of wire cells, and why the answer is incomplete (`partial`, empty if it is not)."""
-
-    columns: tuple[Column, ...]
-    rows: list[tuple[Cell, ...]]
-    tables: tuple[str, ...]
-    duration_s: float
-    partial: str = ""
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "columns": [{"name": column.name, "type": column.type} for column in self.columns],
-            "rows": [list(row) for row in self.rows],
-            "partial": self.partial,
-            "duration_s": self.duration_s,
-        }
-
-
 def run(
     cursor: duckdb.DuckDBPyConnection,
     translation: Translation,
@@ -68,38 +52,42 @@ def run(
     schema: Schema,
     window: TimeRange,
     limits: Limits,
+    signal: StopSignal,
 ) -> KqlAnswer:
-    """Execute and encode. Raises KqlError for what the data or the schema refuses, KqlTimeoutError at the deadline."""
+    """Execute and encode.
+
+    Raises KqlError for what the data or the schema refuses, KqlTimeoutError at the deadline and KqlCancelledError once
+    `signal` is given.
+    """
     import duckdb
 
     started = time.perf_counter()
     parameters = _bound(translation, window)
-    with _deadline(cursor, limits.timeout_s) as expired:
+    failure: duckdb.Error | MemoryError | None = None
+    with watched(cursor, limits.timeout_s, signal) as watch:
         try:
             described = cursor.execute("DESCRIBE " + translation.sql, parameters).fetchall()
-            names = [row[0] for row in described]
-            types = [row[1] for row in described]
+            columns = tuple(Column(unmarked(row[0]), kql_type(row[1])) for row in described)
             cells = ", ".join(
-                f"{encoding_sql(quote_name(name), type_)} AS {quote_name(name)}"
-                for name, type_ in zip(names, types, strict=True)
+                f"{encoding_sql(quote_name(row[0]), row[1])} AS {quote_name(row[0])}" for row in described
             )
             cursor.execute(f"SELECT {cells} FROM ({translation.sql}) AS answer", parameters)  # noqa: S608
-            rows, partial = _fetch(cursor, [kql_type(type_) for type_ in types], limits)
-        except duckdb.InterruptException as error:
-            raise KqlTimeoutError(limits.timeout_s) from error
-        except duckdb.Error as error:
-            if expired.is_set():
-                raise KqlTimeoutError(limits.timeout_s) from error
-            raise _explained(error, translation, schema) from error
-    if names == [NO_COLUMN]:
-        names, types, rows = [], [], [() for _ in rows]
-    return KqlAnswer(
-        columns=tuple(Column(unmarked(name), kql_type(type_)) for name, type_ in zip(names, types, strict=True)),
-        rows=rows,
-        tables=tuple(sorted(translation.tables)),
-        duration_s=time.perf_counter() - started,
-        partial=partial,
-    )
+            batches = _batches(cursor, [column.type for column in columns], watch)
+            if [column.name for column in columns] == [NO_COLUMN]:
+                columns, batches = (), ([()] * len(batch) for batch in batches)
+            encoded = encode_rows(batches, max_rows=limits.max_rows, max_bytes=limits.max_bytes)
+        except (duckdb.Error, MemoryError) as error:
+            failure = error
+    # Looked at before anything else: an interrupt can surface as any error, or as an answer that is not whole.
+    if watch.reason is StopReason.CANCELLED:
+        raise KqlCancelledError from failure
+    if watch.reason is StopReason.DEADLINE:
+        raise KqlTimeoutError(limits.timeout_s) from failure
+    if isinstance(failure, MemoryError):
+        raise KqlMemoryError from failure
+    if failure is not None:
+        raise _explained(failure, translation, schema) from failure
+    return KqlAnswer(columns, encoded, tuple(sorted(translation.tables)), time.perf_counter() - started)
 
 
 def _bound(translation: Translation, window: TimeRange) -> dict[str, Any]:
@@ -114,42 +102,13 @@ def _naive(moment: datetime | None) -> datetime | None:
     return None if moment is None else moment.astimezone(UTC).replace(tzinfo=None)
 
 
-@contextmanager
-def _deadline(cursor: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[threading.Event]:
-    """Interrupt the cursor after `seconds`; the event tells that it happened."""
-    expired = threading.Event()
-
-    def stop() -> None:
-        expired.set()
-        cursor.interrupt()
-
-    timer = threading.Timer(seconds, stop)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield expired
-    finally:
-        timer.cancel()
-
-
-def _fetch(cursor: duckdb.DuckDBPyConnection, kinds: list[str], limits: Limits) -> tuple[list[tuple[Cell, ...]], str]:
-    rows: list[tuple[Cell, ...]] = []
-    size = 0
+def _batches(cursor: duckdb.DuckDBPyConnection, kinds: list[str], watch: Watch) -> Iterator[list[tuple[Cell, ...]]]:
+    """Rows as wire cells, some thousands at a time, until there are none or the query is stopped."""
     finishers = [(index, finish) for index, kind in enumerate(kinds) if (finish := finisher(kind)) is not None]
     while batch := cursor.fetchmany(_BATCH_ROWS):
-        if finishers:
-            batch = [_finished(row, finishers) for row in batch]
-        room = limits.max_rows - len(rows)
-        cut = batch[:room]
-        batch_size = len(msgspec.json.encode(cut))
-        if size + batch_size > limits.max_bytes:
-            rows.extend(_within(cut, limits.max_bytes - size))
-            return rows, f"Query result set has exceeded the internal data size limit {limits.max_bytes}"
-        size += batch_size
-        rows.extend(cut)
-        if len(batch) > room:
-            return rows, f"Query result set has exceeded the internal record count limit {limits.max_rows}"
-    return rows, ""
+        if watch.reason is not None:
+            return
+        yield [_finished(row, finishers) for row in batch] if finishers else batch
 
 
 def _finished(row: tuple[Any, ...], finishers: list[tuple[int, Any]]) -> tuple[Cell, ...]:
@@ -157,15 +116,6 @@ def _finished(row: tuple[Any, ...], finishers: list[tuple[int, Any]]) -> tuple[C
     for index, finish in finishers:
         cells[index] = finish(cells[index])
     return tuple(cells)
-
-
-def _within(batch: list[tuple[Cell, ...]], room: int) -> list[tuple[Cell, ...]]:
-    """As many leading rows as `room` bytes hold."""
-    for count, row in enumerate(batch):
-        room -= len(msgspec.json.encode(row)) + 1
-        if room < 0:
-            return batch[:count]
-    return batch
 
 
 _MISSING_COLUMN = re.compile(
@@ -176,6 +126,8 @@ _MISSING_COLUMN = re.compile(
 
 def _explained(error: duckdb.Error, translation: Translation, schema: Schema) -> KqlError:
     text = str(error)
+    if type(error).__name__ == "OutOfMemoryException" or "out of memory" in text.lower():
+        return KqlMemoryError()
     missing = _MISSING_COLUMN.search(text)
     if missing:
         known = [column for table in sorted(translation.tables) for column in schema[table]]
@@ -190,11 +142,8 @@ def _explained(error: duckdb.Error, translation: Translation, schema: Schema) ->
         return unresolved("column or scalar", name, known)
     sentence = re.sub(r"^[A-Z][A-Za-z ]* Error: ", "", text.splitlines()[0] if text else "no reason given")
     sentence = sentence.partition("  Input: ")[0]  # what follows is a value from the data
-    memory = "out of memory" in text.lower() or type(error).__name__ == "OutOfMemoryException"
     return KqlError(
         f"The query cannot be computed: {sentence}",
-        kql_code="E_LOW_MEMORY_CONDITION" if memory else "SEN0002",
-        next_step="Narrow the time range or summarize earlier."
-        if memory
-        else "Check the types of the values compared.",
+        kql_code="SEN0002",
+        next_step="Check the types of the values compared.",
     )

@@ -119,11 +119,12 @@ def _index_of_regex(text: str, pattern: str, start: str = "0", length: str = "-1
 
 
 def _repeated(value: str, count: str, delimiter: str = "''") -> str:
+    """More than 1024 repetitions are 1024, as the page of strrep says of its result."""
     return bound_all(
         "_r",
         "CASE WHEN _r.n > 0 THEN repeat(_r.v || _r.d, _r.n - 1) || _r.v ELSE '' END",
         v=f"coalesce(json({json_element(value)}) ->> '$', '')",
-        n=f"CAST({count} AS BIGINT)",
+        n=f"least(CAST({count} AS BIGINT), 1024)",
         d=delimiter,
     )
 

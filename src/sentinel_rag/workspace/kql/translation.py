@@ -7,10 +7,8 @@ the time range are applied; control commands (`.show`, `.set`, ...) have no way 
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from threading import Lock
 from typing import Any
 
 from antlr4 import InputStream  # type: ignore[import-untyped]  # comes with duckdb-kql, without types
@@ -213,33 +211,3 @@ def _syntax_error(kql: str, error: library.KqlSyntaxError) -> KqlSyntaxError:
         token=token,
         next_step="Correct the query at that place.",
     )
-
-
-class TranslationCache:
-    """The newest translations of one schema, each checked once; templates ask the same text again and again."""
-
-    def __init__(self, check: Callable[[Translation], None], *, size: int = 256) -> None:
-        self._check = check
-        self._size = size
-        self._lock = Lock()
-        self._schema: Schema | None = None
-        self._entries: OrderedDict[tuple[str, Window, Discovered], Translation] = OrderedDict()
-
-    def get(self, kql: str, schema: Schema, window: Window, discovered: Discovered = ()) -> Translation:
-        """As `translate`. A schema that is another object empties the cache."""
-        key = (kql, window, discovered)
-        with self._lock:
-            if self._schema is not schema:
-                self._entries.clear()
-                self._schema = schema
-            if key in self._entries:
-                self._entries.move_to_end(key)
-                return self._entries[key]
-        translation = translate(kql, schema, window, discovered)
-        self._check(translation)
-        with self._lock:
-            if self._schema is schema:
-                self._entries[key] = translation
-                while len(self._entries) > self._size:
-                    self._entries.popitem(last=False)
-        return translation

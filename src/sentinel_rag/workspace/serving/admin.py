@@ -22,6 +22,7 @@ from sentinel_rag.workspace.estate.options import DEFAULT_DAYS, DEFAULT_EVENTS, 
 from sentinel_rag.workspace.serving.faults import Fault, FaultSchedule
 from sentinel_rag.workspace.serving.identity import bearer_token, same_secret
 from sentinel_rag.workspace.serving.loopback_guard import BodyTooLargeError, read_body
+from sentinel_rag.workspace.serving.query_counts import QueryCounts
 
 if TYPE_CHECKING:
     from sentinel_rag.workspace.workspace import Workspace
@@ -54,8 +55,11 @@ class FaultsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Admin:
     """The operations. Long ones run in a thread of their own, so that queries go on."""
 
-    def __init__(self, workspace: Workspace, admin_token: str, faults: FaultSchedule) -> None:
+    def __init__(
+        self, workspace: Workspace, admin_token: str, faults: FaultSchedule, query_counts: QueryCounts
+    ) -> None:
         self._faults = faults
+        self._query_counts = query_counts
         self._workspace = workspace
         self._admin_token = admin_token
         self._limiter = CapacityLimiter(4)
@@ -67,8 +71,10 @@ class Admin:
             Route("/admin/import", self._guarded(self._import), methods=["POST"]),
             Route("/admin/generate", self._guarded(self._generate), methods=["POST"]),
             Route("/admin/query", self._guarded(self._query), methods=["POST"]),
+            Route("/admin/queries", self._guarded(self._queries), methods=["GET"]),
             Route("/admin/faults", self._guarded(self._left_faults), methods=["GET"]),
             Route("/admin/faults", self._guarded(self._set_faults), methods=["PUT"]),
+            Route("/admin/faults", self._guarded(self._add_faults), methods=["POST"]),
         ]
 
     def _guarded(self, operation: Callable[[bytes], Awaitable[Any]]) -> Callable[[Request], Awaitable[Response]]:
@@ -125,12 +131,20 @@ class Admin:
 
         return await to_thread.run_sync(run, limiter=self._limiter)
 
+    async def _queries(self, body: bytes) -> Any:
+        del body
+        return self._query_counts.to_dict()
+
     async def _left_faults(self, body: bytes) -> Any:
         del body
         return self._faults.to_dict()
 
     async def _set_faults(self, body: bytes) -> Any:
         self._faults.replace(_decoded(body, FaultsBody).faults)
+        return self._faults.to_dict()
+
+    async def _add_faults(self, body: bytes) -> Any:
+        self._faults.add(_decoded(body, FaultsBody).faults)
         return self._faults.to_dict()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import uuid
 from typing import Any, Literal
 
@@ -25,6 +26,13 @@ def faulty_answer(wire: Wire, kind: str, *, retry_after_s: int | None, conflict_
         return Response(status_code=204)
     if kind == "html":
         return HTMLResponse(_HTML, 502)
+    if kind == "truncated":  # as a proxy sends it that cuts a body and mends its length
+        return Response(b'{"tables":[{"name":"PrimaryResult","colu', 200, media_type="application/json")
+    if kind == "too_large":
+        error = query_answers.partial_error("Query result set has exceeded the internal data size limit 64000000")
+        return Response(msgspec.json.encode({"error": error}), 200, media_type="application/json")
+    if kind == "unauthorized":
+        return _challenge(wire)
     if kind == "conflict":
         code = "Conflict" if conflict_status == 409 else "PreconditionFailed"
         return refusal(
@@ -34,6 +42,7 @@ def faulty_answer(wire: Wire, kind: str, *, retry_after_s: int | None, conflict_
         "throttled": (429, "TooManyRequests", "The request rate is over its limit."),
         "timeout": (504, "GatewayTimeout", "The gateway did not receive a response within the time limit."),
         "server_error": (500, "InternalServerError", "Something went wrong on the server."),
+        "forbidden": (403, "AuthorizationFailed", "The client does not have authorization to perform the action."),
     }[kind]
     headers = headers if kind == "throttled" else {}
     if wire == "rest":
@@ -43,11 +52,28 @@ def faulty_answer(wire: Wire, kind: str, *, retry_after_s: int | None, conflict_
     )
 
 
+_CLAIMS = base64.b64encode(b'{"access_token":{"nbf":{"essential":true,"value":"1700000000"}}}').decode()
+
+
+def _challenge(wire: Wire) -> Response:
+    """Continuous access evaluation took the token back: 401, with the claims that the next one must carry."""
+    message = "Continuous access evaluation resulted in a challenge: the token was revoked."
+    challenge = f'Bearer error="insufficient_claims", error_description="{message}", claims="{_CLAIMS}"'
+    headers = {"www-authenticate": challenge}
+    if wire == "rest":
+        return refusal(ArmError(401, "InvalidAuthenticationToken", message, headers=headers))
+    body = query_answers.plain_error("AuthenticationFailed", message, str(uuid.uuid4()))
+    return Response(msgspec.json.encode(body), 401, headers, media_type="application/json; charset=utf-8")
+
+
+_LOGS_CODES = {"throttled": "ThrottledError", "forbidden": "InsufficientAccessError"}
+
+
 def _logs_body(kind: str, message: str) -> dict[str, Any]:
     correlation_id = str(uuid.uuid4())
     if kind == "timeout":
         return query_answers.gateway_timeout(correlation_id)
-    code = "ThrottledError" if kind == "throttled" else "InternalServerError"
+    code = _LOGS_CODES.get(kind, "InternalServerError")
     return query_answers.plain_error(code, message, correlation_id)
 
 

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -40,12 +41,13 @@ class _Issued:
 class TokenIssuer:
     """Issues and judges tokens. Confined to the event loop, so it needs no lock."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
         self._issued: dict[bytes, _Issued] = {}
 
     def issue(self, audience: str) -> tuple[str, int]:
         """A new token for `audience` and the second (Unix time) at which it expires."""
-        now = time.time()
+        now = self._clock()
         if len(self._issued) >= _MOST_TOKENS:
             self._issued = {key: issued for key, issued in self._issued.items() if issued.expires_at > now}
         token = secrets.token_urlsafe(48)
@@ -56,7 +58,7 @@ class TokenIssuer:
     def judge(self, token: str, audiences: frozenset[str]) -> TokenVerdict:
         """Whether `token` was issued here, still lives, and is meant for one of `audiences`."""
         issued = self._issued.get(_digest(token))
-        if issued is None or issued.expires_at <= time.time():
+        if issued is None or issued.expires_at <= self._clock():
             return TokenVerdict.UNKNOWN
         return TokenVerdict.VALID if issued.audience in audiences else TokenVerdict.WRONG_AUDIENCE
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import msgspec
+
+from sentinel_rag.workspace.kql.answers import KqlAnswer
 from sentinel_rag.workspace.kql.errors import KqlError, KqlSyntaxError
-from sentinel_rag.workspace.kql.execution import KqlAnswer
 
 _RENDER = re.compile(r"\|\s*render\s+(\w+)", re.IGNORECASE)
 _RENDER_NAMES = (
@@ -36,7 +38,7 @@ def answer_body(answer: KqlAnswer, *, statistics: bool, render: bool, kql: str) 
             {
                 "name": "PrimaryResult",
                 "columns": [{"name": column.name, "type": column.type} for column in answer.columns],
-                "rows": answer.rows,
+                "rows": msgspec.Raw(answer.encoded.text),
             }
         ]
     }
@@ -59,7 +61,7 @@ def _statistics(answer: KqlAnswer) -> dict[str, Any]:
                 "memory": {"peakPerNode": 0},
                 "network": {},
             },
-            "datasetStatistics": [{"tableRowCount": len(answer.rows)}],
+            "datasetStatistics": [{"tableRowCount": answer.row_count}],
         }
     }
 

@@ -1,34 +1,36 @@
 """`POST /v1/workspaces/{guid}/query` and `/v1/{resourceId}/query`: authenticate, run in a thread, answer or explain.
 
 Between the wire (`query_requests`, `query_answers`) and `Workspace.query`. The event loop only waits: translating,
-executing, encoding and compressing happen in at most five worker threads, as the service allows five queries a user;
-two hundred more may wait.
+executing, encoding and compressing happen in the threads of `query_slots`. A query ends with the connection of whoever
+asked it.
 """
 
 from __future__ import annotations
 
 import logging
 import uuid
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
-from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
 from sentinel_rag.contracts.errors import SentinelError
-from sentinel_rag.workspace.kql.errors import KqlError, KqlTimeoutError
+from sentinel_rag.workspace.kql.errors import KqlCancelledError, KqlError, KqlTimeoutError
+from sentinel_rag.workspace.kql.stopping import StopSignal
 from sentinel_rag.workspace.serving import query_answers as answers
 from sentinel_rag.workspace.serving.loopback_guard import BodyTooLargeError, read_body
+from sentinel_rag.workspace.serving.query_counts import QueryCounts
 from sentinel_rag.workspace.serving.query_requests import Preferences, QueryBody, parse_prefer
+from sentinel_rag.workspace.serving.query_slots import LONGEST_QUEUE, ClientGoneError, QuerySlots, TooManyQueriesError
 from sentinel_rag.workspace.serving.workspace_door import WorkspaceDoor, encoded, wire_response
 from sentinel_rag.workspace.timespans import TimespanError
 
 if TYPE_CHECKING:
     from sentinel_rag.workspace.workspace import Workspace
 
-CONCURRENT_QUERIES = 5
-LONGEST_QUEUE = 200
+CLIENT_CLOSED_REQUEST = 499
 _log = logging.getLogger(__name__)
 
 
@@ -48,9 +50,8 @@ class QueryEndpoint:
         self._door = door
         self._max_rows = max_rows
         self._max_bytes = max_bytes
-        self._longest_queue = longest_queue
-        self._inside = 0  # queries that run or wait; the limiter counts one only after a turn of the event loop
-        self._limiter = CapacityLimiter(CONCURRENT_QUERIES)
+        self._slots = QuerySlots(waiting=longest_queue)
+        self.counts = QueryCounts(self._slots.counts)
 
     async def __call__(self, request: Request) -> Response:
         correlation_id = str(uuid.uuid4())
@@ -73,19 +74,30 @@ class QueryEndpoint:
             query = msgspec.json.decode(raw, type=QueryBody)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             return encoded(400, answers.bad_request(f"The body is not a query: {error}", correlation_id))
+        return await self.answer(query, preferences, correlation_id, request)
+
+    async def answer(
+        self, query: QueryBody, preferences: Preferences, correlation_id: str, request: Request
+    ) -> tuple[int, bytes]:
+        """Status and JSON text of one query's answer, once it is its turn. Who asks was checked before; the query ends
+        with the connection of `request`, which was read."""
         others = {other.lower() for other in query.workspaces or ()} - {self._door.workspace_id}
         if others:
             return encoded(400, answers.unknown_workspace(correlation_id))
-        if self._inside >= CONCURRENT_QUERIES + self._longest_queue:
-            message = f"Too many queries at once: {CONCURRENT_QUERIES} run and {self._longest_queue} wait."
-            return encoded(429, answers.plain_error("ThrottledError", message, correlation_id))
-        self._inside += 1
         try:
-            return await to_thread.run_sync(self._answer, query, preferences, correlation_id, limiter=self._limiter)
-        finally:
-            self._inside -= 1
+            status, body = await self._slots.run(
+                lambda signal: self._answer(query, preferences, correlation_id, signal), partial(_gone, request)
+            )
+        except TooManyQueriesError as error:
+            return encoded(429, answers.plain_error("ThrottledError", str(error), correlation_id))
+        except ClientGoneError:
+            return CLIENT_CLOSED_REQUEST, b""  # nobody reads it; access logs know the number from other servers
+        self.counts.ended(status)
+        return status, body
 
-    def _answer(self, query: QueryBody, preferences: Preferences, correlation_id: str) -> tuple[int, bytes]:
+    def _answer(
+        self, query: QueryBody, preferences: Preferences, correlation_id: str, signal: StopSignal
+    ) -> tuple[int, bytes]:
         try:
             answer = self._workspace.query(
                 query.query,
@@ -93,11 +105,14 @@ class QueryEndpoint:
                 max_rows=self._max_rows,
                 max_bytes=self._max_bytes,
                 timeout_s=preferences.wait_s,
+                signal=signal,
             )
         except KqlError as error:
             return encoded(400, answers.query_error(error, correlation_id))
         except TimespanError as error:
             return encoded(400, answers.bad_request(str(error), correlation_id))
+        except KqlCancelledError:
+            return CLIENT_CLOSED_REQUEST, b""
         except KqlTimeoutError:
             return encoded(504, answers.gateway_timeout(correlation_id))
         except SentinelError as error:
@@ -110,3 +125,9 @@ class QueryEndpoint:
             answer, statistics=preferences.statistics, render=preferences.render, kql=query.query
         )
         return encoded(200, body)
+
+
+async def _gone(request: Request) -> None:
+    """Returns when the client has closed its connection: the request was read, so there is nothing else to come."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

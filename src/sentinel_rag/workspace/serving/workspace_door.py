@@ -28,7 +28,8 @@ class WorkspaceDoor:
         self.workspace_id = workspace_id.lower()
 
     def refusal(self, request: Request, correlation_id: str) -> tuple[int, bytes] | None:
-        """Status and body for a request that must not pass, None for one that may."""
+        """Status and body for a request that must not pass, None for one that may; a path that names no workspace is
+        judged by its token alone."""
         token = bearer_token(request)
         if token is None:
             message = "Authentication failed. The 'Authorization' header is missing."

@@ -39,11 +39,11 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     filtered = f" ({template})" if template else ""
     writer.say(f"{{}} alert{' matches' if total.text == '1' else 's match'}{filtered}.", total, *parts)
     _say_breakdown(writer, run)
-    if len(run.rows) < int(total.text):
-        writer.say("Rows shown: {} of {}.", writer.number(run, "/coverage/rows_returned"), total)
+    scope.say_workspaces(writer, run)
+    scope.say_shown(writer, run, total, first=plan.first)
     scope.say_window(writer, run)
     scope.say_partial(writer, run)
-    places = range(plan.first, len(run.rows))
+    places = range(len(run.rows))
     alert_table(writer, run, "/rows", list(places), first=plan.first)
     items = tuple(alert_item(run.rows[place]) for place in places)
     alert = items[0] if len(items) == 1 else None
@@ -59,7 +59,7 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         alert=alert,
         incident=None if incident is None else str(incident),
         suggestions=suggestions,
-        shown=len(run.rows),
+        shown=plan.first + len(run.rows),
     )
 
 
@@ -72,6 +72,7 @@ def compose_count(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     filtered = f" ({template})" if template else ""
     writer.say(f"{{}} alert{'' if total.text == '1' else 's'}{filtered}.", total, *parts)
     _say_breakdown(writer, run)
+    scope.say_workspaces(writer, run)
     scope.say_window(writer, run)
     scope.say_partial(writer, run)
     incident = run.call.arguments.get("incident")
@@ -99,7 +100,11 @@ def alert_table(
                 writer.cell(run, f"{row}/name"),
             ]
         )
-    writer.table(title, COLUMNS, rows)
+    placed = scope.workspace_column(run) if base == "/rows" else ()
+    if placed:
+        for line, place in zip(rows, places, strict=True):
+            line.insert(1, writer.cell(run, f"{base}/{place}/workspace"))
+    writer.table(title, (COLUMNS[0], *placed, *COLUMNS[1:]), rows)
 
 
 def compose_one(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:

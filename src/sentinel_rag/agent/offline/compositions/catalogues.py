@@ -1,4 +1,4 @@
-"""What there is to ask: tables and KQL templates; and the rows of a template that was run."""
+"""What there is to ask: workspaces, tables and KQL templates; and the rows of a template that was run."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ def compose_tables(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         return Composed(outcome=Outcome.NO_DATA)
     writer.say("{} tables hold rows.", scope.total_of(writer, run))
     scope.say_partial(writer, run)
+    placed = scope.workspace_column(run)
     rows = [
         [
+            *(writer.cell(run, f"/rows/{place}/workspace") for _ in placed),
             writer.cell(run, f"/rows/{place}/table"),
             writer.cell(run, f"/rows/{place}/rows"),
             writer.time_cell(run, f"/rows/{place}/oldest"),
@@ -32,8 +34,23 @@ def compose_tables(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         ]
         for place in range(len(run.rows))
     ]
-    writer.table("", ("Table", "Rows", "Oldest row", "Newest row"), rows)
+    writer.table("", (*placed, "Table", "Rows", "Oldest row", "Newest row"), rows)
     return Composed(suggestions=("List the KQL templates", "List the incidents still open, newest first"))
+
+
+def compose_workspaces(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    """The workspaces by name."""
+    writer.say(
+        "{} workspaces can be asked; questions go to {} unless they name another.",
+        scope.total_of(writer, run),
+        writer.exact(run, "/summary/default"),
+    )
+    rows = [
+        [writer.cell(run, f"/rows/{place}/name"), Fact("yes" if row.get("changes") else "no")]
+        for place, row in enumerate(run.rows)
+    ]
+    writer.table("", ("Workspace", "Incidents can be changed"), rows)
+    return Composed(suggestions=("List the incidents still open in all workspaces",) if len(run.rows) > 1 else ())
 
 
 def compose_templates(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
@@ -73,13 +90,12 @@ def compose_kql(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         total,
         *_values(run),
     )
-    if len(run.rows) < int(total.text):
-        writer.say("Rows shown: {} of {}.", writer.number(run, "/coverage/rows_returned"), total)
+    scope.say_shown(writer, run, total, first=plan.first)
     _say_totals(writer, run)
     scope.say_window(writer, run)
     scope.say_partial(writer, run)
     say_rows(writer, run)
-    return Composed(shown=len(run.rows))
+    return Composed(shown=plan.first + len(run.rows))
 
 
 def say_rows(writer: AnswerWriter, run: ToolRun) -> None:

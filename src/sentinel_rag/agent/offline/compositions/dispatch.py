@@ -8,6 +8,7 @@ from dataclasses import replace
 from sentinel_rag.agent.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.compositions import (
     alert_attributes,
+    alert_events,
     alert_limits,
     alerts,
     catalogues,
@@ -37,12 +38,14 @@ _COMPOSERS: dict[View, Callable[[AnswerWriter, Plan, ToolRun], Composed]] = {
     View.ALERTS: alerts.compose_list,
     View.ALERT_COUNT: alerts.compose_count,
     View.ALERT: alerts.compose_one,
+    View.EVENTS: alert_events.compose,
     View.TREND: rankings.compose_trend,
     View.TOP: rankings.compose_top,
     View.SUMMARY: situation.compose,
     View.KQL: catalogues.compose_kql,
     View.TEMPLATES: catalogues.compose_templates,
     View.TABLES: catalogues.compose_tables,
+    View.WORKSPACES: catalogues.compose_workspaces,
     View.COLUMNS: table_columns.compose,
     View.WEB: web_pages.compose,
     View.FILE: files.compose_file,

@@ -12,6 +12,7 @@ from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.incident_entities import KINDS_SHOWN, say_entities
 from sentinel_rag.agent.offline.compositions.incident_fields import (
     say_aspect,
+    say_bookmarks,
     say_comments,
     say_identity,
     say_ids,
@@ -113,4 +114,7 @@ def _say_rest(writer: AnswerWriter, run: ToolRun, *, without: frozenset[str]) ->
     comments = row.get("comments")
     if isinstance(comments, list | tuple) and comments:
         say_comments(writer, run)
+    bookmarks = row.get("bookmarks")
+    if isinstance(bookmarks, list | tuple) and bookmarks:
+        say_bookmarks(writer, run)
     return brief_alert_table(writer, run, "/rows/0/alerts", limit=MAX_ALERTS)

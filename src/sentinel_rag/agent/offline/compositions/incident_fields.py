@@ -124,6 +124,26 @@ def say_comments(writer: AnswerWriter, run: ToolRun) -> None:
     writer.table("Comments", ("Time", "Author", "Comment"), rows)
 
 
+def say_bookmarks(writer: AnswerWriter, run: ToolRun) -> None:
+    """The bookmarks of hunters as a table."""
+    bookmarks = run.at("/rows/0/bookmarks")
+    if not isinstance(bookmarks, list | tuple) or not bookmarks:
+        writer.fixed("It shows no bookmarks.")
+        return
+    rows = [
+        [
+            writer.time_cell(run, f"/rows/0/bookmarks/{place}/event_time"),
+            writer.cell(run, f"/rows/0/bookmarks/{place}/name", limit=100),
+            writer.cell(run, f"/rows/0/bookmarks/{place}/created_by", limit=60),
+            writer.cell(run, f"/rows/0/bookmarks/{place}/notes", limit=400),
+            writer.cell(run, f"/rows/0/bookmarks/{place}/query", limit=400),
+        ]
+        for place in range(len(bookmarks))
+    ]
+    writer.fixed("Its bookmarks are in the table below.")
+    writer.table("Bookmarks", ("Time", "Bookmark", "Made by", "Notes", "Query"), rows)
+
+
 def _say_timeline(writer: AnswerWriter, run: ToolRun) -> None:
     events = run.at("/rows/0/timeline")
     if not isinstance(events, list | tuple) or not events:
@@ -254,6 +274,7 @@ _ASPECTS: dict[str, Callable[[AnswerWriter, ToolRun], None]] = {
     "tactics": _say_list("Tactics", "tactics"),
     "techniques": _say_list("Techniques", "techniques"),
     "comments": say_comments,
+    "bookmarks": say_bookmarks,
     "timeline": _say_timeline,
     "alert_count": _say_alert_count,
     "ids": say_ids,

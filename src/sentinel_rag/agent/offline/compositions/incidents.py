@@ -33,14 +33,23 @@ def incident_table(
         columns = (*columns[:2], "Defender id", *columns[2:])
         for row, place in zip(rows, places, strict=True):
             row.insert(2, writer.cell(run, f"/rows/{place}/provider_incident_id"))
+    if scope.workspace_column(run):
+        columns = (columns[0], *scope.workspace_column(run), *columns[1:])
+        for row, place in zip(rows, places, strict=True):
+            row.insert(1, writer.cell(run, f"/rows/{place}/workspace"))
     writer.table(title, columns, rows)
 
 
 def incident_items(run: ToolRun, places: list[int]) -> tuple[ListItem, ...]:
-    """Rows as things that can be referred to."""
+    """Rows as things that can be referred to; by their GUID where workspaces may use one number twice."""
     rows = run.rows
+    key = "incident_name" if scope.workspace_column(run) else "number"
     return tuple(
-        ListItem("incident", str(rows[place].get("number")), time=str(rows[place].get("created_time") or ""))
+        ListItem(
+            "incident",
+            str(rows[place].get(key) or rows[place].get("number")),
+            time=str(rows[place].get("created_time") or ""),
+        )
         for place in places
     )
 
@@ -49,7 +58,7 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     """A numbered table with totals."""
     if scope.is_empty(run):
         return scope.compose_empty(writer, plan, run, "incidents")
-    places = list(range(plan.first, len(run.rows)))
+    places = list(range(len(run.rows)))
     if "most_alerts" in plan.aspects:
         places.sort(key=lambda place: -int(str(run.rows[place].get("alert_count") or 0)))
         _say_most_alerts(writer, run, places[0])
@@ -64,8 +73,8 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     else:
         writer.say(f"{{}} incidents match{filtered}, {order}.", total, *parts)
     _say_severities(writer, run)
-    if len(run.rows) < int(total.text):
-        writer.say("Rows shown: {} of {}.", writer.number(run, "/coverage/rows_returned"), total)
+    scope.say_workspaces(writer, run)
+    scope.say_shown(writer, run, total, first=plan.first)
     scope.say_window(writer, run)
     scope.say_partial(writer, run)
     incident_table(writer, run, places, first=plan.first, ids="ids" in cues.aspects_of(plan.reading))
@@ -76,7 +85,9 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         suggestions = (f"What is incident {items[0].value} about?", f"Show the alerts of incident {items[0].value}")
         if not {"severity", "min_severity"} & set(run.call.arguments):
             suggestions += ("Only the high ones",)
-    return Composed(items=items, first=plan.first, incident=only, suggestions=suggestions, shown=len(run.rows))
+    return Composed(
+        items=items, first=plan.first, incident=only, suggestions=suggestions, shown=plan.first + len(run.rows)
+    )
 
 
 def _say_most_alerts(writer: AnswerWriter, run: ToolRun, place: int) -> None:
@@ -108,6 +119,7 @@ def compose_count(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     filtered = f" ({template})" if template else ""
     writer.say(f"{{}} incident{'' if total.text == '1' else 's'}{filtered}.", total, *parts)
     _say_severities(writer, run)
+    scope.say_workspaces(writer, run)
     scope.say_window(writer, run)
     scope.say_partial(writer, run)
     return Composed()

@@ -92,11 +92,13 @@ def compose_top(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         writer.number(run, "/summary/distinct_entities"),
         writer.number(run, "/summary/alerts_considered"),
     )
-    writer.say(
-        "First is {} with {} alerts.",
-        writer.exact(run, "/rows/0/name", limit=200),
-        writer.number(run, "/rows/0/alerts"),
-    )
+    if not plan.first:
+        writer.say(
+            "First is {} with {} alerts.",
+            writer.exact(run, "/rows/0/name", limit=200),
+            writer.number(run, "/rows/0/alerts"),
+        )
+    scope.say_shown(writer, run, scope.total_of(writer, run), first=plan.first)
     if run.at("/summary/alerts_with_unreadable_entities"):
         writer.say(
             "In {} alerts the entities could not be read, so they count for nobody.",
@@ -109,7 +111,7 @@ def compose_top(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         at = f"/rows/{place}"
         rows.append(
             [
-                Fact(f"[{place + 1}]"),
+                Fact(f"[{plan.first + place + 1}]"),
                 writer.cell(run, f"{at}/name", limit=200),
                 writer.cell(run, f"{at}/alerts"),
                 writer.cell(run, f"{at}/high_alerts"),
@@ -123,4 +125,5 @@ def compose_top(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     items = tuple(ListItem("entity", str(row.get("name")), entity_kind=kind) for row in run.rows)
     suggestions = ("Alerts for the first one", "What happened in the last 24 hours?") if len(items) > 1 else ()
     entity = items[0] if len(items) == 1 else None
-    return Composed(items=items, entity=entity, suggestions=suggestions, shown=len(items))
+    shown = plan.first + len(items)
+    return Composed(items=items, first=plan.first, entity=entity, suggestions=suggestions, shown=shown)

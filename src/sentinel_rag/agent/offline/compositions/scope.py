@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -29,6 +29,7 @@ _FILTERS = {
     "tactic": "tactic {}",
     "alert_id": "with the id {}",
     "time_field": "placed by when they were {}",
+    "workspace": "workspace {}",
 }
 
 _ENUMERATED = frozenset({"severity", "min_severity", "status", "tactic", "time_field"})
@@ -65,6 +66,7 @@ def say_window(writer: AnswerWriter, run: ToolRun) -> None:
 _EXPLAINED = (
     (re.compile(r"another state than the incident"), frozenset({"alerts"})),
     (re.compile(r"carr(?:y|ies) a closing time"), frozenset({"status", "closed", "duration", "reason", "closer"})),
+    (re.compile(r"^Compact form of incident"), frozenset({"alerts", "entities", "comments", "timeline"})),
     (re.compile(r"has no row for"), frozenset({"alert_count", "timeline"})),
 )
 """Notes that the tools explain at length, and the fields of an incident that each is about."""
@@ -102,6 +104,36 @@ def total_of(writer: AnswerWriter, run: ToolRun) -> Fact:
     return writer.number(run, "/coverage/rows_total" if known else "/coverage/rows_returned")
 
 
+def say_shown(writer: AnswerWriter, run: ToolRun, total: Fact, *, first: int) -> None:
+    """How many rows of how many are shown, where it is not all of them; `first` stood on pages before."""
+    if len(run.rows) == int(total.text) and not first:
+        if run.at("/coverage/rows_total") is None:
+            writer.say("Rows shown: {}; how many match in all was not told.", total)
+        return
+    shown = writer.number(run, "/coverage/rows_returned")
+    if first:
+        writer.say("Rows shown: {} of {}, from {} on.", shown, total, Fact(f"[{first + 1}]"))
+    else:
+        writer.say("Rows shown: {} of {}.", shown, total)
+
+
+def workspace_column(run: ToolRun) -> tuple[str, ...]:
+    """The heading of the column that tells each row's workspace, where rows come from several."""
+    return ("Workspace",) if any("workspace" in row for row in run.rows) else ()
+
+
+def say_workspaces(writer: AnswerWriter, run: ToolRun) -> None:
+    """How many rows match in each workspace, of a question to all of them."""
+    totals = run.at("/summary/by_workspace")
+    if not isinstance(totals, Mapping):
+        return
+    facts = []
+    for name in totals:
+        fact = writer.number(run, f"/summary/by_workspace/{name}/rows_total")
+        facts.append(Fact(f"{name} {fact.text if fact.evidence is not None else 'unknown'}", fact.evidence))
+    writer.say("By workspace: {}.", facts)
+
+
 def is_empty(run: ToolRun) -> bool:
     """True if nothing matched at all."""
     return not run.rows and not run.at("/coverage/rows_total")
@@ -111,6 +143,7 @@ def compose_empty(writer: AnswerWriter, plan: Plan, run: ToolRun, noun: str) -> 
     """Nothing matched: says so, with filters and window, whether the table has rows at all, and what to try."""
     template, parts = filters_shown(run)
     writer.say(f"No {noun} match" + (f" ({template})." if template else "."), *parts)
+    say_workspaces(writer, run)
     say_window(writer, run)
     say_partial(writer, run)
     offers: list[Offer] = []

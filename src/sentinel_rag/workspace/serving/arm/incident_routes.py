@@ -1,4 +1,4 @@
-"""The routes of incidents: list, get, create or update, their alerts and entities, their comments; and permissions.
+"""The routes of incidents: list, get, create or update, their alerts, entities and comments; and permissions.
 
 Each handler reads the request, works in a thread on the incident store and gives back a status and a body; checks,
 limits and failures are the door's.
@@ -19,8 +19,10 @@ from sentinel_rag.workspace.incidents.entity_bodies import alert_body, entities_
 from sentinel_rag.workspace.incidents.incident_store import NotCurrentError, TooManyCommentsError
 from sentinel_rag.workspace.incidents.rows import Row
 from sentinel_rag.workspace.incidents.version_log import Author
+from sentinel_rag.workspace.serving.arm import bookmark_routes
 from sentinel_rag.workspace.serving.arm.answers import ArmError
 from sentinel_rag.workspace.serving.arm.arm_door import ArmAnswer, ArmDoor, guid_of, json_of
+from sentinel_rag.workspace.serving.arm.arm_failures import no_incident, stale
 from sentinel_rag.workspace.serving.arm.incident_list import own_url, read_page
 
 if TYPE_CHECKING:
@@ -28,8 +30,10 @@ if TYPE_CHECKING:
 
 _GROUP = "/subscriptions/{subscription}/resourceGroups/{group}"
 _RESOURCE = _GROUP + "/providers/Microsoft.OperationalInsights/workspaces/{workspace}"
-PATH = f"{_RESOURCE}/providers/Microsoft.SecurityInsights/incidents"
-_PERMISSIONS = {"value": [{"actions": ["*/read", "Microsoft.SecurityInsights/incidents/*"], "notActions": []}]}
+_PROVIDER = f"{_RESOURCE}/providers/Microsoft.SecurityInsights"
+PATH = f"{_PROVIDER}/incidents"
+_ACTIONS = ["*/read", "Microsoft.SecurityInsights/incidents/*", "Microsoft.SecurityInsights/bookmarks/*"]
+_PERMISSIONS = {"value": [{"actions": _ACTIONS, "notActions": []}]}
 """What the one identity of the embedded workspace may do."""
 CALLER = Author("External application - Sentinel RAG", "8f0f7a43-52a3-4a39-9e0c-1d9ad2f2c6e1")
 """Who writes: the one identity that the embedded identity endpoint stands for."""
@@ -55,6 +59,7 @@ def routes(workspace: Workspace, door: ArmDoor, workspace_id: str) -> list[Route
         route(comment, "GET", "GET comments", incidents.comment),
         route(comment, "PUT", "PUT comments", incidents.put_comment),
         route(comment, "DELETE", "DELETE comments", incidents.delete_comment),
+        *bookmark_routes.routes(workspace, door.workspace_path, _PROVIDER, CALLER, route),
         _ArmRoute(
             f"{_RESOURCE}/providers/Microsoft.Authorization/permissions",
             door.guarded("GET permissions", _permissions, api_versions=("2022-04-01",)),
@@ -100,7 +105,7 @@ class _Incidents:
             except BodyError as error:
                 raise ArmError(400, "BadRequest", str(error)) from None
             except NotCurrentError:
-                raise _stale("incident", name, if_match) from None
+                raise stale("incident", name, if_match) from None
 
         row, created = await to_thread.run_sync(work)
         return ArmAnswer(201 if created else 200, incident_body(row, self._path))
@@ -137,13 +142,13 @@ class _Incidents:
             except BodyError as error:
                 raise ArmError(400, "BadRequest", str(error)) from None
             except NotCurrentError:
-                raise _stale("comment", wanted, if_match) from None
+                raise stale("comment", wanted, if_match) from None
             except TooManyCommentsError:
                 raise ArmError(400, "BadRequest", "An incident holds at most 100 comments.") from None
 
         written = await to_thread.run_sync(work)
         if written is None:
-            raise _no_incident(name)
+            raise no_incident(name)
         comment, created = written
         return ArmAnswer(201 if created else 200, comment_body(comment, name, self._path))
 
@@ -156,7 +161,7 @@ class _Incidents:
         name = guid_of(request, "incident")
         row = await to_thread.run_sync(self._incidents.get, name)
         if row is None:
-            raise _no_incident(name)
+            raise no_incident(name)
         return row
 
     async def _alerts(self, request: Request) -> list[Row]:
@@ -165,16 +170,5 @@ class _Incidents:
     async def _comments(self, name: str) -> list[Comment]:
         comments = await to_thread.run_sync(self._incidents.comments, name)
         if comments is None:
-            raise _no_incident(name)
+            raise no_incident(name)
         return comments
-
-
-def _no_incident(name: str) -> ArmError:
-    return ArmError(404, "NotFound", f"The incident '{name}' could not be found.")
-
-
-def _stale(what: str, name: str, if_match: str | None) -> ArmError:
-    """412 for the header's condition, 409 for the body's etag."""
-    if if_match is not None:
-        return ArmError(412, "PreconditionFailed", f"The {what} '{name}' has another etag than If-Match names.")
-    return ArmError(409, "Conflict", f"The {what} '{name}' was changed since it was read: newer data exists.")

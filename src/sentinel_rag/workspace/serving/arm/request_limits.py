@@ -18,8 +18,13 @@ PER_WINDOW: Mapping[str, int] = {
     "GET incident alerts": 100,
     "GET incident entities": 100,
     "GET comments": 100,
+    "GET bookmarks": 100,
+    "GET incident bookmarks": 100,
+    "GET relations": 100,
     "PUT incident": 75,
     "PUT comments": 75,
+    "PUT bookmarks": 75,
+    "PUT relations": 75,
 }
 """Sentinel's limits by operation, in any five minutes. Other operations have ARM's buckets only."""
 

@@ -1,0 +1,185 @@
+"""The models of the settings, as objects: where a model's key meets the port, and `sentinel doctor --model`.
+
+`model_configuration` is what a zone's process is handed; `open_models` makes the models there. A token of Entra ID
+comes from a callable, so that the agent's process never holds an Azure credential: `model_identity` hands it tokens
+for models and for nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import anyio
+
+from sentinel_rag.contracts.errors import ConfigurationError, SentinelError
+from sentinel_rag.settings import ModelSettings, Settings
+
+if TYPE_CHECKING:
+    from sentinel_rag.agent.models import Admission, ChatModel, ModelEndpoint, Tier
+
+GetToken = Callable[[], Awaitable[str]]
+IDENTITY_PATH = "/msi/token"
+_SCOPES = {".azure.us": "https://cognitiveservices.azure.us", ".azure.cn": "https://cognitiveservices.azure.cn"}
+_CHECK_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """One model for each tier; both can be the same object."""
+
+    large: ChatModel
+    small: ChatModel
+
+    def of(self, tier: Tier) -> ChatModel:
+        """The model of a tier."""
+        return self.small if tier.value == "small" else self.large
+
+    async def aclose(self) -> None:
+        """Close idle connections of both."""
+        await self.large.aclose()
+        if self.small is not self.large:
+            await self.small.aclose()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCheck:
+    """One tiny call. `detail` is a sentence; `next_step` is empty where nothing is wrong."""
+
+    tier: str
+    ok: bool
+    detail: str
+    next_step: str = ""
+
+
+def require_offline(settings: Settings) -> None:
+    """Raise ConfigurationError if a model is set: the analyst of this version plans without one."""
+    if settings.model != "offline":
+        raise ConfigurationError(
+            f"SENTINEL_MODEL={settings.model} is set, but questions are answered without a model in this version.",
+            next_step="Set SENTINEL_MODEL=offline; `sentinel doctor --model` tries the model all the same.",
+        )
+
+
+def model_configuration(settings: ModelSettings, *, identity: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """What the process that asks the model is handed, as JSON values. `identity` names where tokens are had."""
+    return {
+        "provider": settings.provider,
+        "url": settings.url,
+        "key": "" if settings.key is None else settings.key.reveal(),
+        "name": settings.name,
+        "small_name": settings.small_name,
+        "api_version": settings.api_version,
+        "prices": {tier: [str(price) for price in prices] for tier, prices in settings.prices.items()},
+        "timeout_s": settings.timeout_s,
+        "idle_timeout_s": settings.idle_timeout_s,
+        "identity": None if identity is None else dict(identity),
+    }
+
+
+def needs_identity(settings: ModelSettings) -> bool:
+    """True if the model is entered with Entra ID."""
+    return settings.provider == "azure" and settings.key is None
+
+
+def model_resource(url: str) -> str:
+    """The audience of Entra ID tokens for an Azure OpenAI resource; it follows the cloud of the address."""
+    host = urlsplit(url).hostname or ""
+    return next((scope for end, scope in _SCOPES.items() if host.endswith(end)), "https://cognitiveservices.azure.com")
+
+
+def open_models(configuration: Mapping[str, Any], *, get_token: GetToken | None = None) -> Models:
+    """The models of a `model_configuration`. `get_token` is used where there is no key; without one the
+    configuration's `identity` is asked. Nothing is connected before the first request."""
+    from sentinel_rag.agent.models import OpenAIWireModel, Price, TimeLimits
+
+    limits = TimeLimits(
+        first_token_s=configuration["timeout_s"],
+        next_token_s=configuration["idle_timeout_s"],
+        whole_answer_s=configuration["timeout_s"],
+    )
+    admission = _admission(configuration, get_token)
+
+    def model(name: str, tier: str) -> ChatModel:
+        price = configuration["prices"].get(tier)
+        return OpenAIWireModel(
+            _endpoint(configuration, name, admission),
+            limits=limits,
+            price=None if price is None else Price(Decimal(price[0]), Decimal(price[1])),
+        )
+
+    large = model(configuration["name"], "large")
+    small_name = configuration["small_name"]
+    return Models(large, large if small_name is None else model(small_name, "small"))
+
+
+def _endpoint(configuration: Mapping[str, Any], name: str, admission: Admission) -> ModelEndpoint:
+    from sentinel_rag.agent.models import azure_endpoint, compatible_endpoint
+
+    if configuration["provider"] == "azure":
+        return azure_endpoint(configuration["url"], name, admission, api_version=configuration["api_version"])
+    return compatible_endpoint(configuration["url"], name, admission)
+
+
+def _admission(configuration: Mapping[str, Any], get_token: GetToken | None) -> Admission:
+    from sentinel_rag.agent.models import ApiKey, NoKey, TokenAdmission
+
+    azure = configuration["provider"] == "azure"
+    if configuration["key"]:
+        return ApiKey(configuration["key"], header="api-key" if azure else "Authorization")
+    if not azure:
+        return NoKey()
+    if get_token is None:
+        get_token = _token_from(configuration["identity"], model_resource(configuration["url"]))
+    return TokenAdmission(get_token)
+
+
+def _token_from(identity: Mapping[str, str], resource: str) -> GetToken:
+    from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
+
+    credential = IdentityEndpointCredential(identity["endpoint"], identity["header"])
+
+    async def get_token() -> str:
+        return (await credential.get_token(f"{resource}/.default")).token
+
+    return get_token
+
+
+def check_models(settings: ModelSettings) -> tuple[ModelCheck, ...]:
+    """Ask each model one tiny question, from this process and with this process's Azure sign-in."""
+    return anyio.run(_check_models, settings)
+
+
+async def _check_models(settings: ModelSettings) -> tuple[ModelCheck, ...]:
+    from sentinel_rag.sentinel.credentials import azure_credential
+
+    async with azure_credential() as credential:
+
+        async def get_token() -> str:
+            return str((await credential.get_token(f"{model_resource(settings.url)}/.default")).token)
+
+        models = open_models(model_configuration(settings), get_token=get_token)
+        try:
+            checks = [await _check("large", models.large)]
+            if models.small is not models.large:
+                checks.append(await _check("small", models.small))
+            return tuple(checks)
+        finally:
+            await models.aclose()
+
+
+async def _check(tier: str, model: ChatModel) -> ModelCheck:
+    from sentinel_rag.agent.models import FinishReason, ModelRequest, UserMessage, complete
+
+    request = ModelRequest([UserMessage("Answer with the one word: ready")], max_output_tokens=200)
+    try:
+        answer = await complete(model, request, deadline=anyio.current_time() + _CHECK_SECONDS)
+    except SentinelError as error:
+        return ModelCheck(tier, False, f"{model.name}: {error}", error.next_step)
+    tokens = answer.usage.tokens
+    counted = f", {tokens.input} + {tokens.output} tokens" if answer.usage.uncounted == 0 else ""
+    cut = " (its answer was cut at 200 tokens)" if answer.reason is FinishReason.LENGTH else ""
+    return ModelCheck(tier, True, f"{model.name} answered in {answer.usage.seconds:.1f} s{counted}{cut}")
