@@ -304,6 +304,31 @@ async def test_five_queries_at_once_over_all_workspaces_and_endpoints_together()
     assert most == 5
 
 
+@pytest.mark.requirement("DATA-1")
+async def test_an_endpoint_that_never_answers_leaves_the_others_a_query(prod: Any) -> None:
+    release = threading.Event()
+
+    async def never(_: Request) -> Response:
+        await anyio.to_thread.run_sync(release.wait, abandon_on_cancel=True)
+        return JSONResponse({"tables": []})
+
+    async def token(_: Request) -> Response:
+        return JSONResponse({"access_token": "t", "expires_on": "4102444800"})
+
+    app = Starlette(routes=[Route("/msi/token", token), Route("/v1/{rest:path}", never, methods=["GET", "POST"])])
+    with serve(app) as url:
+        async with service({"stuck": url, "prod": prod.url}) as made, anyio.create_task_group() as group:
+            for _ in range(12):
+                group.start_soon(made.call, "query_incidents", {"workspace": "stuck"})
+            await anyio.wait_all_tasks_blocked()
+            with anyio.fail_after(60):
+                outcome = await made.call("query_incidents", {"workspace": "prod"})
+            group.cancel_scope.cancel()
+        release.set()
+    assert isinstance(outcome, QueryResult)
+    assert outcome.coverage.rows_total == 3
+
+
 async def test_workspaces_of_one_subscription_share_its_limits(tmp_path: Path) -> None:
     with estate(tmp_path) as served:
         async with service({"a": served.url, "b": served.url}) as made:
