@@ -21,7 +21,12 @@ from starlette.routing import Route
 from sentinel_rag.assembly.named_connections import connected_service
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
-from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES_TOOLS, SENTINEL_TOOLS, WRITING_TOOLS
+from sentinel_rag.contracts.tool_schemas import (
+    ALL_WORKSPACES_TOOLS,
+    OPT_IN_TOOLS,
+    SENTINEL_TOOLS,
+    WRITING_TOOLS,
+)
 from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID
@@ -183,11 +188,14 @@ async def test_names_that_were_not_all_told_are_not_added_up(serving: Any, emea:
 
 
 @pytest.mark.parametrize(
-    "tool", sorted({tool.name for tool in SENTINEL_TOOLS} - ALL_WORKSPACES_TOOLS - {"list_kql_templates"})
+    "tool",
+    sorted(
+        {tool.name for tool in SENTINEL_TOOLS if "workspace" in tool.parameter_schemas()}
+        - ALL_WORKSPACES_TOOLS
+        - OPT_IN_TOOLS
+    ),
 )
 async def test_what_cannot_be_added_up_asks_one_at_a_time(prod: Any, emea: Any, tool: str) -> None:
-    if tool == "list_workspaces":
-        return
     required = {"incident": "1", "kind": "ip", "template": "raw_signins", "message": "x"}
     schema = next(each for each in SENTINEL_TOOLS if each.name == tool)
     arguments = {name: required.get(name, "x") for name in schema.required()}
