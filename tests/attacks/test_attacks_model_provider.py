@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
+import traceback
 import tracemalloc
 
 import pytest
@@ -73,6 +74,9 @@ async def test_an_error_that_quotes_the_key_is_not_repeated(status: int, body: s
     server = ScriptedModel([reply], key=KEY)
     with server.running() as url:
         failure = await _failure(OpenAIWireModel(compatible_endpoint(f"{url}/v1", "m", ApiKey(KEY))))
+    printed = "".join(traceback.format_exception(failure))
+    assert KEY not in printed
+    assert "curl" not in printed
     shown = f"{failure!s} {failure!r} {failure.next_step} {failure.to_dict()} {vars(failure)}"
     assert KEY not in shown
     assert "curl" not in shown

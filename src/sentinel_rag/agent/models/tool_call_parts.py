@@ -45,7 +45,7 @@ class _Draft:
         """True if the arguments are a whole JSON object already, so that more of them would be another call's."""
         if self.given is not None:
             return True
-        if not self.pieces or not self.text.rstrip().endswith("}"):
+        if not self.pieces or not self.pieces[-1].rstrip().endswith("}"):
             return False
         return isinstance(_parsed(self.text), Mapping)
 
