@@ -67,6 +67,7 @@ def _examine() -> Iterator[Finding]:
         *_workspace_checks(settings),
         ("templates", _templates),
         ("freeform KQL", _freeform),
+        ("kql parser", _kql_parser),
         ("files", _files),
         ("web", _web),
         ("model", _model),
@@ -225,6 +226,17 @@ def _freeform(settings: Settings) -> Finding:
         detail = f"on, over {tables}, with the fallback parser, which refuses more. {state.missing}"
         return Finding("freeform KQL", False, detail, state.next_step)
     return Finding("freeform KQL", True, f"on, over {tables}; Microsoft's parser {state.version} checks each query")
+
+
+def _kql_parser(_: Settings) -> Finding:
+    """Not a fault where it is missing: the guard reads KQL with its stricter fallback then."""
+    from sentinel_rag.sentinel.kql_guard.parser_installation import parser_state
+
+    state = parser_state()
+    if state.missing or state.node is None:
+        return Finding("kql parser", True, f"{state.missing} The guard's stricter fallback reads KQL.", state.next_step)
+    node = ".".join(str(part) for part in state.node.version)
+    return Finding("kql parser", True, f"Microsoft's parser {state.version} on node {node}")
 
 
 def _files(settings: Settings) -> Finding:
