@@ -53,17 +53,17 @@ _NAMED = re.compile(r"named '([^'\n]{1,200})'")
 
 
 class FreeformQueries:
-    """Runs guarded queries. `allowed_tables` None means every table of the workspace."""
+    """Runs queries that `guard`, which it owns, lets pass. `allowed_tables` None means every table of the workspace."""
 
     def __init__(self, guard: KqlGuard, *, allowed_tables: frozenset[str] | None = None, wait_s: int = WAIT_S) -> None:
-        self._guard = guard
+        self.guard = guard
         self._allowed_tables = allowed_tables
         self._wait_s = wait_s
         self._slots = anyio.Semaphore(MOST_AT_ONCE)
 
     async def close(self) -> None:
         """End the parser."""
-        await self._guard.close()
+        await self.guard.close()
 
     async def run_freeform_kql(self, view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
         """The first rows in the columns of the query, with how many there are of up to `MOST_ROWS`."""
@@ -106,12 +106,14 @@ class FreeformQueries:
                 report = await self._check(kql, schema, time_bounded)
             if report.allowed:
                 return report, schema
+            if not any(problem.code in ABOUT_TABLES | ABOUT_COLUMNS for problem in report.errors):
+                break
         assert report is not None
         raise QueryFailedError(refusal(report, schema, self._allowed_tables))
 
     async def _check(self, kql: str, schema: Schema, time_bounded: bool) -> GuardReport:
         try:
-            return await self._guard.check(
+            return await self.guard.check(
                 kql, schema, time_bounded=time_bounded, row_cap=MOST_ROWS, allowed_tables=self._allowed_tables
             )
         except UnavailableError as error:  # the parser died of this query, or cannot be started
@@ -136,6 +138,12 @@ class FreeformQueries:
             if failure.error.code is not QueryErrorCode.QUERY_REJECTED:
                 raise
             raise QueryFailedError(_with_names(failure.error, report, schema)) from None
+
+
+def holds_nothing(answer: LogsTable) -> bool:
+    """No row; or one that only counts, and counted none."""
+    counted = all(column.type in ("long", "int", "real", "decimal") for column in answer.columns)
+    return not answer.rows or (len(answer.rows) == 1 and counted and not any(answer.rows[0]))
 
 
 def bounds_time(window: TimeWindow, now: datetime) -> bool:
@@ -163,13 +171,22 @@ def refusal(report: GuardReport, schema: Schema, allowed_tables: frozenset[str] 
     return QueryError(
         code=QueryErrorCode.QUERY_REJECTED,
         message=f"The query was not run. Line {first.line}, column {first.column}: {first.message}{near}{more}",
-        next_step=first.next_step or "Correct the query and run it again.",
+        next_step=_next_step(first, report),
         field="kql",
         allowed=_names_for(first, report, schema, allowed_tables),
         line=first.line,
         position=first.column - 1,
         problems=tuple(_as_query_problem(problem) for problem in errors[:MOST_PROBLEMS]),
     )
+
+
+def _next_step(problem: KqlProblem, report: GuardReport) -> str:
+    """What the guard says, but for columns: all of them are `allowed`, and need not be told twice."""
+    if problem.code in ABOUT_COLUMNS:
+        of = ", ".join(sorted(report.tables)) or "the table"
+        start = f"Use {problem.nearest[0]}, or another column" if problem.nearest else "Use a column"
+        return f"{start} of {of}; describe_table tells what each holds."
+    return problem.next_step or "Correct the query and run it again."
 
 
 def _as_query_problem(problem: KqlProblem) -> QueryProblem:
@@ -237,8 +254,8 @@ def _notes(report: GuardReport, total: int | None) -> list[str]:
 async def _why_empty(
     view: WorkspaceView, answer: LogsTable, tables: tuple[str, ...], schema: Schema, chosen: ChosenWindow
 ) -> list[str]:
-    """For a result without rows: what each table holds at all, so that none is not taken for nothing there."""
-    if answer.rows:
+    """For a result that holds nothing: what each table holds at all, so that none is not taken for nothing there."""
+    if not holds_nothing(answer):
         return []
     notes = []
     for table in tables[:MOST_PROBLEMS]:

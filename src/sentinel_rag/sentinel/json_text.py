@@ -10,12 +10,24 @@ import json
 import re
 from typing import Any
 
+import msgspec
+
 _DECODER = json.JSONDecoder(strict=False)  # made once: json.loads would make one for each cell
+decode_strictly = msgspec.json.Decoder().decode
+"""Refuses what `load_json` mends, and reads the rest as it does."""
 _HALF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
 )
+
+
+def load_cell(text: str) -> Any:
+    """As `load_json`, for the many short texts of a column: the strict reader first, which is several times faster."""
+    try:
+        return decode_strictly(text)
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+        return load_json(text)  # it is no JSON, or JSON that only the lenient reader takes
 
 
 def load_json(text: str | bytes) -> Any:

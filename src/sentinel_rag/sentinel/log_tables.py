@@ -15,9 +15,10 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, format_time
-from sentinel_rag.sentinel.json_text import load_json
+from sentinel_rag.sentinel.json_text import load_cell
 
 _TIMESPAN = re.compile(r"(-)?(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2})(?:\.(\d{1,7}))?\Z")
+_FIRST_OF_JSON = frozenset('{["-0123456789tfnNI \t\r\n')  # N and I: NaN and Infinity, which the reader takes
 _REALS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -51,7 +52,13 @@ class LogsTable:
 
 def parse_datetime(text: str) -> datetime:
     """An ISO 8601 time of the wire in UTC; a seventh fraction digit is cut, a missing zone is UTC."""
-    moment = datetime.fromisoformat(text)
+    return in_utc(datetime.fromisoformat(text))
+
+
+def in_utc(moment: datetime) -> datetime:
+    """The moment in UTC, which is what one without a zone means."""
+    if moment.tzinfo is UTC:
+        return moment
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
@@ -71,12 +78,18 @@ def parse_timespan(text: str) -> timedelta:
     return -span if sign else span
 
 
+def decode_timespans(cells: Sequence[Any]) -> list[Any]:
+    """Each text once: durations of a log repeat. Raises ValueError as `parse_timespan`."""
+    spans: dict[Any, Any] = {text: None if text is None else parse_timespan(text) for text in set(cells)}
+    return [spans[text] for text in cells]
+
+
 def parse_dynamic(value: Any) -> Any:
     """A dynamic cell: JSON text in a string. Text that is not JSON is a string value and stays what it is."""
-    if not isinstance(value, str):
+    if not isinstance(value, str) or value[:1] not in _FIRST_OF_JSON:
         return value
     try:
-        return load_json(value)
+        return load_cell(value)
     except ValueError:
         return value
 

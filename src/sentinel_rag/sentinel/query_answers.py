@@ -8,6 +8,7 @@ from sentinel_rag.sentinel import error_bodies
 from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.json_text import load_json
 from sentinel_rag.sentinel.log_tables import LogsTable, decode_table
+from sentinel_rag.sentinel.typed_rows import read_typed
 
 
 def read_answer(content: bytes, kql: str, duration_ms: float) -> LogsTable:
@@ -15,6 +16,10 @@ def read_answer(content: bytes, kql: str, duration_ms: float) -> LogsTable:
     if not content.strip():
         raise QueryFailedError(error_bodies.protocol_error("Log Analytics answered 200 with an empty body."))
     try:
+        typed = read_typed(content)
+        if typed is not None:
+            reason = error_bodies.partial_reason(typed.error) if isinstance(typed.error, Mapping) else ""
+            return typed.table(kql, partial_reason=reason, duration_ms=duration_ms)
         document = load_json(content)
         error = document.get("error")
         tables = document.get("tables") or []

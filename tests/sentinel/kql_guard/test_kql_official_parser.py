@@ -118,6 +118,15 @@ async def test_a_cancelled_question_leaves_the_parser_usable(parser: OfficialPar
     assert (await parser.analyze("SigninLogs | count", SCHEMA)).result == (("Count", "long"),)
 
 
+@pytest.mark.parametrize("character", ["\u2028", "\u2029", "\r", "\x85", "\x00", "\U0001f600", "\\n"])
+def test_no_character_of_a_query_ends_its_line(parser: OfficialParser, character: str) -> None:
+    """What some readers take for a line's end must not make two questions of one, or later answers are another's."""
+    for number in range(3):
+        analysis = parser.analyze_now(f"print a{number} = 'x{character}y' // {character}", {})
+        assert analysis.statements[0].kind == "ExpressionStatement"
+        assert parser.analyze_now(f"SigninLogs | take {number}", SCHEMA).references[0].name == "SigninLogs"
+
+
 def test_many_threads_share_one_parser(parser: OfficialParser) -> None:
     from concurrent.futures import ThreadPoolExecutor
 

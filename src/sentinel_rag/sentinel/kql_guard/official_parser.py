@@ -59,7 +59,8 @@ class OfficialParser:
         assumed_tables: Sequence[str] = (),
         assumed_functions: Sequence[str] = (),
     ) -> Analysis:
-        """What `kql` is under `schema`. Names that are assumed to exist may have any columns or arguments.
+        """What `kql` is under `schema`. Names that are assumed to exist may have any columns or arguments;
+        a table of the schema that is assumed keeps its columns and may have more.
 
         Raises ParserStuckError for a query that the parser cannot finish in time or in its memory, UnavailableError if
         there is no parser.
@@ -104,7 +105,7 @@ class OfficialParser:
 
     def names(self) -> dict[str, list[str]]:
         """What the parser knows: functions, aggregates, plugins, and its kinds of syntax."""
-        line = self._process.exchange({"id": 1, "op": "names"}, self._timeout_s)
+        line = self._process.exchange({"op": "names"}, self._timeout_s)
         found: dict[str, Any] = msgspec.json.decode(line)
         return {key: list(found[key]) for key in ("functions", "aggregates", "plugins", "kinds")}
 
@@ -124,7 +125,6 @@ class OfficialParser:
         self, kql: str, schema: Schema, digest: str, assumed_tables: Sequence[str], assumed_functions: Sequence[str]
     ) -> Analysis:
         request = {
-            "id": 1,
             "op": "analyze",
             "schema": digest,
             "kql": kql,
@@ -134,7 +134,7 @@ class OfficialParser:
         line, answer = self._ask(request, self._timeout_s)
         if answer.unknown_schema:
             tables = {table: dict(columns) for table, columns in schema.items()}
-            self._ask({"id": 1, "op": "schema", "schema": digest, "tables": tables}, _SCHEMA_TIMEOUT_S)
+            self._ask({"op": "schema", "schema": digest, "tables": tables}, _SCHEMA_TIMEOUT_S)
             line, _ = self._ask(request, self._timeout_s)
         try:
             return msgspec.json.decode(line, type=Analysis)

@@ -27,6 +27,10 @@ class ParserStuckError(UnavailableError):
     code = "parser_stuck"
 
 
+class _Numbered(msgspec.Struct, frozen=True):
+    id: int | None = None
+
+
 class ParserProcess:
     """The process, started by its first exchange. `close` is for good."""
 
@@ -38,6 +42,7 @@ class ParserProcess:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
+        self._asked = 0
         self.starts = 0
         """How often a process was started: more than once means that one was killed or died."""
 
@@ -73,6 +78,7 @@ class ParserProcess:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env=_ENVIRONMENT,
+                start_new_session=True,  # Ctrl-C is for us; it ends when its input does
             )
         except OSError as error:
             raise UnavailableError(
@@ -81,7 +87,7 @@ class ParserProcess:
             ) from None
         self.starts += 1
         try:
-            self._exchange(self._process, {"id": 0, "op": "ready"}, self._start_timeout_s)
+            self._exchange(self._process, {"op": "ready"}, self._start_timeout_s)
         except ParserStuckError:
             raise UnavailableError(
                 "The KQL parser was started but did not get ready.", next_step="Run: sentinel kql install"
@@ -94,15 +100,16 @@ class ParserProcess:
         watchdog = threading.Timer(timeout_s, process.kill)
         watchdog.daemon = True
         watchdog.start()
+        self._asked += 1
         try:
-            process.stdin.write(msgspec.json.encode(request) + b"\n")
+            process.stdin.write(msgspec.json.encode({**request, "id": self._asked}) + b"\n")
             process.stdin.flush()
             line = process.stdout.readline(MOST_ANSWER_BYTES)
         except OSError:
             line = b""
         finally:
             watchdog.cancel()
-        if not line.endswith(b"\n"):
+        if not line.endswith(b"\n") or _id_of(line) != self._asked:
             process.kill()
             self._discard()
             raise ParserStuckError(
@@ -136,6 +143,13 @@ class ParserProcess:
             str(DRIVER.resolve()),
             str(self._folder),
         ]
+
+
+def _id_of(line: bytes) -> int | None:
+    try:
+        return msgspec.json.decode(line, type=_Numbered).id
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 # Nothing of ours: neither secrets nor NODE_OPTIONS. Node on Windows needs the system's folder for its random numbers.

@@ -66,6 +66,8 @@ def _examine() -> Iterator[Finding]:
         ("tool servers", _tool_servers),
         *_workspace_checks(settings),
         ("templates", _templates),
+        ("freeform KQL", _freeform),
+        ("kql parser", _kql_parser),
         ("files", _files),
         ("web", _web),
         ("model", _model),
@@ -211,6 +213,30 @@ def _templates(settings: Settings) -> Finding:
     count = len(load_templates(own=settings.templates))
     own = "SENTINEL_TEMPLATES names a folder of your own" if settings.templates is None else str(settings.templates)
     return Finding("templates", True, f"{count} KQL templates; {own}")
+
+
+def _freeform(settings: Settings) -> Finding:
+    if not settings.freeform_kql:
+        return Finding("freeform KQL", True, "off: the agent runs named templates only (SENTINEL_FREEFORM_KQL)")
+    from sentinel_rag.sentinel.kql_guard.parser_installation import parser_state
+
+    tables = ", ".join(settings.freeform_tables) or "every table"
+    state = parser_state()
+    if state.missing:
+        detail = f"on, over {tables}, with the fallback parser, which refuses more. {state.missing}"
+        return Finding("freeform KQL", False, detail, state.next_step)
+    return Finding("freeform KQL", True, f"on, over {tables}; Microsoft's parser {state.version} checks each query")
+
+
+def _kql_parser(_: Settings) -> Finding:
+    """Not a fault where it is missing: the guard reads KQL with its stricter fallback then."""
+    from sentinel_rag.sentinel.kql_guard.parser_installation import parser_state
+
+    state = parser_state()
+    if state.missing or state.node is None:
+        return Finding("kql parser", True, f"{state.missing} The guard's stricter fallback reads KQL.", state.next_step)
+    node = ".".join(str(part) for part in state.node.version)
+    return Finding("kql parser", True, f"Microsoft's parser {state.version} on node {node}")
 
 
 def _files(settings: Settings) -> Finding:
