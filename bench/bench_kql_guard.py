@@ -104,8 +104,7 @@ def memory_of_parser(schema: Schema, queries: list[str]) -> float | None:
     assert parser is not None
     try:
         parser.analyze_many(queries, schema)
-        process = parser._process._process
-        assert process is not None
+        process = parser._process._running_one[0]
         status = Path(f"/proc/{process.pid}/status")
         if not status.exists():
             return None

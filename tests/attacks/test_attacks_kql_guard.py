@@ -6,17 +6,15 @@ The guard writes no audit record itself: the Interceptor records the call that c
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 from kql_guard_corpus import ALLOWED_BY_BOTH, ALLOWED_BY_MICROSOFT, ATTACKS, READABLE, SCHEMA, Attack
 
-import sentinel_rag.workspace.kql.translation  # noqa: F401 - it teaches duckdb-kql more than it comes with
 from sentinel_rag.sentinel.kql_guard import GuardReport, KqlGuard
 from sentinel_rag.testing.microsoft_parser import microsoft_parser
+from sentinel_rag.workspace.kql.scope import Window
+from sentinel_rag.workspace.kql.translation import translate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("TOOL-5")]
 
@@ -24,7 +22,10 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("TOOL-5")]
 @pytest.fixture(scope="module", params=["microsoft", "fallback"])
 async def guard(request: pytest.FixtureRequest) -> AsyncIterator[KqlGuard]:
     if request.param == "fallback":
-        yield KqlGuard(None)
+        translate("print 1", {}, Window())  # from here on this process's duckdb-kql knows more than it came with
+        fallback = KqlGuard(None)
+        yield fallback
+        await fallback.close()
         return
     with microsoft_parser() as parser:
         yield KqlGuard(parser)
@@ -104,27 +105,3 @@ async def test_every_attack_family_is_told_by_a_code_of_its_own() -> None:
             assert code in {each.code for each in (await judged(guard, Attack("", kql))).errors}, kql
         unbounded = Attack("", "DeviceProcessEvents | where Timestamp > ago(1d) | take 5", bounded=False)
         assert [each.code for each in (await judged(guard, unbounded)).errors] == ["not_time_bounded"]
-
-
-async def test_the_fallback_judges_alike_in_a_process_of_its_own() -> None:
-    """Here the embedded workspace has extended the fallback's library; a server without it must refuse the same."""
-    script = (
-        "import sys, anyio\n"
-        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "from kql_guard_corpus import ALLOWED_BY_BOTH, ATTACKS, READABLE, SCHEMA\n"
-        "from sentinel_rag.sentinel.kql_guard import KqlGuard\n"
-        "async def main():\n"
-        "    guard = KqlGuard(None)\n"
-        "    for attack in ATTACKS:\n"
-        "        cap = 100 if attack.bounded else None\n"
-        "        report = await guard.check(attack.kql, SCHEMA, time_bounded=attack.bounded, row_cap=cap,\n"
-        "                                   allowed_tables=READABLE)\n"
-        "        if report.allowed: print('ALLOWED', ascii(attack.kql))\n"
-        "    for kql in ALLOWED_BY_BOTH:\n"
-        "        report = await guard.check(kql, SCHEMA, allowed_tables=READABLE)\n"
-        "        if not report.allowed: print('REFUSED', ascii(kql))\n"
-        "    assert not any(name.startswith('sentinel_rag.workspace') for name in sys.modules)\n"
-        "anyio.run(main)\n"
-    )
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert (told.returncode, told.stdout) == (0, ""), told.stderr

@@ -21,8 +21,8 @@ _RIGHT_SIDED = frozenset({"rightsemi", "rightanti", "rightantisemi"})
 def class_name(node: Any) -> str:
     """The class of a node of the lowered tree, by which it is told apart.
 
-    The embedded workspace, where it lives in the same process, has taught the library classes of its own. Its columns
-    are columns with their place; whatever else it added is not known here, and so refused.
+    Where the embedded workspace has taught the library classes of its own, its columns are columns with their place;
+    whatever else it added is not known here, and so refused.
     """
     kind = type(node)
     return "ColumnRef" if kind.__name__ == "Column" and kind.__mro__[1].__name__ == "ColumnRef" else kind.__name__
