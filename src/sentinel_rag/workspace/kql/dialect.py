@@ -18,7 +18,9 @@ from duckdb_kql.ir import (  # noqa: TID253
     Between,
     BinaryOp,
     ColumnRef,
+    Extend,
     FunctionCall,
+    GetSchema,
     InList,
     Literal,
     MvExpandTarget,
@@ -37,6 +39,7 @@ from duckdb_kql.translate import functions, naming, sharing  # noqa: TID253
 from sentinel_rag.workspace.kql import (
     added_functions,
     dynamic_comparisons,
+    evaluate_plugins,
     extension,
     literals,
     parse_patterns,
@@ -89,6 +92,7 @@ _INT_FUNCTIONS = frozenset(
 )
 _ADDED: dict[str, Any] = {
     "TopNestedOperator": lower_top_nested,
+    "TopNestedOperatorPart": lower_top_nested,
     "TopHittersOperator": lower_top_hitters,
     "SampleDistinctOperator": lower_sample_distinct,
     "PartitionOperator": lower_partition,
@@ -138,7 +142,7 @@ def install() -> None:
         extension.install(_replace)
         parse_patterns.install(_replace)
         added_functions.register()
-        for spec in window_functions.SPECS:
+        for spec in (*window_functions.SPECS, *evaluate_plugins.SPECS):
             functions.SCALAR_FUNCTIONS[spec.name] = spec
         functions.SCALAR_FUNCTIONS[ROW_TEXT] = RowTextSpec(ROW_TEXT, "template", "{0}", ())
         _installed = True
@@ -185,6 +189,9 @@ def _lower_operator(node: Any) -> Any:
         return lower_search(inner)
     if kind == "WhereOperator" and lower._find_all(inner, "StringStarOperatorExpression"):
         return lower_where_any_column(inner)
+    if kind == "GetSchemaOperator":
+        ordinal = FunctionCall("tolong", (ColumnRef("ColumnOrdinal"),))
+        return [GetSchema(), Extend((NamedExpr(ordinal, "ColumnOrdinal"),))]
     counted = _counted(kind, children)
     if counted is not None:
         return counted
@@ -328,6 +335,8 @@ def _lower_expr(node: Any) -> Any:
         return _original["_lower_expr"](node)
     except KqlUnsupportedError as error:
         inner = lower._collapse(node)
+        if lower._cls(inner) == "StringStarOperatorExpression":
+            return _lower_binary(inner)
         if "TypeLiteralExpression" not in error.construct or lower._cls(inner) != "TypeLiteralExpression":
             raise
         return literals.TypeName(inner.getText().partition("(")[2].rstrip(")").strip().lower())
