@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from sentinel_rag.workspace.kql.errors import KqlError
 from sentinel_rag.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("DATA-4")
@@ -46,3 +47,19 @@ def test_dynamics_are_compared_as_what_they_hold(kql_workspace: Workspace, condi
     assert [row[0] for row in answer.rows] == found
     extended = f"{ROWS} | extend n = d.n, t = d.t, s = d.s | where {condition.replace('d.', '')} | sort by i asc"
     assert [row[0] for row in kql_workspace.query(f"{extended} | project i").rows] == found
+
+
+@pytest.mark.parametrize(
+    "operator",
+    ["sort by d.n asc", "top 1 by d.n", "summarize max(d.n)", "summarize minif(d.n, i > 1)", "order by d"],
+)
+def test_dynamics_have_no_order(kql_workspace: Workspace, operator: str) -> None:
+    with pytest.raises(KqlError) as refusal:
+        kql_workspace.query(f"{ROWS} | {operator}")
+    assert "a dynamic has no order" in str(refusal.value)
+
+
+def test_converted_dynamics_are_ordered_as_numbers(kql_workspace: Workspace) -> None:
+    answer = kql_workspace.query(f"{ROWS} | where i < 4 | sort by todouble(d.n) desc | project i")
+    assert [row[0] for row in answer.rows] == [3, 2, 1]
+    assert kql_workspace.query(f"{ROWS} | where i < 4 | summarize max(tolong(d.n))").rows == [(10,)]

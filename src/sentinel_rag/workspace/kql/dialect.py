@@ -130,6 +130,7 @@ def install() -> None:
         _replace(translate, "render_expr", _render_expr)
         _replace(translate, "_is_int_expr", _is_int_expr)
         _replace(translate, "_render_aggregate_call", _render_aggregate_call)
+        _replace(translate, "render_sort_keys", _render_sort_keys)
         _replace(translate, "_is_timespan_expr", time_arithmetic.is_timespan)
         _replace(translate, "_is_datetime_expr", time_arithmetic.is_datetime)
         _replace(translate, "render_range", streamed_range)
@@ -350,7 +351,15 @@ def _is_int_expr(node: Any) -> Any:
     return _original["_is_int_expr"](node)
 
 
+def _render_sort_keys(keys: Any) -> Any:
+    for key in keys:
+        dynamic_comparisons.refuse_order("sort by", key.expr)
+    return _original["render_sort_keys"](keys)
+
+
 def _render_aggregate_call(call: Any) -> Any:
+    if call.args and call.name.lower() in ("max", "min", "maxif", "minif"):
+        dynamic_comparisons.refuse_order(call.name, call.args[0])
     return (
         time_arithmetic.time_aggregate(call, translate.render_expr)
         or plain_collection(call, translate.render_expr)

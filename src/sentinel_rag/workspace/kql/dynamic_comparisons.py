@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from duckdb_kql import ir, translate  # noqa: TID253 - this module changes that library's query form
+from duckdb_kql.errors import KqlUnsupportedError  # noqa: TID253
 
 from sentinel_rag.workspace.kql.time_arithmetic import is_datetime, is_timespan
 
@@ -21,25 +22,32 @@ _WHOLE_FUNCTIONS = frozenset(
 def converted(node: ir.BinaryOp | ir.Between | ir.InList) -> ir.Expr:
     """`node` with its dynamic side converted to the type of the other, or as it is."""
     if isinstance(node, ir.InList):
-        if node.subquery is not None or not node.items or not _is_dynamic(node.value):
+        if node.subquery is not None or not node.items or not is_dynamic(node.value):
             return node
         if not all(map(_number_kind, node.items)):
             return node
         return replace(node, value=_as_type_of(node.value, node.items[0]))
     if isinstance(node, ir.Between):
-        if not _is_dynamic(node.value):
+        if not is_dynamic(node.value):
             return node
         return replace(node, value=_as_type_of(node.value, node.low))
     if node.op not in _COMPARISONS:
         return node
-    if _is_dynamic(node.left) and not _is_dynamic(node.right):
+    if is_dynamic(node.left) and not is_dynamic(node.right):
         return replace(node, left=_as_type_of(node.left, node.right))
-    if _is_dynamic(node.right) and not _is_dynamic(node.left):
+    if is_dynamic(node.right) and not is_dynamic(node.left):
         return replace(node, right=_as_type_of(node.right, node.left))
     return node
 
 
-def _is_dynamic(node: ir.Expr) -> bool:
+def refuse_order(construct: str, node: ir.Expr) -> None:
+    """Dynamics have no order: as JSON text 9 would stand after 10. Raises KqlUnsupportedError for one."""
+    if is_dynamic(node):
+        raise KqlUnsupportedError(construct, hint="a dynamic has no order; convert it with tolong(), todatetime(), ...")
+
+
+def is_dynamic(node: ir.Expr) -> bool:
+    """Whether `node` is known to be a dynamic."""
     if isinstance(node, ir.ColumnRef):
         return getattr(node, "kind", "") == "dynamic"
     return bool(translate._is_dynamic_expr(node))
