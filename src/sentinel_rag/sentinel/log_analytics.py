@@ -23,7 +23,7 @@ from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.credentials import AUDIENCE
 from sentinel_rag.sentinel.failures import QueryFailedError, certificate_error
 from sentinel_rag.sentinel.log_tables import LogsTable
-from sentinel_rag.sentinel.query_answers import read_answer, read_schema
+from sentinel_rag.sentinel.query_answers import read_answer, read_large_answer, read_schema
 from sentinel_rag.sentinel.query_slots import QuerySlots
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ class LogsWorkspace:
             raise QueryFailedError(error_bodies.error_of_response(status, headers, content))
         if len(content) < _DECODED_IN_A_THREAD:
             return read_answer(content, kql, duration_ms)
-        return await anyio.to_thread.run_sync(read_answer, content, kql, duration_ms)
+        return await anyio.to_thread.run_sync(read_large_answer, content, kql, duration_ms)
 
     async def schema(self) -> Mapping[str, Mapping[str, str]]:
         """Table -> column -> KQL type of the tables that the workspace knows, with rows or without.

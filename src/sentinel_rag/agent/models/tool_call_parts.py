@@ -93,6 +93,8 @@ class ToolCallParts:
         draft = candidates[-1]
         if call_id and draft.call_id and call_id != draft.call_id:
             return None
+        if name and name != draft.name and {name, draft.name} <= self._offered:
+            return None
         if name and draft.is_whole() and not (call_id and call_id == draft.call_id and index is not None):
             return None
         return draft
