@@ -11,7 +11,7 @@ SHARED_WITH_OPENAI_2 := annotated-types anyio certifi colorama h11 idna jiter py
   typing-extensions typing-inspection
 
 .DEFAULT_GOAL := help
-.PHONY: help demo kql-parser test check format types imports bench mutation lock clean
+.PHONY: help demo kql-parser test check format types imports bench bench-kql mutation lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -63,6 +63,9 @@ format: $(VENV)/installed-dev ## Rewrite the sources in the house format
 
 bench: $(VENV)/installed-dev ## Measure; results with machine and versions go to bench/results/
 	$(BIN)/python -m bench
+
+bench-kql: $(VENV)/kql-parser ## How much of a KQL rule collection runs: make bench-kql DIR="folder ..." [SCHEMA=file.json]
+	$(BIN)/python -m bench.bench_kql_collections $(DIR) $(if $(SCHEMA),--schema $(SCHEMA))
 
 mutation: $(VENV)/installed-dev ## Change the deciding code in small ways; which changes do its tests notice? (an hour)
 	nice -n 15 $(BIN)/python -m bench.mutation

@@ -125,6 +125,7 @@ async def test_a_question_that_is_kql_is_run_as_it_was_written(kql: str, around:
     assert called(gateway) == [("run_freeform_kql", {"kql": kql})]
     assert answer.outcome is Outcome.ANSWERED
     assert answer.text.startswith("The query found 2 rows.")
+    assert "window as the query itself says" in answer.footnote[0]
     assert answer.tables[0].rows == (("PT", "4"), ("RO", "2"))
 
 

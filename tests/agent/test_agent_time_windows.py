@@ -46,6 +46,7 @@ def absolute(start: str | None, end: str | None) -> dict[str, str]:
     ],
 )
 def test_a_window_that_the_tools_know_is_asked_for_by_name(text: str, name: str) -> None:
+    """Field report E3, in words of a question."""
     assert window(f"alerts {text}") == {"time_window": name}
 
 
@@ -138,6 +139,7 @@ def test_words_that_only_look_like_a_time_are_none(text: str) -> None:
     ],
 )
 def test_what_cannot_be_read_without_guessing_is_asked(text: str, says: str) -> None:
+    """Field report E3: `P1H` in a question is asked back with what was meant."""
     question = read_time(text, TUESDAY).question
     assert question is not None
     assert says in question.sentence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
@@ -18,8 +19,10 @@ from sentinel_rag.assembly.model_access import (
     require_offline,
 )
 from sentinel_rag.assembly.model_identity import create_app
+from sentinel_rag.assembly.plan import Listener, ModelPlan, plan_model
+from sentinel_rag.assembly.zones import BUILDERS
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.settings import ModelSettings, Secret, load_settings
+from sentinel_rag.settings import ModelSettings, Secret, bare_environment, load_settings
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.scripted_model import ScriptedModel, text_reply
 
@@ -104,3 +107,38 @@ def test_a_model_that_nothing_would_ask_is_said_and_not_ignored(tmp_path):
     settings = load_settings({**environment, "SENTINEL_MODEL_NAME": "m"}, tmp_path / "absent")
     with pytest.raises(ConfigurationError, match="SENTINEL_MODEL=openrouter"):
         require_offline(settings)
+
+
+def _listener(name: str) -> Listener:
+    return Listener(socket.socket(), f"http://127.0.0.1:1/{name}")
+
+
+def test_with_entra_id_the_credential_is_in_another_process_than_the_agent(monkeypatch):
+    monkeypatch.setenv("AZURE_CLIENT_SECRET", "client-secret-canary")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-other-canary")
+    settings = ModelSettings(provider="azure", url="https://soc.openai.azure.us", key=None, name="gpt-4o")
+    plan = plan_model(settings, {"log_level": "INFO"}, _listener)
+    [zone] = plan.zones
+    with zone.listener.socket:
+        assert zone.name in BUILDERS
+        assert zone.environment["AZURE_CLIENT_SECRET"] == "client-secret-canary"
+        assert zone.configuration["resource"] == "https://cognitiveservices.azure.us"
+    assert plan.configuration is not None
+    assert plan.configuration["identity"] == {
+        "endpoint": "http://127.0.0.1:1/model-identity/msi/token",
+        "header": zone.configuration["header"],
+    }
+    handed = json.dumps([plan.configuration, dict(plan.environment)])
+    assert "canary" not in handed
+    assert plan.environment["HTTPS_PROXY"] == "http://proxy.example:3128"
+
+
+def test_with_a_key_no_further_process_is_needed(monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+    settings = ModelSettings(provider="azure", url="https://soc.openai.azure.com", key=Secret("k" * 20), name="gpt-4o")
+    plan = plan_model(settings, {}, _listener)
+    assert plan.zones == ()
+    assert plan.configuration == model_configuration(settings)
+    assert plan_model(None, {}, _listener) == ModelPlan((), None, bare_environment())
+    assert "HTTPS_PROXY" not in bare_environment()

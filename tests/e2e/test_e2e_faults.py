@@ -50,6 +50,8 @@ def test_what_a_person_sees_of_a_fault(running: Any) -> None:
     faults(running, "set", "partial", "--times", "all")
     partial = running.json("ask", "list the incidents")
     assert partial["coverage"][0]["partial"] is True
+    assert "Warning: the result is partial." in partial["answer"]
+    assert any("PARTIAL: " in line for line in partial["footnote"])
     faults(running, "clear")
     assert running.json("ask", "how many incidents are there?")["outcome"] == "answered"
 
@@ -73,6 +75,16 @@ def test_a_fault_that_there_is_not_is_told(running: Any, words: tuple[str, ...])
     assert done.returncode == 2, done.stdout
     assert done.stderr.strip()
     assert "Traceback" not in done.stderr
+
+
+def test_a_query_that_asks_to_be_cut_says_so_in_json_and_on_the_terminal(running: Any) -> None:
+    """Field report C2."""
+    kql = "set truncationmaxrecords=5; SecurityIncident"
+    answer = running.json("workspace", "query", kql)
+    assert len(answer["rows"]) == 5
+    assert "record count limit 5" in answer["partial"]
+    assert "Partial: Query result set has exceeded" in running.run("workspace", "query", kql).stdout
+    assert "Partial" not in running.run("workspace", "query", "SecurityIncident").stdout
 
 
 def test_without_a_server_there_is_none_to_make_them(sentinel: Any, tmp_path: Path) -> None:

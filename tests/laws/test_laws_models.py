@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sentinel_rag.agent.models.answer_parts import AnswerParts
 from sentinel_rag.agent.models.conversation_rules import call_ids, conversation_faults
-from sentinel_rag.agent.models.event_stream import EventDecoder, StreamTooLargeError
+from sentinel_rag.agent.models.event_stream import EventDecoder, ServerEvent, StreamTooLargeError
 from sentinel_rag.agent.models.failures import ModelError
 from sentinel_rag.agent.models.messages import AssistantMessage, ToolResultMessage, UserMessage
 from sentinel_rag.agent.models.port import ModelRequest
@@ -52,14 +52,14 @@ def test_packets_do_not_change_the_events(documents: list[object], end: str, pre
     content = "".join(f"{prefix}{json.dumps(document)}{end}" for document in documents).encode()
     decoder = EventDecoder()
     found = [event for packet in _cut(content, cuts) for event in decoder.feed(packet)] + decoder.finish()
-    read = [json.loads(line) for event in found for line in event.splitlines()]
+    read = [json.loads(line) for event in found for line in event.data.splitlines()]
     assert read == documents
 
 
 @given(st.binary(max_size=3_000), st.lists(st.integers(0, 3_000), max_size=10))
 @settings(PATIENT)
 def test_any_bytes_are_read_alike_in_any_packets_and_within_bounds(content: bytes, cuts: list[int]) -> None:
-    def read(packets: list[bytes]) -> list[str]:
+    def read(packets: list[bytes]) -> list[ServerEvent]:
         decoder = EventDecoder()
         return [event for packet in packets for event in decoder.feed(packet)] + decoder.finish()
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from sentinel_rag.workspace.importing.csv_dialect import detect
-from sentinel_rag.workspace.kql.scope import matches_wildcard
+from sentinel_rag.workspace.kql.column_choices import matches_wildcard
 from sentinel_rag.workspace.serving.query_requests import MAX_WAIT_S, parse_prefer
 from sentinel_rag.workspace.timespans import TimespanError, parse_duration, parse_timespan
 from sentinel_rag.workspace.workspace import Workspace

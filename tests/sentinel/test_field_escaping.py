@@ -33,6 +33,7 @@ VALUES = [
     "a\ttab",
     "😀 emoji 👩‍💻",
     "Ünïcødé Ж 名",
+    "sep\u2028arated",
     "{window} {user}",
     "100%_*?",
     "`tick` ```fence```",

@@ -25,6 +25,7 @@ from azure.monitor.query import LogsBatchQuery, LogsQueryClient, LogsQueryPartia
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.estate.company import WORKSPACE_RESOURCE
 from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.serving.identity import TokenIssuer
 from sentinel_rag.workspace.workspace import Workspace
 
 pytestmark = [pytest.mark.requirement("DATA-4"), pytest.mark.requirement("DATA-2")]
@@ -60,7 +61,7 @@ def served(tmp_path: Path) -> Iterator[Served]:
     workspace.generate(EstateOptions(days=8, events=100, end=END))
     state = Served("", datetime.now(UTC).timestamp())
     try:
-        with serve(app_over(workspace, max_rows=1000, token_clock=state.clock)) as url:
+        with serve(app_over(workspace, max_rows=1000, issuer=TokenIssuer(state.clock))) as url:
             state.url = url
             yield state
     finally:

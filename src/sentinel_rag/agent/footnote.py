@@ -9,8 +9,10 @@ from datetime import datetime, tzinfo
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.times import show_age, show_time, show_window
 from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.query_results import Coverage, QueryResult
+from sentinel_rag.contracts.query_results import Coverage, QueryResult, TimeWindow
 from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Failed, Succeeded
+
+FREEFORM_TOOL = "run_freeform_kql"
 
 
 def footnote(runs: Sequence[ToolRun], *, now: datetime, zone: tzinfo) -> tuple[str, ...]:
@@ -27,7 +29,7 @@ def _line(run: ToolRun, now: datetime, zone: tzinfo) -> str:
         case Succeeded(result=DocumentResult()):
             pass  # no rows and no window: the call and its record say all
         case Succeeded(result=QueryResult() as result):
-            parts += _coverage(result.coverage, now, zone)
+            parts += _coverage(result.coverage, now, zone, own_text=run.call.tool_name == FREEFORM_TOOL)
         case Denied(detail=detail, rule_id=rule_id):
             parts.append(f"denied: {plain(detail)}" + ("" if rule_id is None else f" (rule {plain(rule_id)})"))
         case Failed(error=error):
@@ -37,11 +39,14 @@ def _line(run: ToolRun, now: datetime, zone: tzinfo) -> str:
     return " · ".join(parts)
 
 
-def _coverage(coverage: Coverage, now: datetime, zone: tzinfo) -> list[str]:
+def _coverage(coverage: Coverage, now: datetime, zone: tzinfo, *, own_text: bool) -> list[str]:
+    """`own_text` tells of a query whose text may bound its time by itself."""
     total = "an unknown total" if coverage.rows_total is None else str(coverage.rows_total)
     parts = [f"{coverage.rows_returned} of {total} rows"]
     window = f"window {show_window(coverage.window, zone)}"
-    if coverage.time_column:
+    if own_text and coverage.window == TimeWindow():
+        window = "window as the query itself says"
+    elif coverage.time_column:
         window += f" by {plain(coverage.time_column)}"
     parts.append(window)
     if coverage.table_newest is not None:

@@ -8,11 +8,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.tool_schemas import OPT_IN_TOOLS
 from sentinel_rag.settings import Settings
 
 if TYPE_CHECKING:
     from sentinel_rag.sentinel.freeform_query import FreeformQueries
+
+_FALLBACK = (
+    "Freeform KQL is on, but Microsoft's parser is not there: queries are checked by a fallback, which knows no types "
+    "and refuses more."
+)
 
 
 def switched_off_tools(settings: Settings) -> list[str]:
@@ -43,7 +49,11 @@ def freeform_queries(configuration: Mapping[str, Any] | None) -> FreeformQueries
 
     found = configuration["parser"]
     parser = None
-    if found is not None:
+    if found is None:
+        from sentinel_rag.assembly.serving import give_notice
+
+        give_notice(UnavailableError(_FALLBACK, next_step="Run: sentinel kql install (it needs npm and node)"))
+    else:
         parser = OfficialParser(Path(found["folder"]), Path(found["node"]), node_version=tuple(found["version"]))
         parser.warm()
     tables = configuration["tables"]

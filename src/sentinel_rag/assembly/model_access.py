@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sentinel_rag.agent.models import Admission, ChatModel, ModelEndpoint, Tier
 
 GetToken = Callable[[], Awaitable[str]]
+IDENTITY_PATH = "/msi/token"
 _SCOPES = {".azure.us": "https://cognitiveservices.azure.us", ".azure.cn": "https://cognitiveservices.azure.cn"}
 _CHECK_SECONDS = 30.0
 

@@ -14,12 +14,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from sentinel_rag.assembly.model_access import IDENTITY_PATH
 from sentinel_rag.contracts.loopback import is_own_host, is_own_origin
 
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
-
-PATH = "/msi/token"
 
 
 def create_app(credential: AsyncTokenCredential, *, resource: str, header: str) -> Starlette:
@@ -49,7 +48,7 @@ def create_app(credential: AsyncTokenCredential, *, resource: str, header: str) 
     async def alive(_: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
-    return Starlette(routes=[Route(PATH, token), Route("/healthz", alive)])
+    return Starlette(routes=[Route(IDENTITY_PATH, token), Route("/healthz", alive)])
 
 
 def _refusal(status: int, message: str) -> JSONResponse:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +18,24 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from sentinel_rag.assembly.freeform_kql import freeform_configuration, switched_off_tools
-from sentinel_rag.assembly.model_access import require_offline
+from sentinel_rag.assembly.model_access import (
+    IDENTITY_PATH,
+    model_configuration,
+    model_resource,
+    needs_identity,
+    require_offline,
+)
 from sentinel_rag.assembly.stored_queries import stored_query_configuration
 from sentinel_rag.assembly.tool_servers import tool_server_configuration
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
-from sentinel_rag.settings import NamedWorkspace, Settings, azure_environment, bare_environment
+from sentinel_rag.settings import (
+    ModelSettings,
+    NamedWorkspace,
+    Settings,
+    azure_environment,
+    bare_environment,
+    model_environment,
+)
 from sentinel_rag.workspace.estate.company import WORKSPACE_RESOURCE
 
 RUN_KEYS: Mapping[str, Mapping[str, Any]] = {
@@ -144,19 +157,48 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
                 next_step="Set SENTINEL_API_KEY; sentinel approvals alone needs SENTINEL_APPROVER_KEY only.",
             )
         gateway_url = settings.gateway_url
+    model = plan_model(settings.model_settings, common, listen)
+    zones += model.zones
     agent = {"token": agent_token, "timezone": settings.timezone, "question_timeout_s": settings.question_timeout_s}
     zones.append(
         ZonePlan(
             "agent",
             ("sentinel_rag.surfaces.http",),
-            {**common, **agent},
-            # All that the agent ever learns of the outside: where the gateway is, and its own key there.
-            {**bare_environment(), "SENTINEL_URL": gateway_url, "SENTINEL_API_KEY": keys["agent"]},
+            {**common, **agent, "model": model.configuration},
+            # All that the agent ever learns of the outside: where the gateway is, its own key there, and the model.
+            {**model.environment, "SENTINEL_URL": gateway_url, "SENTINEL_API_KEY": keys["agent"]},
             listen("agent", ports.agent),
         )
     )
     names = tuple(each.name for each in served) or (workspace,)
     return Plan(tuple(zones), names, agent_token, workspace_token, keys)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPlan:
+    """What a model adds to a run: the zone that holds the Azure credential for it, if it needs one, and what the
+    agent's process is handed. `configuration` is None without a model."""
+
+    zones: tuple[ZonePlan, ...]
+    configuration: Mapping[str, Any] | None
+    environment: Mapping[str, str]
+
+
+def plan_model(
+    settings: ModelSettings | None, common: Mapping[str, Any], listen: Callable[[str], Listener]
+) -> ModelPlan:
+    """The agent never holds a credential of Azure, which would open Sentinel too: with Entra ID it is handed the
+    address of a zone that gives tokens for models alone."""
+    if settings is None:
+        return ModelPlan((), None, bare_environment())
+    environment = {**bare_environment(), **model_environment()}
+    if not needs_identity(settings):
+        return ModelPlan((), model_configuration(settings), environment)
+    listener, header = listen("model-identity"), secrets.token_urlsafe(32)
+    configuration = {**common, "resource": model_resource(settings.url), "header": header}
+    zone = _zone("model-identity", configuration, azure_environment(), listener)
+    identity = {"endpoint": f"{listener.url}{IDENTITY_PATH}", "header": header}
+    return ModelPlan((zone,), model_configuration(settings, identity=identity), environment)
 
 
 def workspace_zone(name: str, *, default: bool) -> str:

@@ -24,11 +24,13 @@ def stored_query_configuration(settings: Settings) -> dict[str, Any]:
     return {"node_folder": "" if node is None else str(Path(node).parent), "tables": list(settings.freeform_tables)}
 
 
-def stored_queries(configuration: Mapping[str, Any]) -> AlertEvents:
-    """The tool, whose guard starts with the first query."""
+def stored_queries(configuration: Mapping[str, Any], shared: KqlGuard | None) -> AlertEvents:
+    """The tool, whose guard starts with the first query; where freeform KQL has one, it is `shared`."""
     from sentinel_rag.sentinel.alert_events import AlertEvents
 
     def guard() -> KqlGuard:
+        if shared is not None:
+            return shared
         from sentinel_rag.sentinel.kql_guard import KqlGuard, installed_parser
 
         return KqlGuard(installed_parser(search_path=configuration["node_folder"]))

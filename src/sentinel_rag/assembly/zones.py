@@ -55,11 +55,12 @@ def build_sentinel_executor(configuration: Configuration) -> ASGIApp:
     from sentinel_rag.assembly.stored_queries import stored_queries
     from sentinel_rag.executors.sentinel import create_app
 
+    freeform = freeform_queries(configuration["freeform"])
     service = connected_service(
         configuration["workspaces"],
         templates=configuration["templates"],
-        freeform=freeform_queries(configuration["freeform"]),
-        alert_events=stored_queries(configuration["stored_queries"]),
+        freeform=freeform,
+        alert_events=stored_queries(configuration["stored_queries"], None if freeform is None else freeform.guard),
     )
     return create_app(service, token=configuration["token"])
 

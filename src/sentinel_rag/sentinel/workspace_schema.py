@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Mapping
 
 from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument
-from sentinel_rag.sentinel.kql_guard.names import nearest_names
 from sentinel_rag.sentinel.log_analytics import LogsWorkspace
 
 Schema = Mapping[str, Mapping[str, str]]
@@ -54,6 +53,8 @@ def _in_any_case(name: str, schema: Schema) -> str | None:
 
 
 def _no_table(name: str, schema: Schema) -> QueryFailedError:
+    from sentinel_rag.sentinel.kql_guard.names import nearest_names  # its package costs the executor's start 20 ms
+
     near = nearest_names(name, schema)
     shown = name if len(name) <= 60 else name[:60] + "…"
     if not schema:

@@ -7,9 +7,7 @@ wrapper around the routes, not a switch inside them.
 
 from __future__ import annotations
 
-import time
 import uuid
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -53,16 +51,16 @@ def create_app(
     longest_queue: int = LONGEST_QUEUE,
     resource_id: str = EMBEDDED_RESOURCE_ID,
     request_limits: RequestLimits | None = None,
-    token_clock: Callable[[], float] = time.time,
+    issuer: TokenIssuer | None = None,
 ) -> Starlette:
     """The application over `workspace`, which answers to the GUID `workspace_id` and to the ARM path `resource_id`.
 
     `identity_header` is the secret of the managed-identity endpoint, `admin_token` that of `/admin`. An answer over
     `max_rows` or `max_bytes` is cut and carries the service's PartialError; a query that comes while
-    `longest_queue` others wait is throttled. `request_limits` are the REST API's documented ones unless given;
-    `token_clock` (Unix time) says when tokens expire.
+    `longest_queue` others wait is throttled. `request_limits` are the REST API's documented ones unless given. Servers
+    with one `issuer` take each other's tokens, as those of one tenant do.
     """
-    issuer = TokenIssuer(token_clock)
+    issuer = issuer or TokenIssuer()
     door = WorkspaceDoor(issuer, workspace_id)
     query = QueryEndpoint(workspace, door, max_rows=max_rows, max_bytes=max_bytes, longest_queue=longest_queue)
     metadata = MetadataEndpoint(workspace, door)

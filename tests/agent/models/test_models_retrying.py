@@ -11,6 +11,7 @@ from sentinel_rag.agent.models import (
     ModelEvent,
     ModelRateLimitedError,
     ModelRequest,
+    ModelTimedOutError,
     ProviderFailedError,
     RetryBudget,
     RetryingModel,
@@ -21,7 +22,7 @@ from sentinel_rag.agent.models import (
 )
 from sentinel_rag.agent.models.failures import AnswerCutOffError, EmptyAnswerError
 from sentinel_rag.testing.scripted_model import Reply, ScriptedModel, json_reply, stream_reply, text_reply
-from sentinel_rag.testing.scripted_model.replies import Cut, chunk, ending
+from sentinel_rag.testing.scripted_model.replies import Cut, Hang, Pause, chunk, ending
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("CHAT-13")]
 BUSY = json_reply({"error": {"message": "Busy"}}, 503)
@@ -76,11 +77,12 @@ async def test_what_passes_is_tried_again(reply, connect, question):
     ("reply", "kind"),
     [
         (json_reply({"error": {}}, 401), ModelAccessError),
+        (stream_reply(Hang()), ModelTimedOutError),
         (limited(retry_after="60"), ModelRateLimitedError),
         (stream_reply(chunk({"content": "Three "}), Cut()), AnswerCutOffError),
         (stream_reply(chunk({"content": " "}), *ending()), EmptyAnswerError),
     ],
-    ids=["refused", "a-long-wait", "text-was-shown", "blanks-were-shown"],
+    ids=["refused", "silence", "a-long-wait", "text-was-shown", "blanks-were-shown"],
 )
 async def test_what_stays_or_was_shown_is_not(reply, kind, connect, question):
     server = ScriptedModel([reply, text_reply("Hi.")])
@@ -123,6 +125,14 @@ async def test_no_try_begins_after_the_deadline(connect, question):
         await model.connection.prepare()
         with anyio.fail_after(30), pytest.raises(ModelRateLimitedError):
             await complete(RetryingModel(model, policy=QUICK), question, deadline=anyio.current_time() + 1.5)
+    assert len(server.requests) == 1
+
+
+async def test_no_try_begins_when_a_person_has_waited_for_long(connect, question):
+    server = ScriptedModel([stream_reply(Pause(0.3), Cut()), text_reply("Hi.")])
+    with server.running() as url, pytest.raises(AnswerCutOffError):
+        policy = RetryPolicy(first_wait_s=0.01, patience_s=0.2)
+        await complete(RetryingModel(connect(url), policy=policy), question)
     assert len(server.requests) == 1
 
 

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import ssl
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import anyio
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from sentinel_rag.agent.models import (
     ApiKey,
@@ -318,3 +328,63 @@ async def test_one_connection_serves_one_answer_after_another(connect, question)
         for _ in range(6):
             await complete(model, question)
         assert server.most_connections == 1
+
+
+async def test_a_server_whose_certificate_nobody_trusts_is_told_from_one_without_https(tmp_path):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(_own_certificate(tmp_path))
+    server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0, ssl=context)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(ModelUnreachableError, match="no certificate that this machine trusts"):
+            await _ask(compatible_endpoint(f"https://127.0.0.1:{port}/v1", "llama", NoKey()))
+    with ScriptedModel().running() as url, pytest.raises(ModelUnreachableError, match="does not speak https"):
+        await _ask(compatible_endpoint(f"{url.replace('http:', 'https:')}/v1", "llama", NoKey()))
+
+
+def _own_certificate(folder: Path) -> Path:
+    """A key and a certificate that it signed itself, for 127.0.0.1."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    file = folder / "server.pem"
+    file.write_bytes(private + certificate.public_bytes(pem))
+    return file
+
+
+@pytest.mark.requirement("OPS-1")
+def test_nothing_heavy_is_imported_before_the_first_request():
+    script = (
+        "import sys, sentinel_rag.agent.models as m;"
+        "m.OpenAIWireModel(m.compatible_endpoint('https://h/v1', 'm', m.ApiKey('k')));"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert not loaded & {"openai", "httpx", "httpx2", "pydantic", "aiohttp", "azure", "mcp", "duckdb", "starlette"}
+
+
+async def test_without_the_library_the_extra_is_named():
+    script = (
+        "import sys, anyio; sys.modules['openai'] = None\n"
+        "import sentinel_rag.agent.models as m\n"
+        "model = m.OpenAIWireModel(m.compatible_endpoint('https://h/v1', 'm', m.ApiKey('k')))\n"
+        "async def ask():\n"
+        "    try: await m.complete(model, m.ModelRequest([m.UserMessage('Hi')]))\n"
+        "    except m.ModelNotInstalledError as error: print(error.code, error.next_step)\n"
+        "anyio.run(ask)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("model_not_installed Install it: pip install 'sentinel-rag[openai]'")

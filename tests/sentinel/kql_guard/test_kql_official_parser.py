@@ -101,8 +101,7 @@ def test_a_parser_that_hangs_is_killed_and_replaced() -> None:
             parser.analyze_now(slow, SCHEMA)
     with microsoft_parser() as parser:
         parser.analyze_now("print 1", {})
-        process = parser._process._process  # the one thing that no public face can do: end it from outside
-        assert process is not None
+        process = parser._process._running_one[0]  # the one thing that no public face can do: end it from outside
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         assert parser.analyze_now("SigninLogs | count", SCHEMA).result == (("Count", "long"),)
@@ -116,6 +115,15 @@ async def test_a_cancelled_question_leaves_the_parser_usable(parser: OfficialPar
         await parser.analyze(slow, SCHEMA)
     assert scope.cancelled_caught
     assert (await parser.analyze("SigninLogs | count", SCHEMA)).result == (("Count", "long"),)
+
+
+@pytest.mark.parametrize("character", ["\u2028", "\u2029", "\r", "\x85", "\x00", "\U0001f600", "\\n"])
+def test_no_character_of_a_query_ends_its_line(parser: OfficialParser, character: str) -> None:
+    """What some readers take for a line's end must not make two questions of one, or later answers are another's."""
+    for number in range(3):
+        analysis = parser.analyze_now(f"print a{number} = 'x{character}y' // {character}", {})
+        assert analysis.statements[0].kind == "ExpressionStatement"
+        assert parser.analyze_now(f"SigninLogs | take {number}", SCHEMA).references[0].name == "SigninLogs"
 
 
 def test_many_threads_share_one_parser(parser: OfficialParser) -> None:
@@ -133,8 +141,7 @@ def test_the_process_gets_nothing_of_our_environment(parser: OfficialParser, mon
     monkeypatch.setenv("SENTINEL_API_KEY", "secret")
     with microsoft_parser() as fresh:
         assert fresh.analyze_now("print 1", {}).kind == "Query"
-        process = fresh._process._process
-        assert process is not None
+        process = fresh._process._running_one[0]
         if sys.platform == "linux":
             assert Path(f"/proc/{process.pid}/environ").read_bytes() == b""
 

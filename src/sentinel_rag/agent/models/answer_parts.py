@@ -61,7 +61,7 @@ class AnswerParts:
         """Take a chunk, or a whole completion. Raises ModelError for an error object and for what is no answer."""
         if not isinstance(document, Mapping):
             raise self._bad("holds something that is no JSON object")
-        if document.get("error"):
+        if document.get("error") or "error" in (document.get("object"), document.get("type")):
             raise failure_of_error(document, model=self._model)
         self._count(document.get("usage"))
         choices = document.get("choices")

@@ -8,6 +8,7 @@ not used: it buffers without bound and fails on events without data.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 MAX_EVENT_BYTES = 2_000_000
 MAX_STREAM_BYTES = 32_000_000
@@ -18,12 +19,20 @@ _LINE_COST = 32
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
+@dataclass(frozen=True, slots=True)
+class ServerEvent:
+    """One event. `name` is empty for almost all; `error` marks what is no chunk."""
+
+    data: str
+    name: str = ""
+
+
 class StreamTooLargeError(ValueError):
     """One event, or the whole stream, is larger than any answer can be."""
 
 
 class EventDecoder:
-    """Feed bytes as they come, get the data of whole events. One object for each stream."""
+    """Feed bytes as they come, get whole events. One object for each stream."""
 
     def __init__(self, *, max_event: int = MAX_EVENT_BYTES, max_stream: int = MAX_STREAM_BYTES) -> None:
         self._max_event = max_event
@@ -31,11 +40,12 @@ class EventDecoder:
         self._line = bytearray()
         self._data: list[str] = []
         self._held = 0
+        self._name = ""
         self._after_return = False
         self._begun = False
 
-    def feed(self, chunk: bytes) -> list[str]:
-        """The data of every event that `chunk` completes. Raises StreamTooLargeError."""
+    def feed(self, chunk: bytes) -> list[ServerEvent]:
+        """Every event that `chunk` completes. Raises StreamTooLargeError."""
         self._left -= len(chunk)
         if self._left < 0:
             raise StreamTooLargeError
@@ -43,7 +53,7 @@ class EventDecoder:
             chunk = chunk[1:]
         if chunk:
             self._after_return = chunk.endswith(b"\r")
-        events: list[str] = []
+        events: list[ServerEvent] = []
         if b"\n" in chunk or b"\r" in chunk:
             content, start = bytes(self._line) + chunk, 0
             for end in _LINE_END.finditer(content):
@@ -56,16 +66,16 @@ class EventDecoder:
             raise StreamTooLargeError
         return events
 
-    def finish(self) -> list[str]:
-        """The data of an event that the end of the stream completes."""
-        events: list[str] = []
+    def finish(self) -> list[ServerEvent]:
+        """The event that the end of the stream completes."""
+        events: list[ServerEvent] = []
         if self._line:
             self._take(bytes(self._line), events)
             self._line.clear()
         self._dispatch(events)
         return events
 
-    def _take(self, line: bytes, events: list[str]) -> None:
+    def _take(self, line: bytes, events: list[ServerEvent]) -> None:
         self._left -= _LINE_COST
         if self._left < 0:
             raise StreamTooLargeError
@@ -76,6 +86,8 @@ class EventDecoder:
             self._dispatch(events)
         elif line.startswith(b"data:"):
             self._hold(line[5:].removeprefix(b" "))
+        elif line.startswith(b"event:"):
+            self._name = line[6:50].decode("utf-8", "replace").strip()
         elif line[:1] == b"{":  # no field of the format begins so: a server that writes JSON lines, or an error amid
             self._dispatch(events)
             self._hold(line)
@@ -87,8 +99,9 @@ class EventDecoder:
         self._held += len(data)
         self._data.append(data.decode("utf-8", "replace"))
 
-    def _dispatch(self, events: list[str]) -> None:
+    def _dispatch(self, events: list[ServerEvent]) -> None:
         whole = "\n".join(self._data).strip()
+        name, self._name = self._name, ""
         self._data, self._held = [], 0
         if whole:
-            events.append(whole)
+            events.append(ServerEvent(whole, name))

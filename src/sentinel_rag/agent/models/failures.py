@@ -39,7 +39,7 @@ class ModelError(SentinelError):
     would say things twice, and only the caller can decide. `usage` is what the failed tries took."""
 
     kind: ClassVar[FailureKind]
-    retry_possible: ClassVar[bool] = False
+    retry_possible: bool = False
 
     def __init__(self, message: str, *, next_step: str = "", retry_after_s: float | None = None) -> None:
         super().__init__(message, next_step=next_step, code=f"model_{self.kind.value}")
@@ -140,14 +140,17 @@ class ModelUnreachableError(ModelError):
 
 
 class ModelTimedOutError(ModelError):
-    """Too slow. `waited_for` is `connection`, `first_token`, `next_token` or `whole_answer`."""
+    """Too slow. `waited_for` is `connection`, `first_token`, `next_token` or `whole_answer`.
+
+    Only a connection is tried again: a person has waited for the rest already, and would wait as long once more.
+    """
 
     kind = FailureKind.TIMED_OUT
-    retry_possible = True
 
     def __init__(self, message: str, *, next_step: str = "", waited_for: str) -> None:
         super().__init__(message, next_step=next_step)
         self.waited_for = waited_for
+        self.retry_possible = waited_for == "connection"
 
 
 class AnswerCutOffError(ModelError):

@@ -18,7 +18,7 @@ import anyio
 from sentinel_rag.agent.models.answer_parts import AnswerParts
 from sentinel_rag.agent.models.conversation_rules import call_ids
 from sentinel_rag.agent.models.endpoints import ModelEndpoint
-from sentinel_rag.agent.models.event_stream import MAX_STREAM_BYTES, EventDecoder, StreamTooLargeError
+from sentinel_rag.agent.models.event_stream import MAX_STREAM_BYTES, EventDecoder, ServerEvent, StreamTooLargeError
 from sentinel_rag.agent.models.failures import (
     AnswerCutOffError,
     BadAnswerError,
@@ -38,7 +38,7 @@ from sentinel_rag.agent.models.port import (
 from sentinel_rag.agent.models.sdk_connection import ByteAnswer, RefusedResponse, SdkConnection
 from sentinel_rag.agent.models.usage import Price, usage_of_request
 from sentinel_rag.agent.models.waits import BoundedWait
-from sentinel_rag.agent.models.wire_failures import failure_of_response, web_page
+from sentinel_rag.agent.models.wire_failures import failure_of_error, failure_of_response, web_page
 from sentinel_rag.agent.models.wire_requests import request_body
 
 _DONE = "[DONE]"
@@ -187,23 +187,27 @@ class _WireStream:
         except StreamTooLargeError:
             raise self._endless() from None
 
-    def _take_all(self, events: list[str]) -> None:
-        for data in events:
+    def _take_all(self, events: list[ServerEvent]) -> None:
+        for event in events:
             if self._over:
                 return
-            self._take(data)
+            self._take(event)
 
-    def _take(self, data: str) -> None:
-        if data == _DONE:
+    def _take(self, event: ServerEvent) -> None:
+        if event.data == _DONE:
             self._end(in_order=True)
             return
-        for document in _documents(data):
+        for document in _documents(event.data):
             if document is None:
                 if self._parts.has_ended:
                     return
-                raise self._unreadable(data)
-            self._heard = True
-            self._pending += self._parts.add(document)
+                raise self._unreadable(event.data)
+            if event.name == "error":
+                raise failure_of_error(document, model=self._model.name)
+            found = self._parts.add(document)
+            # Azure's remarks on the prompt come at once, and a reasoning model may think for long after them.
+            self._heard = self._heard or bool(found)
+            self._pending += found
 
     async def _read_whole(self, answer: ByteAnswer) -> None:
         """An answer that is no stream: a completion, an error, a web page, or a stream under a wrong type."""

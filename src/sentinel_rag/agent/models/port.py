@@ -91,7 +91,8 @@ class FinishReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The last event. `message` is what to append to the conversation.
+    """The last event. `message` is what to append to the conversation, unless it is empty: an answer that was cut or
+    filtered before its first word says nothing.
 
     `filtered` are the categories of a filter that cut the answer. `stated` is False where the provider closed the
     stream in order but gave no reason, so a careful caller can decline calls with side effects.

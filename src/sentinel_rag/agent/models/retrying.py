@@ -31,11 +31,12 @@ from sentinel_rag.agent.models.usage import ModelUsage
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """`attempts` for one answer, the first included. Waits grow from `first_wait_s` to at most `longest_wait_s`; a
-    provider that asks for more than that is not waited for."""
+    provider that asks for more than that is not waited for. No try begins later than `patience_s` after the first."""
 
     attempts: int = 3
     first_wait_s: float = 0.5
     longest_wait_s: float = 8.0
+    patience_s: float = 30.0
 
     def wait(self, attempt: int, failure: ModelError, spread: float) -> float | None:
         """Seconds until try `attempt + 1`, None if there is none. `spread` of 0 to 1 keeps many clients apart."""
@@ -104,11 +105,13 @@ class _RetryingStream:
         self._spread = spread
         self._deadline = deadline
         self._stream: ModelStream | None = None
+        self._first = 0.0
         self._attempt = 0
         self._wait = 0.0
         self._spent = ModelUsage()
 
     async def __aenter__(self) -> Self:
+        self._first = anyio.current_time()
         return self
 
     async def __aexit__(
@@ -141,8 +144,8 @@ class _RetryingStream:
         await self.__aexit__(None, None, None)
         self._spent += failure.usage
         wait = self._policy.wait(self._attempt, failure, self._spread())
-        in_time = wait is not None and anyio.current_time() + wait < self._deadline
-        if wait is None or not in_time or not self._budget.take():
+        latest = min(self._deadline, self._first + self._policy.patience_s)
+        if wait is None or anyio.current_time() + wait >= latest or not self._budget.take():
             failure.usage = self._spent
             raise failure
         self._wait = wait

@@ -189,10 +189,15 @@ def _names(error: BaseException) -> set[str]:
 
 def _unreachable(error: BaseException, address: str) -> ModelError:
     names = _names(error)
-    if "SSLError" in names:
+    if "SSLCertVerificationError" in names:
         return ModelUnreachableError(
             f"The model at {address} has no certificate that this machine trusts.",
             next_step="Set SSL_CERT_FILE to your organisation's certificates, or check the address.",
+        )
+    if "SSLError" in names:
+        return ModelUnreachableError(
+            f"What answers at {address} does not speak https.",
+            next_step="Check the address; a server of this machine mostly speaks plain http.",
         )
     if names & {"ConnectTimeout", "PoolTimeout"}:
         return ModelTimedOutError(

@@ -45,7 +45,7 @@ class _Draft:
         """True if the arguments are a whole JSON object already, so that more of them would be another call's."""
         if self.given is not None:
             return True
-        if not self.pieces or not self.text.rstrip().endswith("}"):
+        if not self.pieces or not self.pieces[-1].rstrip().endswith("}"):
             return False
         return isinstance(_parsed(self.text), Mapping)
 
@@ -92,6 +92,8 @@ class ToolCallParts:
             return None
         draft = candidates[-1]
         if call_id and draft.call_id and call_id != draft.call_id:
+            return None
+        if name and name != draft.name and {name, draft.name} <= self._offered:
             return None
         if name and draft.is_whole() and not (call_id and call_id == draft.call_id and index is not None):
             return None

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.conversation import AskedCall, Conversation, Conversations, ListItem, Offer
-from sentinel_rag.agent.footnote import footnote
+from sentinel_rag.agent.footnote import FREEFORM_TOOL, footnote
 from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_lines, checked_table
 from sentinel_rag.agent.instruction_text import suspicions
 from sentinel_rag.agent.offline import directory, follow_up, outside, second_look
@@ -21,7 +21,8 @@ from sentinel_rag.agent.offline.arguments import unused_words
 from sentinel_rag.agent.offline.compositions import Composed, compose, freeform, say_failures, say_numbered
 from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
-from sentinel_rag.agent.offline.kql_questions import FREEFORM_TOOL, SWITCHED_OFF, kql_in
+from sentinel_rag.agent.offline.incident_plans import needs_whole_incident
+from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.parts import joined, parts_of
 from sentinel_rag.agent.offline.plan import Ask, NeedTemplates, Plan, PlannedCall, Reply, View
@@ -235,7 +236,7 @@ class OfflineAnalyst:
         self._conversations.forget(session_id)
 
     async def _execute(self, turn: _Turn, plan: Plan) -> Answer:
-        runs = await self._run(turn, plan.calls)
+        runs = await self._run_plan(turn, plan)
         again = second_look.other_calls(plan, runs)
         if again is not None:
             more = await self._run(turn, again.calls)
@@ -244,7 +245,7 @@ class OfflineAnalyst:
         if plan.view is View.INCIDENT and plan.calls[0].tool == "query_incidents" and len(runs[0].rows) == 1:
             detail = PlannedCall("get_incident_detail", {"incident": str(runs[0].rows[0].get("number"))})
             plan = replace(plan, calls=(detail,))
-            runs = await self._run(turn, plan.calls)
+            runs = await self._run_plan(turn, plan)
         for other in plan.others:
             if runs[0].rows or runs[0].at("/coverage/table_rows") != 0:
                 break
@@ -320,7 +321,11 @@ class OfflineAnalyst:
         runs = await run_calls(self._gateway, calls, progress=turn.progress, started=turn.started)
         turn.runs += runs
         remember_places(turn.conversation, runs)
-        return [await self._whole(turn, run) for run in runs]
+        return runs
+
+    async def _run_plan(self, turn: _Turn, plan: Plan) -> list[ToolRun]:
+        runs = await self._run(turn, plan.calls)
+        return [await self._whole(turn, run) for run in runs] if needs_whole_incident(plan) else runs
 
     async def _whole(self, turn: _Turn, run: ToolRun) -> ToolRun:
         """An incident that came in its compact form, again in full: code has no context to spare."""

@@ -66,6 +66,17 @@ def incident_plan(reading: Reading, subject: Subject) -> Decision:
     return detail_plan(reading, subject, View.INCIDENT, asked)
 
 
+_OF_ITS_ROW = frozenset(
+    {"owner", "severity", "status", "created", "updated", "closed", "duration", "ids", "classification", "closer"}
+)
+"""Fields that an incident's compact form holds too."""
+
+
+def needs_whole_incident(plan: Plan) -> bool:
+    """False if the compact form of an incident answers the question: it keeps every field but not every list."""
+    return plan.view is not View.INCIDENT or not plan.aspects or not _OF_ITS_ROW.issuperset(plan.aspects)
+
+
 _ABOUT = r"about|explain|describe|details?|more|summar\w+"
 ACTS = (
     r"click\w*|ran|run|launch\w*|execut\w*|download\w*|drop\w*|used|open\w*|access\w*|sent|creat\w*|visit\w*|"

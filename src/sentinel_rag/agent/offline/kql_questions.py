@@ -9,7 +9,6 @@ import re
 
 from sentinel_rag.agent.offline.word_lists import word_list
 
-FREEFORM_TOOL = "run_freeform_kql"
 SWITCHED_OFF = (
     "This is a KQL query, and running queries that are no named template is switched off here, so nothing was run. "
     "You can run it yourself with `sentinel kql query`; whoever operates this installation can let the agent do so by "

@@ -144,7 +144,7 @@ def _idle_it(reading: Reading) -> bool:
 
 def _focus(conversation: Conversation) -> Subject | None:
     last = conversation.last
-    if conversation.alert is not None and last is not None and last.view == "alert":
+    if conversation.alert is not None and last is not None and last.view in ("alert", "events"):
         return Subject("alert", item=conversation.alert)
     if conversation.incident is not None:
         return Subject("incident", (conversation.incident,))

@@ -179,7 +179,7 @@ SYNTAX = (
         TopHittersByClause TopNestedClause TopNestedWithOthersClause
 
         DefaultValueDeclaration FunctionBody FunctionDeclaration FunctionParameter FunctionParameters
-        List QueryBlock SeparatedElement SkippedTokens EmptyStatement
+        List QueryBlock SeparatedElement SkippedTokens
         """)
 )
 """Every kind of syntax that may stand anywhere in a query. SkippedTokens come with an error of the parser itself."""

@@ -20,7 +20,8 @@ SYNTAX, UNCHECKED = "KS001", "unchecked"
 """Codes of Microsoft's parser, and of the fallback for what it cannot read for certain."""
 
 _SEVERITIES: dict[str, Severity] = {"Error": "error", "Warning": "warning"}
-_MOST_COLUMNS_TOLD = 60
+_MOST_COLUMNS_TOLD = 120
+_STEPS = {"KS198": "Look for a missing pipe or an unclosed quote before it; a query starts with a table."}
 _SIGN = re.compile(r"^(Expected|Unexpected|Missing): (.+)$", re.DOTALL)
 _QUOTED = re.compile(r"'([^']+)'")
 OTHER_RESOURCES = words("workspace app resource adx arg")
@@ -68,7 +69,8 @@ def _problem(found: Diagnostic, places: TextPlaces, schema: Schema, read: tuple[
         return KqlProblem("not_checkable", severity, found.message, line, column, length, step)
     told = _SIGN.sub(r"\1 `\2`.", found.message)
     told = told if told.endswith(".") else f"{told}."
-    return KqlProblem("syntax" if _is_syntax(found.code) else "binding", severity, told, line, column, length)
+    code = "syntax" if _is_syntax(found.code) else "binding"
+    return KqlProblem(code, severity, told, line, column, length, _STEPS.get(found.code, ""))
 
 
 def name_in(found: Diagnostic) -> str:
@@ -108,7 +110,7 @@ def _unknown_column(
         told = f"There is no column {name!r}{where} here; names are told apart by case.{said_nearest(nearest[:1])}"
     else:
         told += said_nearest(nearest)
-    shown = ", ".join(sorted(in_scope, key=str.casefold)[:_MOST_COLUMNS_TOLD])
+    shown = ", ".join(sorted(in_scope, key=lambda each: (each.startswith("_"), each.casefold()))[:_MOST_COLUMNS_TOLD])
     more = len(in_scope) - _MOST_COLUMNS_TOLD
     step = f"Columns here: {shown}{f' and {more} more' if more > 0 else ''}." if in_scope else ""
     return KqlProblem("unknown_column", severity, told, *place, step, nearest)

@@ -39,6 +39,8 @@ def fallback_analysis(kql: str, schema: Schema) -> Analysis:
     from duckdb_kql.lower import lower
     from duckdb_kql.parser import parse
 
+    # So that the library's places, which count characters, are those of UTF-16: what is replaced is in quotes or wrong.
+    kql = "".join(each if each <= "\uffff" else "\ufffd\ufffd" for each in kql)
     whole: Place = (0, 0)
     try:
         tree = parse(kql).tree
@@ -122,11 +124,7 @@ def _syntax_errors(kql: str, error: Any) -> tuple[Diagnostic, ...]:
 def _place_of(kql: str, line: int, column: int) -> Place:
     """Of a line from 1 and a column from 0."""
     before = kql.split("\n")[: line - 1]
-    return _utf16(kql, sum(len(each) + 1 for each in before) + column), 1
-
-
-def _utf16(kql: str, index: int) -> int:
-    return len(kql[:index].encode("utf-16-le")) // 2
+    return sum(len(each) + 1 for each in before) + column, 1
 
 
 def _rule(node: Any) -> str:

@@ -16,7 +16,12 @@ from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument
 from sentinel_rag.sentinel.rest.arm_errors import protocol_error
 from sentinel_rag.sentinel.rest.connection import API_VERSION, ArmConnection
-from sentinel_rag.sentinel.rest.incident_resources import Incident, IncidentComment, IncidentRelation
+from sentinel_rag.sentinel.rest.incident_resources import (
+    Incident,
+    IncidentComment,
+    IncidentList,
+    IncidentRelation,
+)
 from sentinel_rag.sentinel.rest.paging import read_pages
 from sentinel_rag.sentinel.rest.permissions import Permissions
 from sentinel_rag.sentinel.rest.rate_buckets import Operation, RateBuckets
@@ -70,26 +75,27 @@ class SentinelRest:
         self._resource = f"{connection.endpoint}{path}"
         self._base = f"{self._resource}/providers/Microsoft.SecurityInsights"
         self._buckets = buckets or RateBuckets(clock)
-        self._lists = ReadCache[tuple[str, str, int | None], tuple[Incident, ...]](clock, lifetime_s=LIST_LIFETIME_S)
+        self._clock = clock
+        self._lists = ReadCache[tuple[str, str, int | None], IncidentList](clock, lifetime_s=LIST_LIFETIME_S)
         self._related = ReadCache[tuple[str, str, str], tuple[Mapping[str, Any], ...]](clock)
 
     async def list_incidents(
         self, *, odata_filter: str = "", order_by: str = "", limit: int | None = None
-    ) -> tuple[Incident, ...]:
-        """Every incident that the filter keeps, over all pages, or the first `limit`. At most 60 s old.
+    ) -> IncidentList:
+        """Every incident that the filter keeps, over all pages, or the first `limit`. At most 60 s old (`read_at`).
 
         An own write is seen at once. Raises QueryFailedError.
         """
-        parameters = {
-            "$filter": odata_filter,
-            "$orderby": order_by,
-            "$top": str(min(limit or LARGEST_PAGE, LARGEST_PAGE)),
-        }
+        page = min(limit or LARGEST_PAGE, LARGEST_PAGE)
+        parameters = {"$filter": odata_filter, "$orderby": order_by, "$top": str(page)}
 
-        async def read() -> tuple[Incident, ...]:
+        async def read() -> IncidentList:
             self._buckets.take(Operation.LIST_INCIDENTS)
+            read_at = self._clock()
             url = self._url("incidents", {key: value for key, value in parameters.items() if value})
-            return tuple(map(Incident.from_body, await read_pages(self.connection, url, most=limit)))
+            pages = await read_pages(self.connection, url, most=limit, page_size=page)
+            found = map(Incident.from_body, pages.items)
+            return IncidentList.of(found, read_at=read_at, complete=pages.complete)
 
         return await self._lists.get((odata_filter, order_by, limit), read)
 
@@ -126,7 +132,7 @@ class SentinelRest:
         """All comments of an incident, in the service's order. Raises QueryFailedError."""
         self._buckets.take(Operation.GET_COMMENTS)
         url = self._url(f"incidents/{_segment(name)}/comments")
-        return tuple(map(IncidentComment.from_body, await read_pages(self.connection, url)))
+        return tuple(map(IncidentComment.from_body, (await read_pages(self.connection, url)).items))
 
     async def add_comment(self, name: str, comment_id: str, message: str) -> IncidentComment:
         """Add a comment under an id of the caller's choice, with which it is there once however often it is sent.
@@ -171,12 +177,12 @@ class SentinelRest:
         """What an incident is related to, in the service's order. Raises QueryFailedError."""
         self._buckets.take(Operation.GET_RELATIONS)
         url = self._url(f"incidents/{_segment(name)}/relations")
-        return tuple(map(IncidentRelation.from_body, await read_pages(self.connection, url)))
+        return tuple(map(IncidentRelation.from_body, (await read_pages(self.connection, url)).items))
 
     async def permissions(self) -> Permissions:
         """What the identity may do on the workspace, as Azure tells it. Raises QueryFailedError."""
         url = f"{self._resource}/providers/Microsoft.Authorization/permissions?api-version={PERMISSIONS_API_VERSION}"
-        return Permissions.from_items(await read_pages(self.connection, url))
+        return Permissions.from_items((await read_pages(self.connection, url)).items)
 
     async def _related_of(
         self, incident: Incident, what: str, key: str, operation: Operation

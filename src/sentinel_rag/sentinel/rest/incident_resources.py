@@ -5,7 +5,7 @@ A PUT replaces, so every property that is not read-only goes back as it came, th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +63,23 @@ class Incident:
         kept = {key: value for key, value in self.properties.items() if key not in _READ_ONLY}
         properties = {key: value for key, value in {**kept, **changes}.items() if value is not None}
         return {"etag": self.etag, "properties": properties} if self.etag else {"properties": properties}
+
+
+class IncidentList(tuple[Incident, ...]):
+    """Incidents of one list, and what a reader must know of it.
+
+    `read_at` is the client's clock (seconds) when the list was read: a kept one is older than the question. `complete`
+    is False where the service ended exactly at the size of a page and named no further one: there may be more.
+    """
+
+    read_at: float
+    complete: bool
+
+    @classmethod
+    def of(cls, incidents: Iterable[Incident], *, read_at: float, complete: bool) -> IncidentList:
+        made = cls(incidents)
+        made.read_at, made.complete = read_at, complete
+        return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,7 @@ def _held(access: KqlAccess, table: str, window: TimeWindow) -> list[str]:
 
 
 def _said(window: TimeWindow) -> str:
+    window = TimeWindow(*(each and each.replace(microsecond=0) for each in (window.start, window.end)))
     if window.start is None and window.end is None:
         return "everything that is retained"
     if window.start is None:

@@ -66,6 +66,8 @@ def _examine() -> Iterator[Finding]:
         ("tool servers", _tool_servers),
         *_workspace_checks(settings),
         ("templates", _templates),
+        ("freeform KQL", _freeform),
+        ("kql parser", _kql_parser),
         ("files", _files),
         ("web", _web),
         ("model", _model),
@@ -213,6 +215,30 @@ def _templates(settings: Settings) -> Finding:
     return Finding("templates", True, f"{count} KQL templates; {own}")
 
 
+def _freeform(settings: Settings) -> Finding:
+    if not settings.freeform_kql:
+        return Finding("freeform KQL", True, "off: the agent runs named templates only (SENTINEL_FREEFORM_KQL)")
+    from sentinel_rag.sentinel.kql_guard.parser_installation import parser_state
+
+    tables = ", ".join(settings.freeform_tables) or "every table"
+    state = parser_state()
+    if state.missing:
+        detail = f"on, over {tables}, with the fallback parser, which refuses more. {state.missing}"
+        return Finding("freeform KQL", False, detail, state.next_step)
+    return Finding("freeform KQL", True, f"on, over {tables}; Microsoft's parser {state.version} checks each query")
+
+
+def _kql_parser(_: Settings) -> Finding:
+    """Not a fault where it is missing: the guard reads KQL with its stricter fallback then."""
+    from sentinel_rag.sentinel.kql_guard.parser_installation import parser_state
+
+    state = parser_state()
+    if state.missing or state.node is None:
+        return Finding("kql parser", True, f"{state.missing} The guard's stricter fallback reads KQL.", state.next_step)
+    node = ".".join(str(part) for part in state.node.version)
+    return Finding("kql parser", True, f"Microsoft's parser {state.version} on node {node}")
+
+
 def _files(settings: Settings) -> Finding:
     if settings.files_root is None:
         return Finding("files", True, "the shipped sample files; SENTINEL_FILES_ROOT names a folder of your own")
@@ -249,6 +275,7 @@ def _zones(settings: Settings) -> Finding:
     if not found["running"]:
         return Finding("zones", True, "not running; each question starts what it needs (sentinel up keeps it warm)")
     parts = {name: found[name]["state"] for name in ("interceptor", "agent", "workspace")}
+    parts |= {f"workspace {name}": part["state"] for name, part in list(found["workspaces"].items())[1:]}
     parts |= {f"executor {name}": part["state"] for name, part in found["executors"].items()}
     ok = all(state in ("running", "azure", "remote") for state in parts.values())
     detail = ", ".join(f"{name} {state}" for name, state in parts.items())

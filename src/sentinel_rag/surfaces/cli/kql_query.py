@@ -41,11 +41,12 @@ def run(
             answer = access.answer(bounded(kql, MOST_ROWS) if guarded else kql, window)
         except QueryFailedError as failure:
             raise _as_error(failure.error) from None
+        from sentinel_rag.sentinel.freeform_query import holds_nothing
         from sentinel_rag.sentinel.template_queries import json_rows, rows_counted
 
         rows, total = json_rows(answer, limit), rows_counted(answer)
         notes = [*_notes(report), *([answer.partial_reason] if answer.partial else [])]
-        if not answer.rows:
+        if holds_nothing(answer):
             notes += why_empty(access, sorted(report.tables) if report else (), window, filtered=True)
     if as_json:
         found = {
@@ -104,9 +105,11 @@ def _checked(access: KqlAccess, kql: str) -> GuardReport:
     report = anyio.run(_check, kql, schema)
     if report.allowed:
         return report
-    from sentinel_rag.sentinel.freeform_query import refusal
+    from sentinel_rag.sentinel.freeform_refusal import refusal
 
-    raise _as_error(refusal(report, schema), advice=" To run it as it is: sentinel kql query --unguarded")
+    columns = next((each.next_step for each in report.errors if each.code == "unknown_column"), "")
+    as_it_is = "To run it as it is: sentinel kql query --unguarded"
+    raise _as_error(refusal(report, schema), advice=f" {columns} {as_it_is}" if columns else f" {as_it_is}")
 
 
 async def _check(kql: str, schema: Mapping[str, Mapping[str, str]]) -> GuardReport:
@@ -127,7 +130,9 @@ def _as_error(error: QueryError, *, advice: str = "") -> UsageError | Unavailabl
     for problem in error.problems[1:]:
         near = f" Nearest: {', '.join(problem.nearest)}." if problem.nearest else ""
         lines.append(f"Line {problem.line}, column {problem.column}: {problem.message}{near}")
-    return UsageError("\n".join(lines), next_step=f"{error.next_step}{advice}", code=error.code.value)
+    return UsageError(
+        "\n".join(lines), next_step=f"{error.next_step.partition(';')[0].rstrip('.')}.{advice}", code=error.code.value
+    )
 
 
 def _notes(report: GuardReport | None) -> list[str]:

@@ -8,15 +8,17 @@ from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.contracts.tool_schemas import canonical_tool_name
+from sentinel_rag.contracts.tool_schemas import OPT_IN_TOOLS, canonical_tool_name
 from sentinel_rag.interceptor.policy import Policy, Rule, ToolPolicy, load_policy
 from sentinel_rag.settings import load_settings
 
 
 def run(name: str | None, *, as_json: bool) -> int:
     """List all tools, or describe one."""
-    policy = load_policy(load_settings().policy_file)
+    settings = load_settings()
+    policy = load_policy(settings.policy_file)
     tools = _known_tools(policy)
+    off = frozenset() if settings.freeform_kql else OPT_IN_TOOLS
     if name is not None:
         judged = policy.tool(name)
         canonical = canonical_tool_name(name) if judged is None else judged.name
@@ -30,12 +32,12 @@ def run(name: str | None, *, as_json: bool) -> int:
             )
         tools = (found,)
     if as_json:
-        print(json.dumps([_as_json(tool, policy) for tool in tools], indent=2))
+        print(json.dumps([_as_json(tool, policy, off) for tool in tools], indent=2))
         return 0
     if name is None:
-        _print_list(tools, policy)
+        _print_list(tools, policy, off)
     else:
-        _print_tool(tools[0], policy)
+        _print_tool(tools[0], policy, off)
     return 0
 
 
@@ -56,17 +58,22 @@ def _as_schema(tool: ToolPolicy) -> ToolSchema:
     return ToolSchema(tool.name, tool.description, parameters, tool.aliases)
 
 
-def _print_list(tools: tuple[ToolSchema, ...], policy: Policy) -> None:
+def _print_list(tools: tuple[ToolSchema, ...], policy: Policy, off: frozenset[str]) -> None:
     from sentinel_rag.surfaces.cli._render import console, print_table
 
     rows = [
-        (tool.name, ", ".join(tool.parameter_schemas()), tool.description, _in_short(policy.tool(tool.name)))
+        (
+            tool.name,
+            ", ".join(tool.parameter_schemas()),
+            tool.description,
+            "switched off" if tool.name in off else _in_short(policy.tool(tool.name)),
+        )
         for tool in tools
     ]
     print_table(console(), "", ("tool", "parameters", "what it does", "policy"), rows)
 
 
-def _print_tool(tool: ToolSchema, policy: Policy) -> None:
+def _print_tool(tool: ToolSchema, policy: Policy, off: frozenset[str]) -> None:
     from sentinel_rag.surfaces.cli._render import console, print_table
 
     target = console()
@@ -87,6 +94,8 @@ def _print_tool(tool: ToolSchema, policy: Policy) -> None:
         print_table(target, "", ("parameter", "type", "values", "meaning"), parameters)
     judged = policy.tool(tool.name)
     target.print()
+    if tool.name in off:
+        target.print("It is switched off, so every call of it is denied; SENTINEL_FREEFORM_KQL=on switches it on.")
     if judged is None:
         target.print("The policy does not name this tool, so every call of it is denied.")
     else:
@@ -94,13 +103,14 @@ def _print_tool(tool: ToolSchema, policy: Policy) -> None:
         print_table(target, "Rules, the first that holds decides", ("rule", "condition", "verdict"), rules)
 
 
-def _as_json(tool: ToolSchema, policy: Policy) -> dict[str, object]:
+def _as_json(tool: ToolSchema, policy: Policy, off: frozenset[str]) -> dict[str, object]:
     judged = policy.tool(tool.name)
     return {
         "name": tool.name,
         "description": tool.description,
         "aliases": list(tool.aliases),
         "parameters": tool.parameters,
+        "switched_off": tool.name in off,
         "rules": [
             {"rule_id": rule.rule_id, "condition": rule.condition, "verdict": _verdict(rule)}
             for rule in (() if judged is None else judged.rules)

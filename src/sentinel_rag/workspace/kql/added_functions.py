@@ -14,8 +14,10 @@ from duckdb_kql.translate import functions  # noqa: TID253
 from duckdb_kql.translate.functions import FunctionSpec  # noqa: TID253
 
 from sentinel_rag.workspace.kql import (
+    address_location,
     dynamic_functions,
     ipv4_functions,
+    ipv6_functions,
     literals,
     number_functions,
     parsing_functions,
@@ -75,6 +77,7 @@ _TEXT_ARGUMENTS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("parse_csv", "parse_path", "parse_version"), (0,)),
     "string_size": (0,),
     "base64_decode_tostring": (0,),
+    "geo_info_from_ip_address": (0,),
     "format_ipv4": (0,),
     "format_ipv4_mask": (0,),
     **dict.fromkeys(("ipv4_is_private", "ipv4_netmask_suffix", "ipv4_is_in_any_range", "parse_ipv4_mask"), (0,)),
@@ -88,8 +91,10 @@ def register() -> None:
     """Add all rows. One that the library has too replaces the library's."""
     for row in (
         *text_functions.FUNCTIONS,
+        *text_search.FUNCTIONS,
         *dynamic_functions.FUNCTIONS,
         *ipv4_functions.FUNCTIONS,
+        *address_location.FUNCTIONS,
         *number_functions.FUNCTIONS,
         *parsing_functions.FUNCTIONS,
         *series_functions.FUNCTIONS,
@@ -108,7 +113,11 @@ def register() -> None:
 def _special_forms() -> dict[str, Any]:
     """Functions that need the query's form of their arguments; those that return None leave the rest to their row."""
     return {
+        **ipv6_functions.FORMS,
         "bin_at": time_functions.bin_at,
+        "abs": time_functions.absolute,
+        "datetime_diff": time_functions.datetime_diff,
+        "format_datetime": time_functions.format_datetime,
         "datetime_part": time_functions.datetime_part,
         "format_timespan": time_functions.format_timespan,
         "bag_pack_columns": dynamic_functions.pack_columns,

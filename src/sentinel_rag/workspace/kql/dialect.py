@@ -9,77 +9,96 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from importlib import metadata
 from typing import Any
 
-from duckdb_kql import lower, stored_functions, translate  # noqa: TID253 - this module is about that library
+from duckdb_kql import lower, translate  # noqa: TID253 - this module is about that library
 from duckdb_kql.errors import KqlUnsupportedError  # noqa: TID253
 from duckdb_kql.ir import (  # noqa: TID253
+    Between,
     BinaryOp,
     ColumnRef,
     Extend,
     FunctionCall,
+    GetSchema,
+    InList,
     Literal,
     MvExpandTarget,
     NamedExpr,
-    Operator,
+    PathAccess,
+    PathStep,
     Query,
     TableRef,
     Take,
-    Union,
+    Top,
+    Wildcard,
 )
 from duckdb_kql.lower_graph import make_graph_index  # noqa: TID253
 from duckdb_kql.translate import functions, naming, sharing  # noqa: TID253
 
-from sentinel_rag.workspace.kql import added_functions, literals, several_columns, time_arithmetic
-from sentinel_rag.workspace.kql.dynamic_functions import sorts_several
+from sentinel_rag.workspace.kql import (
+    added_functions,
+    dynamic_comparisons,
+    evaluate_plugins,
+    extension,
+    literals,
+    parse_patterns,
+    several_columns,
+    text_functions,
+    text_search,
+    time_arithmetic,
+    window_functions,
+)
+from sentinel_rag.workspace.kql.aggregate_functions import plain_collection
+from sentinel_rag.workspace.kql.column_choices import ColumnChoice, lower_column_choice
+from sentinel_rag.workspace.kql.dynamic_functions import RETURNING_DYNAMIC, sorts_several
+from sentinel_rag.workspace.kql.evaluate_plugins import lower_evaluate
 from sentinel_rag.workspace.kql.make_series import lower_make_series
+from sentinel_rag.workspace.kql.mv_apply import lower_mv_apply
+from sentinel_rag.workspace.kql.parse_patterns import with_leading_column
+from sentinel_rag.workspace.kql.partition import lower_partition
+from sentinel_rag.workspace.kql.searches import (
+    ROW_TEXT,
+    RowTextSpec,
+    lower_search,
+    lower_search_head,
+    lower_where_any_column,
+)
 from sentinel_rag.workspace.kql.streamed_range import streamed_range
+from sentinel_rag.workspace.kql.tabular_names import (
+    TABLE_OF_PARAMETER as TABLE_OF_PARAMETER,
+)
+from sentinel_rag.workspace.kql.tabular_names import (
+    AsName,
+    constant,
+    declare_function,
+    split_at_as,
+    table_of_parameter,
+)
+from sentinel_rag.workspace.kql.top_nested import lower_sample_distinct, lower_top_hitters, lower_top_nested
+from sentinel_rag.workspace.kql.unions import UnionSource
+from sentinel_rag.workspace.kql.window_functions import lower_serialize, windowed
 
 PINNED = "1.1.2"
 
-_text_columns: ContextVar[frozenset[str]] = ContextVar("text_columns", default=frozenset())
-_as_names: ContextVar[set[str] | None] = ContextVar("as_names", default=None)
+_CHOOSING = {
+    "ProjectReorderOperator": "project-reorder",
+    "ProjectKeepOperator": "project-keep",
+    "ProjectAwayOperator": "project-away",
+}
+
 _INT_FUNCTIONS = frozenset(
     ["hourofday", "dayofmonth", "dayofyear", "getyear", "getmonth", "monthofyear", "weekofyear", "week_of_year"]
 )
+_ADDED: dict[str, Any] = {
+    "TopNestedOperator": lower_top_nested,
+    "TopNestedOperatorPart": lower_top_nested,
+    "TopHittersOperator": lower_top_hitters,
+    "SampleDistinctOperator": lower_sample_distinct,
+    "PartitionOperator": lower_partition,
+}
 _lock = threading.Lock()
 _installed = False
-
-
-@dataclasses.dataclass(frozen=True)
-class ColumnChoice(Operator):
-    """An operator that needs its input's columns: `project-reorder`, `project-keep`, `distinct *` or `search`.
-
-    A choice is a name or a pattern with `*`, and for a pattern `asc`, `desc` or nothing; for `search` it is the term.
-    """
-
-    kind: str
-    choices: tuple[tuple[str, str], ...]
-
-
-@contextmanager
-def statement(text_columns: frozenset[str]) -> Iterator[None]:
-    """State of one translation: the columns that are surely not dynamic."""
-    token = _text_columns.set(text_columns)
-    try:
-        yield
-    finally:
-        _text_columns.reset(token)
-
-
-@contextmanager
-def collecting_as_names() -> Iterator[set[str]]:
-    """The names that `| as X` gave during one lowering."""
-    names: set[str] = set()
-    token = _as_names.set(names)
-    try:
-        yield names
-    finally:
-        _as_names.reset(token)
 
 
 def install() -> None:
@@ -93,6 +112,10 @@ def install() -> None:
             raise RuntimeError(f"the KQL additions are written for duckdb-kql {PINNED}, not {version}")
         _replace(lower, "_lower_operator", _lower_operator)
         _replace(lower, "_lower_head", _lower_head)
+        _replace(lower, "_lower_source", _lower_source)
+        _replace(lower, "_lower_path", _lower_path)
+        _replace(lower, "_lower_binary", _lower_binary)
+        _replace(lower, "_lower_function_call", _lower_function_call)
         _replace(lower, "_lower_named", _lower_named)
         _replace(lower, "_lower_expr", _lower_expr)
         _replace(lower, "_typed_literal", _typed_literal)
@@ -109,18 +132,29 @@ def install() -> None:
         _replace(translate, "_render_aggregate_call", _render_aggregate_call)
         _replace(translate, "_is_timespan_expr", time_arithmetic.is_timespan)
         _replace(translate, "_is_datetime_expr", time_arithmetic.is_datetime)
-        _replace(translate, "term_match_sql", _term_match_sql)
         _replace(translate, "render_range", streamed_range)
+        _replace(translate, "_render_term_operator", _render_term_operator)
+        _replace(translate, "_render_has_list", _render_has_list)
+        _replace(translate, "_render_in_list", _render_in_list)
+        _replace(translate, "_is_dynamic", _is_dynamic)
+        _replace(translate, "render_kql_tostring", _render_kql_tostring)
+        extension.install(_replace)
+        parse_patterns.install(_replace)
         added_functions.register()
+        for spec in (*window_functions.SPECS, *evaluate_plugins.SPECS):
+            functions.SCALAR_FUNCTIONS[spec.name] = spec
+        functions.SCALAR_FUNCTIONS[ROW_TEXT] = RowTextSpec(ROW_TEXT, "template", "{0}", ())
         _installed = True
 
 
 _original: dict[str, Any] = {}
 
 
-def _replace(module: Any, name: str, replacement: Any) -> None:
-    _original[name] = getattr(module, name)
+def _replace(module: Any, name: str, replacement: Any) -> Any:
+    original = getattr(module, name)
+    _original.setdefault(name, original)
     setattr(module, name, replacement)
+    return original
 
 
 def _lower_operator(node: Any) -> Any:
@@ -134,74 +168,69 @@ def _lower_operator(node: Any) -> Any:
     inner = lower._collapse(inner)
     kind, children = lower._cls(inner), lower._rule_children(inner)
     if kind == "AsOperator":
-        names = _as_names.get()
-        if names is not None and children:
-            names.update(lower._find_names(children[-1]))
         return None
-    if kind == "ProjectReorderOperator":
-        return ColumnChoice("project-reorder", tuple(_reorder_choice(child) for child in children))
-    if kind == "ProjectKeepOperator":
-        return ColumnChoice("project-keep", tuple((_reference_text(child), "") for child in children))
+    if kind in _CHOOSING:
+        return lower_column_choice(_CHOOSING[kind], inner)
     if kind == "DistinctOperator" and any(lower._cls(child) == "DistinctOperatorStarTarget" for child in children):
-        return ColumnChoice("distinct *", ())
-    if kind == "SerializeOperator" and not children:
-        return []
+        return ColumnChoice("distinct *")
+    if kind == "SerializeOperator":
+        return lower_serialize(inner)
     if kind == "MakeSeriesOperator":
         return lower_make_series(inner)
-    if kind == "SampleOperator" and len(children) == 1:
-        count = lower._lower_named(children[0]).expr
-        if isinstance(count, Literal) and isinstance(count.value, int):
-            return Take(count.value)
-    return several_columns.expanded(_original["_lower_operator"](node))
-
-
-def _reorder_choice(node: Any) -> tuple[str, str]:
-    reference = lower._rule_children(node)[0]
-    order = node.getText()[len(reference.getText()) :]
-    if order not in ("", "asc", "desc"):
-        raise KqlUnsupportedError(f"project-reorder {order}", span=lower._span(node))
-    return _reference_text(reference), order
-
-
-def _reference_text(node: Any) -> str:
-    names = lower._find_names(node)
-    text: str = node.getText()
-    return text if "*" in text or not names else names[0]
+    if kind == "MvapplyOperator":
+        return lower_mv_apply(inner)
+    added = _ADDED.get(kind)
+    if added is not None:
+        return added(inner)
+    if kind == "EvaluateOperator":
+        return lower_evaluate(inner)
+    if kind == "SearchOperator":
+        return lower_search(inner)
+    if kind == "WhereOperator" and lower._find_all(inner, "StringStarOperatorExpression"):
+        return lower_where_any_column(inner)
+    if kind == "GetSchemaOperator":
+        ordinal = FunctionCall("tolong", (ColumnRef("ColumnOrdinal"),))
+        return [GetSchema(), Extend((NamedExpr(ordinal, "ColumnOrdinal"),))]
+    counted = _counted(kind, children)
+    if counted is not None:
+        return counted
+    if kind in ("ParseOperator", "ParseWhereOperator"):
+        return with_leading_column(inner, _original["_lower_operator"])
+    lowered = several_columns.expanded(_original["_lower_operator"](node))
+    return [windowed(one) for one in lowered] if isinstance(lowered, list) else windowed(lowered)
 
 
 def _lower_head(head: Any, rest: list[Any]) -> Any:
     """Lets a query begin with `search` or with brackets: `(union A, B) | where ...` continues what they hold."""
+    named = split_at_as(rest)
+    if named is not None:
+        index, name = named
+        binding = AsName(name)
+        return Query(
+            TableRef(name), lower._lower_operators(rest[index + 1 :]), [(binding, _lower_head(head, rest[:index]))]
+        )
     collapsed = lower._collapse(head)
     if lower._cls(collapsed) == "SearchOperator":
-        return _lower_search(collapsed, rest)
+        return lower_search_head(collapsed, rest)
+    if lower._cls(collapsed) == "UnionOperator" and make_graph_index(rest) is None:
+        union = lower._lower_union(collapsed, lower._rule_children(collapsed))
+        source = UnionSource(union.branches, union.kind, union.with_source, union.isfuzzy)
+        return Query(source, lower._lower_operators(rest))
     if lower._cls(collapsed) != "ParenthesizedExpression" or make_graph_index(rest) is not None:
         return _original["_lower_head"](head, rest)
     inner = lower._lower_query_node(collapsed)
     return Query(inner.source, [*inner.operators, *lower._lower_operators(rest)], list(inner.lets))
 
 
-def _lower_search(node: Any, rest: list[Any]) -> Any:
-    """`search in (A, B) "term"`: the rows of the named tables in which a text has the term, with their table.
-
-    Refused without tables, for a pattern, and for a term without a letter, which Kusto may find in numbers too.
-    """
-    clauses = [child for child in lower._rule_children(node) if lower._cls(child) == "SearchOperatorInClause"]
-    terms = [child for child in lower._rule_children(node) if lower._cls(child) != "SearchOperatorInClause"]
-    term = lower._lower_expr(terms[0]) if len(terms) == 1 and len(clauses) == 1 else None
-    if not isinstance(term, Literal) or term.kind != "string" or "*" in str(term.value):
-        raise KqlUnsupportedError("search", span=lower._span(node), hint='only search in (Table, ...) "term" is run')
-    if not any(char.isalpha() for char in str(term.value)):
-        raise KqlUnsupportedError("search", span=lower._span(node), hint="a term needs a letter")
-    searching = ColumnChoice("search", ((str(term.value), ""),))
-    branches = []
-    for source in lower._rule_children(clauses[0]):
-        name = lower._find_names(source)[0]
-        labelled = Extend((NamedExpr(Literal(name, "string"), "$table"),))
-        branches.append(Query(TableRef(name), [searching, labelled]))
-    first, *others = branches
-    union = [Union(tuple(others))] if others else []
-    label_first = ColumnChoice("project-reorder", (("$table", ""),))
-    return Query(first.source, [*first.operators, *union, label_first, *lower._lower_operators(rest)])
+def _lower_binary(node: Any, left: Any = None) -> Any:
+    """Adds `* has "x"` and, for `search`, `Column:"x"`."""
+    children = lower._rule_children(node)
+    if lower._cls(node) == "StringStarOperatorExpression":
+        return BinaryOp(lower._op_text(children[0]), Wildcard(), lower._lower_expr(children[1]))
+    operations = [child for child in children if lower._cls(child) == "StringBinaryOperation"]
+    if len(operations) == 1 and lower._children(operations[0])[0].getText() == ":":
+        return BinaryOp(":", lower._lower_expr(children[0]), lower._lower_expr(lower._rule_children(operations[0])[-1]))
+    return _original["_lower_binary"](node, left)
 
 
 def _lower_mv_expand_target(node: Any) -> Any:
@@ -223,25 +252,48 @@ def _lower_mv_expand_target(node: Any) -> Any:
 
 
 def _declare_let_function(declaration: Any, scalars: Any) -> None:
-    """Makes `let f = (x:long) { T | where a > x };` callable, expanded as the library expands stored ones."""
-    try:
-        _original["_declare_let_function"](declaration, scalars)
-        return
-    except KqlUnsupportedError as error:
-        scope = lower._FN_STATE.get()
-        if "tabular" not in str(error.hint) or scope is None or scope.functions is None:
-            raise
-    children = lower._rule_children(declaration)
-    names = lower._find_names(children[0])
-    name = names[0] if names else children[0].getText()
-    scope.functions.setdefault(None, {})[name] = stored_functions.StoredFunction(
-        name=name, database=None, parameters="", body="", folder="", docstring="", command="", declaration=declaration
-    )
+    declare_function(declaration, scalars, _original["_declare_let_function"])
+
+
+def _lower_source(node: Any) -> Any:
+    return table_of_parameter(_original["_lower_source"](node))
+
+
+def _counted(kind: str, children: list[Any]) -> Any:
+    """`take N` and `top N by X` with a number that an earlier `let` or a parameter names; None for anything else."""
+    if kind not in ("TakeOperator", "TopOperator", "SampleOperator") or not children:
+        return None
+    count: Any = constant(children[-1] if kind == "TakeOperator" else children[0])
+    if not isinstance(count, Literal) or not isinstance(count.value, int):
+        return None
+    if kind == "TopOperator":
+        return Top(count.value, (lower._lower_sort_key(children[1]),)) if len(children) == 2 else None
+    return Take(max(count.value, 0))
+
+
+def _lower_path(node: Any) -> Any:
+    """Reads the older `value.[0]` as `value[0]`."""
+    for child in lower._rule_children(node):
+        if lower._cls(lower._collapse(child)) == "LegacyFunctionCallOrPathElementOperation":
+            break
+    else:
+        return _original["_lower_path"](node)
+    root, *operations = lower._rule_children(node)
+    steps = []
+    for operation in operations:
+        inner = lower._collapse(operation)
+        if lower._cls(inner) == "FunctionCallOrPathPathOperation":
+            steps.append(PathStep(name=lower._find_names(inner)[0]))
+            continue
+        index: Any = lower._lower_expr(lower._rule_children(inner)[0])
+        named = isinstance(index, Literal) and index.kind == "string"
+        steps.append(PathStep(name=str(index.value)) if named else PathStep(index=index))
+    return PathAccess(lower._lower_expr(root), tuple(steps))
 
 
 def _may_be_dynamic(node: Any) -> bool:
-    """A column that the workspace knows to be text needs no check of its type for each row."""
-    return isinstance(node, ColumnRef) and node.name not in _text_columns.get()
+    """A column that is known to be no dynamic needs no check of its type for each row."""
+    return isinstance(node, ColumnRef) and getattr(node, "kind", "") in ("", "dynamic")
 
 
 def _typed_literal(node: Any, kind: str, convert: Any) -> Any:
@@ -261,6 +313,17 @@ def _render_literal(literal: Any) -> Any:
     return literals.literal_sql(literal) or _original["render_literal"](literal)
 
 
+def _lower_function_call(node: Any) -> Any:
+    """Refuses `f(b = 1, a = 2)`: the library would drop the names and take the values in order."""
+    for argument in lower._rule_children(node):
+        named = lower._collapse(argument)
+        if lower._cls(named) in ("ArgumentExpression", "NamedExpression"):
+            children = lower._rule_children(named)
+            if len(children) == 2 and lower._cls(children[0]) == "NamedExpressionNameClause":
+                raise KqlUnsupportedError("named-argument", span=lower._span(named), hint="give arguments in order")
+    return _original["_lower_function_call"](node)
+
+
 def _lower_named(node: Any) -> Any:
     return several_columns.named_tuple(node, _original["_lower_named"](node))
 
@@ -271,6 +334,8 @@ def _lower_expr(node: Any) -> Any:
         return _original["_lower_expr"](node)
     except KqlUnsupportedError as error:
         inner = lower._collapse(node)
+        if lower._cls(inner) == "StringStarOperatorExpression":
+            return _lower_binary(inner)
         if "TypeLiteralExpression" not in error.construct or lower._cls(inner) != "TypeLiteralExpression":
             raise
         return literals.TypeName(inner.getText().partition("(")[2].rstrip(")").strip().lower())
@@ -286,7 +351,11 @@ def _is_int_expr(node: Any) -> Any:
 
 
 def _render_aggregate_call(call: Any) -> Any:
-    return time_arithmetic.time_aggregate(call, translate.render_expr) or _original["_render_aggregate_call"](call)
+    return (
+        time_arithmetic.time_aggregate(call, translate.render_expr)
+        or plain_collection(call, translate.render_expr)
+        or _original["_render_aggregate_call"](call)
+    )
 
 
 def _render_path(node: Any) -> Any:
@@ -302,6 +371,8 @@ def _render_bin(node: Any, name: str = "bin") -> Any:
 
 
 def _render_expr(node: Any) -> Any:
+    if isinstance(node, (BinaryOp, Between, InList)) and sharing.slot_for(node) is None:
+        node = dynamic_comparisons.converted(node)
     if isinstance(node, BinaryOp) and sharing.slot_for(node) is None:
         spans = time_arithmetic.span_arithmetic(node, translate.render_expr)
         if spans is not None:
@@ -309,14 +380,25 @@ def _render_expr(node: Any) -> Any:
     return _original["render_expr"](node)
 
 
-def _term_match_sql(haystack: str, needle: str, **options: Any) -> str:
-    """`has` with a constant ASCII needle looks for the substring first, which costs a quarter of the expression.
+def _render_term_operator(node: Any, sides: Any) -> Any:
+    return text_search.search_operator(node, sides) or _original["_render_term_operator"](node, sides)
 
-    ILIKE without an escape matches at least what contains the needle (`_` and `%` only widen it), so no row is lost.
-    """
-    matched: str = _original["term_match_sql"](haystack, needle, **options)
-    text = options.get("needle_text")
-    if not text or not text.isascii() or options.get("case_sensitive"):
-        return matched
-    pattern = "'%" + text.replace("'", "''") + "%'"
-    return f"(CASE WHEN {haystack} ILIKE {pattern} THEN {matched} ELSE {haystack} ILIKE {pattern} END)"
+
+def _render_has_list(node: Any, haystack: str) -> Any:
+    found = text_search.search_list(node, haystack)
+    return translate._has_list_result(found, node) if found else _original["_render_has_list"](node, haystack)
+
+
+def _render_in_list(node: Any, value: str) -> Any:
+    original = _original["_render_in_list"]
+    return text_search.member_of_values(node, value, original) or original(node, value)
+
+
+def _is_dynamic(node: Any) -> Any:
+    if isinstance(node, FunctionCall):
+        return node.name.lower() in RETURNING_DYNAMIC
+    return _original["_is_dynamic"](node)
+
+
+def _render_kql_tostring(node: Any) -> Any:
+    return text_functions.text_of(node) or _original["render_kql_tostring"](node)

@@ -27,11 +27,62 @@ from sentinel_rag.workspace.kql.sql_forms import (
     scalar,
 )
 
+RETURNING_DYNAMIC = frozenset(
+    [
+        "parse_json",
+        "todynamic",
+        "parsejson",
+        "toobject",
+        "pack",
+        "pack_array",
+        "bag_pack",
+        "bag_pack_columns",
+        "bag_keys",
+        "bag_merge",
+        "bag_remove_keys",
+        "bag_set_key",
+        "bag_zip",
+        "array_concat",
+        "array_iff",
+        "array_iif",
+        "array_reverse",
+        "array_rotate_left",
+        "array_rotate_right",
+        "array_shift_left",
+        "array_shift_right",
+        "array_slice",
+        "array_sort_asc",
+        "array_sort_desc",
+        "array_split",
+        "range",
+        "repeat",
+        "set_difference",
+        "set_intersect",
+        "set_union",
+        "zip",
+        "split",
+        "extract_all",
+        "parse_csv",
+        "parse_path",
+        "parse_url",
+        "parse_urlquery",
+        "parse_command_line",
+        "unicode_codepoints_from_string",
+        "base64_decode_toarray",
+    ]
+)
+"""Functions whose value is a dynamic, which duckdb-kql must know to compare it as one."""
+
 
 def _parsed(value: str) -> str:
     """Text that is no JSON is kept as a dynamic text, as Kusto does; empty text is null."""
     read = f"coalesce(TRY_CAST({value} AS JSON), to_json(nullif(CAST({value} AS VARCHAR), '')))"
     return f"nullif({read}, CAST('null' AS JSON))"
+
+
+def _size(array: str) -> str:
+    """Null for what is no array."""
+    return f"CAST(len({json_array(array)}) AS BIGINT)"
 
 
 def _sum(array: str) -> str:
@@ -406,6 +457,16 @@ def _difference(first: str, *others: str) -> str:
     return f"to_json({kept})"
 
 
+def _equal_sets(left: str, right: str) -> str:
+    return bound_all(
+        "_k",
+        "len(list_filter(_k.a, lambda _e: NOT list_contains(_k.b, _e))) = 0 "
+        "AND len(list_filter(_k.b, lambda _e: NOT list_contains(_k.a, _e))) = 0",
+        a=json_array(left),
+        b=json_array(right),
+    )
+
+
 def _has_element(array: str, value: str) -> str:
     return f"list_contains({json_array(array)}, {json_element(value)})"
 
@@ -450,6 +511,7 @@ FUNCTIONS: tuple[WrittenFunction, ...] = (
     scalar("todynamic", _parsed, 1),
     scalar("parsejson", _parsed, 1),
     scalar("toobject", _parsed, 1),
+    scalar("array_length", _size, 1),
     scalar("array_sum", _sum, 1),
     scalar("array_slice", _slice, 3),
     scalar("array_index_of", _index_of, 2, 3, 4, 5),
@@ -474,6 +536,7 @@ FUNCTIONS: tuple[WrittenFunction, ...] = (
     scalar("set_union", _union, *range(2, 65)),
     scalar("set_intersect", _intersection, *range(2, 65)),
     scalar("set_difference", _difference, *range(2, 65)),
+    scalar("set_equals", _equal_sets, 2),
     scalar("set_has_element", _has_element, 2),
     scalar("jaccard_index", _jaccard, 2),
 )

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from sentinel_rag.workspace.kql.answers import KqlAnswer
 from sentinel_rag.workspace.kql.execution import Limits, run
-from sentinel_rag.workspace.kql.scope import Window
+from sentinel_rag.workspace.kql.scope import Discovered, Window
 from sentinel_rag.workspace.kql.sql_check import check_sql
 from sentinel_rag.workspace.kql.stopping import StopSignal
 from sentinel_rag.workspace.kql.translation import Translation
@@ -42,6 +42,12 @@ class KqlEngine:
         schema = self._store.schema()
         closed = Window(start=window.start is not None, end=window.end is not None)
         kql, limits = without_truncation(kql, limits)
-        translation = self._translations.get(kql, schema, closed)
+        signal = signal or StopSignal()
+        discovered: Discovered = ()
         with self._store.cursor() as cursor:
-            return run(cursor, translation, schema=schema, window=window, limits=limits, signal=signal or StopSignal())
+            while True:
+                translation = self._translations.get(kql, schema, closed, discovered)
+                answer = run(cursor, translation, schema=schema, window=window, limits=limits, signal=signal)
+                if not translation.discovers:
+                    return answer
+                discovered = (*discovered, tuple(tuple(str(cell) for cell in row) for row in answer.rows))

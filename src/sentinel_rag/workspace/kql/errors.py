@@ -86,13 +86,17 @@ class KqlMemoryError(KqlError):
         )
 
 
-def unresolved(what: str, name: str, known: Iterable[str]) -> KqlError:
+def unresolved(
+    what: str, name: str, known: Iterable[str], *, line: int | None = None, position: int | None = None
+) -> KqlError:
     """SEM0100 for a table or column that does not exist, with the nearest names that do."""
     nearest = nearest_names(name, known)
     hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
     return KqlError(
         f"Failed to resolve {what} expression named '{name}'.{hint}",
         kql_code="SEM0100",
+        line=line,
+        position=position,
         token=name,
         suggestions=nearest,
         next_step=f"Use {nearest[0]}." if nearest else "`sentinel workspace tables` lists what there is.",

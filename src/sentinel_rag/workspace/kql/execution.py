@@ -22,7 +22,9 @@ from sentinel_rag.workspace.kql.errors import (
     KqlTimeoutError,
     unresolved,
 )
+from sentinel_rag.workspace.kql.extension import NO_COLUMN
 from sentinel_rag.workspace.kql.scope import WINDOW_END, WINDOW_START, Schema
+from sentinel_rag.workspace.kql.spelling import unmarked
 from sentinel_rag.workspace.kql.stopping import StopReason, StopSignal, Watch, watched
 from sentinel_rag.workspace.kql.translation import Translation
 from sentinel_rag.workspace.kql_types import kql_type, quote_name
@@ -65,12 +67,14 @@ def run(
     with watched(cursor, limits.timeout_s, signal) as watch:
         try:
             described = cursor.execute("DESCRIBE " + translation.sql, parameters).fetchall()
-            columns = tuple(Column(row[0], kql_type(row[1])) for row in described)
+            columns = tuple(Column(unmarked(row[0]), kql_type(row[1])) for row in described)
             cells = ", ".join(
                 f"{encoding_sql(quote_name(row[0]), row[1])} AS {quote_name(row[0])}" for row in described
             )
             cursor.execute(f"SELECT {cells} FROM ({translation.sql}) AS answer", parameters)  # noqa: S608
             batches = _batches(cursor, [column.type for column in columns], watch)
+            if [column.name for column in columns] == [NO_COLUMN]:
+                columns, batches = (), ([()] * len(batch) for batch in batches)
             encoded = encode_rows(batches, max_rows=limits.max_rows, max_bytes=limits.max_bytes)
         except (duckdb.Error, MemoryError) as error:
             failure = error

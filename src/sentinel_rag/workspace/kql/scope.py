@@ -7,20 +7,32 @@ range is put in front of every read of a table, and nodes of `dialect` are resol
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from duckdb_kql import ir  # noqa: TID253 - this module is about that library's query form
-from duckdb_kql.errors import KqlError as LibraryError  # noqa: TID253
-from duckdb_kql.schema import output_columns  # noqa: TID253
-from duckdb_kql.translate.naming import expression_name  # noqa: TID253
+from duckdb_kql.schema import resolve_let_refs  # noqa: TID253
 
-from sentinel_rag.workspace.kql.dialect import ColumnChoice
+from sentinel_rag.workspace.kql.column_choices import matches_wildcard
+from sentinel_rag.workspace.kql.column_types import expression_type, operator_frame, source_frame
+from sentinel_rag.workspace.kql.comparisons import comparable, of_one_type
 from sentinel_rag.workspace.kql.errors import not_supported, unresolved
+from sentinel_rag.workspace.kql.extension import AddedSource, Column, Frame, Place, PlacedOperator
+from sentinel_rag.workspace.kql.needed_columns import needed_columns
+from sentinel_rag.workspace.kql.spelling import Spelling, names_made, nodes
+from sentinel_rag.workspace.kql.tabular_names import AsName
+from sentinel_rag.workspace.kql.unions import Branch, UnionSource, united
+from sentinel_rag.workspace.kql.window_functions import serialized_after
 from sentinel_rag.workspace.store import TIME_COLUMN
+
+Bound = dict[str, Frame | None]
+"""The tabular bindings in scope: name -> columns, None if they cannot be known."""
 
 Schema = Mapping[str, Mapping[str, str]]
 """Table -> column -> KQL type."""
+
+_WIDE_UNION = 8
+"""Inputs of a union beyond which columns that nobody reads are left out of it."""
 
 WINDOW_START = ir.Parameter("window start", "datetime", "window_start")
 WINDOW_END = ir.Parameter("window end", "datetime", "window_end")
@@ -34,81 +46,187 @@ class Window:
     end: bool = False
 
 
-class Scope:
-    """One pass over one query. `tables` are the tables that it reads, `text_columns` those that are surely text."""
+Discovered = tuple[tuple[tuple[str, ...], ...], ...]
+"""What was found out about the data before: the rows of each question that the query's operators ask, in order."""
 
-    def __init__(self, schema: Schema, window: Window) -> None:
+
+@dataclasses.dataclass(frozen=True)
+class Standing:
+    """What is before an operator: its label for `withsource`, the query so far, whether the order of rows counts."""
+
+    label: str
+    before: ir.Query
+    serialized: bool
+
+
+class UndiscoveredError(Exception):
+    """An operator needs the rows of `question` before the query can be translated."""
+
+    def __init__(self, question: ir.Query) -> None:
+        super().__init__("a question about the data")
+        self.question = question
+
+
+class Scope:
+    """One pass over one query. `tables` are the tables that it reads."""
+
+    def __init__(self, schema: Schema, window: Window, spelling: Spelling, discovered: Discovered = ()) -> None:
         self._schema = schema
-        self._columns = {table: list(columns) for table, columns in schema.items()}
         self._window = window
+        self._spelling = spelling
+        self._discovered = discovered
+        self._asked = 0
+        self._outer_lets: list[list[tuple[str, Any]]] = []
+        self._aliases: dict[str, str] = {}
+        self._blind = False
         self.tables: set[str] = set()
 
     def restrict(self, query: ir.Query) -> ir.Query:
         """`query` over allowed tables only, each read inside the window. Raises KqlError for any other source."""
-        restricted: ir.Query = self._query(query, {})
+        restricted, _ = self._query(query, {})
         return restricted
 
-    def text_columns(self, query: ir.Query) -> frozenset[str]:
-        """Columns that are no dynamic in every table read, and that nothing in the query makes anew."""
-        nodes = list(_nodes(query))
-        if any(isinstance(node, ir.GraphSource) for node in nodes):
-            return frozenset()
-        made = set().union(*(_names_made(node) for node in nodes)) if nodes else set()
-        joins = any(isinstance(node, (ir.Join, ir.Lookup)) for node in nodes)
-        types: dict[str, set[str]] = {}
-        for table in self.tables:
-            for column, type_ in self._schema[table].items():
-                types.setdefault(column, set()).add(type_)
-        return frozenset(
-            column
-            for column, kinds in types.items()
-            if "dynamic" not in kinds and column not in made and not (joins and column[-1:].isdigit())
-        )
-
     def check_spelling(self, query: ir.Query) -> None:
-        """Refuse a column whose name is right but for its case: DuckDB would fold it, KQL does not."""
-        nodes = list(_nodes(query))
+        """Refuse a column whose name is right but for its case: DuckDB would fold it, KQL does not.
+
+        Where the columns of each place are known this is decided there; it is left for the rest, such as graphs.
+        """
+        if not self._blind:
+            return
+        found = list(nodes(query))
         known = {column for table in self.tables for column in self._schema[table]}
-        for node in nodes:
-            known |= _names_made(node)
+        for node in found:
+            known |= names_made(node)
         lowered = {name.lower() for name in known}
-        for node in nodes:
+        for node in found:
             if isinstance(node, ir.ColumnRef) and node.name not in known and node.name.lower() in lowered:
                 raise unresolved("column or scalar", node.name, known)
 
-    def _query(self, query: ir.Query, bound: dict[str, ir.Query]) -> ir.Query:
+    def _query(self, query: ir.Query, bound: Bound) -> tuple[ir.Query, Frame | None]:
+        """The restricted query and the columns after it, None if they cannot be known."""
         bound = dict(bound)
         lets: list[tuple[str, Any]] = []
-        for name, value in query.lets:
-            value = self._rewritten(value, bound)
-            lets.append((name, value))
-            if isinstance(value, ir.Query):
-                bound[name] = value
-        query = self._without_missing_first_branch(query, bound)
-        source, front = self._source(query.source, bound)
-        operators: list[ir.Operator] = list(front)
-        for operator in query.operators:
-            if isinstance(operator, ColumnChoice):
-                operators.append(self._choose(operator, ir.Query(source, list(operators), list(lets)), bound))
-            else:
-                operators.append(self._rewritten(operator, bound))
-        return ir.Query(source, operators, lets, list(query.parameters))
+        self._outer_lets.append(lets)
+        try:
+            return self._restricted(query, bound, lets)
+        finally:
+            self._outer_lets.pop()
 
-    def _source(self, source: ir.Source, bound: dict[str, ir.Query]) -> tuple[ir.Source, list[ir.Operator]]:
+    def _restricted(self, query: ir.Query, bound: Bound, lets: list[tuple[str, Any]]) -> tuple[ir.Query, Frame | None]:
+        # What `as` names stands in the pipeline itself, which sees every `let` before it.
+        for name, value in sorted(query.lets, key=lambda binding: isinstance(binding[0], AsName)):
+            if isinstance(value, ir.Query):
+                self._note_alias(name, value, bound)
+                value, bound[name] = self._query(value, bound)
+            else:
+                value = Expressions(self, {}, bound).rewritten(value)
+            lets.append((name, value))
+        label = self._label(ir.Query(query.source), bound, 0)
+        if isinstance(query.source, UnionSource):
+            source, operators, frame = self._leading_union(query.source, lets, bound, query.operators)
+        else:
+            source, operators = self._source(query.source, bound)
+            frame = self._source_frame(source, bound)
+            for operator in operators:
+                frame = self._after(operator, frame, bound)
+        serialized = isinstance(query.source, ir.RangeSource)
+        for index, operator in enumerate(query.operators):
+            if isinstance(operator, ir.Union):
+                serialized = False
+                before = ir.Query(source, operators, lets)
+                following = query.operators[index + 1 :]
+                operators, frame = self._union(operator, before, frame, label, bound, following)
+                label = "union_arg0"
+                continue
+            before = ir.Query(source, operators, lets)
+            for resolved in self._resolved(operator, frame, bound, Standing(label, before, serialized)):
+                operators = [*operators, resolved]
+                frame = self._after(resolved, frame, bound)
+            serialized = serialized_after(operator, serialized)
+            if not getattr(operator, "keeps_label", False):
+                label = "union_arg0"
+        self._blind = self._blind or frame is None
+        return ir.Query(source, operators, lets, list(query.parameters)), frame
+
+    def _note_alias(self, name: str, value: ir.Query, bound: Bound) -> None:
+        self._aliases.pop(name, None)
+        if isinstance(value.source, ir.TableRef) and not value.operators and not value.lets:
+            target = value.source.name
+            if target in self._aliases or target not in bound:
+                self._aliases[name] = self._aliases.get(target, target)
+
+    def _resolved(
+        self, operator: ir.Operator, frame: Frame | None, bound: Bound, standing: Standing
+    ) -> list[ir.Operator]:
+        if isinstance(operator, PlacedOperator):
+            if frame is None:
+                raise not_supported(getattr(operator, "kind", "an operator"), hint="its input columns are not known")
+            table = "" if standing.label.startswith("union_arg") else standing.label
+
+            def discover(steps: list[ir.Operator]) -> list[tuple[str, ...]]:
+                return self._discover(standing.before, steps, frame, bound)
+
+            place = Place(frame, self._tables(bound), table, discover, standing.serialized)
+            return self._steps(operator.resolve(place), frame, bound, standing)[0]
+        if frame is not None:
+            operator = resolve_let_refs(operator, list(frame))
+        return [Expressions(self, frame, bound).rewritten(operator)]
+
+    def _discover(
+        self, before: ir.Query, steps: list[ir.Operator], frame: Frame | None, bound: Bound
+    ) -> list[tuple[str, ...]]:
+        """The rows of `before` with `steps` after it. Raises UndiscoveredError if they were not asked for yet."""
+        position, self._asked = self._asked, self._asked + 1
+        if position < len(self._discovered):
+            return list(self._discovered[position])
+        if isinstance(before.source, AddedSource):
+            raise not_supported("a plugin", hint="inside mv-apply or partition")
+        asked, _ = self._steps(steps, frame, bound, Standing("union_arg0", before, False))
+        operators = [*before.operators, *asked]
+        lets = [binding for bindings in self._outer_lets for binding in bindings]
+        raise UndiscoveredError(ir.Query(before.source, operators, lets))
+
+    def _steps(
+        self, steps: list[ir.Operator], frame: Frame | None, bound: Bound, standing: Standing
+    ) -> tuple[list[ir.Operator], Frame | None]:
+        """What an operator resolved to, each step at its own place, and the columns after the last."""
+        done: list[ir.Operator] = []
+        for step in steps:
+            for resolved in self._resolved(step, frame, bound, standing):
+                done.append(resolved)
+                frame = self._after(resolved, frame, bound)
+        return done, frame
+
+    def _after(self, operator: ir.Operator, frame: Frame | None, bound: Bound) -> Frame | None:
+        return None if frame is None else operator_frame(operator, frame, self._tables(bound))
+
+    def _tables(self, bound: Bound) -> dict[str, Frame]:
+        """Tables and tabular bindings whose columns are known; a binding hides a table of its name."""
+        known: dict[str, Frame] = dict(self._schema)  # type: ignore[arg-type]  # a table's columns are only read
+        for name, frame in bound.items():
+            known.pop(name, None)
+            if frame is not None:
+                known[name] = frame
+        return known
+
+    def _source_frame(self, source: ir.Source, bound: Bound) -> Frame | None:
+        return source_frame(source, self._tables(bound))
+
+    def _source(self, source: ir.Source, bound: Bound) -> tuple[ir.Source, list[ir.Operator]]:
         if isinstance(source, ir.TableRef):
             if source.database is not None or source.cluster is not None:
                 raise not_supported(source.qualified, hint="a table of another database or cluster")
             if source.name in bound:
                 return source, []
             if source.name not in self._schema:
-                raise unresolved("table or column", source.name, self._schema)
+                raise unresolved("table or column", source.name, [*self._schema, *bound])
             self.tables.add(source.name)
-            return source, self._time_filter(source.name)
+            return source, [*self._time_filter(source.name), *self._respelling(source.name)]
         if isinstance(source, ir.WildcardTableRef):
-            raise not_supported(f"union {source.pattern}", hint="name the tables")
+            raise not_supported(f"union {source.pattern}", hint="no table has such a name")
         if isinstance(source, ir.CommandSource):
             raise not_supported(source.command, hint="control commands")
-        return self._rewritten(source, bound), []
+        return Expressions(self, {}, bound).rewritten(source), []
 
     def _time_filter(self, table: str) -> list[ir.Operator]:
         if TIME_COLUMN not in self._schema[table]:
@@ -121,156 +239,155 @@ class Scope:
             tests.append(ir.Where(ir.BinaryOp("<", column, WINDOW_END)))
         return tests
 
-    def _rewritten(self, node: Any, bound: dict[str, ir.Query]) -> Any:
+    def _leading_union(
+        self, union: UnionSource, lets: list[tuple[str, Any]], bound: Bound, following: list[ir.Operator]
+    ) -> tuple[ir.Source, list[ir.Operator], Frame | None]:
+        """The first input is the source, the others are united to it."""
+        inputs = [one for branch in union.branches for one in self._expanded(branch)]
+        existing = [one for one in inputs if not union.isfuzzy or self._exists(one, bound)]
+        first, *others = existing or inputs
+        query, frame = self._query(first, bound)
+        before = ir.Query(query.source, list(query.operators), [*lets, *query.lets])
+        plain = ir.Union(tuple(others), union.kind, union.with_source)
+        operators, frame = self._union(plain, before, frame, self._label(first, bound, 0), bound, following)
+        return query.source, operators, frame
+
+    def _respelling(self, table: str) -> list[ir.Operator]:
+        renames = tuple((name, self._spelling[name]) for name in self._schema[table] if name in self._spelling)
+        return [ir.ProjectRename(renames)] if renames else []
+
+    def _expanded(self, branch: ir.Query) -> list[ir.Query]:
+        """A pattern of tables (`union Device*`) as a query for each; another branch as it is."""
+        source = branch.source
+        if not isinstance(source, ir.WildcardTableRef) or source.database is not None:
+            return [branch]
+        names = [name for name in self._schema if matches_wildcard(source.pattern, name)]
+        if not names:
+            raise not_supported(f"union {source.pattern}", hint="no table has such a name")
+        return [ir.Query(ir.TableRef(name), list(branch.operators)) for name in names]
+
+    def _exists(self, branch: ir.Query, bound: Bound) -> bool:
+        source = branch.source
+        return not isinstance(source, ir.TableRef) or source.name in bound or source.name in self._schema
+
+    def _label(self, branch: ir.Query, bound: Bound, position: int) -> str:
+        """What `withsource` calls an input: the table, also through a name bound to it alone, else its number."""
+        labelled = all(getattr(operator, "keeps_label", False) for operator in branch.operators)
+        if isinstance(branch.source, ir.TableRef) and labelled:
+            name = branch.source.name
+            if name in self._aliases:
+                return self._aliases[name]
+            if name not in bound:
+                return name
+        return f"union_arg{position}"
+
+    def _union(
+        self,
+        union: ir.Union,
+        before: ir.Query,
+        frame: Frame | None,
+        label: str,
+        bound: Bound,
+        following: list[ir.Operator],
+    ) -> tuple[list[ir.Operator], Frame | None]:
+        """The operators up to and with one `union`, and the columns after it."""
+        written = [one for branch in union.branches for one in self._expanded(branch)]
+        existing = [one for one in written if not union.isfuzzy or self._exists(one, bound)]
+        pairs = [self._query(one, bound) for one in existing]
+        if frame is None or any(columns is None for _, columns in pairs):
+            branches = tuple(query for query, _ in pairs)
+            return [*before.operators, dataclasses.replace(union, branches=branches)], None
+        inputs = [Branch(before, frame, label)]
+        for position, (one, (query, columns)) in enumerate(zip(existing, pairs, strict=True), start=1):
+            inputs.append(Branch(query, columns or {}, self._label(one, bound, position)))
+        needed = needed_columns(following) if len(inputs) > _WIDE_UNION else None
+        (left, *rest), after = united(inputs, kind=union.kind, with_source=union.with_source, needed=needed)
+        plain = ir.Union(tuple(rest))
+        operators = [*left.operators, plain, *after]
+        tables = self._tables(bound)
+        for operator in [*left.operators[len(before.operators) :], plain, *after]:
+            frame = operator_frame(operator, frame, tables) if frame is not None else None
+        return operators, frame
+
+
+class Expressions:
+    """Rewrites the expressions of one operator over `frame`: columns get their types, nested queries are restricted.
+
+    A node that is reached twice stays one node, because the library computes a shared expression once.
+    """
+
+    def __init__(self, scope: Scope, frame: Frame | None, bound: Bound) -> None:
+        self._scope = scope
+        self._frame = frame
+        self._bound = bound
+        self._done: dict[int, Any] = {}
+        self._tables: dict[str, Frame] | None = None
+
+    def rewritten(self, node: Any) -> Any:
+        """`node` again, with everything below it. Raises KqlError for a name that is no column here."""
+        if isinstance(node, (str, int, float, bool, type(None))):
+            return node
+        key = id(node)
+        if key not in self._done:
+            self._done[key] = (self._once(node), node)  # the node is kept, so that its id stays its own
+        return self._done[key][0]
+
+    def _once(self, node: Any) -> Any:
         if isinstance(node, ir.Query):
-            return self._query(node, bound)
-        if isinstance(node, ir.Union) and node.isfuzzy:
-            known = tuple(branch for branch in node.branches if self._exists(branch, bound))
-            node = dataclasses.replace(node, branches=known)
+            return self._scope._query(node, self._bound)[0]
+        if isinstance(node, ir.ColumnRef):
+            return self._column(node)
+        if isinstance(node, ir.LetRef) and self._frame is not None:
+            return self._column(ir.ColumnRef(node.name)) if node.name in self._frame else self.rewritten(node.value)
+        if isinstance(node, (ir.InList, ir.HasList)) and node.subquery is None:
+            node = self._of_table(node)
         if isinstance(node, ir.FunctionCall) and node.name.lower() in ("column_ifexists", "columnifexists"):
-            return self._column_if_exists(node, bound)
+            return self._column_if_exists(node)
         if isinstance(node, (list, tuple)):
-            items = [self._rewritten(item, bound) for item in node]
+            items = [self.rewritten(item) for item in node]
             return tuple(items) if isinstance(node, tuple) else items
         if dataclasses.is_dataclass(node) and not isinstance(node, type):
             changes = {}
             for field in dataclasses.fields(node):
                 value = getattr(node, field.name)
-                changed = self._rewritten(value, bound)
-                if changed is not value and changed != value:
+                changed = self.rewritten(value)
+                if changed is not value:
                     changes[field.name] = changed
-            return dataclasses.replace(node, **changes) if changes else node
+            return self._compared(dataclasses.replace(node, **changes) if changes else node)
         return node
 
-    def _without_missing_first_branch(self, query: ir.Query, bound: dict[str, ir.Query]) -> ir.Query:
-        """The first table of a leading `union isfuzzy=true` is the source; if it does not exist the next one is."""
-        first = query.operators[0] if query.operators else None
-        if not isinstance(first, ir.Union) or not first.isfuzzy or self._exists(ir.Query(query.source), bound):
-            return query
-        known = [branch for branch in first.branches if self._exists(branch, bound)]
-        if not known:
-            return query
-        union = dataclasses.replace(first, branches=tuple(known[1:]))
-        operators = [*known[0].operators, union, *query.operators[1:]]
-        return ir.Query(known[0].source, operators, query.lets, query.parameters)
+    def _of_table(self, node: Any) -> Any:
+        """`x in (T)`, where T is no column but a table or a binding, tests the first column of T."""
+        item = node.items[0] if len(node.items) == 1 else None
+        if self._frame is None or not isinstance(item, ir.ColumnRef) or item.name in self._frame:
+            return node
+        if item.name not in self._scope._tables(self._bound):
+            return node
+        return dataclasses.replace(node, items=(), subquery=ir.Query(ir.TableRef(item.name)))
 
-    def _exists(self, branch: ir.Query, bound: dict[str, ir.Query]) -> bool:
-        source = branch.source
-        return not isinstance(source, ir.TableRef) or source.name in bound or source.name in self._schema
+    def _column(self, node: ir.ColumnRef) -> ir.Expr:
+        if self._frame is None:
+            return node
+        line, position = getattr(node, "line", None), getattr(node, "position", None)
+        if node.name not in self._frame:
+            raise unresolved("column or scalar", node.name, self._frame, line=line, position=position)
+        return Column(node.name, self._frame[node.name], line, position)
 
-    def _column_if_exists(self, call: ir.FunctionCall, bound: dict[str, ir.Query]) -> ir.Expr:
-        """As a name that a column of the input may shadow: the library's rule for `let` is the same rule."""
+    def _compared(self, node: Any) -> Any:
+        if self._frame is None or not isinstance(node, (ir.BinaryOp, ir.InList, ir.FunctionCall)):
+            return node
+        if self._tables is None:
+            self._tables = self._scope._tables(self._bound)
+        tables, frame = self._tables, self._frame
+        if isinstance(node, ir.FunctionCall):
+            return of_one_type(node, lambda part: expression_type(part, frame, tables))
+        return comparable(node, lambda part: expression_type(part, frame, tables))
+
+    def _column_if_exists(self, call: ir.FunctionCall) -> ir.Expr:
         if len(call.args) != 2 or not isinstance(call.args[0], ir.Literal) or call.args[0].kind != "string":
             raise not_supported(call.name, hint="the column must be a string literal")
-        return ir.LetRef(str(call.args[0].value), self._rewritten(call.args[1], bound))
-
-    def _search(self, term: str, source: ir.Source) -> ir.Operator:
-        """A row is found by its texts: string and dynamic columns that have the term."""
-        if not isinstance(source, ir.TableRef) or source.name not in self._schema:
-            raise not_supported("search", hint="it searches tables only")
-        literal = ir.Literal(term, "string")
-        found: ir.Expr = ir.Literal(False, "bool")
-        for column, type_ in self._schema[source.name].items():
-            if type_ in ("string", "dynamic"):
-                text: ir.Expr = ir.ColumnRef(column)
-                if type_ == "dynamic":
-                    text = ir.FunctionCall("tostring", (text,))
-                found = ir.BinaryOp("or", found, ir.BinaryOp("has", text, literal))
-        return ir.Where(found)
-
-    def _choose(self, choice: ColumnChoice, before: ir.Query, bound: dict[str, ir.Query]) -> ir.Operator:
-        if choice.kind == "search":
-            return self._search(choice.choices[0][0], before.source)
-        schema = dict(self._columns)
-        for name, query in bound.items():
-            try:
-                schema[name] = output_columns(query, schema)
-            except LibraryError:
-                schema.pop(name, None)
-        try:
-            columns = output_columns(before, schema)
-        except LibraryError as error:
-            raise not_supported(choice.kind, hint=f"its input columns are not known ({error})") from error
-        if choice.kind == "distinct *":
-            return ir.Distinct(tuple(ir.NamedExpr(ir.ColumnRef(column)) for column in columns))
-        chosen = chosen_columns(choice, columns)
-        return ir.Project(tuple(ir.NamedExpr(ir.ColumnRef(column)) for column in chosen))
-
-
-def chosen_columns(choice: ColumnChoice, columns: list[str]) -> list[str]:
-    """The columns that `project-reorder` or `project-keep` leaves, in order. Raises KqlError for an unknown name."""
-    chosen: list[str] = []
-    for pattern, order in choice.choices:
-        matches = [column for column in columns if matches_wildcard(pattern, column) and column not in chosen]
-        if not matches and "*" not in pattern and pattern not in columns:
-            raise unresolved("column or scalar", pattern, columns)
-        if order:
-            matches.sort(reverse=order == "desc")
-        chosen.extend(matches)
-    if choice.kind == "project-keep":
-        return [column for column in columns if column in chosen]
-    return chosen + [column for column in columns if column not in chosen]
-
-
-def matches_wildcard(pattern: str, name: str) -> bool:
-    """`a*b` matches what starts with a and ends with b; without a star only the same name matches."""
-    parts = pattern.split("*")
-    if len(parts) == 1:
-        return pattern == name
-    if not name.startswith(parts[0]) or not name.endswith(parts[-1]):
-        return False
-    rest = name[len(parts[0]) : len(name) - len(parts[-1])] if len(name) >= len(parts[0]) + len(parts[-1]) else None
-    if rest is None:
-        return False
-    for part in parts[1:-1]:
-        found = rest.find(part)
-        if found < 0:
-            return False
-        rest = rest[found + len(part) :]
-    return True
-
-
-def _nodes(node: Any) -> Iterator[Any]:
-    """Every node of the query, itself included. A shared node is visited once."""
-    seen: set[int] = set()
-    stack = [node]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, (list, tuple)):
-            stack.extend(current)
-        elif dataclasses.is_dataclass(current) and not isinstance(current, type) and id(current) not in seen:
-            seen.add(id(current))
-            yield current
-            stack.extend(getattr(current, field.name) for field in dataclasses.fields(current))
-
-
-def _names_made(node: Any) -> set[str]:
-    """Column names that this node may give to something other than a table's own column."""
-    if isinstance(node, ir.NamedExpr):
-        if node.name is not None:
-            # `arg_max(a, *)` and `x = x` keep their column, so a plain reference under its own name is no new column.
-            return set() if isinstance(node.expr, ir.ColumnRef) and node.expr.name == node.name else {node.name}
-        if isinstance(node.expr, ir.ColumnRef):
-            return set()
-        try:
-            name = expression_name(node.expr)
-        except LibraryError:
-            return set()
-        return {name} if name else set()
-    if isinstance(node, ir.MvExpandTarget):
-        return {node.column} | ({node.name} if node.name else set())
-    if isinstance(node, ir.ParseSegment):
-        return {node.name} if node.name else set()
-    if isinstance(node, ir.DataTable):
-        return {name for name, _ in node.columns}
-    if isinstance(node, ir.ProjectRename):
-        return {new for _, new in node.renames}
-    if isinstance(node, ir.RangeSource):
-        return {node.name}
-    if isinstance(node, ir.MvExpand):
-        return {node.item_index} if node.item_index else set()
-    if isinstance(node, ir.Union):
-        return {node.with_source} if node.with_source else set()
-    if isinstance(node, ir.Count):
-        return {node.name}
-    return set()
+        name = str(call.args[0].value)
+        default: ir.Expr = self.rewritten(call.args[1])
+        if self._frame is None:
+            return ir.LetRef(name, default)
+        return self._column(ir.ColumnRef(name)) if name in self._frame else default

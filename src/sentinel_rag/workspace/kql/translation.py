@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from antlr4 import InputStream  # type: ignore[import-untyped]  # comes with duckdb-kql, without types
@@ -21,24 +21,36 @@ from duckdb_kql.translate import to_sql as emit  # noqa: TID253
 
 from sentinel_rag.workspace.kql import dialect
 from sentinel_rag.workspace.kql.errors import KqlError, KqlSyntaxError, not_supported, unresolved
-from sentinel_rag.workspace.kql.scope import Schema, Scope, Window
+from sentinel_rag.workspace.kql.scope import Discovered, Schema, Scope, UndiscoveredError, Window
+from sentinel_rag.workspace.kql.spelling import names_made, nodes, reads_names, respelled, spelling_of, unmarked
 
 MAX_QUERY_CHARS = 100_000
 """The service's own limit lies near 1 MB; a longer text than this is no question of an analyst."""
 
 
+MAX_SQL_CHARS = 600_000
+"""The engine plans a statement of this length within seconds, and cannot be interrupted while it plans."""
+
+
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """SQL with its bound values; `slots` tells which of the window's two parameters it mentions."""
+    """SQL with its bound values; `slots` tells which of the window's two parameters it mentions.
+
+    If it `discovers`, its rows are not the answer: they go into the next translation of the same text.
+    """
 
     sql: str
     parameters: Mapping[str, Any]
     slots: frozenset[str]
     tables: frozenset[str]
+    discovers: bool = False
 
 
-def translate(kql: str, schema: Schema, window: Window) -> Translation:
-    """The SQL for `kql` over the tables of `schema`. Raises KqlError."""
+def translate(kql: str, schema: Schema, window: Window, discovered: Discovered = ()) -> Translation:
+    """The SQL for `kql` over the tables of `schema`. Raises KqlError.
+
+    `discovered` are the rows of the translations before that only discover, in order.
+    """
     dialect.install()
     if len(kql) > MAX_QUERY_CHARS:
         raise KqlError(
@@ -51,7 +63,7 @@ def translate(kql: str, schema: Schema, window: Window) -> Translation:
     if _first_statement(kql).startswith("."):
         raise not_supported(_first_statement(kql).split(maxsplit=1)[0], line=1, position=0, hint="a control command")
     try:
-        return _translate(kql, schema, window)
+        return _translate(kql, schema, window, discovered)
     except RecursionError as error:
         raise KqlError("The query is nested too deeply.", kql_code="SEN0003", next_step="Simplify it.") from error
     except library.KqlSyntaxError as error:
@@ -88,34 +100,67 @@ def translate(kql: str, schema: Schema, window: Window) -> Translation:
         ) from error
 
 
-def _translate(kql: str, schema: Schema, window: Window) -> Translation:
-    with clock(None) as active, dialect.collecting_as_names() as as_names:
-        lowered = lower(_with_plain_tables(kql), None, {None: {}})
-        scope = Scope(schema, window)
-        query = scope.restrict(lowered)
-        if as_names & scope.tables:
-            raise not_supported("as", hint="the name is also a table's")
-        scope.check_spelling(query)
-        columns = {table: list(names) for table, names in schema.items()}
-        with dialect.statement(scope.text_columns(query)):
-            emitted = emit(query, columns)
-        parameters = dict(emitted.parameters)
-        if query.parameters:
-            values, missing = bind(query.parameters, None)
-            if missing:
-                raise KqlError(
-                    f"The query declares parameters without a value: {', '.join(missing)}.", kql_code="SEN0002"
-                )
-            parameters.update({slot: value for slot, value in values.items() if slot in emitted.slots})
-        if active.used:  # `set query_now = ...` pinned it; else now() is the moment at which the SQL runs
-            parameters[CLOCK_SLOT] = active.moment
-        return Translation(str(emitted), parameters, frozenset(emitted.slots), frozenset(scope.tables))
+def _translate(kql: str, schema: Schema, window: Window, discovered: Discovered) -> Translation:
+    spelling: dict[str, str] = {}
+    while True:
+        with clock(None) as active:
+            lowered = lower(_with_plain_tables(kql), None, {None: {}})
+            scope = Scope(schema, window, spelling, discovered)
+            written = respelled(lowered, spelling) if spelling else lowered
+            try:
+                emitted, query = _emitted(written, scope, schema)
+            except UndiscoveredError as undiscovered:
+                question = undiscovered.question
+                asked = emit(question, {table: list(names) for table, names in schema.items()})
+                return replace(_finished(asked, question, scope, active), discovers=True)
+            except library.KqlSchemaError as error:
+                wider = _wider_spelling(lowered, scope, schema, error)
+                if wider == spelling or reads_names(lowered):
+                    raise
+                spelling = wider
+                continue
+            return _finished(emitted, query, scope, active)
+
+
+def _emitted(lowered: Any, scope: Scope, schema: Schema) -> tuple[Any, Any]:
+    query = scope.restrict(lowered)
+    scope.check_spelling(query)
+    return emit(query, {table: list(names) for table, names in schema.items()}), query
+
+
+def _wider_spelling(lowered: Any, scope: Scope, schema: Schema, error: library.KqlSchemaError) -> dict[str, str]:
+    """A spelling for all names that the query brings together, if it failed because two differ only in case."""
+    pair = re.match(r"columns '([^']+)' and '([^']+)' differ only in case", error.hint or "")
+    if pair is None:
+        return {}
+    names = [name for table in sorted(scope.tables) for name in schema[table]]
+    made = sorted(name for node in nodes(lowered) for name in names_made(node))
+    return spelling_of([*names, *made, unmarked(pair[1]), unmarked(pair[2])])
+
+
+def _finished(emitted: Any, query: Any, scope: Scope, active: Any) -> Translation:
+    if len(emitted) > MAX_SQL_CHARS:
+        raise KqlError(
+            "The query is too large for the embedded workspace once it is written out.",
+            kql_code="SEN0003",
+            next_step="Name fewer tables, or project the columns that you need before union and join.",
+        )
+    parameters = dict(emitted.parameters)
+    if query.parameters:
+        values, missing = bind(query.parameters, None)
+        if missing:
+            raise KqlError(f"The query declares parameters without a value: {', '.join(missing)}.", kql_code="SEN0002")
+        parameters.update({slot: value for slot, value in values.items() if slot in emitted.slots})
+    if active.used:  # `set query_now = ...` pinned it; else now() is the moment at which the SQL runs
+        parameters[CLOCK_SLOT] = active.moment
+    return Translation(str(emitted), parameters, frozenset(emitted.slots), frozenset(scope.tables))
 
 
 def _with_plain_tables(kql: str) -> str:
     """`table("X")` written as `["X"]`, which means the same and which the library's grammar knows.
 
-    Padded to the same length, so that places in errors stay right. A name that is no literal is left and refused.
+    Padded to the same length, so that places in errors stay right. `table(name)` becomes a name that `tabular_names`
+    reads; anything else in the brackets is left and refused.
     """
     if not re.search(r"\btable\s*\(", kql):
         return kql
@@ -123,10 +168,16 @@ def _with_plain_tables(kql: str) -> str:
     lexer.removeErrorListeners()
     tokens = [token for token in lexer.getAllTokens() if token.channel == 0]
     for call, opening, name, closing in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
-        quoted = name.text[:1] in ("'", '"')
-        if (call.text, opening.text, closing.text) == ("table", "(", ")") and quoted:
-            length = closing.stop + 1 - call.start
-            kql = kql[: call.start] + f"[{name.text}]".ljust(length) + kql[closing.stop + 1 :]
+        if (call.text, opening.text, closing.text) != ("table", "(", ")"):
+            continue
+        length = closing.stop + 1 - call.start
+        if name.text[:1] in ("'", '"'):
+            written = f"[{name.text}]"
+        elif re.fullmatch(r"[A-Za-z_]\w*", name.text):
+            written = f'["{dialect.TABLE_OF_PARAMETER}{name.text}"]'
+        else:
+            continue
+        kql = kql[: call.start] + written.ljust(length) + kql[closing.stop + 1 :]
     return kql
 
 

@@ -12,7 +12,7 @@ from threading import Lock
 
 from sentinel_rag.workspace.kql.errors import KqlError
 from sentinel_rag.workspace.kql.moving_times import without_moving_times
-from sentinel_rag.workspace.kql.scope import Schema, Window
+from sentinel_rag.workspace.kql.scope import Discovered, Schema, Window
 from sentinel_rag.workspace.kql.translation import Translation, translate
 
 
@@ -24,20 +24,20 @@ class TranslationCache:
         self._size = size
         self._lock = Lock()
         self._schema: Schema | None = None
-        self._entries: OrderedDict[tuple[str, Window], Translation] = OrderedDict()
+        self._entries: OrderedDict[tuple[str, Window, Discovered], Translation] = OrderedDict()
 
-    def get(self, kql: str, schema: Schema, window: Window) -> Translation:
+    def get(self, kql: str, schema: Schema, window: Window, discovered: Discovered = ()) -> Translation:
         """As `translate`. A schema that is another object empties the cache."""
         timed = without_moving_times(kql)
         if timed is not None:
             try:
-                return timed.timed(self._kept(timed.kql, schema, window))
+                return timed.timed(self._kept(timed.kql, schema, window, discovered))
             except KqlError:
                 pass  # what is wrong is told about the text that was asked, with its places
-        return self._kept(kql, schema, window)
+        return self._kept(kql, schema, window, discovered)
 
-    def _kept(self, kql: str, schema: Schema, window: Window) -> Translation:
-        key = (kql, window)
+    def _kept(self, kql: str, schema: Schema, window: Window, discovered: Discovered) -> Translation:
+        key = (kql, window, discovered)
         with self._lock:
             if self._schema is not schema:
                 self._entries.clear()
@@ -45,7 +45,7 @@ class TranslationCache:
             if key in self._entries:
                 self._entries.move_to_end(key)
                 return self._entries[key]
-        translation = translate(kql, schema, window)
+        translation = translate(kql, schema, window, discovered)
         self._check(translation)
         with self._lock:
             if self._schema is schema:

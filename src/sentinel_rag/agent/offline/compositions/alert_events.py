@@ -40,15 +40,18 @@ def compose(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
 
 
 def _say_events(writer: AnswerWriter, run: ToolRun) -> None:
+    total = scope.total_of(writer, run)
+    carried = run.at("/summary/source") == "alert"
+    what = "lies, by its own record," if carried else "the query of its rule finds"
     writer.say(
-        "Behind the alert {} ({}) the query of its rule finds {} events.",
+        f"Behind the alert {{}} ({{}}) {what} {{}} event{'' if total.text == '1' else 's'}.",
         writer.name(run, "/summary/alert_name"),
         writer.number(run, "/summary/severity"),
-        scope.total_of(writer, run),
+        total,
     )
     if run.at("/summary/events_told") is not None:
         writer.say("The alert itself told {} when it was raised.", writer.number(run, "/summary/events_told"))
-    if len(run.rows) < int(scope.total_of(writer, run).text):
+    if len(run.rows) < int(total.text):
         writer.say("Rows shown: {}.", writer.number(run, "/coverage/rows_returned"))
     scope.say_window(writer, run)
     writer.say("That window is {}.", writer.words(run, "/summary/window_told_by"))

@@ -66,6 +66,7 @@ def say_window(writer: AnswerWriter, run: ToolRun) -> None:
 _EXPLAINED = (
     (re.compile(r"another state than the incident"), frozenset({"alerts"})),
     (re.compile(r"carr(?:y|ies) a closing time"), frozenset({"status", "closed", "duration", "reason", "closer"})),
+    (re.compile(r"^Compact form of incident"), frozenset({"alerts", "entities", "comments", "timeline"})),
     (re.compile(r"has no row for"), frozenset({"alert_count", "timeline"})),
 )
 """Notes that the tools explain at length, and the fields of an incident that each is about."""

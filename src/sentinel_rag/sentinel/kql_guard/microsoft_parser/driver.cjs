@@ -6,7 +6,6 @@
 "use strict";
 const fs = require("node:fs");
 const path = require("node:path");
-const readline = require("node:readline");
 const vm = require("node:vm");
 
 const folder = process.argv[2];
@@ -402,9 +401,13 @@ function analyze(request) {
 }
 
 function extended(request, globals) {
+  const known = items(globals.Database.Members);
+  const assumed = new Set(request.assumed_tables ?? []);
+  const opened = known.map((member) => (assumed.has(member.Name) ? member.WithIsOpen(true) : member));
+  const missing = [...assumed].filter((name) => !known.some((member) => member.Name === name));
   return globalsOf([
-    ...items(globals.Database.Members),
-    ...(request.assumed_tables ?? []).map(openTable),
+    ...opened,
+    ...missing.map(openTable),
     ...(request.assumed_functions ?? []).map((name) => assumedFunction(name, request.kql)),
   ]);
 }
@@ -433,7 +436,7 @@ const whole = (_, value) => (typeof value === "string" ? value.replace(HALF, "\u
 
 const OPERATIONS = { schema: keepSchema, analyze, names, ready };
 
-readline.createInterface({ input: process.stdin, crlfDelay: Infinity }).on("line", (line) => {
+function answerTo(line) {
   let id = null;
   let answer;
   try {
@@ -443,5 +446,16 @@ readline.createInterface({ input: process.stdin, crlfDelay: Infinity }).on("line
   } catch (error) {
     answer = { failed: error instanceof RangeError ? "too deep" : String(error?.message ?? error).slice(0, 300) };
   }
-  process.stdout.write(`${JSON.stringify({ id, ...answer }, whole)}\n`);
+  return `${JSON.stringify({ id, ...answer }, whole)}\n`;
+}
+
+// Lines end with a line feed and nothing else: node's own reader of lines also splits at U+2028, which a query may hold.
+let pending = Buffer.alloc(0);
+process.stdin.on("data", (chunk) => {
+  pending = Buffer.concat([pending, chunk]);
+  for (let end = pending.indexOf(10); end >= 0; end = pending.indexOf(10)) {
+    const line = pending.subarray(0, end).toString("utf8");
+    pending = pending.subarray(end + 1);
+    process.stdout.write(answerTo(line));
+  }
 });

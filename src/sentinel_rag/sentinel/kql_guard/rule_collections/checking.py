@@ -1,14 +1,15 @@
 """Whether a query that an analyst wrote is right: it parses, and its names are there.
 
 Tables and functions that the schema does not know are told once each and then taken as given, so that the rest of the
-query is checked all the same. Sentinel's own functions (watchlists, ASIM) are taken as given without a word.
+query is checked all the same. Sentinel's and Defender's own functions (watchlists, ASIM, other workspaces) are taken as
+given without a word.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from sentinel_rag.contracts.errors import SentinelError
@@ -22,27 +23,52 @@ from sentinel_rag.sentinel.kql_guard.diagnostics import (
     diagnostic_problems,
     name_in,
 )
-from sentinel_rag.sentinel.kql_guard.fallback_parser import FALLBACK_LIMITS, fallback_analysis
+from sentinel_rag.sentinel.kql_guard.fallback_parser import FALLBACK_LIMITS
 from sentinel_rag.sentinel.kql_guard.guard import report_of
 from sentinel_rag.sentinel.kql_guard.official_parser import OfficialParser
+from sentinel_rag.sentinel.kql_guard.parser_client import ParserClient
 from sentinel_rag.sentinel.kql_guard.places import TextPlaces
 from sentinel_rag.sentinel.kql_guard.report import KqlProblem, Severity
 from sentinel_rag.sentinel.kql_guard.rule_collections.found_query import FoundQuery
-from sentinel_rag.sentinel.kql_guard.rules import Demands
+from sentinel_rag.sentinel.kql_guard.rules import TIME, XDR_TIME, Demands
 from sentinel_rag.sentinel.kql_guard.text_rules import TextLimits, text_problems
 
 Schema = Mapping[str, Mapping[str, str]]
 LIMITS = TextLimits(characters=100_000, depth=200)
 _MOST_ROUNDS = 6
+_MOST_ANSWERS_KEPT = 32
 _SENTINEL_S_OWN = re.compile(r"_(Im|ASim|Get)[A-Z_]\w*|_GetWatchlist\w*|(im|vim|ASim)[A-Z]\w*")
+_DEFENDER_S_OWN = frozenset({"AssignedIPAddresses", "DeviceFromIP", "FileProfile", "SeenBy"})
+_XDR_TABLE = re.compile(
+    r"(Device|Email|Alert(Info|Evidence)|Identity(Logon|Query|Directory)Events|CloudAppEvents|UrlClickEvents)"
+)
+# Its columns are whatever the resources that write to it have.
+_OPEN_TABLES = ("AzureDiagnostics",)
 _BLANK_LINES = re.compile(r"\n[ \t\r]*\n\s*")
 _COMMENTS = re.compile(r"//[^\n]*")
 _SYNTAX_CODES = re.compile(r"KS0\d\d")
 
 
 @dataclass(frozen=True, slots=True)
+class _Assumed:
+    """Names that are taken as given."""
+
+    tables: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*self.tables, *self.functions)
+
+    def and_also(self, more: _Assumed) -> _Assumed:
+        return _Assumed(
+            tuple(dict.fromkeys((*self.tables, *more.tables))), tuple(dict.fromkeys((*self.functions, *more.functions)))
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class QueryCheck:
-    """What is wrong with one query. Places of `problems` are those of the query; `assumed` names were taken so."""
+    """What is wrong with one query. Places of `problems` are the query's; `assumed` names were taken as given."""
 
     query: FoundQuery
     problems: tuple[KqlProblem, ...]
@@ -62,16 +88,21 @@ class RuleChecker:
     `freeform` adds what the guard would refuse if a model had asked it (time and rows left to the caller).
     """
 
-    parser: OfficialParser | None
+    parser: ParserClient
     schema: Schema
     complete: bool = False
     freeform: bool = False
+    _answers: dict[tuple[str, bool, _Assumed], Analysis | SentinelError] = field(default_factory=dict, init=False)
+
+    @property
+    def _official(self) -> bool:
+        return isinstance(self.parser, OfficialParser)
 
     def check(self, query: FoundQuery) -> tuple[QueryCheck, ...]:
         """The query, or the queries where blank lines separate several, as editors for KQL do."""
-        if self.parser is None or text_problems(_ascii(query.kql), LIMITS):
+        if not self._official or text_problems(_ascii(query.kql), LIMITS):
             return (self._check(query),)
-        whole = self._analysis(query.kql, (), ())
+        whole = self._analysis(query.kql, self.schema, _Assumed())
         if not isinstance(whole, Analysis) or not _has_syntax_errors(whole):
             return (self._check(query),)
         parts = tuple(_parts(query))
@@ -80,60 +111,76 @@ class RuleChecker:
         return tuple(self._check(part) for part in parts)
 
     def _breaks(self, part: FoundQuery) -> bool:
-        analysis = self._analysis(part.kql, (), ())
+        analysis = self._analysis(part.kql, self.schema, _Assumed())
         return not isinstance(analysis, Analysis) or _has_syntax_errors(analysis)
 
     def _check(self, query: FoundQuery) -> QueryCheck:
-        stopped = text_problems(_ascii(query.kql), LIMITS if self.parser is not None else FALLBACK_LIMITS)
+        stopped = text_problems(_ascii(query.kql), LIMITS if self._official else FALLBACK_LIMITS)
         if stopped:
-            severity: Severity = (
-                "error" if self.parser is not None or stopped[0].code in ("empty", "command") else "warning"
-            )
+            severity: Severity = "error" if self._official or stopped[0].code in ("empty", "command") else "warning"
             return QueryCheck(query, (replace(stopped[0], severity=severity),))
-        tables: tuple[str, ...] = ()
-        functions: tuple[str, ...] = ()
-        first = analysis = self._analysis(query.kql, (), ())
-        for _ in range(_MOST_ROUNDS if self.parser is not None else 0):
-            if not isinstance(analysis, Analysis):
-                break
-            more_tables, more_functions = _unknown(analysis)
-            if not more_tables and not more_functions:
-                break
-            tables = tuple(dict.fromkeys((*tables, *more_tables)))
-            functions = tuple(dict.fromkeys((*functions, *more_functions)))
-            analysis = self._analysis(query.kql, tables, functions)
+        schema = self.schema
+        first = self._analysis(query.kql, schema, _Assumed())
+        if isinstance(first, Analysis) and _is_xdr_time(first):
+            schema = _with_xdr_time(schema)
+        assumed, analysis = self._settled(query.kql, schema)
         if not isinstance(first, Analysis) or not isinstance(analysis, Analysis):
             failed = first if not isinstance(first, Analysis) else analysis
             assert isinstance(failed, SentinelError)
             return QueryCheck(query, (KqlProblem("too_complex", "error", str(failed), 1, 1, 0, failed.next_step),))
-        assumed = (*tables, *functions)
         told = (*self._names(query.kql, first, assumed), *self._rest(query.kql, analysis))
+        if schema is not self.schema:
+            told = (_xdr_time_remark(query.kql, first), *told)
         problems = tuple(dict.fromkeys(told))
         if self.freeform:
             problems = (*problems, *self._freeform(query.kql, first, problems))
-        return QueryCheck(query, tuple(sorted(problems, key=lambda each: (each.line, each.column))), assumed)
+        return QueryCheck(query, tuple(sorted(problems, key=lambda each: (each.line, each.column))), assumed.names)
 
-    def _analysis(self, kql: str, tables: tuple[str, ...], functions: tuple[str, ...]) -> Analysis | SentinelError:
-        if self.parser is None:
-            return fallback_analysis(kql, self.schema)
+    def _settled(self, kql: str, schema: Schema) -> tuple[_Assumed, Analysis | SentinelError]:
+        """What has to be taken as given until nothing more is unknown, and the analysis under that."""
+        assumed = _Assumed(tuple(each for each in _OPEN_TABLES if each in schema and each in kql))
+        analysis = self._analysis(kql, schema, assumed)
+        for _ in range(_MOST_ROUNDS if self._official else 0):
+            if not isinstance(analysis, Analysis):
+                break
+            more = _unknown(analysis)
+            if not more.names:
+                # A name without columns around it may be a table (`let t = Name`); it is one if that settles more.
+                more = _Assumed(_nameless(analysis))
+                tried = self._analysis(kql, schema, assumed.and_also(more)) if more.names else analysis
+                if not isinstance(tried, Analysis) or _errors(tried) >= _errors(analysis):
+                    break
+            assumed = assumed.and_also(more)
+            analysis = self._analysis(kql, schema, assumed)
+        return assumed, analysis
+
+    def _analysis(self, kql: str, schema: Schema, assumed: _Assumed) -> Analysis | SentinelError:
+        asked = (kql, schema is self.schema, assumed)
+        if asked not in self._answers:
+            if len(self._answers) >= _MOST_ANSWERS_KEPT:
+                self._answers.clear()
+            self._answers[asked] = self._asked(kql, schema, assumed)
+        return self._answers[asked]
+
+    def _asked(self, kql: str, schema: Schema, assumed: _Assumed) -> Analysis | SentinelError:
         try:
-            return self.parser.analyze_now(kql, self.schema, tables, functions)
+            return self.parser.analyze_now(kql, schema, assumed.tables, assumed.functions)
         except SentinelError as error:
             return error
 
-    def _names(self, kql: str, first: Analysis, assumed: tuple[str, ...]) -> Iterator[KqlProblem]:
+    def _names(self, kql: str, first: Analysis, assumed: _Assumed) -> Iterator[KqlProblem]:
         """Each unknown table and function once, where it is first named."""
         told: set[str] = set()
         for problem, diagnostic in zip(
             diagnostic_problems(first, TextPlaces(kql), self.schema), _told(first), strict=True
         ):
             name = name_in(diagnostic)
-            if name not in assumed or name in told:
+            if name not in assumed.names or name in told:
                 continue
             told.add(name)
-            if _SENTINEL_S_OWN.fullmatch(name):
+            if _SENTINEL_S_OWN.fullmatch(name) or name in _DEFENDER_S_OWN | OTHER_RESOURCES:
                 continue
-            if diagnostic.code == UNKNOWN_FUNCTION or name in OTHER_RESOURCES:
+            if diagnostic.code == UNKNOWN_FUNCTION:
                 said = f"There is no function {name!r}; one that a workspace has saved is not known here."
                 yield replace(problem, code="unknown_function", severity=self._doubt, message=said, next_step="")
             else:
@@ -169,18 +216,43 @@ def _told(analysis: Analysis) -> tuple[Diagnostic, ...]:
     return tuple(each for each in analysis.diagnostics if each.severity in ("Error", "Warning"))
 
 
-def _unknown(analysis: Analysis) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    tables: list[str] = []
-    functions: list[str] = []
-    for each in analysis.diagnostics:
-        name = name_in(each)
-        if each.severity != "Error" or not name:
-            continue
-        if each.code == UNKNOWN_FUNCTION:
-            functions.append(name)
-        elif each.code == UNKNOWN_TABLE or (each.code == UNKNOWN_NAME and not each.columns):
-            tables.append(name)
-    return tuple(dict.fromkeys(tables)), tuple(dict.fromkeys(functions))
+def _unknown(analysis: Analysis) -> _Assumed:
+    """Tables and functions that the parser itself calls unknown."""
+    found = [each for each in analysis.diagnostics if each.severity == "Error"]
+    return _Assumed(
+        tuple(dict.fromkeys(name_in(each) for each in found if each.code == UNKNOWN_TABLE)),
+        tuple(dict.fromkeys(name_in(each) for each in found if each.code == UNKNOWN_FUNCTION)),
+    )
+
+
+def _nameless(analysis: Analysis) -> tuple[str, ...]:
+    found = (each for each in analysis.diagnostics if each.code == UNKNOWN_NAME and not each.columns)
+    return tuple(dict.fromkeys(name_in(each) for each in found))
+
+
+def _errors(analysis: Analysis) -> int:
+    return sum(each.severity == "Error" for each in analysis.diagnostics)
+
+
+def _is_xdr_time(analysis: Analysis) -> bool:
+    unknown = any(each.code == UNKNOWN_NAME and name_in(each) == XDR_TIME for each in analysis.diagnostics)
+    return unknown and any(_XDR_TABLE.match(use.name) for use in analysis.references)
+
+
+def _with_xdr_time(schema: Schema) -> Schema:
+    return {
+        table: {**columns, XDR_TIME: "datetime"} if _XDR_TABLE.match(table) else columns
+        for table, columns in schema.items()
+    }
+
+
+def _xdr_time_remark(kql: str, analysis: Analysis) -> KqlProblem:
+    """Once a query: a rule written for Defender XDR's hunting names its time column many times."""
+    found = next(each for each in analysis.diagnostics if name_in(each) == XDR_TIME)
+    line, column, length = TextPlaces(kql).locate(*found.at)
+    said = f"{XDR_TIME} is the time column of Defender XDR's own hunting; a Sentinel workspace has {TIME}."
+    step = f"Use {TIME} to run it in a workspace."
+    return KqlProblem("xdr_time", "warning", said, line, column, length, step, (TIME,))
 
 
 def _has_syntax_errors(analysis: Analysis) -> bool:

@@ -115,6 +115,20 @@ BROKEN_STREAMS: tuple[Scenario, ...] = (
         delivered=True,
     ),
     _fails(
+        "event_named_error",
+        "openai-python#2796: the name alone says that it is one",
+        stream_reply(_SAY, Raw(b'event: error\ndata: {"message": "sk-canary-7f", "code": 429}\n\n')),
+        FailureKind.RATE_LIMITED,
+        delivered=True,
+    ),
+    _fails(
+        "object_error_amid_the_answer",
+        "vLLM",
+        stream_reply(_SAY, Event({"object": "error", "message": "Engine died", "type": "ServerError", "code": 500})),
+        FailureKind.PROVIDER,
+        delivered=True,
+    ),
+    _fails(
         "error_event_of_openrouter",
         "OpenRouter: code and choice in one event",
         stream_reply(

@@ -1,0 +1,52 @@
+"""Laws of the text that is sent for a freeform query: it keeps what was checked, and always ends in its cap."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from sentinel_rag.agent.offline.kql_questions import kql_in
+from sentinel_rag.sentinel.freeform_text import bounded, code_of
+
+PARTS = (
+    *("SigninLogs", " ", "\n", "| where a == ", "'x'", '"y // z"', "@'v''w'", "// c", "/", ";", "|", "render"),
+    *("| render", " timechart", "```", "~~~", "\\", '"', "'", "@", "h", "\t", "\r\n", "\u2028", "é", "let a = 1"),
+)
+PIECES = st.lists(st.sampled_from(PARTS), max_size=14).map("".join)
+TEXTS = PIECES | st.text(max_size=80)
+
+
+@given(TEXTS)
+@example("T | render x // | render y")
+@example("T ;// c")
+@example("```; | render")
+def test_what_is_sent_is_a_beginning_of_what_was_written_and_a_cap_on_a_line_of_its_own(kql: str) -> None:
+    sent = bounded(kql, 7)
+    head, _, cap = sent.rpartition("\n")
+    assert cap == "| take 8"
+    assert kql.startswith(head)
+
+
+@given(TEXTS)
+def test_only_a_chart_semicolons_and_blanks_are_left_out(kql: str) -> None:
+    head = bounded(kql, 7).rpartition("\n")[0]
+    left_out = code_of(kql)[len(head) :].strip("; \t\r\n")
+    assert left_out == "" or re.fullmatch(r"\|\s*render\b[^|]*", left_out)
+
+
+@given(TEXTS)
+def test_code_keeps_every_place(kql: str) -> None:
+    code = code_of(kql)
+    assert len(code) == len(kql)
+    assert [place for place, character in enumerate(kql) if character == "\n"] == [
+        place for place, character in enumerate(code) if character == "\n"
+    ]
+    assert all(was == now or now == " " for was, now in zip(kql, code, strict=True))
+
+
+@given(st.text(max_size=300) | PIECES)
+def test_any_question_is_words_or_a_query_that_stands_in_it(question: str) -> None:
+    kql = kql_in(question)
+    assert kql is None or kql in question
