@@ -18,6 +18,7 @@ SCHEMA = {
         "ResultType": "string",
         "AppDisplayName": "string",
         "LocationDetails": "dynamic",
+        "CreatedDateTime": "datetime",
     },
     "SecurityEvent": {
         "TimeGenerated": "datetime",
@@ -165,6 +166,7 @@ ATTACKS = [
     *of(
         "learn about the service or the identity that runs the query",
         "print current_principal()",
+        "let current_principal = 1; print current_principal()",
         "print current_principal_details()",
         "print current_principal_is_member_of('aadgroup=admins')",
         "print current_cluster_endpoint()",
@@ -210,6 +212,10 @@ ATTACKS = [
         "HighValueAssets | take 5",
         "SigninLogs // | where TimeGenerated > ago(1d)\n| take 5",
         "SigninLogs | where UserPrincipalName == '| where TimeGenerated > ago(1d)' | take 5",
+        "SigninLogs | project-away TimeGenerated | project-rename TimeGenerated = CreatedDateTime | where TimeGenerated > ago(1d) | take 5",
+        "SigninLogs | extend (TimeGenerated, x) = dynamic([1, 2]) | where TimeGenerated > ago(1d) | take 5",
+        "SigninLogs | where TimeGenerated > ago(1d) | partition by AppDisplayName (union SecurityEvent) | take 5",
+        "SigninLogs | where TimeGenerated > ago(1d) | evaluate ipv4_lookup(SecurityEvent, IPAddress, Computer) | take 5",
         "SigninLogs | as X | where TimeGenerated > ago(1d) | union X | take 5",
         bounded=False,
     ),

@@ -18,7 +18,7 @@ from sentinel_rag.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("DATA-4")
 
-REFUSED_TODAY = {"top_nested", "pivot", "bag_unpack"}
+REFUSED_TODAY = {"top_nested"}
 
 
 @pytest.fixture(scope="module")

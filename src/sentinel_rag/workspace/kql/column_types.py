@@ -57,6 +57,7 @@ _AGGREGATES_BY_RESULT = {
         percentilesw_array""",
 }
 _FUNCTION_TYPES = {name: kind for kind, names in _BY_RESULT.items() for name in names.split()}
+_FUNCTION_TYPES |= {"pairs of bag": "dynamic", "value of key": "dynamic", "row text": "string"}
 _AGGREGATE_TYPES = {name: kind for kind, names in _AGGREGATES_BY_RESULT.items() for name in names.split()}
 _OF_FIRST_ARGUMENT = """bin floor ceiling bin_at bin_auto round abs min max any anyif take_any take_anyif minif maxif
     percentile percentiles percentilew percentilesw prev next row_cumsum avg avgif toscalar min_of max_of
@@ -208,7 +209,8 @@ def operator_frame(operator: ir.Operator, frame: Frame, tables: Mapping[str, Fra
         if typed is not None:
             produced: Frame | None = typed(frame, tables)
             return produced
-    names = schema._operator_columns(operator, list(frame), _names(tables))
+    nested = isinstance(operator, (ir.Join, ir.Lookup, ir.Union, AddedOperator))
+    names = schema._operator_columns(operator, list(frame), _names(tables) if nested else {})
     types = {name: frame.get(name, "") for name in names}
     types.update(_made(operator, frame, tables))
     return {name: types[name] for name in names}

@@ -45,6 +45,24 @@ def comparable(node: ir.BinaryOp | ir.InList, type_of: TypeOf) -> ir.Expr:
     return dataclasses.replace(node, items=tuple(item for _, item in pairs))
 
 
+def of_one_type(node: ir.FunctionCall, type_of: TypeOf) -> ir.FunctionCall:
+    """`iff` and `case` with text in one branch and a dynamic in another: the result is text, as Kusto binds it."""
+    name = node.name.lower()
+    if name in ("iff", "iif") and len(node.args) == 3:
+        places = [1, 2]
+    elif name == "case" and len(node.args) >= 3:
+        places = [*range(1, len(node.args) - 1, 2), len(node.args) - 1]
+    else:
+        return node
+    if {type_of(node.args[place]) for place in places} != {"string", "dynamic"}:
+        return node
+    args = [
+        ir.FunctionCall("tostring", (arg,)) if place in places and type_of(arg) == "dynamic" else arg
+        for place, arg in enumerate(node.args)
+    ]
+    return dataclasses.replace(node, args=tuple(args))
+
+
 def _pair(left: ir.Expr, right: ir.Expr, type_of: TypeOf) -> tuple[ir.Expr, ir.Expr]:
     kinds = type_of(left), type_of(right)
     if "" in kinds or "dynamic" in kinds or kinds[0] == kinds[1] or set(kinds) <= _NUMBERS:

@@ -11,6 +11,7 @@ from typing import Any
 
 from duckdb_kql import ir, lower  # noqa: TID253 - this module is about that library
 from duckdb_kql.errors import KqlUnsupportedError  # noqa: TID253
+from duckdb_kql.translate.functions import FunctionSpec  # noqa: TID253
 
 from sentinel_rag.workspace.kql.errors import KqlError, not_supported
 from sentinel_rag.workspace.kql.extension import NO_COLUMN, Place, PlacedOperator
@@ -91,7 +92,7 @@ class Pivot(PlacedOperator):
 
 @dataclasses.dataclass(frozen=True)
 class BagUnpack(PlacedOperator):
-    """A column for each key of `bag`. `declared` names and types them, "*" for the columns there were."""
+    """A column for each key of `bag`. `declared` names and types the columns of the result, if the query says them."""
 
     bag: ir.Expr
     prefix: str = ""
@@ -122,21 +123,26 @@ class BagUnpack(PlacedOperator):
         elif clash:
             kept = [name for name in kept if name not in clash]
         spelling = spelling_of([*kept, *names])
-        columns = [ir.NamedExpr(ir.ColumnRef(name)) for name in kept]
-        columns += [ir.NamedExpr(self._value(key, keys[key]), spelling.get(name, name)) for name, key in names.items()]
-        return [ir.Project(tuple(columns or [ir.NamedExpr(ir.Literal(0, "long"), NO_COLUMN)]))]
+        inner = {name: spelling.get(name, name) for name in names}
+        passed = [ir.NamedExpr(ir.ColumnRef(name)) for name in kept]
+        if not names:
+            return [ir.Project(tuple(passed or [ir.NamedExpr(ir.Literal(0, "long"), NO_COLUMN)]))]
+        taken = [ir.NamedExpr(_value_of(self.bag, key), inner[name]) for name, key in names.items()]
+        typed = [
+            ir.NamedExpr(_converted(ir.ColumnRef(inner[name]), keys[key]), inner[name]) for name, key in names.items()
+        ]
+        return [ir.Project((*passed, *taken)), ir.Project((*passed, *typed))]
 
     def _keys(self, place: Place) -> dict[str, str]:
         """Key -> type of its values, dynamic where they differ."""
         pair = "pair of bag"
-        expanded = [
-            ir.Project((ir.NamedExpr(self.bag, pair),)),
-            ir.Where(ir.FunctionCall("isnotnull", (ir.ColumnRef(pair),))),
-            ir.MvExpand((ir.MvExpandTarget(pair),), None, None, True),
+        expanded: list[ir.Operator] = [
+            ir.Project((ir.NamedExpr(ir.FunctionCall(PAIRS, (self.bag,)), pair),)),
+            ir.MvExpand((ir.MvExpandTarget(pair),)),
             ir.Distinct(
                 (
                     ir.NamedExpr(ir.FunctionCall("tostring", (_at(pair, 0),)), "key"),
-                    ir.NamedExpr(ir.FunctionCall("gettype", (_at(pair, 1),)), "type"),
+                    ir.NamedExpr(ir.FunctionCall("tostring", (_at(pair, 1),)), "type"),
                 )
             ),
         ]
@@ -146,26 +152,42 @@ class BagUnpack(PlacedOperator):
                 kinds.setdefault(key, set()).update({_COLUMN_TYPES.get(kind, "dynamic")} - {""})
         return {key: next(iter(found)) if len(found) == 1 else "dynamic" for key, found in kinds.items()}
 
-    def _value(self, key: str, kind: str) -> ir.Expr:
-        value = ir.PathAccess(self.bag, (ir.PathStep(name=key),))
-        conversion = _CONVERSIONS.get(kind)
-        return ir.FunctionCall(conversion, (value,)) if conversion else value
-
     def _declared(self, kept: list[str]) -> ir.Operator:
-        columns: list[ir.NamedExpr] = []
-        spelled = {name for name, _ in self.declared}
-        for name, kind in self.declared:
-            if name == "*":
-                columns += [ir.NamedExpr(ir.ColumnRef(other)) for other in kept if other not in spelled]
-            elif name in kept:
-                columns.append(ir.NamedExpr(ir.ColumnRef(name)))
-            else:
-                columns.append(ir.NamedExpr(self._value(name.removeprefix(self.prefix), kind), name))
+        columns = [
+            ir.NamedExpr(ir.ColumnRef(name))
+            if name in kept
+            else ir.NamedExpr(_converted(_value_of(self.bag, name.removeprefix(self.prefix)), kind), name)
+            for name, kind in self.declared
+        ]
         return ir.Project(tuple(columns))
 
 
-_COLUMN_TYPES = {"null": "", "string": "string", "long": "long", "int": "long", "double": "real", "real": "real"}
-_COLUMN_TYPES |= {"bool": "bool", "boolean": "bool"}
+PAIRS, VALUE = "pairs of bag", "value of key"
+_POINTER = "'/' || replace(replace({key}, '~', '~0'), '/', '~1')"
+SPECS = (
+    FunctionSpec(
+        PAIRS,
+        "template",
+        "to_json(CASE WHEN json_type({0}) = 'OBJECT' THEN list_transform(json_keys({0}), "
+        f"lambda key: [key, json_type({{0}}, {_POINTER.format(key='key')})]) ELSE [] END)",
+        (1,),
+    ),
+    FunctionSpec(VALUE, "template", f"json_extract({{0}}, {_POINTER.format(key='{1}')})", (2,)),
+)
+"""Keys are looked up by JSON pointer, which can name any; no query can call these, since their names have spaces."""
+
+
+def _value_of(bag: ir.Expr, key: str) -> ir.Expr:
+    return ir.FunctionCall(VALUE, (bag, ir.Literal(key, "string")))
+
+
+def _converted(value: ir.Expr, kind: str) -> ir.Expr:
+    conversion = _CONVERSIONS.get(kind)
+    return ir.FunctionCall(conversion, (value,)) if conversion else value
+
+
+_COLUMN_TYPES = {"NULL": "", "VARCHAR": "string", "BIGINT": "long", "UBIGINT": "long", "DOUBLE": "real"}
+_COLUMN_TYPES |= {"BOOLEAN": "bool"}
 
 
 def _at(column: str, index: int) -> ir.Expr:
@@ -214,12 +236,9 @@ def _constant(argument: ir.Expr) -> Any:
 
 
 def _schema(node: Any) -> tuple[tuple[str, str], ...]:
-    """The columns of `: (name:type, *)` after a plugin."""
+    """The columns of `: (name:type, ...)` after a plugin."""
     declared = []
-    for schema in lower._find_all(node, "RowSchema"):
-        if "*" in [child.getText() for child in lower._children(schema)]:
-            declared.append(("*", ""))
-        for column in lower._find_all(schema, "RowSchemaColumnDeclaration"):
-            parts = lower._rule_children(column)
-            declared.append((lower._find_names(parts[0])[0], parts[1].getText().lower()))
+    for column in lower._find_all(node, "RowSchemaColumnDeclaration"):
+        name, kind = lower._rule_children(column)
+        declared.append((lower._find_names(name)[0], kind.getText().lower()))
     return tuple(declared)

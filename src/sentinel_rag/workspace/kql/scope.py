@@ -15,11 +15,12 @@ from duckdb_kql.schema import resolve_let_refs  # noqa: TID253
 
 from sentinel_rag.workspace.kql.column_choices import matches_wildcard
 from sentinel_rag.workspace.kql.column_types import expression_type, operator_frame, source_frame
-from sentinel_rag.workspace.kql.comparisons import comparable
+from sentinel_rag.workspace.kql.comparisons import comparable, of_one_type
 from sentinel_rag.workspace.kql.errors import not_supported, unresolved
 from sentinel_rag.workspace.kql.extension import AddedSource, Column, Frame, Place, PlacedOperator
 from sentinel_rag.workspace.kql.needed_columns import needed_columns
 from sentinel_rag.workspace.kql.spelling import Spelling, names_made, nodes
+from sentinel_rag.workspace.kql.tabular_names import AsName
 from sentinel_rag.workspace.kql.unions import Branch, UnionSource, united
 from sentinel_rag.workspace.kql.window_functions import serialized_after
 from sentinel_rag.workspace.store import TIME_COLUMN
@@ -112,7 +113,8 @@ class Scope:
             self._outer_lets.pop()
 
     def _restricted(self, query: ir.Query, bound: Bound, lets: list[tuple[str, Any]]) -> tuple[ir.Query, Frame | None]:
-        for name, value in query.lets:
+        # What `as` names stands in the pipeline itself, which sees every `let` before it.
+        for name, value in sorted(query.lets, key=lambda binding: isinstance(binding[0], AsName)):
             if isinstance(value, ir.Query):
                 self._note_alias(name, value, bound)
                 value, bound[name] = self._query(value, bound)
@@ -137,10 +139,9 @@ class Scope:
                 label = "union_arg0"
                 continue
             before = ir.Query(source, operators, lets)
-            for placed in self._resolved(operator, frame, bound, Standing(label, before, serialized)):
-                rewritten = Expressions(self, frame, bound).rewritten(placed)
-                operators = [*operators, rewritten]
-                frame = self._after(rewritten, frame, bound)
+            for resolved in self._resolved(operator, frame, bound, Standing(label, before, serialized)):
+                operators = [*operators, resolved]
+                frame = self._after(resolved, frame, bound)
             serialized = serialized_after(operator, serialized)
             if not getattr(operator, "keeps_label", False):
                 label = "union_arg0"
@@ -166,8 +167,10 @@ class Scope:
                 return self._discover(standing.before, steps, frame, bound)
 
             place = Place(frame, self._tables(bound), table, discover, standing.serialized)
-            return self._steps(operator.resolve(place), frame, bound, standing)
-        return [operator if frame is None else resolve_let_refs(operator, list(frame))]
+            return self._steps(operator.resolve(place), frame, bound, standing)[0]
+        if frame is not None:
+            operator = resolve_let_refs(operator, list(frame))
+        return [Expressions(self, frame, bound).rewritten(operator)]
 
     def _discover(
         self, before: ir.Query, steps: list[ir.Operator], frame: Frame | None, bound: Bound
@@ -178,32 +181,28 @@ class Scope:
             return list(self._discovered[position])
         if isinstance(before.source, AddedSource):
             raise not_supported("a plugin", hint="inside mv-apply or partition")
-        operators = list(before.operators)
-        for step in steps:
-            rewritten = Expressions(self, frame, bound).rewritten(step)
-            operators.append(rewritten)
-            frame = self._after(rewritten, frame, bound)
+        asked, _ = self._steps(steps, frame, bound, Standing("union_arg0", before, False))
+        operators = [*before.operators, *asked]
         lets = [binding for bindings in self._outer_lets for binding in bindings]
         raise UndiscoveredError(ir.Query(before.source, operators, lets))
 
     def _steps(
         self, steps: list[ir.Operator], frame: Frame | None, bound: Bound, standing: Standing
-    ) -> list[ir.Operator]:
-        """Resolves what an operator resolved to, each step at its own place."""
+    ) -> tuple[list[ir.Operator], Frame | None]:
+        """What an operator resolved to, each step at its own place, and the columns after the last."""
         done: list[ir.Operator] = []
         for step in steps:
             for resolved in self._resolved(step, frame, bound, standing):
                 done.append(resolved)
                 frame = self._after(resolved, frame, bound)
-        return done
+        return done, frame
 
     def _after(self, operator: ir.Operator, frame: Frame | None, bound: Bound) -> Frame | None:
         return None if frame is None else operator_frame(operator, frame, self._tables(bound))
 
     def _tables(self, bound: Bound) -> dict[str, Frame]:
         """Tables and tabular bindings whose columns are known; a binding hides a table of its name."""
-        tables = {name: dict(columns) for name, columns in self._schema.items()} if bound else self._schema
-        known: dict[str, Frame] = dict(tables)  # type: ignore[arg-type]  # a table's columns are only read
+        known: dict[str, Frame] = dict(self._schema)  # type: ignore[arg-type]  # a table's columns are only read
         for name, frame in bound.items():
             known.pop(name, None)
             if frame is not None:
@@ -322,6 +321,7 @@ class Expressions:
         self._frame = frame
         self._bound = bound
         self._done: dict[int, Any] = {}
+        self._tables: dict[str, Frame] | None = None
 
     def rewritten(self, node: Any) -> Any:
         """`node` again, with everything below it. Raises KqlError for a name that is no column here."""
@@ -374,10 +374,13 @@ class Expressions:
         return Column(node.name, self._frame[node.name], line, position)
 
     def _compared(self, node: Any) -> Any:
-        if self._frame is None or not isinstance(node, (ir.BinaryOp, ir.InList)):
+        if self._frame is None or not isinstance(node, (ir.BinaryOp, ir.InList, ir.FunctionCall)):
             return node
-        tables = self._scope._tables(self._bound)
-        frame = self._frame
+        if self._tables is None:
+            self._tables = self._scope._tables(self._bound)
+        tables, frame = self._tables, self._frame
+        if isinstance(node, ir.FunctionCall):
+            return of_one_type(node, lambda part: expression_type(part, frame, tables))
         return comparable(node, lambda part: expression_type(part, frame, tables))
 
     def _column_if_exists(self, call: ir.FunctionCall) -> ir.Expr:

@@ -2,12 +2,14 @@
 
 Kusto's pages "search operator" and "where operator". A bare term is looked for, as `has` does, in the texts of a row:
 string, dynamic and guid columns. A term without a letter could also stand in a number or a time, whose text form is
-not pinned down, so it is refused. `Column:"term"` is `has`; with a star it is a prefix, suffix or substring.
+not pinned down, so it is refused unless it is dotted as an address is. `Column:"term"` is `has`; with a star it is a
+prefix, suffix or substring.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 from duckdb_kql import ir, lower  # noqa: TID253 - this module is about that library
@@ -18,6 +20,7 @@ from sentinel_rag.workspace.kql.errors import not_supported, unresolved
 from sentinel_rag.workspace.kql.extension import Column, Frame, Place, PlacedOperator
 from sentinel_rag.workspace.kql.unions import UnionSource
 
+_DOTTED = re.compile(r"\d+(\.\d+){2,}\.?")
 _TEXTS = ("string", "dynamic", "guid")
 _LABEL = "$table"
 _WITHIN = frozenset(
@@ -180,8 +183,8 @@ def _has_term(term: str, frame: Frame, operator: str) -> ir.Expr:
         base = _operator_for(term)
         operator = base + ("_cs" if operator.endswith("_cs") else "")
         term = term.strip("*")
-    if not any(character.isalpha() for character in term):
-        raise not_supported("search", hint="a term needs a letter")
+    if not any(character.isalpha() for character in term) and not _DOTTED.fullmatch(term):
+        raise not_supported("search", hint="a term needs a letter, or is an address")
     unknown = [name for name, kind in frame.items() if not kind]
     if unknown:
         raise not_supported("search", hint=f"the type of {unknown[0]} is not known here")

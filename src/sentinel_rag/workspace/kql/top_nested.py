@@ -78,7 +78,8 @@ class TopNested(AddedOperator):
 def lower_top_nested(node: Any) -> TopNested:
     """The operator with the names that Kusto gives: `aggregated_` and the value's, unless the query names it."""
     levels: list[Level] = []
-    for part in lower._rule_children(node):
+    alone = lower._cls(node) == "TopNestedOperatorPart"
+    for part in [node] if alone else lower._rule_children(node):
         children = lower._rule_children(part)
         if any(lower._cls(child) == "TopNestedOperatorWithOthersClause" for child in children):
             raise KqlUnsupportedError("top-nested with others", span=lower._span(part))
