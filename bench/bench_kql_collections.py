@@ -26,9 +26,9 @@ from bench.kql_sample_rows import fill_sql
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.workspace.kql.errors import KqlError, KqlTimeoutError
 from sentinel_rag.workspace.kql.execution import KqlAnswer, Limits, run
-from sentinel_rag.workspace.kql.scope import Window
+from sentinel_rag.workspace.kql.scope import Discovered, Window
 from sentinel_rag.workspace.kql.sql_check import check_sql
-from sentinel_rag.workspace.kql.translation import translate
+from sentinel_rag.workspace.kql.translation import Translation, translate
 from sentinel_rag.workspace.migrations import create_table_sql
 from sentinel_rag.workspace.store import Store
 from sentinel_rag.workspace.timespans import TimeRange
@@ -41,11 +41,15 @@ XDR_TABLES = ("Alert", "CloudAppEvents", "Device", "Email", "Identity", "Url")
 
 @dataclass
 class Outcome:
-    """What became of one query; `detail` is a construct, an error code or a difference of columns."""
+    """What became of one query; `detail` is a construct, an error code or a difference of columns.
+
+    `sentence` may quote the query or a row, so it is shown to a person and not written to the result.
+    """
 
     verdict: str
     detail: str = ""
     milliseconds: float = 0.0
+    sentence: str = ""
 
 
 @dataclass
@@ -114,23 +118,31 @@ class Bench:
         try:
             translation = translate(kql, self.schema, Window())
             milliseconds = (perf_counter() - started) * 1e3
-            answers: list[KqlAnswer] = []
-            for store in (self._empty, self._filled):
-                with store.cursor() as cursor:
-                    check_sql(cursor, translation)
-                    answers.append(run(cursor, translation, schema=self.schema, window=TimeRange(), limits=LIMITS))
+            with self._empty.cursor() as cursor:
+                check_sql(cursor, translation)
+            answers = [self._answer(store, kql, translation) for store in (self._empty, self._filled)]
         except KqlTimeoutError:
             return Outcome("timeout")
         except KqlError as error:
-            if error.kql_code == "SEN0001":
-                return Outcome("refused by name", error.token)
-            return Outcome("refused otherwise", f"{error.kql_code} {error}")
+            verdict = "refused by name" if error.kql_code == "SEN0001" else "refused otherwise"
+            return Outcome(verdict, error.token if error.kql_code == "SEN0001" else error.kql_code, 0.0, str(error))
         except SentinelError as error:
-            return Outcome("refused otherwise", str(error))
+            return Outcome("refused otherwise", error.code, 0.0, str(error))
         except Exception as error:  # a fault of the workspace is what this looks for
             place = traceback.extract_tb(error.__traceback__)[-1]
             return Outcome("internal error", f"{type(error).__name__} in {place.name}")
         return compare(answers, bound, milliseconds)
+
+    def _answer(self, store: Store, kql: str, translation: Translation) -> KqlAnswer:
+        """The answer of one workspace, asked as its engine asks: what a query must know of the data comes first."""
+        discovered: Discovered = ()
+        with store.cursor() as cursor:
+            while True:
+                answer = run(cursor, translation, schema=self.schema, window=TimeRange(), limits=LIMITS)
+                if not translation.discovers:
+                    return answer
+                discovered = (*discovered, tuple(tuple(str(cell) for cell in row) for row in answer.rows))
+                translation = translate(kql, self.schema, Window(), discovered)
 
 
 def compare(answers: Sequence[KqlAnswer], bound: Bound, milliseconds: float) -> Outcome:
@@ -182,7 +194,7 @@ def measure(folder: Path, bench: Bench, *, show: bool = False) -> Tally:
         outcome = bench.judge(text, bound)
         tally.outcomes.append(outcome)
         if show and not outcome.verdict.startswith("exact"):
-            print(f"##### {outcome.verdict} | {outcome.detail}\n{text}\n", flush=True)
+            print(f"##### {outcome.verdict} | {outcome.detail} | {outcome.sentence}\n{text}\n", flush=True)
     return tally
 
 
