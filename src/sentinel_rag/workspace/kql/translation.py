@@ -20,6 +20,7 @@ from duckdb_kql.translate import CLOCK_SLOT, clock  # noqa: TID253
 from duckdb_kql.translate import to_sql as emit  # noqa: TID253
 
 from sentinel_rag.workspace.kql import dialect
+from sentinel_rag.workspace.kql.error_places import outside_grammar, unknown_function, with_place
 from sentinel_rag.workspace.kql.errors import KqlError, KqlSyntaxError, not_supported, unresolved
 from sentinel_rag.workspace.kql.scope import Discovered, Schema, Scope, UndiscoveredError, Window
 from sentinel_rag.workspace.kql.spelling import names_made, nodes, reads_names, respelled, spelling_of, unmarked
@@ -64,10 +65,12 @@ def translate(kql: str, schema: Schema, window: Window, discovered: Discovered =
         raise not_supported(_first_statement(kql).split(maxsplit=1)[0], line=1, position=0, hint="a control command")
     try:
         return _translate(kql, schema, window, discovered)
+    except KqlError as error:
+        raise with_place(kql, error) from error.__cause__
     except RecursionError as error:
         raise KqlError("The query is nested too deeply.", kql_code="SEN0003", next_step="Simplify it.") from error
     except library.KqlSyntaxError as error:
-        raise _syntax_error(kql, error) from error
+        raise (outside_grammar(kql) or _syntax_error(kql, error)) from error
     except library.KqlUnsupportedError as error:
         line, column = (error.span.line, error.span.column) if error.span else (None, None)
         hint = error.hint or ""
@@ -77,10 +80,14 @@ def translate(kql: str, schema: Schema, window: Window, discovered: Discovered =
         if name == "evaluate":
             plugin = re.search(r"near 'evaluate(\w+)", error.hint or "")
             name = f"evaluate {plugin[1]}" if plugin else name
+        if error.construct.startswith(("function:", "aggregate:")):
+            raise unknown_function(kql, name, hint if "DuckDB" not in hint else "") from error
+        if line is None:
+            raise with_place(kql, not_supported(name, hint=hint)) from error
         raise not_supported(name, line=line, position=column, hint=hint) from error
     except library.KqlSchemaError as error:
         if "unknown table" in (error.hint or ""):
-            raise unresolved("table or column", error.name, schema) from error
+            raise with_place(kql, unresolved("table or column", error.name, schema)) from error
         raise KqlError(
             f"{error.name}: {error.hint or 'not known'}",
             kql_code="SEM0100",
