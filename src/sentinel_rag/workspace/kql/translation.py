@@ -74,7 +74,7 @@ def translate(kql: str, schema: Schema, window: Window, discovered: Discovered =
     except library.KqlUnsupportedError as error:
         line, column = (error.span.line, error.span.column) if error.span else (None, None)
         hint = error.hint or ""
-        if "in this wave" in hint:  # the library's own roadmap says nothing to an analyst
+        if "in this wave" in hint or "Wave 1" in hint:  # the library's own roadmap says nothing to an analyst
             hint = ""
         name = construct_name(error.construct)
         if name == "evaluate":
