@@ -35,6 +35,35 @@ QUERIES: dict[str, tuple[str, str]] = {
         "SELECT count(*) FROM DeviceProcessEvents WHERE "
         "regexp_matches(ProcessCommandLine, '(?i)(^|[^\\pL\\pN])(mimikatz|comsvcs)($|[^\\pL\\pN])')",
     ),
+    "has_any_of_eight": (
+        "DeviceProcessEvents | where ProcessCommandLine has_any ('mimikatz', 'comsvcs', 'procdump', 'sekurlsa', "
+        "'lsadump', 'certutil', 'bitsadmin', 'regsvr32') | count",
+        "SELECT count(*) FROM DeviceProcessEvents WHERE regexp_matches(ProcessCommandLine, "
+        "'(?i)(^|[^\\pL\\pN])(mimikatz|comsvcs|procdump|sekurlsa|lsadump|certutil|bitsadmin|regsvr32)"
+        "($|[^\\pL\\pN])')",
+    ),
+    "has_cs": (
+        "DeviceProcessEvents | where ProcessCommandLine has_cs 'mimikatz' | count",
+        "SELECT count(*) FROM DeviceProcessEvents WHERE contains(ProcessCommandLine, 'mimikatz') "
+        "AND regexp_matches(ProcessCommandLine, '(^|[^\\pL\\pN])mimikatz($|[^\\pL\\pN])')",
+    ),
+    "hasprefix": (
+        "DeviceProcessEvents | where ProcessCommandLine hasprefix 'mimi' | count",
+        "SELECT count(*) FROM DeviceProcessEvents WHERE ProcessCommandLine ILIKE '%mimi%' "
+        "AND regexp_matches(ProcessCommandLine, '(?i)(^|[^\\pL\\pN])mimi')",
+    ),
+    "startswith": (
+        "DeviceProcessEvents | where ProcessCommandLine startswith 'c:\\\\temp' | count",
+        "SELECT count(*) FROM DeviceProcessEvents WHERE ProcessCommandLine ILIKE 'c:\\temp%'",
+    ),
+    "in_any_case": (
+        "DeviceProcessEvents | where FileName in~ ('CMD.exe', 'powershell.EXE') | count",
+        "SELECT count(*) FROM DeviceProcessEvents WHERE lower(FileName) IN ('cmd.exe', 'powershell.exe')",
+    ),
+    "make_set": (
+        "DeviceProcessEvents | summarize s = make_set(AccountName) by FileName | project n = array_length(s)",
+        "SELECT len(list(DISTINCT AccountName)) FROM DeviceProcessEvents GROUP BY FileName",
+    ),
     "summarize": (
         "DeviceProcessEvents | summarize count(), dcount(AccountName) by DeviceName | top 10 by count_",
         "SELECT DeviceName, count(*) AS n, count(DISTINCT AccountName) FROM DeviceProcessEvents "

@@ -25,7 +25,7 @@ from sentinel_rag.assembly.serving import settle_memory
 from sentinel_rag.sentinel.azure_policies import LoopbackBearerPolicy
 from sentinel_rag.sentinel.credentials import AUDIENCE
 from sentinel_rag.sentinel.log_analytics import LogAnalytics
-from sentinel_rag.sentinel.query_answers import read_answer
+from sentinel_rag.sentinel.query_answers import read_large_answer
 from sentinel_rag.testing.loopback import serve
 
 ROWS = 30_000
@@ -86,7 +86,7 @@ async def sdk(url: str) -> int:
 def decoding(kinds: Sequence[str]) -> dict[str, Any]:
     """Our decoder against `json.loads` of the same body."""
     content = body(kinds)
-    return paired(lambda: read_answer(content, "T", 0), lambda: json.loads(content), runs=7)
+    return paired(lambda: read_large_answer(content, "T", 0), lambda: json.loads(content), runs=7)
 
 
 settle_memory()

@@ -28,7 +28,7 @@ from sentinel_rag.sentinel.template_registry import load_templates
 
 RUNS = 5
 SLOW_S = 1.0
-GROUP_SCALE = "SENTINEL_BENCH_SCALE"
+WITHOUT_WINDOW = ("list_tables", "get_incident_detail")
 
 VALUES = {
     "account": "user0003",
@@ -66,7 +66,7 @@ def questions() -> list[tuple[str, str, dict[str, Any]]]:
         asked.append((template.name, "run_kql_query", {"template": template.name, "parameters": parameters}))
     asked += [(name, tool, dict(arguments)) for name, tool, arguments in TOOLS]
     return [
-        (name, tool, arguments if tool == "list_tables" else {**arguments, "time_window": "last_30d"})
+        (name, tool, arguments if tool in WITHOUT_WINDOW else {**arguments, "time_window": "last_30d"})
         for name, tool, arguments in asked
     ]
 

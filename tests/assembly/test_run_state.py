@@ -16,6 +16,7 @@ STATE = RunState(
     supervisor_pid=1,
     private=False,
     workspace="default",
+    workspaces=("default",),
     zones=(ZoneEntry("agent", "http://127.0.0.1:1", 2),),
     agent_token="surface-token",
 )

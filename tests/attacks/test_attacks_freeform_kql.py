@@ -221,7 +221,8 @@ def test_long_and_deep_texts_end_in_an_answer_and_the_next_query_runs(way: Freef
 @pytest.mark.parametrize("kql", UNBOUNDED)
 def test_a_query_over_all_of_time_is_refused(way: FreeformWay, kql: str) -> None:
     body = refused(way, kql)
-    assert "Time" in json.dumps(body["error"])
+    codes = {problem["code"] for problem in body["error"]["problems"]}
+    assert codes & {"not_time_bounded", "not_checkable"}, codes
 
 
 @pytest.mark.parametrize(
@@ -268,11 +269,13 @@ def test_a_runaway_query_is_stopped_at_its_deadline_and_everything_stays_up(way:
 
 
 def test_many_runaways_at_once_do_not_hold_up_the_other_tools(way: FreeformWay) -> None:
-    with ThreadPoolExecutor(5) as pool:
-        slow = [pool.submit(way.ask, RUNAWAY, session_id=f"slow-{n}", time_window="last_24h") for n in range(4)]
+    with ThreadPoolExecutor(6) as pool:
+        slow = [pool.submit(way.ask, RUNAWAY, session_id=f"slow-{n}", time_window="last_24h") for n in range(6)]
         other = way.gateway.call("run_kql_query", {"template": "signins_by_country"}, session_id="other")
         assert other.status == 200
-        assert {each.result().status for each in slow} == {504}
+        ends = {each.result().status for each in slow}
+        assert 504 in ends
+        assert ends <= {504, 429}, "stopped at its deadline, or told to try again"
 
 
 def test_what_was_read_goes_nowhere_afterwards(way: FreeformWay) -> None:

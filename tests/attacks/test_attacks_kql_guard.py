@@ -13,6 +13,8 @@ from kql_guard_corpus import ALLOWED_BY_BOTH, ALLOWED_BY_MICROSOFT, ATTACKS, REA
 
 from sentinel_rag.sentinel.kql_guard import GuardReport, KqlGuard
 from sentinel_rag.testing.microsoft_parser import microsoft_parser
+from sentinel_rag.workspace.kql.scope import Window
+from sentinel_rag.workspace.kql.translation import translate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("TOOL-5")]
 
@@ -20,7 +22,10 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("TOOL-5")]
 @pytest.fixture(scope="module", params=["microsoft", "fallback"])
 async def guard(request: pytest.FixtureRequest) -> AsyncIterator[KqlGuard]:
     if request.param == "fallback":
-        yield KqlGuard(None)
+        translate("print 1", {}, Window())  # from here on this process's duckdb-kql knows more than it came with
+        fallback = KqlGuard(None)
+        yield fallback
+        await fallback.close()
         return
     with microsoft_parser() as parser:
         yield KqlGuard(parser)

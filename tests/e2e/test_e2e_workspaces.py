@@ -114,6 +114,24 @@ def test_commands_of_a_person_go_to_the_workspace_that_they_name(several: Any) -
     assert not findings["workspace broken"]["ok"]
 
 
+def test_one_that_does_not_start_is_told_and_the_others_serve(new_product: Any) -> None:
+    made = new_product("damaged")
+    damaged = made.home / "workspaces" / "spare"
+    damaged.mkdir(parents=True)
+    (damaged / "workspace.duckdb").write_bytes(b"no database" * 1000)
+    named = type(made)(made.home, {"SENTINEL_WORKSPACE": "default,spare"})
+    with named.start("up") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        lines = iter(process.stdout.readline, "")
+        served = next(line for line in lines if line.startswith("Serving"))
+        process.terminate()
+        told = process.communicate(timeout=60)[1]
+    assert "the embedded workspace 'default', and by name 'spare'" in served
+    assert "The workspace-spare is not served: The workspace in " in told
+    assert "Traceback" not in told
+
+
 @pytest.mark.parametrize(
     ("given", "rule"),
     [("emea", "no_emea"), (" EMEA ", "no_emea"), ("all", "no_emea"), ("prod", "query_incidents_any")],

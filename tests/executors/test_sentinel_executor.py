@@ -127,6 +127,7 @@ async def test_freeform_kql_is_served_only_where_it_was_switched_on(
             async with session(opted_in) as client:
                 assert "run_freeform_kql" in {tool.name for tool in (await client.list_tools()).tools}
                 answer = await client.call_tool("run_freeform_kql", arguments)
+        assert answer.is_error is False, answer.structured_content
         assert QueryResult.from_dict(answer.structured_content).rows == ({"Alerts": 189},)
     finally:
         workspace.close()

@@ -6,7 +6,10 @@ queries that may not run, that cannot run, and that find other rows than the ale
 
 from __future__ import annotations
 
+import base64
 import json
+import os
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,6 +24,7 @@ from starlette.responses import JSONResponse, Response
 
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.query_results import QueryErrorCode
+from sentinel_rag.sentinel.kql_guard import installed_parser
 from sentinel_rag.testing.loopback import serve
 
 pytestmark = pytest.mark.anyio
@@ -67,7 +71,17 @@ TWICE = QUERY.replace("4625", '4625 and Computer == "dc-01"').replace('"', '\\"'
 MAPPED = "\n| extend timestamp = TimeGenerated, AccountCustomEntity = Account, IPCustomEntity = IpAddress;\r\n"
 DRAWN = "SecurityEvent | summarize Rows = count() by bin(TimeGenerated, 1h), EventID | render timechart"
 JUNE = {"Query Start Time UTC": "2024-06-01", "Query End Time UTC": "2024-06-02"}
+PACKED = base64.b64encode(zlib.compress(b'{"Account": "O\'Brien", "EventID": 4625, "Extra": {"a": [1]}}')).decode()
+PER_RESULT = (
+    f"// why\nset query_now = datetime(2024-08-01T10:45:00Z);\nlet alertedEvent = datatable(compressedRec: string)\n"
+    f"['{PACKED}'] | extend raw = todynamic(zlib_decompress_from_base64_string(compressedRec)) "
+    "| evaluate bag_unpack(raw) | project-away compressedRec;\nalertedEvent"
+)
+BOMB = base64.b64encode(zlib.compress(b'{"a": "' + b"x" * 50_000_000 + b'"}')).decode()
 ALERTS = [
+    scheduled("one alert a result", PER_RESULT, properties={"OriginalQuery": "SigninLogs"}),
+    scheduled("packed too tightly", PER_RESULT.replace(PACKED, BOMB), properties={"OriginalQuery": QUERY}),
+    scheduled("packed badly", PER_RESULT.replace(PACKED, "eAGrVg=="), properties={"OriginalQuery": QUERY}),
     scheduled("plain", properties={COUNT: "3", "Analytic Rule Name": "Failed logons"}),
     scheduled("clock", CLOCK + QUERY.replace("where", "where TimeGenerated > ago(20m) and")),
     scheduled("clock of the window", QUERY.replace("where", "where TimeGenerated > ago(30m) and")),
@@ -101,11 +115,15 @@ ALERTS = [
 
 @pytest.fixture(scope="module")
 def estate(serving: Any) -> Any:
-    return serving(
+    """Queries are checked by the parser that stands in for Microsoft's, which starts at once; both are tried below and
+    by the attacks."""
+    served = serving(
         SecurityAlert=ALERTS,
         SecurityEvent=EVENTS,
         SecurityIncident=[incident(4, "2024-08-01T12:00:00Z", AlertIds=[guid("alert plain"), guid("alert mde")])],
     )
+    served.fallback = True
+    return served
 
 
 async def behind(estate: Any, name: str, **arguments: Any) -> Any:
@@ -131,6 +149,23 @@ async def test_the_query_runs_in_the_window_that_the_alert_tells(estate: Any) ->
     assert result.coverage.tables == ("SecurityEvent",)
     assert (result.coverage.query, result.coverage.table_rows) == (QUERY, 6)
     assert not any("are found now" in note for note in result.notes)
+
+
+async def test_microsoft_s_parser_lets_the_same_query_run(estate: Any) -> None:
+    if installed_parser() is None:
+        reason = "Microsoft's KQL parser is not installed here: run `make kql-parser`"
+        if os.environ.get("CI"):
+            pytest.fail(f"CI must not skip: {reason}")
+        pytest.skip(reason)
+    checked = Served(estate.url)
+    calls = [{"alert_id": guid(f"alert {name}")} for name in ("plain", "mapped", "clock", "no such column")]
+    plain, mapped, clock, refused = await checked.call_each("get_alert_events", calls)
+    assert {answer.summary.get("parser") for answer in (plain, mapped, clock)} == {"microsoft"}
+    assert accounts(plain) == accounts(mapped) == {"C\\O'Brien", "svc-backup", "last"}
+    assert accounts(clock) == {"svc-backup", "last"}
+    assert refused.summary["why_not"] == "refused"
+    assert not any("stricter" in note for note in plain.notes)
+    assert any("stricter" in note for note in (await behind(estate, "plain")).notes)
 
 
 @pytest.mark.parametrize(
@@ -164,6 +199,7 @@ async def test_the_columns_are_those_of_the_query(estate: Any) -> None:
 async def test_the_limit_cuts_the_rows_and_not_the_count(estate: Any) -> None:
     """Field report B6: a limit is a limit."""
     result = await behind(estate, "plain", limit=1)
+    assert result.summary["ran"], (result.summary, result.notes)
     assert (len(result.rows), result.coverage.rows_total, result.summary["events_found"]) == (1, 3, 3)
     error = await estate.refusal("get_alert_events", alert_id=guid("alert plain"), limit=101)
     assert (error.code, error.field) == (QueryErrorCode.INVALID_ARGUMENT, "limit")
@@ -230,6 +266,31 @@ async def test_the_query_of_the_rule_stands_in_for_one_that_may_not_run_and_that
     assert any("whole query of its rule was run" in note for note in result.notes)
     assert result.summary["query"].startswith("externaldata")
     assert result.coverage.query == QUERY
+
+
+async def test_an_alert_that_carries_its_event_is_read_and_nothing_is_run(estate: Any) -> None:
+    """Field report G4: a rule that raises one alert a result packs the row into the query."""
+    result = await behind(estate, "one alert a result")
+    assert [dict(row) for row in result.rows] == [{"Account": "O'Brien", "EventID": 4625, "Extra": {"a": [1]}}]
+    assert {column.name: column.type for column in result.columns} == {
+        "Account": "string",
+        "EventID": "long",
+        "Extra": "dynamic",
+    }
+    assert (result.summary["ran"], result.summary["source"], result.coverage.rows_total) == (True, "alert", 1)
+    assert any("carries its events itself" in note for note in result.notes)
+    answer = await Conversation(estate).ask(f"what triggered alert {guid('alert one alert a result')}?")
+    assert "lies, by its own record, 1 event." in answer.text
+
+
+@pytest.mark.parametrize("name", ["packed too tightly", "packed badly"])
+async def test_what_cannot_be_unpacked_is_not_and_the_rule_stands_in(estate: Any, name: str) -> None:
+    """A few bytes may unpack to many; whoever writes the row must not choose how many."""
+    result = await behind(estate, name)
+    assert result.summary.get("source") != "alert"
+    assert result.summary["ran"] is True, result.notes
+    assert accounts(result) == {"C\\O'Brien", "svc-backup", "last"}
+    assert any("whole query of its rule was run" in note for note in result.notes)
 
 
 async def test_the_real_alert_of_a_rule_and_a_table_that_is_not_here(real: Any) -> None:
@@ -331,7 +392,7 @@ def serving_scripted(scripted: AnsweringWire) -> Callable[..., Served]:
             ("summarize Rows", JSONResponse({"error": {"code": "x", "message": "no"}}, 400)),
             ("ingestion_time()", JSONResponse({"error": {"code": "x", "message": "no"}}, 400)),
         )
-        return Served(scripted.url, datetime(2024, 8, 3, tzinfo=UTC))
+        return Served(scripted.url, datetime(2024, 8, 3, tzinfo=UTC), fallback=True)
 
     return start
 
@@ -373,38 +434,46 @@ async def test_a_workspace_that_throttles_is_an_error_that_may_be_tried_again(se
     assert (error.code, error.retry_possible) == (QueryErrorCode.THROTTLED, True)
 
 
+def accounts_answer(count: int) -> JSONResponse:
+    columns = [{"name": "Account", "type": "string"}]
+    rows = [[f"user{number}"] for number in range(count)]
+    return JSONResponse({"tables": [{"name": "PrimaryResult", "columns": columns, "rows": rows}]})
+
+
 async def test_rows_that_came_after_the_rule_looked_are_flagged(serving_scripted: Any) -> None:
     """Field report E5: TimeGenerated lies in the window and ingestion_time() after it."""
-    events = JSONResponse(
-        {
-            "tables": [
-                {"name": "PrimaryResult", "columns": [{"name": "Account", "type": "string"}], "rows": [["a"], ["b"]]}
-            ]
-        }
-    )
-    served = serving_scripted(
-        ("ingestion_time()", count_answer("Count", 1)),
-        ("| count", count_answer("Count", 2)),
-        ("EventID == 4625", events),
-    )
+    served = serving_scripted(("ingestion_time()", count_answer("Count", 1)), ("EventID == 4625", accounts_answer(2)))
     result = await served.ask("get_alert_events", alert_id=guid("alert plain"))
     assert (result.summary["late_rows"], result.summary["events_found"]) == (1, 2)
     assert any("1 row of SecurityEvent" in note and "ingestion_time()" in note for note in result.notes)
     assert "The alert told 1 event when it was raised; 2 are found now." in result.notes
 
 
-async def test_a_timespan_a_cap_and_our_clock_are_always_sent(serving_scripted: Any, scripted: AnsweringWire) -> None:
-    served = serving_scripted(
-        ("| count", count_answer("Count", 0)),
-        ("EventID == 4625", NOTHING),
-    )
-    await served.ask("get_alert_events", alert_id=guid("alert plain"), limit=5)
-    sent = [request for request in scripted.requests if "EventID == 4625" in request["query"]]
-    assert len(sent) == 2
-    for request in sent:
+async def test_a_timespan_a_cap_a_deadline_and_our_clock_are_always_sent(
+    serving_scripted: Any, scripted: AnsweringWire
+) -> None:
+    served = serving_scripted(("| count", count_answer("Count", 12)), ("EventID == 4625", accounts_answer(5)))
+    result = await served.ask("get_alert_events", alert_id=guid("alert plain"), limit=5)
+    assert (len(result.rows), result.coverage.rows_total) == (5, 12)
+    sent = [
+        (request, headers)
+        for request, headers in zip(scripted.requests, scripted.headers, strict=True)
+        if "EventID == 4625" in request["query"]
+    ]
+    assert [request["query"].rpartition("\n")[2] for request, _ in sent] == ["| take 5", "| count"]
+    for request, headers in sent:
         assert request["timespan"] == "2024-08-01T10:00:00Z/2024-08-01T11:00:00Z"
         assert request["query"].startswith("set query_now = datetime(2024-08-01T11:00:00.0000000Z);\n")
-        assert request["query"].endswith(("\n| take 5", "\n| count"))
+        assert headers["prefer"] == "wait=50"
+
+
+async def test_rows_are_counted_only_where_more_may_match_than_came(
+    serving_scripted: Any, scripted: AnsweringWire
+) -> None:
+    served = serving_scripted(("EventID == 4625", accounts_answer(4)))
+    result = await served.ask("get_alert_events", alert_id=guid("alert plain"), limit=5)
+    assert (result.coverage.rows_total, result.summary["events_found"]) == (4, 4)
+    assert sum("EventID == 4625" in request["query"] for request in scripted.requests) == 1
 
 
 async def test_the_text_of_a_row_is_never_more_than_text(estate: Any) -> None:

@@ -183,10 +183,11 @@ async def test_a_column_of_this_name_elsewhere_in_time_is_explained(ask: Ask) ->
 
 async def test_a_query_without_rows_says_what_its_tables_hold(ask: Ask) -> None:
     """Field report F1: the window, and for each table whether it has rows at all and from when the newest is."""
-    found = await result(
-        ask, "union SigninLogs, AWSCloudTrail, Heartbeat | where TimeGenerated > datetime(2024-08-02T12:00:00Z) "
-        "and TimeGenerated < datetime(2024-08-02T13:00:00Z)", time_window="1h",
-    )  # fmt: skip
+    kql = """SigninLogs
+        | where TimeGenerated < datetime(2024-08-02T13:00:00Z)
+        | join kind=inner (AWSCloudTrail | project TimeGenerated) on TimeGenerated
+        | join kind=inner (Heartbeat | project TimeGenerated, Computer) on TimeGenerated"""
+    found = await result(ask, kql, time_window="1h")
     assert found.rows == ()
     assert found.coverage.window.to_dict() == {"start": "2024-08-02T23:00:00Z", "end": "2024-08-03T00:00:00Z"}
     notes = " ".join(found.notes)

@@ -21,7 +21,12 @@ from starlette.routing import Route
 from sentinel_rag.assembly.named_connections import connected_service
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
-from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES_TOOLS, SENTINEL_TOOLS, WRITING_TOOLS
+from sentinel_rag.contracts.tool_schemas import (
+    ALL_WORKSPACES_TOOLS,
+    OPT_IN_TOOLS,
+    SENTINEL_TOOLS,
+    WRITING_TOOLS,
+)
 from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID
@@ -183,11 +188,14 @@ async def test_names_that_were_not_all_told_are_not_added_up(serving: Any, emea:
 
 
 @pytest.mark.parametrize(
-    "tool", sorted({tool.name for tool in SENTINEL_TOOLS} - ALL_WORKSPACES_TOOLS - {"list_kql_templates"})
+    "tool",
+    sorted(
+        {tool.name for tool in SENTINEL_TOOLS if "workspace" in tool.parameter_schemas()}
+        - ALL_WORKSPACES_TOOLS
+        - OPT_IN_TOOLS
+    ),
 )
 async def test_what_cannot_be_added_up_asks_one_at_a_time(prod: Any, emea: Any, tool: str) -> None:
-    if tool == "list_workspaces":
-        return
     required = {"incident": "1", "kind": "ip", "template": "raw_signins", "message": "x"}
     schema = next(each for each in SENTINEL_TOOLS if each.name == tool)
     arguments = {name: required.get(name, "x") for name in schema.required()}
@@ -302,6 +310,31 @@ async def test_five_queries_at_once_over_all_workspaces_and_endpoints_together()
             for name in ("a", "b", "c") * 4:
                 group.start_soon(made.call, "get_threat_summary", {"workspace": name})
     assert most == 5
+
+
+@pytest.mark.requirement("DATA-1")
+async def test_an_endpoint_that_never_answers_leaves_the_others_a_query(prod: Any) -> None:
+    release = threading.Event()
+
+    async def never(_: Request) -> Response:
+        await anyio.to_thread.run_sync(release.wait, abandon_on_cancel=True)
+        return JSONResponse({"tables": []})
+
+    async def token(_: Request) -> Response:
+        return JSONResponse({"access_token": "t", "expires_on": "4102444800"})
+
+    app = Starlette(routes=[Route("/msi/token", token), Route("/v1/{rest:path}", never, methods=["GET", "POST"])])
+    with serve(app) as url:
+        async with service({"stuck": url, "prod": prod.url}) as made, anyio.create_task_group() as group:
+            for _ in range(12):
+                group.start_soon(made.call, "query_incidents", {"workspace": "stuck"})
+            await anyio.wait_all_tasks_blocked()
+            with anyio.fail_after(60):
+                outcome = await made.call("query_incidents", {"workspace": "prod"})
+            group.cancel_scope.cancel()
+        release.set()
+    assert isinstance(outcome, QueryResult)
+    assert outcome.coverage.rows_total == 3
 
 
 async def test_workspaces_of_one_subscription_share_its_limits(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 from typing import Any
@@ -10,9 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sentinel_rag.sentinel.collector_pause import CollectorPause
+from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.json_text import load_json
 from sentinel_rag.sentinel.log_tables import LogsTable, decode_table
-from sentinel_rag.sentinel.query_answers import read_answer
+from sentinel_rag.sentinel.query_answers import read_answer, read_large_answer
 from sentinel_rag.sentinel.typed_rows import read_typed
 
 pytestmark = pytest.mark.requirement("DATA-1")
@@ -113,3 +116,28 @@ def test_two_cells_cannot_make_one() -> None:
     """Text of one row that is half of a JSON array, with its other half in the next, stays text in both."""
     body = body_of("dynamic", "[1", "2]", "3,4", '{"a":1}')
     assert read_answer(body, "T", 0).rows == (("[1",), ("2]",), ("3,4",), ({"a": 1},))
+
+
+def test_the_garbage_collector_is_back_after_a_large_answer_and_after_a_broken_one() -> None:
+    assert gc.isenabled()
+    assert len(read_large_answer(body_of("long", *range(1000)), "T", 0).rows) == 1000
+    assert gc.isenabled()
+    with pytest.raises(QueryFailedError):
+        read_large_answer(b"{", "T", 0)
+    assert gc.isenabled()
+
+
+def test_a_collector_that_was_off_stays_off_and_two_readers_do_not_turn_it_on_for_each_other() -> None:
+    pause = CollectorPause()
+    with pause:
+        with pause:
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with pause:
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

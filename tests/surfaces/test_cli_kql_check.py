@@ -276,3 +276,22 @@ def test_without_the_parser_it_says_so_and_finds_syntax_faults(
     assert "Only syntax was checked, and not all of it: Microsoft's KQL parser is not installed" in out
     assert "Run: sentinel kql install" in out
     assert out.splitlines()[-1] == "3 queries in 3 files: 2 sound; 1 of them with warnings; 1 with faults."
+
+
+def test_install_says_what_is_there(clean_environment: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kql", "install"]) == 0
+    version = parser_installation.pinned_version()
+    assert capsys.readouterr().out.startswith(f"Microsoft's KQL parser {version} was there already, in ")
+    assert main(["kql", "install", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["version"], told["installed"]) == (version, False)
+
+
+def test_install_without_node_says_how_to_get_one(
+    clean_environment: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parser_installation, "find_node", lambda *_: None)
+    assert main(["kql", "install"]) == 1
+    told = capsys.readouterr().err
+    assert "There is no node 18 or newer." in told
+    assert "sentinel-rag[kql-parser]" in told

@@ -152,6 +152,33 @@ def test_a_large_set_keeps_the_order_of_its_first_appearance(kql_workspace: Work
     assert kql_workspace.query(query).rows == [(3000, "1", "3000")]
 
 
+def test_a_set_of_a_large_group_is_whole(kql_workspace: Workspace) -> None:
+    few = (
+        "range x from 1 to 30000 step 1 | extend s = strcat('k', x % 3) | summarize make_set(s), make_set_if(x, x < 3)"
+    )
+    assert kql_workspace.query(few).rows == [('["k1","k2","k0"]', "[1,2]")]
+    many = "range x from 1 to 30000 step 1 | extend y = x % 700 | summarize s = make_set(y)"
+    counted = kql_workspace.query(f"{many} | mv-expand y = s to typeof(long) | summarize count(), dcount(y), max(y)")
+    assert counted.rows == [(700, 700, 699)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "let f = (a:long, b:long) { a - b }; print f(b=1, a=5)",
+        "let f = (a:long, b:long) { print x = a - b }; f(b=1, a=5)",
+        f"{THREE} | summarize arg_max(x, z=x)",
+    ],
+)
+def test_an_argument_with_a_name_is_refused_and_never_taken_in_another_place(
+    kql_workspace: Workspace, query: str
+) -> None:
+    with pytest.raises(KqlError) as refusal:
+        kql_workspace.query(query)
+    assert refusal.value.kql_code == "SEN0001"
+    assert "argument" in str(refusal.value)
+
+
 @pytest.mark.parametrize("aggregate", ["hll(x)", "tdigest(x)", "buildschema(pack('a', x))", "percentilew(x, 1, 50)"])
 def test_aggregates_that_are_not_exact_are_refused_by_name(kql_workspace: Workspace, aggregate: str) -> None:
     with pytest.raises(KqlError) as refusal:

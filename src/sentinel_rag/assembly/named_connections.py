@@ -32,29 +32,34 @@ def connected_service(
     alert_events: AlertEvents | None = None,
 ) -> SentinelService:
     """The tools over `entries`, the first of which is the default. Raises ConfigurationError."""
-    import anyio
-
-    from sentinel_rag.sentinel.log_analytics import MOST_CONCURRENT_QUERIES, LogAnalytics
+    from sentinel_rag.sentinel.log_analytics import LogAnalytics
+    from sentinel_rag.sentinel.query_slots import QuerySlots
     from sentinel_rag.sentinel.rest import SentinelRest
     from sentinel_rag.sentinel.service import SentinelService
     from sentinel_rag.sentinel.template_registry import load_templates
 
     shared = _Shared()
-    slots = anyio.Semaphore(MOST_CONCURRENT_QUERIES)
+    slots = QuerySlots()
+    several = len({entry["endpoint"] for entry in entries}) > 1
     connections: dict[tuple[Any, ...], LogAnalytics] = {}
     workspaces, rest = {}, {}
     for entry in entries:
         name, endpoint, audience = entry["name"], entry["endpoint"], entry["audience"]
         key = (endpoint, audience, entry["authority"])
         if key not in connections:
-            connections[key] = LogAnalytics(shared.credential(entry), endpoint=endpoint, audience=audience, slots=slots)
+            connections[key] = LogAnalytics(
+                shared.credential(entry),
+                endpoint=endpoint,
+                audience=audience,
+                slots=slots.of_endpoint() if several else slots,
+            )
         workspaces[name] = connections[key].workspace(name, entry["workspace_id"])
         if entry["rest"] is not None:
             resource = entry["rest"]["resource_id"]
             rest[name] = SentinelRest(name, resource, shared.manager(entry), buckets=shared.buckets(entry))
-    own = None if templates is None else Path(templates)
+    folder = None if templates is None else Path(templates)
     return SentinelService(
-        workspaces, rest=rest, templates=load_templates(own=own), freeform=freeform, alert_events=alert_events
+        workspaces, rest=rest, templates=load_templates(own=folder), freeform=freeform, alert_events=alert_events
     )
 
 

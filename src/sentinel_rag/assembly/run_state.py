@@ -100,7 +100,7 @@ class RunFolder:
         except (FileNotFoundError, json.JSONDecodeError):
             return None
         data["zones"] = tuple(ZoneEntry(**zone) for zone in data["zones"])
-        data["workspaces"] = tuple(data["workspaces"])
+        data["workspaces"] = tuple(data.get("workspaces") or (data["workspace"],))
         return RunState(**data)
 
     def _make(self) -> None:

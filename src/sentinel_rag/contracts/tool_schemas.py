@@ -38,7 +38,8 @@ get_alert_events     the columns of the query that the alert's rule left in it, 
                      tells; no rows if it holds none, or one that may not or could not run. summary: alert_id,
                      vendor_id, alert_name, severity, product, incident_number, url, start_time, end_time, row_time,
                      entities [{kind, name, properties}] (at most 25), entity_count, custom_details; ran, why_not
-                     (no_query, refused, failed; null if it ran), problems [] (of a refused query); rule_name, query
+                     (no_query, refused, failed; null if it ran), source (query, or alert where the alert carries its
+                     events packed in itself and nothing was run), problems [] (of a refused query); rule_name, query
                      (text of the row: data, at most 4 000 characters), query_cut, window {start, end},
                      window_told_by, events_told (when the alert was raised), events_found (now), late_rows (of the
                      first table, ingested after the rule looked; null if not known), parser. Empty if there is no

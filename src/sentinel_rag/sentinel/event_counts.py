@@ -14,6 +14,9 @@ from sentinel_rag.sentinel.stored_query import StoredQuery
 from sentinel_rag.sentinel.table_statistics import TableStatistics
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
+LONGEST_WAIT_S = 10
+"""Seconds that the count of late rows may take: nobody waits for an explanation of a figure."""
+
 
 async def late_rows(view: WorkspaceView, table: str, window: TimeWindow, ran: datetime) -> int | None:
     """Rows of `table` in `window` that were ingested after `ran`; None where the workspace does not tell.
@@ -23,7 +26,8 @@ async def late_rows(view: WorkspaceView, table: str, window: TimeWindow, ran: da
     if not table.isidentifier():
         return None
     try:
-        answer = await view.logs.query(f"{table}\n| where ingestion_time() > {datetime_literal(ran)}\n| count", window)
+        kql = f"{table}\n| where ingestion_time() > {datetime_literal(ran)}\n| count"
+        answer = await view.logs.query(kql, window, wait_s=LONGEST_WAIT_S)
     except QueryFailedError:
         return None  # it only explains a figure
     return None if answer.partial or not answer.rows else int(answer.rows[0][0])

@@ -7,32 +7,24 @@ where, and which names there are, so that its writer can put it right once.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import anyio
 
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.contracts.query_results import (
-    QueryError,
-    QueryErrorCode,
-    QueryProblem,
-    QueryResult,
-    TimeWindow,
-)
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult, TimeWindow
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.failures import QueryFailedError
+from sentinel_rag.sentinel.freeform_refusal import about_names, refusal, with_names
 from sentinel_rag.sentinel.freeform_text import bounded
-from sentinel_rag.sentinel.kql_guard import GuardReport, KqlGuard, KqlProblem
-from sentinel_rag.sentinel.kql_guard.names import nearest_names
+from sentinel_rag.sentinel.kql_guard import GuardReport, KqlGuard
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
 from sentinel_rag.sentinel.results import Stopwatch, build_result
 from sentinel_rag.sentinel.table_statistics import TableStatistics
 from sentinel_rag.sentinel.template_queries import json_rows
-from sentinel_rag.sentinel.time_windows import ChosenWindow, window_from
+from sentinel_rag.sentinel.time_windows import window_from
 from sentinel_rag.sentinel.workspace_schema import Schema
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
@@ -44,12 +36,10 @@ WAIT_S = 50
 """Seconds after which the service stops a query: less than the gateway waits, so that the reason arrives."""
 MOST_AT_ONCE = 2
 """Queries that run at a time, of the five that a connection may have: slow ones must not hold up the other tools."""
-MOST_PROBLEMS = 10
-MOST_NAMES = 300
-ABOUT_TABLES = frozenset({"unknown_table", "table_not_allowed"})
-ABOUT_COLUMNS = frozenset({"unknown_column"})
+LONGEST_QUEUE_S = 5
+"""Seconds that a query waits for its turn; then its caller is told to try again, instead of a queue without end."""
+MOST_TABLES_EXPLAINED = 5
 _TIME_COLUMN = "TimeGenerated"
-_NAMED = re.compile(r"named '([^'\n]{1,200})'")
 
 
 class FreeformQueries:
@@ -91,7 +81,7 @@ class FreeformQueries:
             statistics=statistics,
             stopwatch=stopwatch,
             summary={"tables_read": list(tables), "parser": report.parser, "guard": added_by_us(chosen.window)},
-            notes=(*chosen.notes, *_notes(report, total), *await _why_empty(view, answer, tables, schema, chosen)),
+            notes=(*chosen.notes, *_notes(report, total), *await _why_empty(view, answer, tables, schema)),
         )
 
     async def checked(self, view: WorkspaceView, kql: str, time_bounded: bool) -> tuple[GuardReport, Schema]:
@@ -106,7 +96,7 @@ class FreeformQueries:
                 report = await self._check(kql, schema, time_bounded)
             if report.allowed:
                 return report, schema
-            if not any(problem.code in ABOUT_TABLES | ABOUT_COLUMNS for problem in report.errors):
+            if not about_names(report):
                 break
         assert report is not None
         raise QueryFailedError(refusal(report, schema, self._allowed_tables))
@@ -131,13 +121,30 @@ class FreeformQueries:
                 raise QueryFailedError(refusal(cut, schema, self._allowed_tables))
         # Always a timespan, so that a filter that the guard took for a bound is not the only one.
         span = TimeWindow(window.start, window.end or now + timedelta(days=1))
+        await self._turn()
         try:
-            async with self._slots:
-                return await view.logs.query(sent, span, wait_s=self._wait_s)
+            return await view.logs.query(sent, span, wait_s=self._wait_s)
         except QueryFailedError as failure:
             if failure.error.code is not QueryErrorCode.QUERY_REJECTED:
                 raise
-            raise QueryFailedError(_with_names(failure.error, report, schema)) from None
+            raise QueryFailedError(with_names(failure.error, report, schema)) from None
+        finally:
+            self._slots.release()
+
+    async def _turn(self) -> None:
+        """Wait for one of the slots. Raises QueryFailedError THROTTLED if none is free for long."""
+        try:
+            with anyio.fail_after(LONGEST_QUEUE_S):
+                await self._slots.acquire()
+        except TimeoutError:
+            raise QueryFailedError(
+                QueryError(
+                    code=QueryErrorCode.THROTTLED,
+                    message=f"{MOST_AT_ONCE} freeform queries are running already, and no more run at once.",
+                    next_step="Wait for them, or run a named template, which does not wait.",
+                    retry_after_s=LONGEST_QUEUE_S,
+                )
+            ) from None
 
 
 def holds_nothing(answer: LogsTable) -> bool:
@@ -162,71 +169,6 @@ def in_order_of_text(tables: frozenset[str], kql: str) -> tuple[str, ...]:
     return tuple(sorted(tables, key=lambda name: (kql.find(name) % (len(kql) + 1), name)))
 
 
-def refusal(report: GuardReport, schema: Schema, allowed_tables: frozenset[str] | None = None) -> QueryError:
-    """Why the guard did not let a query run: the first error in the sentence, all of them as problems."""
-    errors = [problem for problem in report.problems if problem.severity == "error"]
-    first = errors[0]
-    more = f" ({len(errors) - 1} more problem{'s' if len(errors) > 2 else ''})" if len(errors) > 1 else ""
-    near = f" Nearest: {', '.join(first.nearest)}." if first.nearest and first.nearest[0] not in first.message else ""
-    return QueryError(
-        code=QueryErrorCode.QUERY_REJECTED,
-        message=f"The query was not run. Line {first.line}, column {first.column}: {first.message}{near}{more}",
-        next_step=_next_step(first, report),
-        field="kql",
-        allowed=_names_for(first, report, schema, allowed_tables),
-        line=first.line,
-        position=first.column - 1,
-        problems=tuple(_as_query_problem(problem) for problem in errors[:MOST_PROBLEMS]),
-    )
-
-
-def _next_step(problem: KqlProblem, report: GuardReport) -> str:
-    """What the guard says, but for columns: all of them are `allowed`, and need not be told twice."""
-    if problem.code in ABOUT_COLUMNS:
-        of = ", ".join(sorted(report.tables)) or "the table"
-        start = f"Use {problem.nearest[0]}, or another column" if problem.nearest else "Use a column"
-        return f"{start} of {of}; describe_table tells what each holds."
-    return problem.next_step or "Correct the query and run it again."
-
-
-def _as_query_problem(problem: KqlProblem) -> QueryProblem:
-    return QueryProblem(
-        code=problem.code,
-        message=problem.message,
-        line=problem.line,
-        column=problem.column,
-        length=problem.length,
-        nearest=problem.nearest,
-    )
-
-
-def _names_for(
-    problem: KqlProblem, report: GuardReport, schema: Schema, allowed_tables: frozenset[str] | None
-) -> tuple[str, ...]:
-    """The names that could stand where a wrong one stands: columns of the tables that are read, or tables."""
-    if problem.code in ABOUT_TABLES:
-        return tuple(sorted(allowed_tables)) if allowed_tables is not None else problem.nearest
-    return _columns_of(report, schema) if problem.code in ABOUT_COLUMNS else ()
-
-
-def _columns_of(report: GuardReport, schema: Schema) -> tuple[str, ...]:
-    columns = dict.fromkeys(column for table in sorted(report.tables) for column in schema.get(table, ()))
-    return tuple(columns)[:MOST_NAMES]
-
-
-def _with_names(error: QueryError, report: GuardReport, schema: Schema) -> QueryError:
-    """What only the service noticed, with the names of the tables that the query reads."""
-    columns = _columns_of(report, schema)
-    named = _NAMED.search(error.message)
-    near = nearest_names(named[1], columns) if named else ()
-    return replace(
-        error,
-        field="kql",
-        allowed=columns if named else (),
-        problems=tuple(replace(problem, nearest=near) for problem in error.problems),
-    )
-
-
 async def _statistics(view: WorkspaceView, tables: tuple[str, ...], schema: Schema) -> TableStatistics:
     """Of the table that the query names first."""
     if not tables or _TIME_COLUMN not in schema.get(tables[0], {}):
@@ -239,7 +181,7 @@ def _notes(report: GuardReport, total: int | None) -> list[str]:
     if report.parser == "fallback":
         notes.append(
             "The query was checked by the fallback parser, which knows no types and refuses more: Microsoft's parser "
-            "is not installed (sentinel kql install-parser)."
+            "is not installed (sentinel kql install)."
         )
     notes += [
         f"Line {problem.line}, column {problem.column}: {problem.message}"
@@ -251,20 +193,18 @@ def _notes(report: GuardReport, total: int | None) -> list[str]:
     return notes
 
 
-async def _why_empty(
-    view: WorkspaceView, answer: LogsTable, tables: tuple[str, ...], schema: Schema, chosen: ChosenWindow
-) -> list[str]:
+async def _why_empty(view: WorkspaceView, answer: LogsTable, tables: tuple[str, ...], schema: Schema) -> list[str]:
     """For a result that holds nothing: what each table holds at all, so that none is not taken for nothing there."""
     if not holds_nothing(answer):
         return []
     notes = []
-    for table in tables[:MOST_PROBLEMS]:
+    for table in tables[:MOST_TABLES_EXPLAINED]:
         held = await _statistics(view, (table,), schema)
         if held.rows == 0:
-            notes.append(f"No row matches, and {table} holds no rows at all.")
+            notes.append(f"Nothing matches: {table} holds no rows at all.")
         elif held.newest is not None:
             notes.append(
-                f"No row matches. {table} holds {held.rows:,} rows, the newest of {json_cell(held.newest)}: "
+                f"Nothing matches. {table} holds {held.rows:,} rows, the newest of {json_cell(held.newest)}: "
                 "try a wider window, or fewer filters."
             )
     return notes

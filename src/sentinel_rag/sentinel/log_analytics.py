@@ -23,7 +23,8 @@ from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.credentials import AUDIENCE
 from sentinel_rag.sentinel.failures import QueryFailedError, certificate_error
 from sentinel_rag.sentinel.log_tables import LogsTable
-from sentinel_rag.sentinel.query_answers import read_answer, read_schema
+from sentinel_rag.sentinel.query_answers import read_answer, read_large_answer, read_schema
+from sentinel_rag.sentinel.query_slots import QuerySlots
 
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from azure.monitor.query.aio import LogsQueryClient
 
 LONGEST_WAIT_S = 600
-MOST_CONCURRENT_QUERIES = 5
+CONNECT_TIMEOUT_S = 10.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = datetime.max.replace(tzinfo=UTC)
 _DECODED_IN_A_THREAD = 256 * 1024  # bytes; a larger body would hold up the event loop
@@ -56,7 +57,7 @@ class LogAnalytics:
         wait_s: int = LONGEST_WAIT_S,
         retries: int = 3,
         first_retry_delay_s: float = 0.8,
-        slots: anyio.Semaphore | None = None,
+        slots: QuerySlots | None = None,
         transport: AsyncHttpTransport[Any, Any] | None = None,
         largest_body: int = LARGEST_BODY,
     ) -> None:
@@ -75,7 +76,7 @@ class LogAnalytics:
         self._credential = credential
         self._wait_s = max(1, min(wait_s, LONGEST_WAIT_S))
         self._largest_body = largest_body
-        self._slots = slots or anyio.Semaphore(MOST_CONCURRENT_QUERIES)
+        self._slots = slots or QuerySlots()
         self._client: LogsQueryClient = LogsQueryClient(
             credential,
             endpoint=endpoint,
@@ -110,7 +111,7 @@ class LogAnalytics:
         headers = {"Accept": "application/json", "Prefer": f"wait={wait}"}
         request = HttpRequest(method, path, json=None if body is None else dict(body), headers=headers)
         try:
-            async with self._slots:
+            async with self._slots.one():
                 # Streamed, so that the pipeline does not parse the body on the event loop before we do.
                 response = await self._client.send_request(request, stream=True, read_timeout=wait + 30)
                 async with response:
@@ -194,7 +195,7 @@ class LogsWorkspace:
             raise QueryFailedError(error_bodies.error_of_response(status, headers, content))
         if len(content) < _DECODED_IN_A_THREAD:
             return read_answer(content, kql, duration_ms)
-        return await anyio.to_thread.run_sync(read_answer, content, kql, duration_ms)
+        return await anyio.to_thread.run_sync(read_large_answer, content, kql, duration_ms)
 
     async def schema(self) -> Mapping[str, Mapping[str, str]]:
         """Table -> column -> KQL type of the tables that the workspace knows, with rows or without.

@@ -68,13 +68,8 @@ def parse_timespan(text: str) -> timedelta:
     if match is None:
         raise ValueError(f"{text!r} is not a timespan")
     sign, days, hours, minutes, seconds, fraction = match.groups()
-    span = timedelta(
-        days=int(days or 0),
-        hours=int(hours),
-        minutes=int(minutes),
-        seconds=int(seconds),
-        microseconds=int((fraction or "").ljust(6, "0")[:6]),
-    )
+    in_day = int(hours) * 3600 + int(minutes) * 60 + int(seconds)
+    span = timedelta(int(days) if days else 0, in_day, int(fraction.ljust(6, "0")[:6]) if fraction else 0)
     return -span if sign else span
 
 

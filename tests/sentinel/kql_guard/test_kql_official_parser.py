@@ -101,8 +101,7 @@ def test_a_parser_that_hangs_is_killed_and_replaced() -> None:
             parser.analyze_now(slow, SCHEMA)
     with microsoft_parser() as parser:
         parser.analyze_now("print 1", {})
-        process = parser._process._process  # the one thing that no public face can do: end it from outside
-        assert process is not None
+        process = parser._process._running_one[0]  # the one thing that no public face can do: end it from outside
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         assert parser.analyze_now("SigninLogs | count", SCHEMA).result == (("Count", "long"),)
@@ -142,8 +141,7 @@ def test_the_process_gets_nothing_of_our_environment(parser: OfficialParser, mon
     monkeypatch.setenv("SENTINEL_API_KEY", "secret")
     with microsoft_parser() as fresh:
         assert fresh.analyze_now("print 1", {}).kind == "Query"
-        process = fresh._process._process
-        assert process is not None
+        process = fresh._process._running_one[0]
         if sys.platform == "linux":
             assert Path(f"/proc/{process.pid}/environ").read_bytes() == b""
 

@@ -93,6 +93,8 @@ class ToolCallParts:
         draft = candidates[-1]
         if call_id and draft.call_id and call_id != draft.call_id:
             return None
+        if name and name != draft.name and {name, draft.name} <= self._offered:
+            return None
         if name and draft.is_whole() and not (call_id and call_id == draft.call_id and index is not None):
             return None
         return draft
@@ -129,7 +131,8 @@ class ToolCallParts:
         return tuple(found)
 
     def _read(self, draft: _Draft, *, is_cut: bool) -> Sequence[ModelToolCall]:
-        text = draft.text if draft.given is None else json.dumps(draft.given, ensure_ascii=False)
+        text = draft.text if draft.given is None else json.dumps(draft.given)
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         if is_cut:
             why = "The answer was cut off before this call was whole, so it did not run. Make the call again, shorter."
             return [self._call(draft.call_id, draft.name, None, text, CallProblem.CUT_OFF, why)]

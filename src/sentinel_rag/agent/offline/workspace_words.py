@@ -23,14 +23,14 @@ _NAME = r"['\"“”`]?([A-Za-z0-9][A-Za-z0-9_-]{0,39})['\"“”`]?"
 _ALL = re.compile(
     rf"\b(?:{_WHERE}\s+)?(?:all|every|each|both)\s+(?:of\s+)?(?:(?:the|our|my)\s+)?(?:sentinel\s+)?workspaces?\b", re.I
 )
-_AFTER = re.compile(rf"\b(?:{_WHERE}\s+)?(the\s+)?(?:sentinel\s+)?workspace\s*[:=]?\s+{_NAME}", re.IGNORECASE)
+_AFTER = re.compile(rf"\b({_WHERE}\s+)?(the\s+)?(?:sentinel\s+)?workspace\s*[:=]?\s+{_NAME}", re.IGNORECASE)
 _BEFORE = re.compile(rf"\b{_WHERE}\s+(?:(?:the|our|my)\s+)?{_NAME}\s+(?:sentinel\s+)?workspace\b", re.IGNORECASE)
 _NO_NAMES = frozenset(
     word_list(
         """
         the this that our my your whole entire current same sentinel embedded log analytics azure a an each every which
         what any other another and or is are has have hold holds with in on of for to from there it today yesterday
-        last named called name where who when how
+        last named called name where who when how can cannot does do did will would should could contains stores
         """
     )
 )
@@ -74,9 +74,11 @@ def read_workspace(question: str) -> WorkspaceWords:
     if every is not None:
         return WorkspaceWords(ALL_WORKSPACES, blank(question, every.start(), every.end()))
     for found in _AFTER.finditer(question):
-        # "the workspace holds ..." goes on with a verb: behind an article a word that the grammar knows is no name.
-        if _is_name(found[2]) and not (found[1] and is_known(found[2].lower())):
-            return WorkspaceWords(found[2].lower(), blank(question, found.start(), found.end()))
+        # "the workspace holds ..." goes on with a verb: behind an article a name needs a preposition before it, and a
+        # word that the grammar knows is none.
+        verb = found[2] and (not found[1] or is_known(found[3].lower()))
+        if _is_name(found[3]) and not verb:
+            return WorkspaceWords(found[3].lower(), blank(question, found.start(), found.end()))
     for found in _BEFORE.finditer(question):
         if _is_name(found[1]):
             return WorkspaceWords(found[1].lower(), blank(question, found.start(), found.end()))

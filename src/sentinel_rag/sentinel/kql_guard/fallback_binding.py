@@ -18,6 +18,16 @@ _ONE_SIDED = frozenset({"leftsemi", "leftanti", "anti", "leftantisemi"})
 _RIGHT_SIDED = frozenset({"rightsemi", "rightanti", "rightantisemi"})
 
 
+def class_name(node: Any) -> str:
+    """The class of a node of the lowered tree, by which it is told apart.
+
+    Where the embedded workspace has taught the library classes of its own, its columns are columns with their place;
+    whatever else it added is not known here, and so refused.
+    """
+    kind = type(node)
+    return "ColumnRef" if kind.__name__ == "Column" and kind.__mro__[1].__name__ == "ColumnRef" else kind.__name__
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class UnknownColumn:
     """A column that is not there, with those that are."""
@@ -48,7 +58,7 @@ class _Binder:
         return scope
 
     def _source(self, source: Any) -> _Names:
-        name = type(source).__name__
+        name = class_name(source)
         if name == "TableRef":
             return dict(self.lets.get(source.name) or dict.fromkeys(self._schema.get(source.name, ())))
         if name == "DataTable":
@@ -61,7 +71,7 @@ class _Binder:
         return {}
 
     def _after(self, operator: Any, scope: _Names) -> _Names:
-        name = type(operator).__name__
+        name = class_name(operator)
         if name in ("Join", "Lookup"):
             return self._joined(operator, scope)
         if name == "Union":
@@ -117,7 +127,7 @@ class _Binder:
             for each in part:
                 self._check(each, scope)
             return
-        name = type(part).__name__
+        name = class_name(part)
         if name == "Query":
             self.columns(part)
         elif name == "ColumnRef":
@@ -144,7 +154,7 @@ def _named(expressions: tuple[Any, ...], prefix: str = "Column") -> Iterator[str
             yield each.name
             continue
         expression = each.expr
-        kind = type(expression).__name__
+        kind = class_name(expression)
         if kind == "ColumnRef":
             yield expression.name
             continue
@@ -167,7 +177,7 @@ def _columns_in(part: Any) -> Iterator[str]:
     if isinstance(part, tuple | list):
         for each in part:
             yield from _columns_in(each)
-    elif type(part).__name__ == "ColumnRef":
+    elif class_name(part) == "ColumnRef":
         yield part.name
     elif dataclasses.is_dataclass(part) and not isinstance(part, type):
         for field in dataclasses.fields(part):
@@ -177,7 +187,7 @@ def _columns_in(part: Any) -> Iterator[str]:
 def _has_wildcard(part: Any) -> bool:
     if isinstance(part, tuple | list):
         return any(_has_wildcard(each) for each in part)
-    if type(part).__name__ == "Wildcard":
+    if class_name(part) == "Wildcard":
         return True
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
         return any(_has_wildcard(getattr(part, field.name)) for field in dataclasses.fields(part))

@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from sentinel_rag.sentinel.kql_guard.allowed_names import AGGREGATES, FUNCTIONS
 from sentinel_rag.sentinel.kql_guard.analysis import (
     Let,
     Node,
@@ -21,6 +22,7 @@ from sentinel_rag.sentinel.kql_guard.analysis import (
     Table,
     Value,
 )
+from sentinel_rag.sentinel.kql_guard.fallback_binding import class_name
 from sentinel_rag.sentinel.kql_guard.names import words
 
 _KINDS = {
@@ -79,7 +81,7 @@ class Translation:
             raise UnreadableError("Query parameters are not allowed.")
         told = []
         for name, bound in self.query.lets:
-            if type(bound).__name__ != "Query":
+            if class_name(bound) != "Query":
                 raise UnreadableError(f"The let statement {name!r} cannot be checked without Microsoft's parser.", name)
             let = Let(name, self._place(name), Value(node=self._tabular(bound)))
             self._lets.add(name)
@@ -95,7 +97,7 @@ class Translation:
         return Pipe(source, operators) if operators or source is None else source
 
     def _source(self, source: Any) -> Node:
-        name = type(source).__name__
+        name = class_name(source)
         if name == "TableRef":
             if source.database is not None or source.cluster is not None:
                 raise UnreadableError(f"{source.qualified} is in another database, which is not allowed.", source.name)
@@ -124,7 +126,7 @@ class Translation:
         return Table(name, at)
 
     def _operator(self, operator: Any) -> Operator:
-        name = type(operator).__name__
+        name = class_name(operator)
         kind = _KINDS.get(name)
         if kind is None:
             raise UnreadableError(f"The operator {name} cannot be checked without Microsoft's parser.")
@@ -149,16 +151,18 @@ class Translation:
             return ()
         if isinstance(part, tuple | list):
             return tuple(node for each in part for node in self._subs(each))
-        name = type(part).__name__
+        name = class_name(part)
         if name == "Query":
             return (self._tabular(part),)
         if name not in _PARTS:
             raise UnreadableError(f"{name} cannot be checked without Microsoft's parser.")
+        if name == "FunctionCall" and part.name not in FUNCTIONS | AGGREGATES:
+            raise UnreadableError(f"The function `{part.name}` is not allowed.", part.name)
         return tuple(node for each in dataclasses.fields(part) for node in self._subs(getattr(part, each.name)))
 
 
 def _defined(operator: Any) -> Iterator[str]:
-    name = type(operator).__name__
+    name = class_name(operator)
     if name in ("Project", "Extend"):
         yield from (each.name for each in operator.expressions if each.name is not None)
     if name == "Parse":
@@ -171,16 +175,16 @@ def _defined(operator: Any) -> Iterator[str]:
 
 def _kept(operator: Any) -> frozenset[str] | None:
     """The columns of the result where an operator names them all; None where it keeps what it gets."""
-    if type(operator).__name__ == "Project":
+    if class_name(operator) == "Project":
         named = (each.name or getattr(each.expr, "name", "") for each in operator.expressions)
         return frozenset(named)
-    if type(operator).__name__ == "ProjectAway":
+    if class_name(operator) == "ProjectAway":
         return frozenset(_TIME_COLUMNS) - set(operator.columns)
     return None
 
 
 def _lower_bounds(predicate: Any) -> Iterator[tuple[str, str]]:
-    name = type(predicate).__name__
+    name = class_name(predicate)
     if name == "BinaryOp":
         if predicate.op == "and":
             yield from _lower_bounds(predicate.left)
@@ -194,7 +198,7 @@ def _lower_bounds(predicate: Any) -> Iterator[tuple[str, str]]:
 
 
 def _bound(column: Any, low: Any) -> Iterator[tuple[str, str]]:
-    if type(column).__name__ == "ColumnRef" and _same_for_every_row(low):
+    if class_name(column) == "ColumnRef" and _same_for_every_row(low):
         yield column.name, _text(low)
 
 
@@ -203,7 +207,7 @@ def _same_for_every_row(part: Any) -> bool:
         return True
     if isinstance(part, tuple):
         return all(_same_for_every_row(each) for each in part)
-    name = type(part).__name__
+    name = class_name(part)
     if name == "ToScalar":
         return True
     if name not in ("Literal", "LetRef", "BinaryOp", "UnaryOp", "FunctionCall"):
@@ -212,7 +216,7 @@ def _same_for_every_row(part: Any) -> bool:
 
 
 def _text(low: Any) -> str:
-    name = type(low).__name__
+    name = class_name(low)
     if name == "LetRef":
         return _text(low.value)
     if name == "FunctionCall":

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-import anyio
-import anyio.to_thread
-
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.sentinel.kql_guard.analysis import Analysis
 from sentinel_rag.sentinel.kql_guard.diagnostics import diagnostic_problems
-from sentinel_rag.sentinel.kql_guard.fallback_parser import FALLBACK_LIMITS, fallback_analysis
+from sentinel_rag.sentinel.kql_guard.fallback_parser import FALLBACK_LIMITS
+from sentinel_rag.sentinel.kql_guard.fallback_process import FallbackParser
 from sentinel_rag.sentinel.kql_guard.official_parser import OfficialParser
 from sentinel_rag.sentinel.kql_guard.parser_process import ParserStuckError
 from sentinel_rag.sentinel.kql_guard.places import TextPlaces
@@ -31,7 +29,7 @@ class KqlGuard:
 
     def __init__(self, parser: OfficialParser | None) -> None:
         self._parser = parser
-        self._one_at_a_time: anyio.CapacityLimiter | None = None
+        self._fallback: FallbackParser | None = None
 
     async def check(
         self,
@@ -60,9 +58,10 @@ class KqlGuard:
         return report_of(kql, analysis, demands)
 
     async def close(self) -> None:
-        """End the parser's process."""
-        if self._parser is not None:
-            await self._parser.close()
+        """End the parsers' processes."""
+        for parser in (self._parser, self._fallback):
+            if parser is not None:
+                await parser.close()
 
     async def _analysis(self, kql: str, schema: Schema) -> Analysis:
         if self._parser is not None:
@@ -74,9 +73,9 @@ class KqlGuard:
                 problems = text_problems(kql, FALLBACK_LIMITS)
                 if problems:
                     raise ParserStuckError(problems[0].message, next_step=problems[0].next_step) from None
-        if self._one_at_a_time is None:
-            self._one_at_a_time = anyio.CapacityLimiter(1)
-        return await anyio.to_thread.run_sync(fallback_analysis, kql, schema, limiter=self._one_at_a_time)
+        if self._fallback is None:
+            self._fallback = FallbackParser()
+        return await self._fallback.analyze(kql, schema)
 
 
 def report_of(kql: str, analysis: Analysis, demands: Demands) -> GuardReport:

@@ -78,7 +78,7 @@ def parser_state(folder: Path | None = None, *, search_path: str | None = None) 
 
 
 def installed_parser(
-    folder: Path | None = None, *, timeout_s: float = 5.0, search_path: str | None = None
+    folder: Path | None = None, *, timeout_s: float = 10.0, search_path: str | None = None
 ) -> OfficialParser | None:
     """The parser, not yet started; None where it or node is missing (`parser_state` says which). `search_path` is
     looked through for node in place of the PATH."""

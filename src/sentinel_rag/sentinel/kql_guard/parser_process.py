@@ -1,7 +1,7 @@
-"""One node process that holds Microsoft's parser, and the JSON lines between it and us.
+"""One process that holds a KQL parser, and the JSON lines between it and us.
 
 Blocking, one exchange at a time, from any thread. A process that does not answer in time is killed, and the next
-exchange starts a new one; `official_parser` above it knows what is asked, this module does not.
+exchange starts a new one; `parser_client` above it knows what is asked, this module does not.
 """
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from pathlib import Path
+import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from sentinel_rag.contracts.errors import UnavailableError
 
-DRIVER = Path(__file__).parent / "microsoft_parser" / "driver.cjs"
 MOST_ANSWER_BYTES = 32 * 1024 * 1024
-_MEGABYTES_OF_HEAP = 768
 
 
 class ParserStuckError(UnavailableError):
@@ -34,13 +33,13 @@ class _Numbered(msgspec.Struct, frozen=True):
 class ParserProcess:
     """The process, started by its first exchange. `close` is for good."""
 
-    def __init__(self, folder: Path, node: Path, node_version: tuple[int, ...], *, start_timeout_s: float) -> None:
-        self._folder = folder.resolve()
-        self._node = node
-        self._node_version = node_version
+    def __init__(self, command: Sequence[str], *, start_timeout_s: float, advice: str) -> None:
+        self._command = tuple(command)
         self._start_timeout_s = start_timeout_s
+        self._advice = advice
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._running_one: list[subprocess.Popen[bytes]] = []
+        weakref.finalize(self, _end_all, self._running_one)
         self._closed = False
         self._asked = 0
         self.starts = 0
@@ -59,21 +58,20 @@ class ParserProcess:
     def close(self) -> None:
         """End the process. An exchange that another thread waits for fails."""
         self._closed = True
-        process = self._process
-        if process is not None:
+        for process in tuple(self._running_one):
             process.kill()
         with self._lock:
-            self._discard()
+            _end_all(self._running_one)
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._closed:
             raise UnavailableError("The KQL parser is closed.", next_step="Start the server again.")
-        if self._process is not None and self._process.poll() is None:
-            return self._process
-        self._discard()
+        if self._running_one and self._running_one[0].poll() is None:
+            return self._running_one[0]
+        _end_all(self._running_one)
         try:
-            self._process = subprocess.Popen(
-                self._command(),
+            process = subprocess.Popen(
+                self._command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -83,16 +81,17 @@ class ParserProcess:
         except OSError as error:
             raise UnavailableError(
                 f"The KQL parser could not be started: {error.strerror or error}.",
-                next_step="Run: sentinel kql install",
+                next_step=self._advice,
             ) from None
+        self._running_one.append(process)
         self.starts += 1
         try:
-            self._exchange(self._process, {"op": "ready"}, self._start_timeout_s)
+            self._exchange(process, {"op": "ready"}, self._start_timeout_s)
         except ParserStuckError:
             raise UnavailableError(
-                "The KQL parser was started but did not get ready.", next_step="Run: sentinel kql install"
+                "The KQL parser was started but did not get ready.", next_step=self._advice
             ) from None
-        return self._process
+        return process
 
     def _exchange(self, process: subprocess.Popen[bytes], request: dict[str, Any], timeout_s: float) -> bytes:
         assert process.stdin is not None
@@ -110,17 +109,16 @@ class ParserProcess:
         finally:
             watchdog.cancel()
         if not line.endswith(b"\n") or _id_of(line) != self._asked:
-            process.kill()
-            self._discard()
+            _end_all(self._running_one)
             raise ParserStuckError(
                 f"The KQL parser gave no answer within {timeout_s:g} s.", next_step="Ask with a shorter, flatter query."
             )
         return line
 
-    def _discard(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
+
+def _end_all(processes: list[subprocess.Popen[bytes]]) -> None:
+    while processes:
+        process = processes.pop()
         if process.poll() is None:
             process.kill()
         for stream in (process.stdin, process.stdout):
@@ -130,19 +128,6 @@ class ParserProcess:
                 except OSError:
                     continue  # what was not yet written has no reader any more
         process.wait()
-
-    def _command(self) -> list[str]:
-        # Node's permission model left its trial with 22.13; an older node runs the parser unconfined.
-        confined = []
-        if self._node_version >= (22, 13):
-            confined = ["--permission", f"--allow-fs-read={self._folder}/*", f"--allow-fs-read={DRIVER.resolve()}"]
-        return [
-            str(self._node),
-            f"--max-old-space-size={_MEGABYTES_OF_HEAP}",
-            *confined,
-            str(DRIVER.resolve()),
-            str(self._folder),
-        ]
 
 
 def _id_of(line: bytes) -> int | None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 API_VERSION = "2025-09-01"
 PUBLIC_CLOUD = "https://management.azure.com"
 READ_TIMEOUT_S = 60.0
+CONNECT_TIMEOUT_S = 10.0
 
 
 class UnclearOutcomeError(Exception):
@@ -132,7 +133,9 @@ class ArmConnection:
         sent = {"Accept": "application/json", **headers}
         request = HttpRequest(method, url, json=None if body is None else dict(body), headers=sent)
         try:
-            response = await self._client.send_request(request, stream=True, read_timeout=self._timeout_s)
+            response = await self._client.send_request(
+                request, stream=True, connection_timeout=CONNECT_TIMEOUT_S, read_timeout=self._timeout_s
+            )
             async with response:
                 return _Answer(
                     response.status_code, response.headers, await read_bounded(response, most=self._largest_body)

@@ -275,6 +275,7 @@ def _zones(settings: Settings) -> Finding:
     if not found["running"]:
         return Finding("zones", True, "not running; each question starts what it needs (sentinel up keeps it warm)")
     parts = {name: found[name]["state"] for name in ("interceptor", "agent", "workspace")}
+    parts |= {f"workspace {name}": part["state"] for name, part in list(found["workspaces"].items())[1:]}
     parts |= {f"executor {name}": part["state"] for name, part in found["executors"].items()}
     ok = all(state in ("running", "azure", "remote") for state in parts.values())
     detail = ", ".join(f"{name} {state}" for name, state in parts.items())

@@ -50,13 +50,15 @@ def check(
     as_json: bool,
 ) -> int:
     """Check every query of `paths`; 2 if one is not right or a file could not be read, 3 if there is no query."""
+    from sentinel_rag.sentinel.kql_guard.fallback_process import FallbackParser
     from sentinel_rag.sentinel.kql_guard.parser_installation import installed_parser, parser_state
     from sentinel_rag.sentinel.kql_guard.rule_collections.checking import RuleChecker
     from sentinel_rag.sentinel.kql_guard.rule_collections.reading import read_rule_file
 
     files = list(_files(paths))
     schema = _schema(schema_file, workspace)
-    parser = installed_parser(timeout_s=20)
+    official = installed_parser(timeout_s=20)
+    parser = official or FallbackParser()
     checker = RuleChecker(parser, schema, complete=schema_file is not None or workspace is not None, freeform=freeform)
     counts = _Counts()
     told: list[dict[str, JsonValue]] = []
@@ -71,12 +73,11 @@ def check(
             else:
                 _print(file, lines)
     finally:
-        if parser is not None:
-            parser.close_now()
-    missing = parser_state() if parser is None else None
+        parser.close_now()
+    missing = parser_state() if official is None else None
     remark = "" if missing is None else f"{_NO_PARSER}: {missing.missing} {missing.next_step}"
     if as_json:
-        name = "fallback" if parser is None else "microsoft"
+        name = "fallback" if official is None else "microsoft"
         print(json.dumps({"parser": name, "remark": remark, **counts.to_dict(), "files": told}, indent=2))
     else:
         if remark:

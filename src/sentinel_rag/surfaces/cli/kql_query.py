@@ -105,7 +105,7 @@ def _checked(access: KqlAccess, kql: str) -> GuardReport:
     report = anyio.run(_check, kql, schema)
     if report.allowed:
         return report
-    from sentinel_rag.sentinel.freeform_query import refusal
+    from sentinel_rag.sentinel.freeform_refusal import refusal
 
     columns = next((each.next_step for each in report.errors if each.code == "unknown_column"), "")
     as_it_is = "To run it as it is: sentinel kql query --unguarded"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from duckdb_kql import ir  # noqa: TID253 - this module writes that library's rows
 from duckdb_kql.translate.functions import AggregateSpec  # noqa: TID253 - this module writes that library's rows
 
 from sentinel_rag.workspace.kql.collected_rows import distinct_of, elements_of, rows_of
@@ -16,6 +17,8 @@ from sentinel_rag.workspace.kql.dynamic_functions import merged_bags
 from sentinel_rag.workspace.kql.sql_forms import (
     MAX_ARRAY,
     WrittenAggregate,
+    bound,
+    distinct_in_order,
     json_element,
     json_object,
 )
@@ -44,6 +47,35 @@ def _set(value: str, size: str | None = None) -> str:
 
 def _set_if(value: str, condition: str, size: str | None = None) -> str:
     return _cut(distinct_of(rows_of(value, condition), size), size or str(MAX_ARRAY))
+
+
+_PLAIN = frozenset(("string", "long", "int", "real", "bool", "guid"))
+_SORTED_UP_TO, _FEW = 10_000, 64
+
+
+def plain_collection(call: ir.FunctionCall, render: Callable[[ir.Expr], str]) -> str | None:
+    """SQL for `make_list` and `make_set` of a column that is known to be no dynamic; None for anything else.
+
+    Of more than ten thousand values with more than 64 different ones these come in the order of the engine, which Kusto
+    leaves open: with no JSON before the end it is six times faster on a million rows.
+    """
+    name = call.name.lower()
+    conditional = name.endswith("_if")
+    size = call.args[2 if conditional else 1 :]
+    if name not in ("make_list", "make_set", "make_list_if", "make_set_if") or len(call.args) < 1 + conditional:
+        return None
+    if not isinstance(call.args[0], ir.ColumnRef) or getattr(call.args[0], "kind", "") not in _PLAIN or len(size) > 1:
+        return None
+    value = render(call.args[0])
+    only = f" AND ({render(call.args[1])})" if conditional else ""
+    values = f"coalesce(list({value}) FILTER (WHERE {value} IS NOT NULL{only}), [])"
+    if name.startswith("make_set"):
+        looked_for = "list_sort(list_transform(_few, lambda _v: struct_pack(i := list_position(_values, _v), v := _v)))"
+        few = f"CASE WHEN len(_few) <= {_FEW} THEN list_transform({looked_for}, lambda _p: _p.v) ELSE _few END"
+        many = bound("_few", "list_distinct(_values)", few)
+        small = f"len(_values) <= {_SORTED_UP_TO}"
+        values = bound("_values", values, f"CASE WHEN {small} THEN {distinct_in_order('_values')} ELSE {many} END")
+    return _cut(values, render(size[0]) if size else str(MAX_ARRAY))
 
 
 def _bag(value: str, size: str = str(MAX_ARRAY)) -> str:

@@ -15,11 +15,13 @@ from typing import Any
 from duckdb_kql import lower, translate  # noqa: TID253 - this module is about that library
 from duckdb_kql.errors import KqlUnsupportedError  # noqa: TID253
 from duckdb_kql.ir import (  # noqa: TID253
+    Between,
     BinaryOp,
     ColumnRef,
     Extend,
     FunctionCall,
     GetSchema,
+    InList,
     Literal,
     MvExpandTarget,
     NamedExpr,
@@ -36,15 +38,18 @@ from duckdb_kql.translate import functions, naming, sharing  # noqa: TID253
 
 from sentinel_rag.workspace.kql import (
     added_functions,
+    dynamic_comparisons,
     evaluate_plugins,
     extension,
     literals,
     parse_patterns,
     several_columns,
+    text_functions,
     text_search,
     time_arithmetic,
     window_functions,
 )
+from sentinel_rag.workspace.kql.aggregate_functions import plain_collection
 from sentinel_rag.workspace.kql.column_choices import ColumnChoice, lower_column_choice
 from sentinel_rag.workspace.kql.dynamic_functions import RETURNING_DYNAMIC, sorts_several
 from sentinel_rag.workspace.kql.evaluate_plugins import lower_evaluate
@@ -110,6 +115,7 @@ def install() -> None:
         _replace(lower, "_lower_source", _lower_source)
         _replace(lower, "_lower_path", _lower_path)
         _replace(lower, "_lower_binary", _lower_binary)
+        _replace(lower, "_lower_function_call", _lower_function_call)
         _replace(lower, "_lower_named", _lower_named)
         _replace(lower, "_lower_expr", _lower_expr)
         _replace(lower, "_typed_literal", _typed_literal)
@@ -124,6 +130,7 @@ def install() -> None:
         _replace(translate, "render_expr", _render_expr)
         _replace(translate, "_is_int_expr", _is_int_expr)
         _replace(translate, "_render_aggregate_call", _render_aggregate_call)
+        _replace(translate, "render_sort_keys", _render_sort_keys)
         _replace(translate, "_is_timespan_expr", time_arithmetic.is_timespan)
         _replace(translate, "_is_datetime_expr", time_arithmetic.is_datetime)
         _replace(translate, "render_range", streamed_range)
@@ -131,8 +138,7 @@ def install() -> None:
         _replace(translate, "_render_has_list", _render_has_list)
         _replace(translate, "_render_in_list", _render_in_list)
         _replace(translate, "_is_dynamic", _is_dynamic)
-        _replace(translate, "_render_tostring", _render_tostring)
-        translate._SPECIAL_FORMS["tostring"] = _render_tostring
+        _replace(translate, "render_kql_tostring", _render_kql_tostring)
         extension.install(_replace)
         parse_patterns.install(_replace)
         added_functions.register()
@@ -308,6 +314,17 @@ def _render_literal(literal: Any) -> Any:
     return literals.literal_sql(literal) or _original["render_literal"](literal)
 
 
+def _lower_function_call(node: Any) -> Any:
+    """Refuses `f(b = 1, a = 2)`: the library would drop the names and take the values in order."""
+    for argument in lower._rule_children(node):
+        named = lower._collapse(argument)
+        if lower._cls(named) in ("ArgumentExpression", "NamedExpression"):
+            children = lower._rule_children(named)
+            if len(children) == 2 and lower._cls(children[0]) == "NamedExpressionNameClause":
+                raise KqlUnsupportedError("named-argument", span=lower._span(named), hint="give arguments in order")
+    return _original["_lower_function_call"](node)
+
+
 def _lower_named(node: Any) -> Any:
     return several_columns.named_tuple(node, _original["_lower_named"](node))
 
@@ -334,8 +351,20 @@ def _is_int_expr(node: Any) -> Any:
     return _original["_is_int_expr"](node)
 
 
+def _render_sort_keys(keys: Any) -> Any:
+    for key in keys:
+        dynamic_comparisons.refuse_order("sort by", key.expr)
+    return _original["render_sort_keys"](keys)
+
+
 def _render_aggregate_call(call: Any) -> Any:
-    return time_arithmetic.time_aggregate(call, translate.render_expr) or _original["_render_aggregate_call"](call)
+    if call.args and call.name.lower() in ("max", "min", "maxif", "minif"):
+        dynamic_comparisons.refuse_order(call.name, call.args[0])
+    return (
+        time_arithmetic.time_aggregate(call, translate.render_expr)
+        or plain_collection(call, translate.render_expr)
+        or _original["_render_aggregate_call"](call)
+    )
 
 
 def _render_path(node: Any) -> Any:
@@ -351,6 +380,8 @@ def _render_bin(node: Any, name: str = "bin") -> Any:
 
 
 def _render_expr(node: Any) -> Any:
+    if isinstance(node, (BinaryOp, Between, InList)) and sharing.slot_for(node) is None:
+        node = dynamic_comparisons.converted(node)
     if isinstance(node, BinaryOp) and sharing.slot_for(node) is None:
         spans = time_arithmetic.span_arithmetic(node, translate.render_expr)
         if spans is not None:
@@ -378,5 +409,5 @@ def _is_dynamic(node: Any) -> Any:
     return _original["_is_dynamic"](node)
 
 
-def _render_tostring(call: Any) -> Any:
-    return text_search.text_of_column(call) or _original["_render_tostring"](call)
+def _render_kql_tostring(node: Any) -> Any:
+    return text_functions.text_of(node) or _original["render_kql_tostring"](node)

@@ -80,6 +80,11 @@ def _parsed(value: str) -> str:
     return f"nullif({read}, CAST('null' AS JSON))"
 
 
+def _size(array: str) -> str:
+    """Null for what is no array."""
+    return f"CAST(len({json_array(array)}) AS BIGINT)"
+
+
 def _sum(array: str) -> str:
     """A real; null if any element is no number."""
     return bound(
@@ -452,6 +457,16 @@ def _difference(first: str, *others: str) -> str:
     return f"to_json({kept})"
 
 
+def _equal_sets(left: str, right: str) -> str:
+    return bound_all(
+        "_k",
+        "len(list_filter(_k.a, lambda _e: NOT list_contains(_k.b, _e))) = 0 "
+        "AND len(list_filter(_k.b, lambda _e: NOT list_contains(_k.a, _e))) = 0",
+        a=json_array(left),
+        b=json_array(right),
+    )
+
+
 def _has_element(array: str, value: str) -> str:
     return f"list_contains({json_array(array)}, {json_element(value)})"
 
@@ -496,6 +511,7 @@ FUNCTIONS: tuple[WrittenFunction, ...] = (
     scalar("todynamic", _parsed, 1),
     scalar("parsejson", _parsed, 1),
     scalar("toobject", _parsed, 1),
+    scalar("array_length", _size, 1),
     scalar("array_sum", _sum, 1),
     scalar("array_slice", _slice, 3),
     scalar("array_index_of", _index_of, 2, 3, 4, 5),
@@ -520,6 +536,7 @@ FUNCTIONS: tuple[WrittenFunction, ...] = (
     scalar("set_union", _union, *range(2, 65)),
     scalar("set_intersect", _intersection, *range(2, 65)),
     scalar("set_difference", _difference, *range(2, 65)),
+    scalar("set_equals", _equal_sets, 2),
     scalar("set_has_element", _has_element, 2),
     scalar("jaccard_index", _jaccard, 2),
 )

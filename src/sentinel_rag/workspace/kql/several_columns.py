@@ -36,6 +36,18 @@ _SORTS = ("array_sort_asc", "array_sort_desc")
 
 
 @dataclasses.dataclass(frozen=True)
+class ExpandedFunctions:
+    """Names of the functions that exist only as several columns, and so are in no registry."""
+
+    scalars: frozenset[str]
+    aggregates: frozenset[str]
+
+
+def expanded_functions() -> ExpandedFunctions:
+    return ExpandedFunctions(frozenset(_FROM_BAG), frozenset({"percentiles"}))
+
+
+@dataclasses.dataclass(frozen=True)
 class NamedTuple(ir.NamedExpr):
     """`(a, b) = expression`; `name` is the first of `names`."""
 

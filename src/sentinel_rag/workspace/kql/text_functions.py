@@ -24,6 +24,21 @@ from sentinel_rag.workspace.kql.sql_forms import (
 )
 
 
+def text_of(node: ir.Expr) -> str | None:
+    """`tostring` of what is surely text or a decimal; None leaves any other to the library.
+
+    A decimal has no zeros at its end, and a column of text needs no look at the type of each value.
+    """
+    kind = str(getattr(node, "kind", ""))
+    if isinstance(node, ir.ColumnRef) and kind == "string":
+        return f"coalesce({render_expr(node)}, '')"
+    decimal_call = isinstance(node, ir.FunctionCall) and node.name.lower() in ("todecimal", "parse_version")
+    if decimal_call or (kind == "decimal" and isinstance(node, (ir.ColumnRef, ir.Literal))):
+        plain = "CASE WHEN contains(_d, '.') THEN rtrim(rtrim(_d, '0'), '.') ELSE _d END"
+        return f"coalesce({bound('_d', f'CAST({render_expr(node)} AS VARCHAR)', plain)}, '')"
+    return None
+
+
 def extract(call: ir.FunctionCall) -> str | None:
     """`extract(regex, group, text, typeof(long))`: the text, then converted."""
     if len(call.args) != 4:
@@ -254,6 +269,10 @@ def _same_text(text: str) -> str:
     return f"({text} IS NOT NULL)"
 
 
+def _length(text: str) -> str:
+    return f"length(CAST({text} AS VARCHAR))"
+
+
 def _size(text: str) -> str:
     return f"CAST(strlen({text}) AS BIGINT)"
 
@@ -272,6 +291,7 @@ def _split(text: str, delimiter: str, index: str = "") -> str:
 
 
 FUNCTIONS: tuple[WrittenFunction, ...] = (
+    scalar("strlen", _length, 1),
     scalar("strcmp", _compare, 2),
     scalar("indexof", _index_of, 2, 3, 4, 5),
     scalar("indexof_regex", _index_of_regex, 2, 3, 4, 5),

@@ -190,10 +190,3 @@ def _has_any_index(text: str, values: str) -> str:
 
 
 FUNCTIONS: tuple[WrittenFunction, ...] = (scalar("has_any_index", _has_any_index, 2),)
-
-
-def text_of_column(call: ir.FunctionCall) -> str | None:
-    """`tostring(Column)` of a column that is known to be text; None leaves any other to the library."""
-    if len(call.args) == 1 and isinstance(call.args[0], ir.ColumnRef) and getattr(call.args[0], "kind", "") == "string":
-        return f"coalesce({render_expr(call.args[0])}, '')"
-    return None

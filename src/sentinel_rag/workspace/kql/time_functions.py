@@ -5,6 +5,7 @@ Source: the Kusto pages named like the functions. A time here has microseconds: 
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 from duckdb_kql import ir, translate  # noqa: TID253 - this module writes that library's SQL
@@ -58,6 +59,42 @@ def datetime_part(call: ir.FunctionCall) -> str:
     if part is not None and part.lower() == "nanosecond":
         return f"CAST(microsecond({render_expr(call.args[1])}) % 1000000 * 1000 AS INTEGER)"
     return f"CAST({translate._render_datetime_part(call)} AS INTEGER)"
+
+
+def datetime_diff(call: ir.FunctionCall) -> str:
+    """`datetime_diff('day', later, earlier)`; nanoseconds too, counted from microseconds."""
+    part = constant_string(call.args[0]) if len(call.args) == 3 else None
+    if part is not None and part.lower() == "nanosecond":
+        microseconds = dataclasses.replace(call, args=(ir.Literal("microsecond", "string"), *call.args[1:]))
+        return f"({translate._render_datetime_diff(microseconds)} * 1000)"
+    return translate._render_datetime_diff(call)
+
+
+_TICKS = re.compile(r"(f{7}|F{7})")
+
+
+def format_datetime(call: ir.FunctionCall) -> str:
+    """`format_datetime(time, 'yyyy-MM-dd')`; the seventh digit of a second is 0 here."""
+    pattern = constant_string(call.args[1]) if len(call.args) == 2 else None
+    if pattern is None or not _TICKS.search(pattern):
+        return translate._render_format_datetime(call)
+    value = render_expr(call.args[0])
+    texts = []
+    for part in _TICKS.split(pattern):
+        if part in ("f" * 7, "F" * 7):
+            digits = f"(strftime({value}, '%f') || '0')"
+            texts.append(digits if part[0] == "f" else f"coalesce(nullif({digits}, '0000000'), '')")
+        elif part:
+            formatted = dataclasses.replace(call, args=(call.args[0], ir.Literal(part, "string")))
+            texts.append(translate._render_format_datetime(formatted))
+    return f"({' || '.join(texts)})"
+
+
+def absolute(call: ir.FunctionCall) -> str | None:
+    """`abs` of a span; of a number it is the library's."""
+    if len(call.args) == 1 and is_timespan(call.args[0]):
+        return f"to_microseconds(abs(epoch_us({render_expr(call.args[0])})))"
+    return None
 
 
 def bin_at(call: ir.FunctionCall) -> str | None:

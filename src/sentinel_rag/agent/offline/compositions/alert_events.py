@@ -41,8 +41,10 @@ def compose(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
 
 def _say_events(writer: AnswerWriter, run: ToolRun) -> None:
     total = scope.total_of(writer, run)
+    carried = run.at("/summary/source") == "alert"
+    what = "lies, by its own record," if carried else "the query of its rule finds"
     writer.say(
-        f"Behind the alert {{}} ({{}}) the query of its rule finds {{}} event{'' if total.text == '1' else 's'}.",
+        f"Behind the alert {{}} ({{}}) {what} {{}} event{'' if total.text == '1' else 's'}.",
         writer.name(run, "/summary/alert_name"),
         writer.number(run, "/summary/severity"),
         total,

@@ -65,6 +65,17 @@ function children(node) {
   return found;
 }
 
+// The text of a node without the white space and comments between its words.
+function wordsOf(node) {
+  let text = "";
+  for (let index = 0; index < node.ChildCount; index++) {
+    const child = node.GetChild(index);
+    if (isNode(child)) text += wordsOf(child);
+    else if (child !== null && Bridge.is(child, Syntax.SyntaxToken)) text += child.Text;
+  }
+  return text;
+}
+
 function openTable(name) {
   return new Symbols.TableSymbol.$ctor4(name, []).WithIsOpen(true);
 }
@@ -309,7 +320,7 @@ class Reader {
 
   bound(column, low) {
     const name = this.columnOf(column);
-    return name === null || !this.sameForEveryRow(low) ? [] : [[name, low.toString().trim().slice(0, 120)]];
+    return name === null || !this.sameForEveryRow(low) ? [] : [[name, wordsOf(low).slice(0, 120)]];
   }
 
   columnOf(node) {

@@ -23,9 +23,10 @@ from sentinel_rag.sentinel.kql_guard.diagnostics import (
     diagnostic_problems,
     name_in,
 )
-from sentinel_rag.sentinel.kql_guard.fallback_parser import FALLBACK_LIMITS, fallback_analysis
+from sentinel_rag.sentinel.kql_guard.fallback_parser import FALLBACK_LIMITS
 from sentinel_rag.sentinel.kql_guard.guard import report_of
 from sentinel_rag.sentinel.kql_guard.official_parser import OfficialParser
+from sentinel_rag.sentinel.kql_guard.parser_client import ParserClient
 from sentinel_rag.sentinel.kql_guard.places import TextPlaces
 from sentinel_rag.sentinel.kql_guard.report import KqlProblem, Severity
 from sentinel_rag.sentinel.kql_guard.rule_collections.found_query import FoundQuery
@@ -87,15 +88,19 @@ class RuleChecker:
     `freeform` adds what the guard would refuse if a model had asked it (time and rows left to the caller).
     """
 
-    parser: OfficialParser | None
+    parser: ParserClient
     schema: Schema
     complete: bool = False
     freeform: bool = False
     _answers: dict[tuple[str, bool, _Assumed], Analysis | SentinelError] = field(default_factory=dict, init=False)
 
+    @property
+    def _official(self) -> bool:
+        return isinstance(self.parser, OfficialParser)
+
     def check(self, query: FoundQuery) -> tuple[QueryCheck, ...]:
         """The query, or the queries where blank lines separate several, as editors for KQL do."""
-        if self.parser is None or text_problems(_ascii(query.kql), LIMITS):
+        if not self._official or text_problems(_ascii(query.kql), LIMITS):
             return (self._check(query),)
         whole = self._analysis(query.kql, self.schema, _Assumed())
         if not isinstance(whole, Analysis) or not _has_syntax_errors(whole):
@@ -110,11 +115,9 @@ class RuleChecker:
         return not isinstance(analysis, Analysis) or _has_syntax_errors(analysis)
 
     def _check(self, query: FoundQuery) -> QueryCheck:
-        stopped = text_problems(_ascii(query.kql), LIMITS if self.parser is not None else FALLBACK_LIMITS)
+        stopped = text_problems(_ascii(query.kql), LIMITS if self._official else FALLBACK_LIMITS)
         if stopped:
-            severity: Severity = (
-                "error" if self.parser is not None or stopped[0].code in ("empty", "command") else "warning"
-            )
+            severity: Severity = "error" if self._official or stopped[0].code in ("empty", "command") else "warning"
             return QueryCheck(query, (replace(stopped[0], severity=severity),))
         schema = self.schema
         first = self._analysis(query.kql, schema, _Assumed())
@@ -137,7 +140,7 @@ class RuleChecker:
         """What has to be taken as given until nothing more is unknown, and the analysis under that."""
         assumed = _Assumed(tuple(each for each in _OPEN_TABLES if each in schema and each in kql))
         analysis = self._analysis(kql, schema, assumed)
-        for _ in range(_MOST_ROUNDS if self.parser is not None else 0):
+        for _ in range(_MOST_ROUNDS if self._official else 0):
             if not isinstance(analysis, Analysis):
                 break
             more = _unknown(analysis)
@@ -160,8 +163,6 @@ class RuleChecker:
         return self._answers[asked]
 
     def _asked(self, kql: str, schema: Schema, assumed: _Assumed) -> Analysis | SentinelError:
-        if self.parser is None:
-            return fallback_analysis(kql, schema)
         try:
             return self.parser.analyze_now(kql, schema, assumed.tables, assumed.functions)
         except SentinelError as error:

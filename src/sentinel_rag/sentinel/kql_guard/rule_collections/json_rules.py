@@ -15,7 +15,7 @@ from sentinel_rag.sentinel.kql_guard.rule_collections.found_query import FoundQu
 
 _RULE_KEYS = frozenset({"severity", "tactics", "queryfrequency", "triggeroperator", "category", "suppressionduration"})
 _TOKEN = re.compile(r'"query"\s*:\s*("(?:[^"\\]|\\.)*")', re.IGNORECASE)
-_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)")
+_ESCAPE = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.")
 
 
 def queries_in_json(text: str) -> Iterator[FoundQuery]:

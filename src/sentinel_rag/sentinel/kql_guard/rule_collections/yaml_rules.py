@@ -47,4 +47,18 @@ def _found(title: str, value: yaml.ScalarNode, text: str) -> FoundQuery:
     if value.style in ("|", ">"):
         start = text.find("\n", start) + 1
     kql = str(value.value)
+    if value.style == "|":
+        return FoundQuery(title, kql, _literal_lines(kql, text, start))
     return FoundQuery(title, kql, matched_lines(kql, text, start, value.end_mark.index))
+
+
+def _literal_lines(kql: str, text: str, start: int) -> tuple[tuple[int, int], ...]:
+    """A literal block keeps its lines, each behind an indent."""
+    segments, index, place = [], 0, start
+    for line in kql.split("\n"):
+        end = text.find("\n", place)
+        written = text[place : len(text) if end < 0 else end].removesuffix("\r")
+        segments.append((index, place + max(len(written) - len(line), 0)))
+        index += len(line) + 1
+        place = len(text) if end < 0 else end + 1
+    return tuple(segments)

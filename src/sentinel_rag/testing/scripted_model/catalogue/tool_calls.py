@@ -162,6 +162,25 @@ TOOL_CALLS: tuple[Scenario, ...] = (
         INCIDENTS,
     ),
     _calls(
+        "index_zero_after_a_call_without_arguments",
+        "litellm#33678, the first tool has no parameters",
+        _pieces(
+            call_piece("list_tables", "", call_id="c1"),
+            call_piece("list_tables", "", call_id="c2"),
+            call_piece("query_alerts", _A, call_id="c3"),
+        ),
+        ExpectedCall("list_tables"),
+        ExpectedCall("list_tables"),
+        ALERTS,
+    ),
+    _calls(
+        "no_index_no_id_after_a_call_without_arguments",
+        "omnigent#28, the first tool has no parameters",
+        _pieces(call_piece("list_tables", "", index=None), call_piece("query_alerts", _A, index=None)),
+        ExpectedCall("list_tables"),
+        ALERTS,
+    ),
+    _calls(
         "same_index_twice_in_one_chunk",
         "openai-python#3201",
         stream_reply(
