@@ -319,6 +319,11 @@ CASES = {
         "r:string q:string",
         [("1", "none")],
     ),
+    "a real divided by nothing is infinite, a whole number by nothing is null": (
+        "datatable(x:real, n:long)[1.5, 7, -2.0, 0] | project a = x / n, b = x / 0, c = n / 0",
+        "a:real b:real c:long",
+        [(1.5 / 7, "Infinity", None), ("-Infinity", "-Infinity", None)],
+    ),
     "getschema": (
         "print a = 1, b = 'x' | getschema | project ColumnName, ColumnOrdinal, ColumnType",
         "ColumnName:string ColumnOrdinal:long ColumnType:string",
