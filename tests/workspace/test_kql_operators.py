@@ -324,6 +324,12 @@ CASES = {
         "a:real b:real c:long",
         [(1.5 / 7, "Infinity", None), ("-Infinity", "-Infinity", None)],
     ),
+    "a column may be called table": (
+        "print x = dynamic(['a', 'b']) | mv-expand table = x to typeof(string) | where ['table'] == 'b' "
+        "| summarize n = count() by ['table']",
+        "table:string n:long",
+        [("b", 1)],
+    ),
     "getschema": (
         "print a = 1, b = 'x' | getschema | project ColumnName, ColumnOrdinal, ColumnType",
         "ColumnName:string ColumnOrdinal:long ColumnType:string",

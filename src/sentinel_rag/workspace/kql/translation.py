@@ -169,7 +169,7 @@ def _with_plain_tables(kql: str) -> str:
     Padded to the same length, so that places in errors stay right. `table(name)` becomes a name that `tabular_names`
     reads; anything else in the brackets is left and refused.
     """
-    if not re.search(r"\btable\s*\(", kql):
+    if not re.search(r"\btable\s*[(=]", kql):
         return kql
     lexer = KqlLexer(InputStream(kql))
     lexer.removeErrorListeners()
@@ -185,6 +185,9 @@ def _with_plain_tables(kql: str) -> str:
         else:
             continue
         kql = kql[: call.start] + written.ljust(length) + kql[closing.stop + 1 :]
+    for name, sign in reversed(list(zip(tokens, tokens[1:], strict=False))):
+        if (name.text, sign.text) == ("table", "="):  # a column of that name, which the grammar takes for a keyword
+            kql = kql[: name.start] + '["table"]' + kql[name.stop + 1 :]
     return kql
 
 
