@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from antlr4 import InputStream  # type: ignore[import-untyped]  # comes with duckdb-kql, without types
@@ -185,7 +186,7 @@ def _with_plain_tables(kql: str) -> str:
         else:
             continue
         kql = kql[: call.start] + written.ljust(length) + kql[closing.stop + 1 :]
-    for name, sign in reversed(list(zip(tokens, tokens[1:], strict=False))):
+    for name, sign in reversed(list(pairwise(tokens))):
         if (name.text, sign.text) == ("table", "="):  # a column of that name, which the grammar takes for a keyword
             kql = kql[: name.start] + '["table"]' + kql[name.stop + 1 :]
     return kql
