@@ -8,13 +8,16 @@ when both runs end and names and types of the columns, in order, are the parser'
 from __future__ import annotations
 
 import argparse
+import atexit
 import json
 import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -28,6 +31,7 @@ from sentinel_rag.workspace.kql.errors import KqlError, KqlTimeoutError
 from sentinel_rag.workspace.kql.execution import KqlAnswer, Limits, run
 from sentinel_rag.workspace.kql.scope import Discovered, Window
 from sentinel_rag.workspace.kql.sql_check import check_sql
+from sentinel_rag.workspace.kql.stopping import StopSignal
 from sentinel_rag.workspace.kql.translation import Translation, translate
 from sentinel_rag.workspace.migrations import create_table_sql
 from sentinel_rag.workspace.store import Store
@@ -138,7 +142,14 @@ class Bench:
         discovered: Discovered = ()
         with store.cursor() as cursor:
             while True:
-                answer = run(cursor, translation, schema=self.schema, window=TimeRange(), limits=LIMITS)
+                answer = run(
+                    cursor,
+                    translation,
+                    schema=self.schema,
+                    window=TimeRange(),
+                    limits=LIMITS,
+                    signal=StopSignal(),
+                )
                 if not translation.discovers:
                     return answer
                 discovered = (*discovered, tuple(tuple(str(cell) for cell in row) for row in answer.rows))
@@ -168,7 +179,21 @@ def _difference(ours: list[str], right: list[str]) -> str:
     return f"{len(ours)} columns for {len(right)}"
 
 
-def measure(folder: Path, bench: Bench, *, show: bool = False) -> Tally:
+_worker: Bench
+
+
+def _start_worker(extra: Mapping[str, Mapping[str, str]]) -> None:
+    global _worker
+    stack = ExitStack()
+    _worker = Bench(stack, extra)
+    atexit.register(stack.close)
+
+
+def _judge(one: tuple[str, Bound]) -> Outcome:
+    return _worker.judge(*one)
+
+
+def measure(folder: Path, bench: Bench, *, show: bool = False, pool: ProcessPoolExecutor | None = None) -> Tally:
     """The tally of one folder. With `show`, each failing query is printed for the person who mends it."""
     collection = read_collection(folder)
     tally = Tally(collection)
@@ -184,6 +209,7 @@ def measure(folder: Path, bench: Bench, *, show: bool = False) -> Tally:
     parts = zip(divided, bench.bind(divided), strict=True)
     queries |= {part: bound for part, bound in parts if not bound.syntax_error}
     tally.queries = len(queries)
+    judged: list[tuple[str, Bound]] = []
     for text, bound in queries.items():
         if not bound.binds:
             continue
@@ -191,7 +217,9 @@ def measure(folder: Path, bench: Bench, *, show: bool = False) -> Tally:
         if bound.outside_data:
             tally.outside_data += 1
             continue
-        outcome = bench.judge(text, bound)
+        judged.append((text, bound))
+    outcomes = list(pool.map(_judge, judged, chunksize=8)) if pool else [bench.judge(*one) for one in judged]
+    for (text, _), outcome in zip(judged, outcomes, strict=True):
         tally.outcomes.append(outcome)
         if show and not outcome.verdict.startswith("exact"):
             print(f"##### {outcome.verdict} | {outcome.detail} | {outcome.sentence}\n{text}\n", flush=True)
@@ -202,6 +230,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--schema", type=Path, help="JSON {table: {column: KQL type}} beside the workspace's own")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that judge queries")
     parser.add_argument("--show", action="store_true", help="print each query that fails")
     parser.add_argument("--no-result", action="store_true", help="print, but leave bench/results alone")
     chosen = parser.parse_args()
@@ -212,7 +241,11 @@ def main() -> None:
     extra = json.loads(chosen.schema.read_text()) if chosen.schema else {}
     with ExitStack() as stack:
         bench = Bench(stack, extra)
-        tallies = [measure(folder, bench, show=chosen.show) for folder in folders]
+        pool = None
+        if chosen.jobs > 1:
+            executor = ProcessPoolExecutor(chosen.jobs, get_context("spawn"), _start_worker, (extra,))
+            pool = stack.enter_context(executor)
+        tallies = [measure(folder, bench, show=chosen.show, pool=pool) for folder in folders]
     outcomes = [outcome for tally in tallies for outcome in tally.outcomes]
     exact = sum(outcome.verdict.startswith("exact") for outcome in outcomes)
     measured = {

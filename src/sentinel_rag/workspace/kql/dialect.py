@@ -130,6 +130,7 @@ def install() -> None:
         _replace(translate, "render_bin", _render_bin)
         _replace(translate, "render_expr", _render_expr)
         _replace(translate, "_is_int_expr", _is_int_expr)
+        _replace(translate, "_is_real_expr", _is_real_expr)
         _replace(translate, "_render_aggregate_call", _render_aggregate_call)
         _replace(translate, "render_sort_keys", _render_sort_keys)
         _replace(translate, "_is_timespan_expr", time_arithmetic.is_timespan)
@@ -331,9 +332,12 @@ def _lower_named(node: Any) -> Any:
 
 
 def _lower_expr(node: Any) -> Any:
-    """Reads `typeof(long)`, the last argument of `extract`, as a literal."""
+    """Reads `typeof(long)`, the last argument of `extract`, as a literal, and `pack_dictionary` as what it is now."""
     try:
-        return _original["_lower_expr"](node)
+        lowered = _original["_lower_expr"](node)
+        if isinstance(lowered, FunctionCall) and lowered.name == "pack_dictionary":
+            return dataclasses.replace(lowered, name="bag_pack")
+        return lowered
     except KqlUnsupportedError as error:
         inner = lower._collapse(node)
         if lower._cls(inner) == "StringStarOperatorExpression":
@@ -341,6 +345,13 @@ def _lower_expr(node: Any) -> Any:
         if "TypeLiteralExpression" not in error.construct or lower._cls(inner) != "TypeLiteralExpression":
             raise
         return literals.TypeName(inner.getText().partition("(")[2].rstrip(")").strip().lower())
+
+
+def _is_real_expr(node: Any) -> Any:
+    """A column of reals divided by zero is infinite, as a literal is; between whole numbers it would be null."""
+    if isinstance(node, ColumnRef) and getattr(node, "kind", "") == "real":
+        return True
+    return _original["_is_real_expr"](node)
 
 
 def _is_int_expr(node: Any) -> Any:
