@@ -39,6 +39,7 @@ from duckdb_kql.translate import functions, naming, sharing  # noqa: TID253
 from sentinel_rag.workspace.kql import (
     added_functions,
     dynamic_comparisons,
+    dynamic_functions,
     evaluate_plugins,
     extension,
     literals,
@@ -383,7 +384,8 @@ def _render_path(node: Any) -> Any:
     base = node.base
     if isinstance(base, FunctionCall) and base.name in ("array_sort_asc", "array_sort_desc") and sorts_several(base):
         node = dataclasses.replace(node, base=dataclasses.replace(base, name=f"{base.name}_together"))
-    return f"nullif({_original['render_path'](node)}, CAST('null' AS JSON))"
+    rendered = dynamic_functions.path_with_text_keys(node, _original["render_path"]) or _original["render_path"](node)
+    return f"nullif({rendered}, CAST('null' AS JSON))"
 
 
 def _render_bin(node: Any, name: str = "bin") -> Any:
