@@ -170,6 +170,11 @@ CASES = {
         "countif_:long countif_1:long",
         [(1, 1)],
     ),
+    "pack_all packs the columns at its place": (
+        "datatable(a:long, b:string)[1, 'x'] | extend c = a + 1 | project p = pack_all()",
+        "p:dynamic",
+        [('{"a":1,"b":"x","c":2}',)],
+    ),
     "names that differ only in case stay apart": (
         "datatable(foo:long)[1, 2] | extend Foo = foo + 100 | summarize sum(foo), sum(Foo)",
         "sum_foo:long sum_Foo:long",
