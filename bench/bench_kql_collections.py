@@ -8,15 +8,18 @@ when both runs end and names and types of the columns, in order, are the parser'
 from __future__ import annotations
 
 import argparse
+import atexit
 import json
 import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 from bench.harness import timings, write
@@ -26,9 +29,10 @@ from bench.kql_sample_rows import fill_sql
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.workspace.kql.errors import KqlError, KqlTimeoutError
 from sentinel_rag.workspace.kql.execution import KqlAnswer, Limits, run
-from sentinel_rag.workspace.kql.scope import Window
+from sentinel_rag.workspace.kql.scope import Discovered, Window
 from sentinel_rag.workspace.kql.sql_check import check_sql
-from sentinel_rag.workspace.kql.translation import translate
+from sentinel_rag.workspace.kql.stopping import StopSignal
+from sentinel_rag.workspace.kql.translation import Translation, translate
 from sentinel_rag.workspace.migrations import create_table_sql
 from sentinel_rag.workspace.store import Store
 from sentinel_rag.workspace.timespans import TimeRange
@@ -41,11 +45,15 @@ XDR_TABLES = ("Alert", "CloudAppEvents", "Device", "Email", "Identity", "Url")
 
 @dataclass
 class Outcome:
-    """What became of one query; `detail` is a construct, an error code or a difference of columns."""
+    """What became of one query; `detail` is a construct, an error code or a difference of columns.
+
+    `sentence` may quote the query or a row, so it is shown to a person and not written to the result.
+    """
 
     verdict: str
     detail: str = ""
     milliseconds: float = 0.0
+    sentence: str = ""
 
 
 @dataclass
@@ -78,7 +86,7 @@ class Tally:
                 for verdict in verdicts
                 if verdict not in ("exact", "exact, open")
             },
-            "translate": timings([o.milliseconds / 1e3 for o in self.outcomes if o.milliseconds] or [0.0]),
+            "translate_cpu": timings([o.milliseconds / 1e3 for o in self.outcomes if o.milliseconds] or [0.0]),
         }
 
 
@@ -110,27 +118,42 @@ class Bench:
 
     def judge(self, kql: str, bound: Bound) -> Outcome:
         """Translate, run twice and compare."""
-        started = perf_counter()
+        started = process_time()
         try:
             translation = translate(kql, self.schema, Window())
-            milliseconds = (perf_counter() - started) * 1e3
-            answers: list[KqlAnswer] = []
-            for store in (self._empty, self._filled):
-                with store.cursor() as cursor:
-                    check_sql(cursor, translation)
-                    answers.append(run(cursor, translation, schema=self.schema, window=TimeRange(), limits=LIMITS))
+            milliseconds = (process_time() - started) * 1e3
+            with self._empty.cursor() as cursor:
+                check_sql(cursor, translation)
+            answers = [self._answer(store, kql, translation) for store in (self._empty, self._filled)]
         except KqlTimeoutError:
             return Outcome("timeout")
         except KqlError as error:
-            if error.kql_code == "SEN0001":
-                return Outcome("refused by name", error.token)
-            return Outcome("refused otherwise", f"{error.kql_code} {error}")
+            verdict = "refused by name" if error.kql_code == "SEN0001" else "refused otherwise"
+            return Outcome(verdict, error.token if error.kql_code == "SEN0001" else error.kql_code, 0.0, str(error))
         except SentinelError as error:
-            return Outcome("refused otherwise", str(error))
+            return Outcome("refused otherwise", error.code, 0.0, str(error))
         except Exception as error:  # a fault of the workspace is what this looks for
             place = traceback.extract_tb(error.__traceback__)[-1]
             return Outcome("internal error", f"{type(error).__name__} in {place.name}")
         return compare(answers, bound, milliseconds)
+
+    def _answer(self, store: Store, kql: str, translation: Translation) -> KqlAnswer:
+        """The answer of one workspace, asked as its engine asks: what a query must know of the data comes first."""
+        discovered: Discovered = ()
+        with store.cursor() as cursor:
+            while True:
+                answer = run(
+                    cursor,
+                    translation,
+                    schema=self.schema,
+                    window=TimeRange(),
+                    limits=LIMITS,
+                    signal=StopSignal(),
+                )
+                if not translation.discovers:
+                    return answer
+                discovered = (*discovered, tuple(tuple(str(cell) for cell in row) for row in answer.rows))
+                translation = translate(kql, self.schema, Window(), discovered)
 
 
 def compare(answers: Sequence[KqlAnswer], bound: Bound, milliseconds: float) -> Outcome:
@@ -156,7 +179,21 @@ def _difference(ours: list[str], right: list[str]) -> str:
     return f"{len(ours)} columns for {len(right)}"
 
 
-def measure(folder: Path, bench: Bench, *, show: bool = False) -> Tally:
+_worker: Bench
+
+
+def _start_worker(extra: Mapping[str, Mapping[str, str]]) -> None:
+    global _worker
+    stack = ExitStack()
+    _worker = Bench(stack, extra)
+    atexit.register(stack.close)
+
+
+def _judge(one: tuple[str, Bound]) -> Outcome:
+    return _worker.judge(*one)
+
+
+def measure(folder: Path, bench: Bench, *, show: bool = False, pool: ProcessPoolExecutor | None = None) -> Tally:
     """The tally of one folder. With `show`, each failing query is printed for the person who mends it."""
     collection = read_collection(folder)
     tally = Tally(collection)
@@ -172,6 +209,7 @@ def measure(folder: Path, bench: Bench, *, show: bool = False) -> Tally:
     parts = zip(divided, bench.bind(divided), strict=True)
     queries |= {part: bound for part, bound in parts if not bound.syntax_error}
     tally.queries = len(queries)
+    judged: list[tuple[str, Bound]] = []
     for text, bound in queries.items():
         if not bound.binds:
             continue
@@ -179,10 +217,12 @@ def measure(folder: Path, bench: Bench, *, show: bool = False) -> Tally:
         if bound.outside_data:
             tally.outside_data += 1
             continue
-        outcome = bench.judge(text, bound)
+        judged.append((text, bound))
+    outcomes = list(pool.map(_judge, judged, chunksize=8)) if pool else [bench.judge(*one) for one in judged]
+    for (text, _), outcome in zip(judged, outcomes, strict=True):
         tally.outcomes.append(outcome)
         if show and not outcome.verdict.startswith("exact"):
-            print(f"##### {outcome.verdict} | {outcome.detail}\n{text}\n", flush=True)
+            print(f"##### {outcome.verdict} | {outcome.detail} | {outcome.sentence}\n{text}\n", flush=True)
     return tally
 
 
@@ -190,6 +230,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--schema", type=Path, help="JSON {table: {column: KQL type}} beside the workspace's own")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that judge queries")
     parser.add_argument("--show", action="store_true", help="print each query that fails")
     parser.add_argument("--no-result", action="store_true", help="print, but leave bench/results alone")
     chosen = parser.parse_args()
@@ -200,11 +241,16 @@ def main() -> None:
     extra = json.loads(chosen.schema.read_text()) if chosen.schema else {}
     with ExitStack() as stack:
         bench = Bench(stack, extra)
-        tallies = [measure(folder, bench, show=chosen.show) for folder in folders]
+        pool = None
+        if chosen.jobs > 1:
+            executor = ProcessPoolExecutor(chosen.jobs, get_context("spawn"), _start_worker, (extra,))
+            pool = stack.enter_context(executor)
+        tallies = [measure(folder, bench, show=chosen.show, pool=pool) for folder in folders]
     outcomes = [outcome for tally in tallies for outcome in tally.outcomes]
     exact = sum(outcome.verdict.startswith("exact") for outcome in outcomes)
     measured = {
         "tables": len(bench.schema),
+        "schema": "the tables of a new workspace; those of advanced hunting also have its Timestamp",
         "collections": [tally.to_dict() for tally in tallies],
         "judged": len(outcomes),
         "exact": exact,

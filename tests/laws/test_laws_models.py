@@ -13,7 +13,7 @@ from sentinel_rag.agent.models.conversation_rules import call_ids, conversation_
 from sentinel_rag.agent.models.event_stream import EventDecoder, ServerEvent, StreamTooLargeError
 from sentinel_rag.agent.models.failures import ModelError
 from sentinel_rag.agent.models.messages import AssistantMessage, ToolResultMessage, UserMessage
-from sentinel_rag.agent.models.port import ModelRequest
+from sentinel_rag.agent.models.port import ModelRequest, TextDelta
 from sentinel_rag.agent.models.tool_call_parts import ToolCallParts, TooManyPartsError
 from sentinel_rag.agent.models.wire_failures import failure_of_error, failure_of_response
 from sentinel_rag.agent.models.wire_requests import compatible_dialect, request_body
@@ -163,6 +163,18 @@ def test_whatever_calls_a_model_writes_the_conversation_stays_valid(pieces: list
     assert len(call_ids(messages)) == len(calls)
     body = request_body(ModelRequest(messages), "m", compatible_dialect("m"))
     assert request_fault(json.loads(json.dumps(body))) is None
+
+
+@given(st.text(max_size=60), st.lists(st.integers(0, 120), max_size=8))
+@settings(PATIENT)
+def test_a_text_cut_between_the_halves_of_a_character_is_whole_again(text: str, cuts: list[int]) -> None:
+    units = text.encode("utf-16-le")
+    pieces = [piece.decode("utf-16-le", "surrogatepass") for piece in _cut(units, [2 * cut for cut in cuts])]
+    parts = AnswerParts("m")
+    events = [event for piece in pieces for event in parts.add({"choices": [{"delta": {"content": piece}}]})]
+    said = "".join(event.text for event in events if isinstance(event, TextDelta))
+    assert said == text
+    said.encode()
 
 
 _chunks = st.fixed_dictionaries({"choices": st.lists(_json | st.fixed_dictionaries({"delta": _json}))})

@@ -63,3 +63,20 @@ def test_converted_dynamics_are_ordered_as_numbers(kql_workspace: Workspace) -> 
     answer = kql_workspace.query(f"{ROWS} | where i < 4 | sort by todouble(d.n) desc | project i")
     assert [row[0] for row in answer.rows] == [3, 2, 1]
     assert kql_workspace.query(f"{ROWS} | where i < 4 | summarize max(tolong(d.n))").rows == [(10,)]
+
+
+@pytest.mark.parametrize(
+    ("query", "value"),
+    [
+        (
+            "let held = (bag:dynamic, key:string) { tostring(bag[key]) }; print v = held(dynamic({'a b': 5}), 'a b')",
+            "5",
+        ),
+        ("datatable(d:dynamic, k:string)[dynamic({'x': {'y': 7}}), 'x'] | project v = tolong(d[k].y)", 7),
+        ("datatable(d:dynamic, k:string)[dynamic({'x': [1, 2]}), 'x'] | project v = tolong(d[k][1])", 2),
+        ("datatable(d:dynamic, k:string)[dynamic({'x': 1}), 'none'] | project v = isnull(d[k])", True),
+        ("datatable(d:dynamic, i:long)[dynamic([4, 5]), 1] | project v = tolong(d[i])", 5),
+    ],
+)
+def test_keys_that_a_row_holds(kql_workspace: Workspace, query: str, value: object) -> None:
+    assert kql_workspace.query(query).rows == [(value,)]

@@ -164,6 +164,17 @@ CASES = {
     "a time equals a text that is one": (
         "Syslog | where TimeGenerated == '2024-07-02T01:00:00Z' | count", "Count:long", [(1,)],
     ),
+    "a text and a dynamic compare by what they say, whatever the text is": (
+        "datatable(s:string, d:dynamic)['x', dynamic('x'), '{', dynamic('y')] "
+        "| summarize countif(s == d), countif(s != d)",
+        "countif_:long countif_1:long",
+        [(1, 1)],
+    ),
+    "pack_all packs the columns at its place": (
+        "datatable(a:long, b:string)[1, 'x'] | extend c = a + 1 | project p = pack_all()",
+        "p:dynamic",
+        [('{"a":1,"b":"x","c":2}',)],
+    ),
     "names that differ only in case stay apart": (
         "datatable(foo:long)[1, 2] | extend Foo = foo + 100 | summarize sum(foo), sum(Foo)",
         "sum_foo:long sum_Foo:long",
@@ -319,6 +330,17 @@ CASES = {
         "r:string q:string",
         [("1", "none")],
     ),
+    "a real divided by nothing is infinite, a whole number by nothing is null": (
+        "datatable(x:real, n:long)[1.5, 7, -2.0, 0] | project a = x / n, b = x / 0, c = n / 0",
+        "a:real b:real c:long",
+        [(1.5 / 7, "Infinity", None), ("-Infinity", "-Infinity", None)],
+    ),
+    "a column may be called table": (
+        "print x = dynamic(['a', 'b']) | mv-expand table = x to typeof(string) | where ['table'] == 'b' "
+        "| summarize n = count() by ['table']",
+        "table:string n:long",
+        [("b", 1)],
+    ),
     "getschema": (
         "print a = 1, b = 'x' | getschema | project ColumnName, ColumnOrdinal, ColumnType",
         "ColumnName:string ColumnOrdinal:long ColumnType:string",
@@ -360,6 +382,8 @@ def test_an_operator_answers_as_kusto_does(logs: Workspace, name: str) -> None:
         ("Syslog | mv-apply d = pack_array(1) on (evaluate bag_unpack(d))", "plugin"),
         ("let t = 'Sys'; table(strcat(t, 'log'))", "table"),
         ("union kind=inner (print a = 1), (print a = 'x')", "union kind=inner"),
+        ("Syslog | parse-kv SyslogMessage as (a:string) with (pair_delimiter=',', kv_delimiter='=')", "parse-kv"),
+        ("Syslog | partition by Computer { take 2 }", "partition"),
         ("externaldata(x:string)['https://contoso.example/x']", "externaldata"),
     ],
 )
@@ -389,6 +413,28 @@ def test_an_unknown_column_is_told_with_its_place_and_what_was_meant(
         logs.query(kql)
     error = refusal.value
     assert (error.kql_code, error.line, error.position, error.token) == ("SEM0100", line, position, token)
+    assert (nearest in error.suggestions) if nearest else not error.suggestions
+
+
+@pytest.mark.parametrize(
+    ("kql", "line", "position", "token", "nearest"),
+    [
+        ("Syslog | take 1\n| join kind=inner (Sysolg) on Computer", 2, 19, "Sysolg", "Syslog"),
+        ("// Syslgo\nlet a = 'Syslgo';\nSyslgo | take 1", 3, 0, "Syslgo", "Syslog"),
+        ("Syslog\n| extend x = tolowr(Computer)", 2, 13, "tolowr", "tolower"),
+        ("Syslog\n| summarize make_sett(Computer)", 2, 12, "make_sett", "make_set"),
+        ("Syslog\n| evaluate autocluster()", 2, 2, "evaluate autocluster", ""),
+        ("Syslog | take 1\n| parse-kv Computer as (a:string)", 2, 2, "parse-kv", ""),
+    ],
+)
+def test_an_unknown_table_function_or_operator_is_told_with_its_place(
+    logs: Workspace, kql: str, line: int, position: int, token: str, nearest: str
+) -> None:
+    """Field report H2: what was meant is offered."""
+    with pytest.raises(KqlError) as refusal:
+        logs.query(kql)
+    error = refusal.value
+    assert (error.line, error.position, error.token) == (line, position, token)
     assert (nearest in error.suggestions) if nearest else not error.suggestions
 
 

@@ -247,7 +247,7 @@ async def test_leaving_a_stream_early_gives_the_connection_up(connect, question)
         async with connect(url).stream(question) as stream:
             assert await anext(stream) == TextDelta("One. ")
             assert server.open_connections == 1
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             while server.open_connections:
                 await anyio.lowlevel.checkpoint()
 
@@ -261,7 +261,7 @@ async def test_cancelling_amid_an_answer_gives_the_connection_up_and_reaches_the
             async for _ in stream:
                 heard.set()
 
-    with server.running() as url, anyio.fail_after(5):
+    with server.running() as url, anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             group.start_soon(ask, url)
             await heard.wait()
@@ -327,7 +327,7 @@ async def test_one_connection_serves_one_answer_after_another(connect, question)
         model = connect(url)
         for _ in range(6):
             await complete(model, question)
-        assert server.most_connections == 1
+    assert server.connections == 1
 
 
 async def test_a_server_whose_certificate_nobody_trusts_is_told_from_one_without_https(tmp_path):

@@ -47,6 +47,7 @@ class AnswerParts:
         self._calls = ToolCallParts(offered, taken_ids)
         self._text: list[str] = []
         self._length = 0
+        self._half = ""
         self._refused = False
         self._finish = ""
         self._filtered: dict[str, str] = {}
@@ -111,6 +112,7 @@ class AnswerParts:
                 events.append(ToolCallStarted(opened))
 
     def _say(self, text: str, kind: type[TextDelta] | type[RefusalDelta], events: list[ModelEvent]) -> None:
+        text, self._half = whole_characters(self._half + text)
         if not text:
             return
         self._length += len(text)
@@ -182,6 +184,18 @@ class AnswerParts:
             f"The answer of the model {self._model!r} {what}.",
             next_step="Check that the address is a chat completions endpoint; docs/models.md lists tried servers.",
         )
+
+
+def whole_characters(text: str) -> tuple[str, str]:
+    """`text` with its halves of characters joined, and a first half at its end that waits for the next piece.
+
+    Servers that escape characters beyond 16 bits cut between the two escapes; a half amid text becomes U+FFFD.
+    """
+    if text.isascii():
+        return text, ""
+    half = text[-1] if "\ud800" <= text[-1] <= "\udbff" else ""
+    whole = text[: len(text) - len(half)]
+    return whole.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"), half
 
 
 def _plain_text(content: Any) -> str:

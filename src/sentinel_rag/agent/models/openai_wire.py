@@ -104,6 +104,7 @@ class _WireStream:
         self._heard = False
         self._delivered = False
         self._over = False
+        self._all_said = False
 
     async def __aenter__(self) -> Self:
         await self._model.connection.prepare()
@@ -195,6 +196,7 @@ class _WireStream:
 
     def _take(self, event: ServerEvent) -> None:
         if event.data == _DONE:
+            self._all_said = True
             self._end(in_order=True)
             return
         for document in _documents(event.data):
@@ -257,7 +259,7 @@ class _WireStream:
         answer, self._answer = self._answer, None
         self._over = True
         if answer is not None:
-            await answer.close()
+            await answer.close(all_said=self._all_said)
 
     def _unreadable(self, data: str) -> ModelError:
         if data.lstrip()[:1] == "<":

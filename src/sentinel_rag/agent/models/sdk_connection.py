@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 MAX_REFUSAL_BYTES = 200_000
 _CLOSING_SECONDS = 2.0
+_ENDING_SECONDS = 0.2
 _LOGGERS = ("openai", "httpx", "httpcore", "httpx2", "httpcore2")
 
 
@@ -60,10 +61,14 @@ class ByteAnswer:
         except Exception as error:
             raise _broken(error, self._address) from None
 
-    async def close(self) -> None:
-        """Give the connection up, whatever is still to come. Works while being cancelled."""
+    async def close(self, *, all_said: bool = False) -> None:
+        """Give the connection up, whatever is still to come; works while being cancelled. `all_said`: only the end of
+        the body can follow, so it is read for a moment and the connection serves the next answer."""
         with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
             try:
+                if all_said:
+                    with anyio.move_on_after(_ENDING_SECONDS):
+                        await anext(self._bytes, None)
                 await self._manager.__aexit__(None, None, None)
             except Exception:  # the answer is read or lost already; how its connection ends changes nothing
                 return

@@ -131,7 +131,8 @@ class ToolCallParts:
         return tuple(found)
 
     def _read(self, draft: _Draft, *, is_cut: bool) -> Sequence[ModelToolCall]:
-        text = draft.text if draft.given is None else json.dumps(draft.given, ensure_ascii=False)
+        text = draft.text if draft.given is None else json.dumps(draft.given)
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         if is_cut:
             why = "The answer was cut off before this call was whole, so it did not run. Make the call again, shorter."
             return [self._call(draft.call_id, draft.name, None, text, CallProblem.CUT_OFF, why)]

@@ -67,7 +67,7 @@ class ScriptedModel:
 
     `key` is asked for as each path does: `api-key` or a bearer token on Azure's, a bearer token elsewhere; empty asks
     for none. `models` are the names that exist; empty lets any name be. Requests that the checks refuse are kept too.
-    `together` holds every answer back until so many requests have arrived.
+    `connections` counts every one that was opened. `together` holds answers back until so many requests have arrived.
     """
 
     replies: Sequence[Reply] = ()
@@ -79,6 +79,7 @@ class ScriptedModel:
     requests: list[ModelHttpRequest] = field(default_factory=list)
     open_connections: int = 0
     most_connections: int = 0
+    connections: int = 0
     _given: int = 0
     _all_here: anyio.Event = field(default_factory=anyio.Event)
 
@@ -112,6 +113,7 @@ class ScriptedModel:
             group.cancel_scope.cancel()
 
     async def _connection(self, stream: SocketStream) -> None:
+        self.connections += 1
         self.open_connections += 1
         self.most_connections = max(self.most_connections, self.open_connections)
         try:

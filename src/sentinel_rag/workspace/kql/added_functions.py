@@ -116,7 +116,6 @@ def _special_forms() -> dict[str, Any]:
         **ipv6_functions.FORMS,
         "bin_at": time_functions.bin_at,
         "abs": time_functions.absolute,
-        "datetime_diff": time_functions.datetime_diff,
         "format_datetime": time_functions.format_datetime,
         "datetime_part": time_functions.datetime_part,
         "format_timespan": time_functions.format_timespan,

@@ -39,6 +39,7 @@ from duckdb_kql.translate import functions, naming, sharing  # noqa: TID253
 from sentinel_rag.workspace.kql import (
     added_functions,
     dynamic_comparisons,
+    dynamic_functions,
     evaluate_plugins,
     extension,
     literals,
@@ -55,6 +56,7 @@ from sentinel_rag.workspace.kql.dynamic_functions import RETURNING_DYNAMIC, sort
 from sentinel_rag.workspace.kql.evaluate_plugins import lower_evaluate
 from sentinel_rag.workspace.kql.make_series import lower_make_series
 from sentinel_rag.workspace.kql.mv_apply import lower_mv_apply
+from sentinel_rag.workspace.kql.newest_rows import with_newest_rows
 from sentinel_rag.workspace.kql.parse_patterns import with_leading_column
 from sentinel_rag.workspace.kql.partition import lower_partition
 from sentinel_rag.workspace.kql.searches import (
@@ -129,11 +131,13 @@ def install() -> None:
         _replace(translate, "render_bin", _render_bin)
         _replace(translate, "render_expr", _render_expr)
         _replace(translate, "_is_int_expr", _is_int_expr)
+        _replace(translate, "_is_real_expr", _is_real_expr)
         _replace(translate, "_render_aggregate_call", _render_aggregate_call)
         _replace(translate, "render_sort_keys", _render_sort_keys)
         _replace(translate, "_is_timespan_expr", time_arithmetic.is_timespan)
         _replace(translate, "_is_datetime_expr", time_arithmetic.is_datetime)
         _replace(translate, "render_range", streamed_range)
+        _replace(translate, "render_summarize", with_newest_rows(translate.render_summarize))
         _replace(translate, "_render_term_operator", _render_term_operator)
         _replace(translate, "_render_has_list", _render_has_list)
         _replace(translate, "_render_in_list", _render_in_list)
@@ -330,9 +334,12 @@ def _lower_named(node: Any) -> Any:
 
 
 def _lower_expr(node: Any) -> Any:
-    """Reads `typeof(long)`, the last argument of `extract`, as a literal."""
+    """Reads `typeof(long)`, the last argument of `extract`, as a literal, and `pack_dictionary` as what it is now."""
     try:
-        return _original["_lower_expr"](node)
+        lowered = _original["_lower_expr"](node)
+        if isinstance(lowered, FunctionCall) and lowered.name == "pack_dictionary":
+            return dataclasses.replace(lowered, name="bag_pack")
+        return lowered
     except KqlUnsupportedError as error:
         inner = lower._collapse(node)
         if lower._cls(inner) == "StringStarOperatorExpression":
@@ -340,6 +347,13 @@ def _lower_expr(node: Any) -> Any:
         if "TypeLiteralExpression" not in error.construct or lower._cls(inner) != "TypeLiteralExpression":
             raise
         return literals.TypeName(inner.getText().partition("(")[2].rstrip(")").strip().lower())
+
+
+def _is_real_expr(node: Any) -> Any:
+    """A column of reals divided by zero is infinite, as a literal is; between whole numbers it would be null."""
+    if isinstance(node, ColumnRef) and getattr(node, "kind", "") == "real":
+        return True
+    return _original["_is_real_expr"](node)
 
 
 def _is_int_expr(node: Any) -> Any:
@@ -372,7 +386,8 @@ def _render_path(node: Any) -> Any:
     base = node.base
     if isinstance(base, FunctionCall) and base.name in ("array_sort_asc", "array_sort_desc") and sorts_several(base):
         node = dataclasses.replace(node, base=dataclasses.replace(base, name=f"{base.name}_together"))
-    return f"nullif({_original['render_path'](node)}, CAST('null' AS JSON))"
+    rendered = dynamic_functions.path_with_text_keys(node, _original["render_path"]) or _original["render_path"](node)
+    return f"nullif({rendered}, CAST('null' AS JSON))"
 
 
 def _render_bin(node: Any, name: str = "bin") -> Any:

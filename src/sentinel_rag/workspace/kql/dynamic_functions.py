@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from duckdb_kql import ir  # noqa: TID253 - this module writes that library's SQL
+from duckdb_kql import ir, translate  # noqa: TID253 - this module writes that library's SQL
 from duckdb_kql.errors import KqlUnsupportedError  # noqa: TID253
 from duckdb_kql.translate import quote_string, render_expr  # noqa: TID253
 
@@ -339,6 +339,23 @@ def _keys(bag: str) -> str:
 
 
 _POINTER = "'/' || replace(replace({0}, '~', '~0'), '/', '~1')"
+
+
+def path_with_text_keys(node: ir.PathAccess, render: Callable[[ir.PathAccess], str]) -> str | None:
+    """SQL for a path with a key that a row or a parameter holds, such as `bag[Name]`; None if there is none."""
+    if not any(step.index is not None and _is_text(step.index) for step in node.steps):
+        return None
+    value = render_expr(node.base)
+    for step in node.steps:
+        if step.index is not None and _is_text(step.index):
+            value = f"json_extract({value}, {_POINTER.format(render_expr(step.index))})"
+        else:
+            value = render(ir.PathAccess(ir.RenderedAggregate(value), (step,)))
+    return value
+
+
+def _is_text(node: ir.Expr) -> bool:
+    return getattr(node, "kind", "") == "string" or bool(translate._is_string_expr(node))
 
 
 def _entries(bag: str) -> str:

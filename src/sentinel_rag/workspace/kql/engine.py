@@ -6,9 +6,11 @@ at the same time is seen either not at all or whole.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from sentinel_rag.workspace.kql.answers import KqlAnswer
+from sentinel_rag.workspace.kql.errors import not_supported
 from sentinel_rag.workspace.kql.execution import Limits, run
 from sentinel_rag.workspace.kql.scope import Discovered, Window
 from sentinel_rag.workspace.kql.sql_check import check_sql
@@ -18,6 +20,9 @@ from sentinel_rag.workspace.kql.translation_cache import TranslationCache
 from sentinel_rag.workspace.kql.truncation import without_truncation
 from sentinel_rag.workspace.store import Store
 from sentinel_rag.workspace.timespans import TimeRange, parse_timespan
+
+_NAMES, _NAME_BYTES = 10_000, 4_000_000
+"""Where it is given up to ask the data for the names of columns; far above what an operator accepts."""
 
 
 class KqlEngine:
@@ -47,7 +52,10 @@ class KqlEngine:
         with self._store.cursor() as cursor:
             while True:
                 translation = self._translations.get(kql, schema, closed, discovered)
-                answer = run(cursor, translation, schema=schema, window=window, limits=limits, signal=signal)
+                allowed = replace(limits, max_rows=_NAMES, max_bytes=_NAME_BYTES) if translation.discovers else limits
+                answer = run(cursor, translation, schema=schema, window=window, limits=allowed, signal=signal)
                 if not translation.discovers:
                     return answer
+                if answer.partial:
+                    raise not_supported("evaluate", hint="the data would name too many columns")
                 discovered = (*discovered, tuple(tuple(str(cell) for cell in row) for row in answer.rows))

@@ -14,10 +14,10 @@ from duckdb_kql import ir  # noqa: TID253 - this module is about that library's 
 from duckdb_kql.schema import resolve_let_refs  # noqa: TID253
 
 from sentinel_rag.workspace.kql.column_choices import matches_wildcard
-from sentinel_rag.workspace.kql.column_types import expression_type, operator_frame, source_frame
-from sentinel_rag.workspace.kql.comparisons import comparable, of_one_type
+from sentinel_rag.workspace.kql.column_types import operator_frame, source_frame
 from sentinel_rag.workspace.kql.errors import not_supported, unresolved
-from sentinel_rag.workspace.kql.extension import AddedSource, Column, Frame, Place, PlacedOperator
+from sentinel_rag.workspace.kql.expressions import Expressions
+from sentinel_rag.workspace.kql.extension import AddedSource, Frame, Place, PlacedOperator
 from sentinel_rag.workspace.kql.needed_columns import needed_columns
 from sentinel_rag.workspace.kql.spelling import Spelling, names_made, nodes
 from sentinel_rag.workspace.kql.tabular_names import AsName
@@ -119,7 +119,7 @@ class Scope:
                 self._note_alias(name, value, bound)
                 value, bound[name] = self._query(value, bound)
             else:
-                value = Expressions(self, {}, bound).rewritten(value)
+                value = self._expressions({}, bound).rewritten(value)
             lets.append((name, value))
         label = self._label(ir.Query(query.source), bound, 0)
         if isinstance(query.source, UnionSource):
@@ -170,7 +170,7 @@ class Scope:
             return self._steps(operator.resolve(place), frame, bound, standing)[0]
         if frame is not None:
             operator = resolve_let_refs(operator, list(frame))
-        return [Expressions(self, frame, bound).rewritten(operator)]
+        return [self._expressions(frame, bound).rewritten(operator)]
 
     def _discover(
         self, before: ir.Query, steps: list[ir.Operator], frame: Frame | None, bound: Bound
@@ -196,6 +196,9 @@ class Scope:
                 done.append(resolved)
                 frame = self._after(resolved, frame, bound)
         return done, frame
+
+    def _expressions(self, frame: Frame | None, bound: Bound) -> Expressions:
+        return Expressions(frame, lambda: self._tables(bound), lambda query: self._query(query, bound)[0])
 
     def _after(self, operator: ir.Operator, frame: Frame | None, bound: Bound) -> Frame | None:
         return None if frame is None else operator_frame(operator, frame, self._tables(bound))
@@ -226,7 +229,7 @@ class Scope:
             raise not_supported(f"union {source.pattern}", hint="no table has such a name")
         if isinstance(source, ir.CommandSource):
             raise not_supported(source.command, hint="control commands")
-        return Expressions(self, {}, bound).rewritten(source), []
+        return self._expressions({}, bound).rewritten(source), []
 
     def _time_filter(self, table: str) -> list[ir.Operator]:
         if TIME_COLUMN not in self._schema[table]:
@@ -308,86 +311,3 @@ class Scope:
         for operator in [*left.operators[len(before.operators) :], plain, *after]:
             frame = operator_frame(operator, frame, tables) if frame is not None else None
         return operators, frame
-
-
-class Expressions:
-    """Rewrites the expressions of one operator over `frame`: columns get their types, nested queries are restricted.
-
-    A node that is reached twice stays one node, because the library computes a shared expression once.
-    """
-
-    def __init__(self, scope: Scope, frame: Frame | None, bound: Bound) -> None:
-        self._scope = scope
-        self._frame = frame
-        self._bound = bound
-        self._done: dict[int, Any] = {}
-        self._tables: dict[str, Frame] | None = None
-
-    def rewritten(self, node: Any) -> Any:
-        """`node` again, with everything below it. Raises KqlError for a name that is no column here."""
-        if isinstance(node, (str, int, float, bool, type(None))):
-            return node
-        key = id(node)
-        if key not in self._done:
-            self._done[key] = (self._once(node), node)  # the node is kept, so that its id stays its own
-        return self._done[key][0]
-
-    def _once(self, node: Any) -> Any:
-        if isinstance(node, ir.Query):
-            return self._scope._query(node, self._bound)[0]
-        if isinstance(node, ir.ColumnRef):
-            return self._column(node)
-        if isinstance(node, ir.LetRef) and self._frame is not None:
-            return self._column(ir.ColumnRef(node.name)) if node.name in self._frame else self.rewritten(node.value)
-        if isinstance(node, (ir.InList, ir.HasList)) and node.subquery is None:
-            node = self._of_table(node)
-        if isinstance(node, ir.FunctionCall) and node.name.lower() in ("column_ifexists", "columnifexists"):
-            return self._column_if_exists(node)
-        if isinstance(node, (list, tuple)):
-            items = [self.rewritten(item) for item in node]
-            return tuple(items) if isinstance(node, tuple) else items
-        if dataclasses.is_dataclass(node) and not isinstance(node, type):
-            changes = {}
-            for field in dataclasses.fields(node):
-                value = getattr(node, field.name)
-                changed = self.rewritten(value)
-                if changed is not value:
-                    changes[field.name] = changed
-            return self._compared(dataclasses.replace(node, **changes) if changes else node)
-        return node
-
-    def _of_table(self, node: Any) -> Any:
-        """`x in (T)`, where T is no column but a table or a binding, tests the first column of T."""
-        item = node.items[0] if len(node.items) == 1 else None
-        if self._frame is None or not isinstance(item, ir.ColumnRef) or item.name in self._frame:
-            return node
-        if item.name not in self._scope._tables(self._bound):
-            return node
-        return dataclasses.replace(node, items=(), subquery=ir.Query(ir.TableRef(item.name)))
-
-    def _column(self, node: ir.ColumnRef) -> ir.Expr:
-        if self._frame is None:
-            return node
-        line, position = getattr(node, "line", None), getattr(node, "position", None)
-        if node.name not in self._frame:
-            raise unresolved("column or scalar", node.name, self._frame, line=line, position=position)
-        return Column(node.name, self._frame[node.name], line, position)
-
-    def _compared(self, node: Any) -> Any:
-        if self._frame is None or not isinstance(node, (ir.BinaryOp, ir.InList, ir.FunctionCall)):
-            return node
-        if self._tables is None:
-            self._tables = self._scope._tables(self._bound)
-        tables, frame = self._tables, self._frame
-        if isinstance(node, ir.FunctionCall):
-            return of_one_type(node, lambda part: expression_type(part, frame, tables))
-        return comparable(node, lambda part: expression_type(part, frame, tables))
-
-    def _column_if_exists(self, call: ir.FunctionCall) -> ir.Expr:
-        if len(call.args) != 2 or not isinstance(call.args[0], ir.Literal) or call.args[0].kind != "string":
-            raise not_supported(call.name, hint="the column must be a string literal")
-        name = str(call.args[0].value)
-        default: ir.Expr = self.rewritten(call.args[1])
-        if self._frame is None:
-            return ir.LetRef(name, default)
-        return self._column(ir.ColumnRef(name)) if name in self._frame else default

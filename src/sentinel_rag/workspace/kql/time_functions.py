@@ -54,20 +54,8 @@ def _span_part(element: str) -> str:
 
 
 def datetime_part(call: ir.FunctionCall) -> str:
-    """`datetime_part('day', time)` as an int; nanoseconds too, whose last three digits are 0 here."""
-    part = constant_string(call.args[0]) if len(call.args) == 2 else None
-    if part is not None and part.lower() == "nanosecond":
-        return f"CAST(microsecond({render_expr(call.args[1])}) % 1000000 * 1000 AS INTEGER)"
+    """`datetime_part('day', time)`, which Kusto types as an int."""
     return f"CAST({translate._render_datetime_part(call)} AS INTEGER)"
-
-
-def datetime_diff(call: ir.FunctionCall) -> str:
-    """`datetime_diff('day', later, earlier)`; nanoseconds too, counted from microseconds."""
-    part = constant_string(call.args[0]) if len(call.args) == 3 else None
-    if part is not None and part.lower() == "nanosecond":
-        microseconds = dataclasses.replace(call, args=(ir.Literal("microsecond", "string"), *call.args[1:]))
-        return f"({translate._render_datetime_diff(microseconds)} * 1000)"
-    return translate._render_datetime_diff(call)
 
 
 _TICKS = re.compile(r"(f{7}|F{7})")

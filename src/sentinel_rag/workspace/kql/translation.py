@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from antlr4 import InputStream  # type: ignore[import-untyped]  # comes with duckdb-kql, without types
@@ -20,6 +21,7 @@ from duckdb_kql.translate import CLOCK_SLOT, clock  # noqa: TID253
 from duckdb_kql.translate import to_sql as emit  # noqa: TID253
 
 from sentinel_rag.workspace.kql import dialect
+from sentinel_rag.workspace.kql.error_places import outside_grammar, unknown_function, with_place
 from sentinel_rag.workspace.kql.errors import KqlError, KqlSyntaxError, not_supported, unresolved
 from sentinel_rag.workspace.kql.scope import Discovered, Schema, Scope, UndiscoveredError, Window
 from sentinel_rag.workspace.kql.spelling import names_made, nodes, reads_names, respelled, spelling_of, unmarked
@@ -64,23 +66,29 @@ def translate(kql: str, schema: Schema, window: Window, discovered: Discovered =
         raise not_supported(_first_statement(kql).split(maxsplit=1)[0], line=1, position=0, hint="a control command")
     try:
         return _translate(kql, schema, window, discovered)
+    except KqlError as error:
+        raise with_place(kql, error) from error.__cause__
     except RecursionError as error:
         raise KqlError("The query is nested too deeply.", kql_code="SEN0003", next_step="Simplify it.") from error
     except library.KqlSyntaxError as error:
-        raise _syntax_error(kql, error) from error
+        raise (outside_grammar(kql) or _syntax_error(kql, error)) from error
     except library.KqlUnsupportedError as error:
         line, column = (error.span.line, error.span.column) if error.span else (None, None)
         hint = error.hint or ""
-        if "in this wave" in hint:  # the library's own roadmap says nothing to an analyst
+        if "in this wave" in hint or "Wave 1" in hint:  # the library's own roadmap says nothing to an analyst
             hint = ""
         name = construct_name(error.construct)
         if name == "evaluate":
             plugin = re.search(r"near 'evaluate(\w+)", error.hint or "")
             name = f"evaluate {plugin[1]}" if plugin else name
+        if error.construct.startswith(("function:", "aggregate:")):
+            raise unknown_function(kql, name, hint if "DuckDB" not in hint else "") from error
+        if line is None:
+            raise with_place(kql, not_supported(name, hint=hint)) from error
         raise not_supported(name, line=line, position=column, hint=hint) from error
     except library.KqlSchemaError as error:
         if "unknown table" in (error.hint or ""):
-            raise unresolved("table or column", error.name, schema) from error
+            raise with_place(kql, unresolved("table or column", error.name, schema)) from error
         raise KqlError(
             f"{error.name}: {error.hint or 'not known'}",
             kql_code="SEM0100",
@@ -162,7 +170,7 @@ def _with_plain_tables(kql: str) -> str:
     Padded to the same length, so that places in errors stay right. `table(name)` becomes a name that `tabular_names`
     reads; anything else in the brackets is left and refused.
     """
-    if not re.search(r"\btable\s*\(", kql):
+    if not re.search(r"\btable\s*[(=]", kql):
         return kql
     lexer = KqlLexer(InputStream(kql))
     lexer.removeErrorListeners()
@@ -178,6 +186,9 @@ def _with_plain_tables(kql: str) -> str:
         else:
             continue
         kql = kql[: call.start] + written.ljust(length) + kql[closing.stop + 1 :]
+    for name, sign in reversed(list(pairwise(tokens))):
+        if (name.text, sign.text) == ("table", "="):  # a column of that name, which the grammar takes for a keyword
+            kql = kql[: name.start] + '["table"]' + kql[name.stop + 1 :]
     return kql
 
 

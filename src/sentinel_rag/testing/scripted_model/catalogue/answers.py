@@ -200,6 +200,24 @@ ANSWERS: tuple[Scenario, ...] = (
         Answered("Zürich 🛡"),
     ),
     Scenario(
+        "character_split_over_events",
+        "servers that escape beyond 16 bits and cut between the escapes",
+        (
+            stream_reply(
+                Raw(b'data: {"choices":[{"index":0,"delta":{"content":"Shield \\ud83d"}}]}\n\n'),
+                Raw(b'data: {"choices":[{"index":0,"delta":{"content":"\\udee1 up"}}]}\n\n'),
+                *ending(),
+            ),
+        ),
+        Answered("Shield \U0001f6e1 up"),
+    ),
+    Scenario(
+        "half_a_character",
+        "a text cut in the middle of a character",
+        (stream_reply(Raw(b'data: {"choices":[{"delta":{"content":"\\udee1 up \\ud83d"}}]}\n\n'), *ending()),),
+        Answered("\ufffd up "),
+    ),
+    Scenario(
         "refusal",
         "OpenAI's refusal field",
         (stream_reply(chunk({"refusal": "I cannot "}), chunk({"refusal": "help."}), *ending()),),
