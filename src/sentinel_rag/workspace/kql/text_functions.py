@@ -242,6 +242,11 @@ def _text_of_base64(text: str) -> str:
     return f"coalesce(TRY(decode(from_base64({text}))), '')"
 
 
+def _base64_of_text(text: str) -> str:
+    # A cast to BLOB would read `\xAA` in the text as an escape and refuse what is not ASCII.
+    return f"to_base64(encode(CAST({text} AS VARCHAR)))"
+
+
 _UNITS = ("Bytes", "KB", "MB", "GB", "TB", "PB", "EB")
 
 
@@ -310,6 +315,8 @@ FUNCTIONS: tuple[WrittenFunction, ...] = (
     scalar("unicode_codepoints_to_string", _from_codepoints),
     scalar("base64_decode_toarray", _bytes_of_base64, 1),
     scalar("base64_encode_fromarray", _base64_of_bytes, 1),
+    scalar("base64_encode_tostring", _base64_of_text, 1),
+    scalar("base64_encodestring", _base64_of_text, 1),
     scalar("base64_decode_tostring", _text_of_base64, 1),
     scalar("base64_decodestring", _text_of_base64, 1),
     scalar("format_bytes", _format_bytes, 1, 2, 3),
