@@ -117,6 +117,7 @@ def _special_forms() -> dict[str, Any]:
         "bin_at": time_functions.bin_at,
         "abs": time_functions.absolute,
         "format_datetime": time_functions.format_datetime,
+        "datetime_diff": time_functions.datetime_diff,
         "datetime_part": time_functions.datetime_part,
         "format_timespan": time_functions.format_timespan,
         "bag_pack_columns": dynamic_functions.pack_columns,

@@ -53,6 +53,7 @@ from sentinel_rag.workspace.kql import (
 from sentinel_rag.workspace.kql.aggregate_functions import plain_collection
 from sentinel_rag.workspace.kql.column_choices import ColumnChoice, lower_column_choice
 from sentinel_rag.workspace.kql.dynamic_functions import RETURNING_DYNAMIC, sorts_several
+from sentinel_rag.workspace.kql.empty_texts import aggregated_text
 from sentinel_rag.workspace.kql.evaluate_plugins import lower_evaluate
 from sentinel_rag.workspace.kql.make_series import lower_make_series
 from sentinel_rag.workspace.kql.mv_apply import lower_mv_apply
@@ -372,11 +373,12 @@ def _render_sort_keys(keys: Any) -> Any:
 def _render_aggregate_call(call: Any) -> Any:
     if call.args and call.name.lower() in ("max", "min", "maxif", "minif"):
         dynamic_comparisons.refuse_order(call.name, call.args[0])
-    return (
+    rendered = (
         time_arithmetic.time_aggregate(call, translate.render_expr)
         or plain_collection(call, translate.render_expr)
         or _original["_render_aggregate_call"](call)
     )
+    return aggregated_text(call, rendered)
 
 
 def _render_path(node: Any) -> Any:

@@ -58,6 +58,17 @@ def datetime_part(call: ir.FunctionCall) -> str:
     return f"CAST({translate._render_datetime_part(call)} AS INTEGER)"
 
 
+def datetime_diff(call: ir.FunctionCall) -> str:
+    """`datetime_diff('week', last, first)` counts the Sundays that begin between.
+
+    The engine's weeks begin on Mondays, so both times are moved on by a day.
+    """
+    if len(call.args) == 3 and (constant_string(call.args[0]) or "").lower() == "week":
+        last, first = (f"date_trunc('week', {render_expr(time)} + INTERVAL 1 DAY)" for time in call.args[1:])
+        return f"date_diff('week', {first}, {last})"
+    return translate._render_datetime_diff(call)
+
+
 _TICKS = re.compile(r"(f{7}|F{7})")
 
 

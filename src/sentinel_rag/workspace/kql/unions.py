@@ -11,6 +11,7 @@ import dataclasses
 
 from duckdb_kql import ir  # noqa: TID253 - this module is about that library's query form
 
+from sentinel_rag.workspace.kql.empty_texts import filled
 from sentinel_rag.workspace.kql.errors import not_supported
 from sentinel_rag.workspace.kql.extension import AddedSource, Frame
 
@@ -67,22 +68,28 @@ def united(
         order.insert(0, with_source)
     agreeing = [_agreeing(branch, split, with_source) for branch in branches]
     if needed is not None:
-        if not order:
-            order = [_ROW]
-            agreeing = [_with(query, ir.Extend((ir.NamedExpr(ir.Literal(1, "long"), _ROW),))) for query in agreeing]
+        order = order or [_ROW]
         agreeing = [
-            _with(query, _project([name for name in order if name in _names_of(branch, split, with_source)]))
+            _narrowed(query, [name for name in order if name in _names_of(branch, split, with_source)])
             for query, branch in zip(agreeing, branches, strict=True)
         ]
     changed = bool(split or with_source or kind == "inner" or needed is not None)
-    return agreeing, [_project(order)] if changed else []
+    lacking = [name for name in order if _is_text(name, split, frames) and not _in_all(name, branches, split)]
+    return agreeing, [*([_project(order)] if changed else []), *filled(lacking)]
 
 
 _ROW = "row of union"
+"""The column of a branch that none of the needed columns is in; SQL has no rows without a column."""
 
 
 def _project(names: list[str]) -> ir.Project:
     return ir.Project(tuple(ir.NamedExpr(ir.ColumnRef(name)) for name in names))
+
+
+def _narrowed(query: ir.Query, names: list[str]) -> ir.Query:
+    if names:
+        return _with(query, _project(names))
+    return _with(query, ir.Project((ir.NamedExpr(ir.Literal(1, "long"), _ROW),)))
 
 
 def _with(query: ir.Query, operator: ir.Operator) -> ir.Query:
@@ -91,7 +98,17 @@ def _with(query: ir.Query, operator: ir.Operator) -> ir.Query:
 
 def _names_of(branch: Branch, split: dict[str, list[str]], with_source: str | None) -> set[str]:
     names = {f"{name}_{kind}" if name in split else name for name, kind in branch.frame.items()}
-    return names | {_ROW} | ({with_source} if with_source else set())
+    return names | ({with_source} if with_source else set())
+
+
+def _is_text(name: str, split: dict[str, list[str]], frames: list[Frame]) -> bool:
+    if any(name == f"{one}_string" and "string" in kinds for one, kinds in split.items()):
+        return True
+    return {frame[name] for frame in frames if name in frame} == {"string"}
+
+
+def _in_all(name: str, branches: list[Branch], split: dict[str, list[str]]) -> bool:
+    return all(name in _names_of(branch, split, None) for branch in branches)
 
 
 def _kinds(name: str, frames: list[Frame]) -> list[str]:
