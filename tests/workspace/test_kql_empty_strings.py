@@ -125,6 +125,8 @@ def test_a_text_that_an_operator_fills_in_is_empty_and_not_null(tables: Workspac
         ("union Syslog, SigninLogs | summarize n = count() by IPAddress | where IPAddress == '' | project n", 2),
         ("union * | where IPAddress == '' | count", 2),
         ("union * | where IPAddress != '' | count", 1),
+        ("union * | distinct * | where IPAddress == '' | count", 2),
+        ("union * | distinct * | where strlen(HostName) == 0 | count", 3),
         ("search * | where IPAddress == '' | count", 2),
         ("SigninLogs | where IPAddress == '' | count", 1),
         ("Syslog | join kind=leftouter SigninLogs on TimeGenerated | where isempty(IPAddress) | count", 1),

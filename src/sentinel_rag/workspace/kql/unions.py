@@ -74,9 +74,17 @@ def united(
             for query, branch in zip(agreeing, branches, strict=True)
         ]
     changed = bool(split or with_source or kind == "inner" or needed is not None)
-    lacking = [name for name in order if _is_text(name, split, frames) and not _in_all(name, branches, split)]
-    return agreeing, [*([_project(order)] if changed else []), *filled(lacking)]
+    after: list[ir.Operator] = [_project(order)] if changed else []
+    texts = [name for name in order if _is_text(name, split, frames)]
+    lacking = [[name for name in texts if name not in _names_of(branch, split, with_source)] for branch in branches]
+    if sum(map(len, lacking)) > _WRITTEN_TEXTS:
+        return agreeing, [*after, *filled(sorted(set().union(*lacking)))]
+    return [_with_empty(query, names) for query, names in zip(agreeing, lacking, strict=True)], after
 
+
+_WRITTEN_TEXTS = 1_000
+"""Up to so many empty texts are constants of their inputs, which leaves the columns of the others as they are stored;
+beyond, each column is filled once behind the union, which is slower and much shorter."""
 
 _ROW = "row of union"
 """The column of a branch that none of the needed columns is in; SQL has no rows without a column."""
@@ -96,6 +104,11 @@ def _with(query: ir.Query, operator: ir.Operator) -> ir.Query:
     return ir.Query(query.source, [*query.operators, operator], list(query.lets), list(query.parameters))
 
 
+def _with_empty(query: ir.Query, names: list[str]) -> ir.Query:
+    empty = tuple(ir.NamedExpr(ir.Literal("", "string"), name) for name in names)
+    return _with(query, ir.Extend(empty)) if empty else query
+
+
 def _names_of(branch: Branch, split: dict[str, list[str]], with_source: str | None) -> set[str]:
     names = {f"{name}_{kind}" if name in split else name for name, kind in branch.frame.items()}
     return names | ({with_source} if with_source else set())
@@ -105,10 +118,6 @@ def _is_text(name: str, split: dict[str, list[str]], frames: list[Frame]) -> boo
     if any(name == f"{one}_string" and "string" in kinds for one, kinds in split.items()):
         return True
     return {frame[name] for frame in frames if name in frame} == {"string"}
-
-
-def _in_all(name: str, branches: list[Branch], split: dict[str, list[str]]) -> bool:
-    return all(name in _names_of(branch, split, None) for branch in branches)
 
 
 def _kinds(name: str, frames: list[Frame]) -> list[str]:
