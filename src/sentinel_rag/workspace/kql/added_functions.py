@@ -7,9 +7,11 @@ address, a watchlist), or is not defined exactly by Kusto's pages, is in no row 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from duckdb_kql import translate  # noqa: TID253 - this module is about that library
+from duckdb_kql.errors import KqlUnsupportedError  # noqa: TID253
 from duckdb_kql.translate import functions  # noqa: TID253
 from duckdb_kql.translate.functions import FunctionSpec  # noqa: TID253
 
@@ -27,6 +29,7 @@ from sentinel_rag.workspace.kql import (
     time_functions,
 )
 from sentinel_rag.workspace.kql.aggregate_functions import aggregates
+from sentinel_rag.workspace.kql.sql_forms import scalar
 
 _OTHER_ROWS = (
     # Rows arrive in the embedded workspace at the moment they were generated; no other time is known.
@@ -105,9 +108,18 @@ def register() -> None:
         if row.name != "todatetime":  # whose special form declines all but what is a time already
             translate._SPECIAL_FORMS.pop(row.name, None)
     translate._SPECIAL_FORMS.update(_special_forms())
+    for name in translate._SPECIAL_FORMS:  # `summarize` takes a name that is in no row for an unknown aggregate
+        functions.SCALAR_FUNCTIONS.setdefault(name, scalar(name, _declined(name)))
     translate._STRING_ARG_POSITIONS.update(_TEXT_ARGUMENTS)
     functions.AGGREGATE_FUNCTIONS.update(aggregates())
     text_search.register(functions.BINARY_OPERATORS)
+
+
+def _declined(name: str) -> Callable[..., str]:
+    def write(*_arguments: str) -> str:
+        raise KqlUnsupportedError(f"function:{name}", hint="with these arguments")
+
+    return write
 
 
 def _special_forms() -> dict[str, Any]:

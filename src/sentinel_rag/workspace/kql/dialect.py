@@ -133,6 +133,7 @@ def install() -> None:
         _replace(translate, "_is_int_expr", _is_int_expr)
         _replace(translate, "_is_real_expr", _is_real_expr)
         _replace(translate, "_render_aggregate_call", _render_aggregate_call)
+        _replace(translate, "_lift_aggregates", _lift_aggregates)
         _replace(translate, "render_sort_keys", _render_sort_keys)
         _replace(translate, "_is_timespan_expr", time_arithmetic.is_timespan)
         _replace(translate, "_is_datetime_expr", time_arithmetic.is_datetime)
@@ -381,6 +382,22 @@ def _render_aggregate_call(call: Any) -> Any:
     return aggregated_text(call, rendered)
 
 
+def _lift_aggregates(node: Any, *, depth: int = 0) -> Any:
+    """Finds aggregates below a path and `in` too: `tostring(make_list(x)[0])`, `iff(max(x) in (1, 2), ...)`."""
+    if not isinstance(node, (PathAccess, InList)):
+        return _original["_lift_aggregates"](node, depth=depth)
+    found = 0
+
+    def lift(part: Any) -> Any:
+        nonlocal found
+        lifted, inside = translate._lift_aggregates(part, depth=depth)
+        found += inside
+        return lifted
+
+    parts = {field.name: extension.mapped(getattr(node, field.name), lift) for field in dataclasses.fields(node)}
+    return dataclasses.replace(node, **parts), found
+
+
 def _render_path(node: Any) -> Any:
     """A JSON null that a path leads to is null, as in Kusto, so that `isnull` and `coalesce` see it."""
     base = node.base
@@ -425,4 +442,5 @@ def _is_dynamic(node: Any) -> Any:
 
 
 def _render_kql_tostring(node: Any) -> Any:
-    return text_functions.text_of(node) or _original["render_kql_tostring"](node)
+    text = text_functions.text_of(node)
+    return text or text_functions.with_reals_as_kusto(node, _original["render_kql_tostring"](node))

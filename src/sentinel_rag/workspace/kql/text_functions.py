@@ -39,6 +39,13 @@ def text_of(node: ir.Expr) -> str | None:
     return None
 
 
+def with_reals_as_kusto(node: ir.Expr, sql: str) -> str:
+    """The library's `tostring` with Kusto's spelling of a real: `1E+21`, `1E-05`, `Infinity`."""
+    text = f"CAST({render_expr(node)} AS VARCHAR)"
+    spelled = "WHEN 'inf' THEN 'Infinity' WHEN '-inf' THEN '-Infinity' ELSE upper({}) END"
+    return sql.replace(f"THEN 'NaN' ELSE {text} END", f"THEN 'NaN' {spelled.format(text)}")
+
+
 def extract(call: ir.FunctionCall) -> str | None:
     """`extract(regex, group, text, typeof(long))`: the text, then converted."""
     if len(call.args) != 4:

@@ -159,9 +159,10 @@ def _unix_nanoseconds(value: str) -> str:
 
 
 def _make_datetime(year: str, month: str, day: str, hour: str = "0", minute: str = "0", second: str = "0") -> str:
-    """Null for a day or an hour that does not exist."""
+    """Null for a day or an hour that does not exist, and outside the years 1 to 9999."""
     parts = ", ".join(f"CAST({part} AS BIGINT)" for part in (year, month, day, hour, minute))
-    return f"TRY(make_timestamp({parts}, floor(CAST({second} AS DOUBLE) * 1000000) / 1000000))"
+    made = f"TRY(make_timestamp({parts}, floor(CAST({second} AS DOUBLE) * 1000000) / 1000000))"
+    return f"CASE WHEN {year} BETWEEN 1 AND 9999 THEN {made} END"
 
 
 def _make_timespan(*parts: str) -> str:
