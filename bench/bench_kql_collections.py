@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 from bench.harness import timings, write
@@ -86,7 +86,7 @@ class Tally:
                 for verdict in verdicts
                 if verdict not in ("exact", "exact, open")
             },
-            "translate": timings([o.milliseconds / 1e3 for o in self.outcomes if o.milliseconds] or [0.0]),
+            "translate_cpu": timings([o.milliseconds / 1e3 for o in self.outcomes if o.milliseconds] or [0.0]),
         }
 
 
@@ -118,10 +118,10 @@ class Bench:
 
     def judge(self, kql: str, bound: Bound) -> Outcome:
         """Translate, run twice and compare."""
-        started = perf_counter()
+        started = process_time()
         try:
             translation = translate(kql, self.schema, Window())
-            milliseconds = (perf_counter() - started) * 1e3
+            milliseconds = (process_time() - started) * 1e3
             with self._empty.cursor() as cursor:
                 check_sql(cursor, translation)
             answers = [self._answer(store, kql, translation) for store in (self._empty, self._filled)]
@@ -250,6 +250,7 @@ def main() -> None:
     exact = sum(outcome.verdict.startswith("exact") for outcome in outcomes)
     measured = {
         "tables": len(bench.schema),
+        "schema": "the tables of a new workspace; those of advanced hunting also have its Timestamp",
         "collections": [tally.to_dict() for tally in tallies],
         "judged": len(outcomes),
         "exact": exact,

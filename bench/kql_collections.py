@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 _FENCE = re.compile(r"^[ \t]*```[ \t]*(\w*)[^\n`]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE)
-_KQL_FENCES = frozenset({"", "kql", "kusto", "csl", "sentinel"})
+_KQL_FENCES = frozenset({"", "c", "kql", "kusto", "csl", "sentinel"})  # "C#" colours KQL well, so some write that
 _LICENCES = {"MIT License": "MIT", "BSD 3-Clause": "BSD-3-Clause", "BSD 2-Clause": "BSD-2-Clause"}
 _LICENCES |= {"Apache License": "Apache-2.0", "GNU GENERAL PUBLIC": "GPL", "Creative Commons": "CC"}
 

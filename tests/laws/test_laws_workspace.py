@@ -84,7 +84,7 @@ def test_any_strings_written_as_csv_come_back(
 @given(
     rows=st.lists(
         st.fixed_dictionaries(
-            {"Computer": text},
+            {"Computer": text | st.sampled_from(["TRUE", "false", "0", "4624", "1.50", "[1, 2]"])},
             optional={
                 "SyslogMessage": text,
                 "ProcessID": st.integers(-(2**31), 2**31 - 1),

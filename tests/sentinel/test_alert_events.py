@@ -110,6 +110,7 @@ ALERTS = [
         Entities=[{"$id": "1", "Type": "host", "HostName": "pc-7"}, {"$ref": "1"}],
     ),
     alert("broken", "2024-08-01T12:00:00Z", ExtendedProperties='{"Query": "Sec'),
+    alert("fusion", "2024-08-01T12:00:00Z", ProductName="Azure Sentinel", ProviderName="Fusion"),
 ]
 
 
@@ -235,6 +236,14 @@ async def test_an_alert_without_a_query_is_answered_with_the_evidence_there_is(e
     assert any("stores no query with its alerts" in note and "DeviceProcessEvents" in note for note in result.notes)
     broken = await behind(estate, "broken")
     assert any("do not parse as JSON" in note for note in broken.notes)
+
+
+async def test_an_alert_of_a_rule_that_kept_no_query_is_not_said_to_be_of_a_product_that_keeps_none(
+    estate: Any,
+) -> None:
+    result = await behind(estate, "fusion")
+    assert result.summary["why_not"] == "no_query"
+    assert any(note.startswith("No query of its rule is stored with this alert") for note in result.notes)
 
 
 @pytest.mark.parametrize(

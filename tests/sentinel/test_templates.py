@@ -592,7 +592,7 @@ async def test_rankings_of_the_real_alerts_agree_with_the_alerts_themselves(
     counted: Counter[str] = Counter()
     for half in ({"order": "newest", "limit": 100}, {"order": "oldest", "limit": 89}):
         for row in (await real.ask("query_alerts", **half)).rows:
-            counted.update(row[filtered])
+            counted.update(row.get(filtered, ()))  # compact rows leave out what is empty
     assert len(ranked) > 10
     assert {row[column]: row["Alerts"] for row in ranked} == counted
 

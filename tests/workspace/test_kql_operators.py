@@ -164,6 +164,17 @@ CASES = {
     "a time equals a text that is one": (
         "Syslog | where TimeGenerated == '2024-07-02T01:00:00Z' | count", "Count:long", [(1,)],
     ),
+    "a text and a dynamic compare by what they say, whatever the text is": (
+        "datatable(s:string, d:dynamic)['x', dynamic('x'), '{', dynamic('y')] "
+        "| summarize countif(s == d), countif(s != d)",
+        "countif_:long countif_1:long",
+        [(1, 1)],
+    ),
+    "pack_all packs the columns at its place": (
+        "datatable(a:long, b:string)[1, 'x'] | extend c = a + 1 | project p = pack_all()",
+        "p:dynamic",
+        [('{"a":1,"b":"x","c":2}',)],
+    ),
     "names that differ only in case stay apart": (
         "datatable(foo:long)[1, 2] | extend Foo = foo + 100 | summarize sum(foo), sum(Foo)",
         "sum_foo:long sum_Foo:long",

@@ -57,7 +57,11 @@ def without_query(alert: Alert) -> str:
         )
     where = next((tables for part, tables in _WHERE if part in product.casefold()), "")
     rows = f" Its rows, where they are collected, lie in {where}, around its start and end." if where else ""
+    if "sentinel" in product.casefold():  # scheduled rules store their query, those of Fusion and of Microsoft do not
+        why = "No query of its rule is stored with this alert"
+    else:
+        why = f"{product} stores no query with its alerts"
     return (
-        f"{product} stores no query with its alerts, so there are no events to run again: the evidence is in the "
-        f"entities, the ids and the page in the portal.{rows}"
+        f"{why}, so there are no events to run again: the evidence is in the entities, the ids and the page in the "
+        f"portal.{rows}"
     )

@@ -166,6 +166,15 @@ def attack_alerts(start: datetime, seed: int) -> tuple[AlertCase, ...]:
             tactics=("Exfiltration",),
             techniques=("T1048",),
             compromised=host_name(FILE_SERVER),
+            extended={
+                "Query": (
+                    "CommonSecurityLog\n| where DeviceAction == 'allow'\n"
+                    "| summarize SentBytes = sum(SentBytes), Sessions = count() by SourceIP, DestinationIP\n"
+                    "| where SentBytes > 4000000000"
+                ),
+                "Query Start Time UTC": (start + timedelta(hours=39)).isoformat() + "Z",
+                "Query End Time UTC": (start + timedelta(hours=41)).isoformat() + "Z",
+            },
         ),
         AlertCase(
             key="attack-encryption",

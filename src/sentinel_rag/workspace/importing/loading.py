@@ -22,7 +22,13 @@ from sentinel_rag.workspace.importing.column_mapping import (
 )
 from sentinel_rag.workspace.importing.conversion import detected_type, detection_sql, misfit_sql, value_sql
 from sentinel_rag.workspace.importing.destinations import Destination, require_type
-from sentinel_rag.workspace.importing.raw_rows import CsvFile, RawRows, read_rejects, without_open_quotes
+from sentinel_rag.workspace.importing.raw_rows import (
+    DETECTION_ROWS,
+    CsvFile,
+    RawRows,
+    read_rejects,
+    without_open_quotes,
+)
 from sentinel_rag.workspace.importing.reports import ImportReport, Misfit, Reject
 from sentinel_rag.workspace.kql_types import quote_name, quote_text
 from sentinel_rag.workspace.migrations import column_definition, create_table_sql
@@ -31,7 +37,6 @@ from sentinel_rag.workspace.store import read_schema
 if TYPE_CHECKING:
     import duckdb
 
-_DETECTION_ROWS = 20_000
 _MAX_RESCUES = 20
 
 
@@ -64,7 +69,7 @@ def load(
     source = rows.source
     if destination.condition:
         source = f"(SELECT * FROM {rows.source} WHERE {destination.condition})"  # noqa: S608
-    types = _types(cursor, headers, known, source)
+    types = _types(cursor, headers, known, source, rows.texts)
     time_from, time_note = _time_source(headers, types)
     plan = _Plan(headers, types, time_from, source, rows.csv, folder)
     if known and not _is_empty(cursor, destination.table):
@@ -175,17 +180,18 @@ def _is_empty(cursor: duckdb.DuckDBPyConnection, table: str) -> bool:
 
 
 def _types(
-    cursor: duckdb.DuckDBPyConnection, headers: Headers, known: Mapping[str, str], source: str
+    cursor: duckdb.DuckDBPyConnection, headers: Headers, known: Mapping[str, str], source: str, texts: frozenset[int]
 ) -> dict[str, str]:
-    """The KQL type of each column: the table's, or what the values of a new column are."""
+    """The KQL type of each column: the table's, or what the values of a new column are; `texts` are texts or times."""
     unknown = [column for column in headers.columns if column.name not in known]
     types = {column.name: known[column.name] for column in headers.columns if column.name in known}
     if unknown:
-        sample = f"(SELECT * FROM {source} LIMIT {_DETECTION_ROWS})"  # noqa: S608
+        sample = f"(SELECT * FROM {source} LIMIT {DETECTION_ROWS})"  # noqa: S608
         sql = detection_sql([f"c{column.index}" for column in unknown], sample)
         counts = dict(cursor.execute(sql).fetchall())
         for place, column in enumerate(unknown):
-            types[column.name] = detected_type(counts[place]) if place in counts else "string"
+            found = detected_type(counts[place]) if place in counts else "string"
+            types[column.name] = "string" if column.index in texts and found != "datetime" else found
     if TIME_COLUMN in types:
         types[TIME_COLUMN] = "datetime"
     return types

@@ -7,7 +7,7 @@ the order of `RawRows.headers`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_LINE_BYTES = 16_000_000
 KEPT_CONTENT = 10_000
+DETECTION_ROWS = 20_000
+"""Rows that are looked at for the types of columns that no table has yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,11 @@ class CsvFile:
 
 @dataclass(frozen=True, slots=True)
 class RawRows:
-    """`source` is what stands after FROM. `csv` is set where the rows come from DuckDB's CSV reader."""
+    """`source` is what stands after FROM. `csv` is set where the rows come from DuckDB's CSV reader.
+
+    `texts` are the places of columns that the file itself says are text: a JSON string is no number and no truth value,
+    whatever it spells.
+    """
 
     headers: tuple[str, ...]
     source: str
@@ -66,6 +72,7 @@ class RawRows:
     rejects: tuple[Reject, ...] = ()
     csv: CsvFile | None = None
     notes: tuple[str, ...] = ()
+    texts: frozenset[int] = frozenset()
 
 
 def open_rows(cursor: duckdb.DuckDBPyConnection, source: SourceFile, staged: Path, *, strict: bool) -> RawRows:
@@ -80,7 +87,7 @@ def open_rows(cursor: duckdb.DuckDBPyConnection, source: SourceFile, staged: Pat
         lines = staged.with_suffix(".jsonl")
         rejects = write_json_lines(staged, lines, name=source.path.name)
         rows = _json_lines(cursor, lines, "json")
-        return RawRows(rows.headers, rows.source, rows.format, (*rejects, *rows.rejects))
+        return replace(rows, rejects=(*rejects, *rows.rejects))
     return _delimited(source, staged, strict=strict)
 
 
@@ -126,7 +133,12 @@ def _json_lines(cursor: duckdb.DuckDBPyConnection, path: Path, name: str) -> Raw
         f"(SELECT {cells} FROM (SELECT json_extract_string(line, [{pointers}]) AS cells "  # noqa: S608
         "FROM json_lines WHERE is_row ORDER BY record))"
     )
-    return RawRows(headers, relation, name, tuple(rejects))
+    texts = cursor.execute(
+        f"SELECT DISTINCT place FROM (SELECT generate_subscripts(types, 1) - 1 AS place, unnest(types) AS type FROM "  # noqa: S608
+        f"(SELECT json_type(line, [{pointers}]) AS types FROM json_lines WHERE is_row LIMIT {DETECTION_ROWS})) "
+        "WHERE type = 'VARCHAR'"
+    ).fetchall()
+    return RawRows(headers, relation, name, tuple(rejects), texts=frozenset(place for (place,) in texts))
 
 
 def _parquet(cursor: duckdb.DuckDBPyConnection, source: SourceFile, staged: Path) -> RawRows:

@@ -65,6 +65,8 @@ def of_one_type(node: ir.FunctionCall, type_of: TypeOf) -> ir.FunctionCall:
 
 def _pair(left: ir.Expr, right: ir.Expr, type_of: TypeOf) -> tuple[ir.Expr, ir.Expr]:
     kinds = type_of(left), type_of(right)
+    if set(kinds) == {"string", "dynamic"} and not isinstance(left, ir.Literal) and not isinstance(right, ir.Literal):
+        return _text(left, kinds[0]), _text(right, kinds[1])
     if "" in kinds or "dynamic" in kinds or kinds[0] == kinds[1] or set(kinds) <= _NUMBERS:
         return left, right
     if isinstance(right, ir.Literal):

@@ -57,6 +57,7 @@ from sentinel_rag.workspace.kql.empty_texts import aggregated_text
 from sentinel_rag.workspace.kql.evaluate_plugins import lower_evaluate
 from sentinel_rag.workspace.kql.make_series import lower_make_series
 from sentinel_rag.workspace.kql.mv_apply import lower_mv_apply
+from sentinel_rag.workspace.kql.newest_rows import with_newest_rows
 from sentinel_rag.workspace.kql.parse_patterns import with_leading_column
 from sentinel_rag.workspace.kql.partition import lower_partition
 from sentinel_rag.workspace.kql.searches import (
@@ -138,6 +139,7 @@ def install() -> None:
         _replace(translate, "_is_timespan_expr", time_arithmetic.is_timespan)
         _replace(translate, "_is_datetime_expr", time_arithmetic.is_datetime)
         _replace(translate, "render_range", streamed_range)
+        _replace(translate, "render_summarize", with_newest_rows(translate.render_summarize))
         _replace(translate, "_render_term_operator", _render_term_operator)
         _replace(translate, "_render_has_list", _render_has_list)
         _replace(translate, "_render_in_list", _render_in_list)

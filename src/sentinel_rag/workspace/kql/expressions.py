@@ -16,6 +16,7 @@ from sentinel_rag.workspace.kql.column_types import expression_type
 from sentinel_rag.workspace.kql.comparisons import comparable, of_one_type
 from sentinel_rag.workspace.kql.errors import not_supported, unresolved
 from sentinel_rag.workspace.kql.extension import Column, Frame
+from sentinel_rag.workspace.kql.spelling import unmarked
 
 
 class Expressions:
@@ -53,6 +54,9 @@ class Expressions:
             node = self._of_table(node)
         if isinstance(node, ir.FunctionCall) and node.name.lower() in ("column_ifexists", "columnifexists"):
             return self._column_if_exists(node)
+        if isinstance(node, ir.FunctionCall) and node.name == "pack_all" and not node.args and self._frame:
+            pairs = ((ir.Literal(unmarked(name), "string"), self._column(ir.ColumnRef(name))) for name in self._frame)
+            return ir.FunctionCall("bag_pack", tuple(part for pair in pairs for part in pair))
         if isinstance(node, (list, tuple)):
             items = [self.rewritten(item) for item in node]
             return tuple(items) if isinstance(node, tuple) else items
