@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from sentinel_rag.workspace.kql.errors import KqlError
 from sentinel_rag.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("DATA-4")
@@ -54,7 +55,31 @@ ANSWERS: dict[str, object] = {
     "print tostring(1.0)": "1.0",
     "print strcat('a', 1e21)": "a1E+21",
     "datatable(r:real)[1e300] | project strcat(r, 'e')": "1E+300e",
+    r"datatable(s:string)['\\xAA'] | project base64_encode_tostring(s)": "XHhBQQ==",
+    r"print base64_encode_tostring('C:\\Windows\\x')": "QzpcV2luZG93c1x4",
+    "print base64_encode_tostring('Grüße')": "R3LDvMOfZQ==",
+    r"print base64_decode_tostring(base64_encode_tostring('C:\\Grüße'))": r"C:\Grüße",
+    "print base64_encodestring('x')": "eA==",
+    "print d = dynamic({'a': 'x'}) | project base64_encode_tostring(d.a)": "eA==",
+    r"print hash_md5('C:\\Wü')": "b2f134707488922fde77e2c280766d36",
     "print tostring('1e+21 of text')": "1e+21 of text",
+}
+
+RANGES = {
+    "range x from 1.5 to 3.5 step 1": ("real", "[1.5,2.5,3.5]"),
+    "range x from 1 to 10 step 2.6": ("real", "[1.0,3.6,6.2,8.8]"),
+    "range x from 0 to 1 step 0.25": ("real", "[0.0,0.25,0.5,0.75,1.0]"),
+    "let s = 0.5; range x from 1 to 2 step s": ("real", "[1.0,1.5,2.0]"),
+    "range x from 3.0 to 1 step -1": ("real", "[3.0,2.0,1.0]"),
+    "range x from 5.0 to 1 step 1": ("real", "[]"),
+    "range x from 1 to 3.9 step 1": ("long", "[1,2,3]"),
+    "range x from 3 to 1 step -1": ("long", "[3,2,1]"),
+    "range x from 1h to 3h step 1h": ("timespan", '["01:00:00","02:00:00","03:00:00"]'),
+    "range x from 0s to 1s step 500ms": ("timespan", '["00:00:00","00:00:00.5000000","00:00:01"]'),
+    "range x from datetime(2024-01-01) to datetime(2024-01-02) step 12h": (
+        "datetime",
+        '["2024-01-01T00:00:00.0000000Z","2024-01-01T12:00:00.0000000Z","2024-01-02T00:00:00.0000000Z"]',
+    ),
 }
 
 
@@ -68,3 +93,16 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 @pytest.mark.parametrize("kql", ANSWERS)
 def test_the_answer_is_that_of_kusto(workspace: Workspace, kql: str) -> None:
     assert workspace.query(kql).rows == [(ANSWERS[kql],)]
+
+
+@pytest.mark.parametrize("source", RANGES)
+def test_a_range_has_the_type_and_the_values_of_its_start_and_step(workspace: Workspace, source: str) -> None:
+    kind, values = RANGES[source]
+    assert workspace.query(f"{source} | getschema | project ColumnType").rows == [(kind,)]
+    assert workspace.query(f"{source} | summarize tostring(make_list(x))").rows == [(values,)]
+
+
+@pytest.mark.parametrize("step", ["0", "0.0"])
+def test_a_range_without_a_step_is_refused(workspace: Workspace, step: str) -> None:
+    with pytest.raises(KqlError, match="The step of range is 0"):
+        workspace.query(f"range x from 1 to 3 step {step}")

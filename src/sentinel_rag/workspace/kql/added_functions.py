@@ -79,7 +79,7 @@ _TEXT_ARGUMENTS: dict[str, tuple[int, ...]] = {
     "url_decode": (0,),
     **dict.fromkeys(("parse_csv", "parse_path", "parse_version"), (0,)),
     "string_size": (0,),
-    "base64_decode_tostring": (0,),
+    **dict.fromkeys(("base64_encode_tostring", "base64_encodestring", "base64_decode_tostring"), (0,)),
     "geo_info_from_ip_address": (0,),
     "format_ipv4": (0,),
     "format_ipv4_mask": (0,),
