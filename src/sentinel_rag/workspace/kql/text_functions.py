@@ -39,6 +39,13 @@ def text_of(node: ir.Expr) -> str | None:
     return None
 
 
+def with_reals_as_kusto(node: ir.Expr, sql: str) -> str:
+    """The library's `tostring` with Kusto's spelling of a real: `1E+21`, `1E-05`, `Infinity`."""
+    text = f"CAST({render_expr(node)} AS VARCHAR)"
+    spelled = "WHEN 'inf' THEN 'Infinity' WHEN '-inf' THEN '-Infinity' ELSE upper({}) END"
+    return sql.replace(f"THEN 'NaN' ELSE {text} END", f"THEN 'NaN' {spelled.format(text)}")
+
+
 def extract(call: ir.FunctionCall) -> str | None:
     """`extract(regex, group, text, typeof(long))`: the text, then converted."""
     if len(call.args) != 4:
@@ -235,6 +242,11 @@ def _bytes_of_base64(text: str) -> str:
 def _base64_of_bytes(array: str) -> str:
     digits = "lpad(hex(TRY_CAST(CAST(_e AS VARCHAR) AS UTINYINT)), 2, '0')"
     return f"to_base64(unhex(array_to_string(list_transform({json_array(array)}, lambda _e: {digits}), '')))"
+
+
+def _base64_of_text(text: str) -> str:
+    """Of the bytes in UTF-8; a cast to BLOB would read a backslash as an escape and refuse letters beyond ASCII."""
+    return f"to_base64(encode(CAST({text} AS VARCHAR)))"
 
 
 def _text_of_base64(text: str) -> str:
