@@ -160,13 +160,89 @@ async def test_a_list_over_all_says_where_each_is_and_goes_back_there(ask: Ask, 
     assert gateway.calls[-1].arguments == {"incident": PROD_55, "workspace": "prod"}
 
 
-async def test_what_asks_one_workspace_goes_to_the_default_while_lists_go_to_all(
+ONE_EACH = [
+    ("alerts trend per day across all workspaces", "get_alert_trend"),
+    ("top accounts across all workspaces", "get_top_entities"),
+    ("situation report across all workspaces", "get_threat_summary"),
+]
+
+
+@pytest.mark.parametrize(("question", "tool"), ONE_EACH)
+async def test_what_cannot_be_added_up_has_a_section_for_each_workspace(
+    ask: Ask, gateway: ScriptedGateway, question: str, tool: str
+) -> None:
+    gateway.answers["list_workspaces"] = WORKSPACES
+    answer = await ask(question)
+    assert places(gateway) == [("list_workspaces", None), (tool, "prod"), (tool, "emea")]
+    sections = [line for line in answer.text.splitlines() if line.startswith("In workspace")]
+    assert sections == ["In workspace `prod`:", "In workspace `emea`:"]
+    titles = [table.title for table in answer.tables]
+    assert titles
+    assert all(title.endswith(("orkspace prod", "orkspace emea")) for title in titles)
+    numbers = [row[0] for table in answer.tables for row in table.rows if row[0].startswith("[")]
+    assert numbers == [f"[{place}]" for place in range(1, len(numbers) + 1)]
+    assert "(not checked)" not in answer.text + str(answer.tables)
+
+
+async def test_a_workspace_that_fails_is_named_beside_the_sections_of_the_others(
     ask: Ask, gateway: ScriptedGateway
 ) -> None:
+    gateway.answers["list_workspaces"] = WORKSPACES
+    works = gateway.answers["get_alert_trend"]
+
+    def trend(arguments: JsonObject) -> Any:
+        if arguments["workspace"] == "emea":
+            return failure(QueryErrorCode.TIMEOUT, "It did not answer.")
+        return works(arguments) if callable(works) else works
+
+    gateway.answers["get_alert_trend"] = trend
+    answer = await ask("alerts trend per day across all workspaces")
+    assert "In workspace `prod`:" in answer.text
+    assert "get_alert_trend for workspace emea failed" in answer.text
+
+
+async def test_without_the_names_the_default_one_is_asked_and_said(ask: Ask, gateway: ScriptedGateway) -> None:
+    answer = await ask("alerts trend per day across all workspaces")
+    assert places(gateway) == [("list_workspaces", None), ("get_alert_trend", None)]
+    assert "Only one workspace was asked: `scripted`." in answer.text
+
+
+async def test_the_words_for_all_stay_for_rankings_as_for_lists(ask: Ask, gateway: ScriptedGateway) -> None:
+    gateway.answers["list_workspaces"] = WORKSPACES
     await ask("list the incidents in all workspaces")
     await ask("top accounts")
     await ask("newest alerts")
-    assert places(gateway) == [("query_incidents", "all"), ("get_top_entities", None), ("query_alerts", "all")]
+    assert places(gateway) == [
+        ("query_incidents", "all"),
+        ("list_workspaces", None),
+        ("get_top_entities", "prod"),
+        ("get_top_entities", "emea"),
+        ("query_alerts", "all"),
+    ]
+
+
+async def test_what_goes_to_the_default_one_alone_says_so(ask: Ask, gateway: ScriptedGateway) -> None:
+    answer = await ask("details of incident 55 across all workspaces")
+    assert places(gateway) == [("get_incident_detail", None)]
+    assert "Only one workspace was asked: `scripted`." in answer.text
+    assert "Only one workspace" not in (await ask("details of incident 55 in workspace emea")).text
+
+
+async def test_a_note_of_one_workspace_among_several_keeps_what_it_says(ask: Ask, gateway: ScriptedGateway) -> None:
+    said = "Incident 55 carries a closing time but is not closed: reopened incidents keep it"
+    gateway.answers["query_incidents"] = rows_result(
+        [_found("prod", 55, PROD_55)],
+        summary={
+            "by_severity": {"High": 1},
+            "by_status": {"New": 1},
+            "by_workspace": {"prod": {"rows_total": 1, "error": None}},
+        },
+        notes=(f"prod: {said}.", f"{said}."),
+    )
+    answer = await ask("how many high incidents across all workspaces")
+    notes = [line for line in answer.text.splitlines() if line.startswith("Note:")]
+    short = "Incident 55 carries a closing time but is not closed."
+    assert notes == [f"Note: prod: {short}", f"Note: {short}"]
 
 
 async def test_a_workspace_that_there_is_not_is_told(gateway: ScriptedGateway) -> None:

@@ -7,7 +7,7 @@ words). So every checkable atom of an answer has its evidence by construction, a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 
@@ -145,9 +145,18 @@ class AnswerWriter:
     def note(self, run: ToolRun, place: int, *, brief: bool = False) -> None:
         """A note that the tool's code wrote, with its place as evidence; `brief` leaves out what follows a colon."""
 
+        workspaces = run.at("/summary/by_workspace")
+        named = workspaces if isinstance(workspaces, Mapping) else {}
+
         def shown(value: JsonValue) -> str:
             text = plain(str(value), limit=600)
-            return f"{text.partition(': ')[0].rstrip('.')}." if brief else text
+            if not brief:
+                return text
+            # A note of one workspace among several begins with its name and a colon of its own.
+            name, colon, rest = text.partition(": ")
+            if name not in named:
+                return f"{name.rstrip('.')}."
+            return f"{name}{colon}{rest.partition(': ')[0].rstrip('.')}."
 
         fact = self._fact(run, f"/notes/{place}", shown)
         self.lines.append(Line(f"Note: {fact.text}", () if fact.evidence is None else (fact.evidence,)))

@@ -16,7 +16,7 @@ from sentinel_rag.agent.conversation import AskedCall, Conversation, Conversatio
 from sentinel_rag.agent.footnote import FREEFORM_TOOL, footnote
 from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_lines, checked_table
 from sentinel_rag.agent.instruction_text import suspicions
-from sentinel_rag.agent.offline import directory, follow_up, outside, second_look
+from sentinel_rag.agent.offline import directory, every_workspace, follow_up, outside, second_look
 from sentinel_rag.agent.offline.arguments import unused_words
 from sentinel_rag.agent.offline.compositions import Composed, compose, freeform, say_failures, say_numbered
 from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
@@ -261,6 +261,7 @@ class OfflineAnalyst:
             open_with_verdict(writer, plan, runs)
         except (TypeError, ValueError, KeyError, IndexError, AttributeError):
             return self._failed(turn, [_misshapen(run) for run in runs])
+        every_workspace.say_asked_alone(writer, turn.conversation, runs)
         if plan.view in _LISTS and (unused := unused_words(plan.reading, _asked_for(runs))):
             writer.say("I did not understand and left out: {}.", Echo(", ".join(unused)))
         if plan.view is not View.ATTRIBUTE and (dropped := _names_left_out(plan, runs)):
@@ -324,7 +325,11 @@ class OfflineAnalyst:
         return runs
 
     async def _run_plan(self, turn: _Turn, plan: Plan) -> list[ToolRun]:
-        runs = await self._run(turn, plan.calls)
+        calls = plan.calls
+        if every_workspace.in_sections(plan, turn.conversation):
+            (workspaces,) = await self._run(turn, (every_workspace.WORKSPACES,))
+            calls = every_workspace.calls_for_each(plan, workspaces)
+        runs = await self._run(turn, calls)
         return [await self._whole(turn, run) for run in runs] if needs_whole_incident(plan) else runs
 
     async def _whole(self, turn: _Turn, run: ToolRun) -> ToolRun:

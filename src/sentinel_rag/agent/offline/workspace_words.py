@@ -94,10 +94,19 @@ def asks_for_workspaces(question: str) -> bool:
     return _LISTS.search(question) is not None and _ALL.search(question) is None
 
 
+def goes_to_one(tool: str) -> bool:
+    """True for a tool that asks one workspace and cannot ask all of them at once."""
+    return _takes_workspace(tool) and tool not in ALL_WORKSPACES_TOOLS
+
+
+def _takes_workspace(tool: str) -> bool:
+    known = TOOLS_BY_NAME.get(tool)
+    return known is not None and "workspace" in known.parameter_schemas()
+
+
 def placed(tool: str, arguments: Mapping[str, JsonValue], conversation: Conversation) -> dict[str, JsonValue]:
     """The arguments of a call with the workspace that it goes to; none is named where the default one is meant."""
-    known = TOOLS_BY_NAME.get(tool)
-    if known is None or "workspace" not in known.parameter_schemas() or "workspace" in arguments:
+    if not _takes_workspace(tool) or "workspace" in arguments:
         return dict(arguments)
     name = conversation.workspace
     if name == ALL_WORKSPACES:
@@ -106,15 +115,17 @@ def placed(tool: str, arguments: Mapping[str, JsonValue], conversation: Conversa
         if places:
             name = places[0]
         elif tool not in ALL_WORKSPACES_TOOLS or "incident" in arguments:
-            name = conversation.requested_workspace
+            requested = conversation.requested_workspace
+            name = "" if requested == ALL_WORKSPACES else requested
     return {**arguments, "workspace": name} if name else dict(arguments)
 
 
 def remember_places(conversation: Conversation, runs: Iterable[ToolRun]) -> None:
-    """Where the rows of a list over all workspaces were found; a number that two of them use is no reference."""
+    """Where the things of an answer from all workspaces were found; a number that two of them use is no reference."""
     for run in runs:
+        asked = run.call.arguments.get("workspace") if conversation.workspace == ALL_WORKSPACES else None
         for row in run.rows:
-            workspace = row.get("workspace")
+            workspace = row.get("workspace") or asked
             if not isinstance(workspace, str):
                 continue
             for key in ("number", "incident_name", "alert_id"):

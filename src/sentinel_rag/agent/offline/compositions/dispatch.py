@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.answer_writer import AnswerWriter
+from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.compositions import (
     alert_attributes,
     alert_events,
@@ -26,6 +26,7 @@ from sentinel_rag.agent.offline.compositions import (
     web_pages,
 )
 from sentinel_rag.agent.offline.compositions.composed import Composed
+from sentinel_rag.agent.offline.every_workspace import section_of
 from sentinel_rag.agent.offline.plan import Plan, View
 from sentinel_rag.agent.tool_runs import ToolRun
 
@@ -73,13 +74,32 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
         composed = together(writer, plan, worked)
     else:
         for place, run in enumerate(worked):
-            part = _COMPOSERS[plan.view](writer, plan, run)
+            part = _section(writer, plan, run, section_of(run, runs))
             composed = part if place == 0 else _joined(composed, part)
     failed = [run for run in runs if not run.worked]
     if failed:
-        outcome = unsuccessful.say_failures(writer, failed, some_worked=bool(worked))
+        sections = {run.call.call_id: section_of(run, runs) for run in failed}
+        outcome = unsuccessful.say_failures(writer, failed, some_worked=bool(worked), sections=sections)
         composed = replace(composed, outcome=composed.outcome if worked else outcome)
     return composed
+
+
+def _section(writer: AnswerWriter, plan: Plan, run: ToolRun, workspace: str) -> Composed:
+    """One result; lines and tables of a `workspace` among several say that they are of it."""
+    if not workspace:
+        return _COMPOSERS[plan.view](writer, plan, run)
+    writer.say("In workspace {}:", Echo(workspace))
+    above = len(writer.tables)
+    composed = _COMPOSERS[plan.view](writer, replace(plan, section=True), run)
+    for place, table in enumerate(writer.tables[above:], start=above):
+        title = f"{table.title} in workspace {workspace}" if table.title else f"Workspace {workspace}"
+        writer.tables[place] = replace(table, title=title)
+    guids = {str(row.get("number")): str(row.get("incident_name") or "") for row in run.rows}
+    items = tuple(
+        replace(item, value=guids.get(item.value) or item.value) if item.kind == "incident" else item
+        for item in composed.items
+    )  # a number may be another incident's in the next workspace
+    return replace(composed, items=items, suggestions=())
 
 
 def _joined(first: Composed, second: Composed) -> Composed:

@@ -107,11 +107,13 @@ def compose_top(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     scope.say_window(writer, run)
     scope.say_partial(writer, run)
     rows = []
+    start = plan.first + writer.listed + 1
+    writer.listed += len(run.rows)
     for place in range(len(run.rows)):
         at = f"/rows/{place}"
         rows.append(
             [
-                Fact(f"[{plan.first + place + 1}]"),
+                Fact(f"[{start + place}]"),
                 writer.cell(run, f"{at}/name", limit=200),
                 writer.cell(run, f"{at}/alerts"),
                 writer.cell(run, f"{at}/high_alerts"),

@@ -169,6 +169,8 @@ def compose_empty(writer: AnswerWriter, plan: Plan, run: ToolRun, noun: str) -> 
         if name in arguments and not (name == "status" and arguments.get("time_field") == "closed"):
             wider = {key: value for key, value in arguments.items() if key != name}
             offers.append(_offer(run, wider, plan, f"The same without the filter on {label}"))
+    if plan.section:  # numbers would not say which workspace's offer is meant
+        return Composed(outcome=Outcome.NO_DATA)
     if offers:
         writer.fixed("I can look further: answer yes for the first of these, or [n].")
         say_numbered(writer, offers)

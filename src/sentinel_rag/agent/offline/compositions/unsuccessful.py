@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from sentinel_rag.agent.answer_writer import AnswerWriter
 from sentinel_rag.agent.row_text import plain
@@ -13,18 +14,24 @@ from sentinel_rag.contracts.tool_calls import Denied, Failed
 
 MOST_ALLOWED = 40
 _ANOTHER_WAY = "Ask whoever keeps the policy for access, or ask for something that needs another tool."
+_NO_SECTIONS: Mapping[str, str] = MappingProxyType({})
 _STEPS = {
     Reason.APPROVAL_REQUIRED: "It needs a person's approval first: ask whoever approves such calls, then ask again.",
     Reason.SINK_LABEL: "What was read in this session may not be sent there: ask it in a new session.",
 }
 
 
-def say_failures(writer: AnswerWriter, runs: Sequence[ToolRun], *, some_worked: bool) -> Outcome:
-    """One line for each; the outcome for a turn in which nothing worked."""
+def say_failures(
+    writer: AnswerWriter, runs: Sequence[ToolRun], *, some_worked: bool, sections: Mapping[str, str] = _NO_SECTIONS
+) -> Outcome:
+    """One line for each; the outcome for a turn in which nothing worked. `sections` tells the workspace of a call id
+    where several were asked."""
     if some_worked:
         writer.fixed("Not all of it could be answered:")
     outcome = Outcome.TOOL_FAILED
     for run in runs:
+        section = sections.get(run.call.call_id, "")
+        of = f" for workspace {plain(section)}" if section else ""
         match run.outcome:
             case Denied(reason=reason, detail=detail, rule_id=rule_id, audit_id=audit_id, approval_id=approval_id):
                 outcome = Outcome.DENIED
@@ -38,7 +45,7 @@ def say_failures(writer: AnswerWriter, runs: Sequence[ToolRun], *, some_worked: 
                         f"(`sentinel ask --session {plain(run.call.session_id)}`)."
                     )
                 writer.fixed(
-                    f"{plain(detail).rstrip('.')}. The gateway refused {run.call.tool_name} ({rule}){record}. "
+                    f"{plain(detail).rstrip('.')}. The gateway refused {run.call.tool_name}{of} ({rule}){record}. "
                     f"Nothing was read. {step}"
                 )
             case Failed(error=error, audit_id=audit_id):
@@ -46,7 +53,7 @@ def say_failures(writer: AnswerWriter, runs: Sequence[ToolRun], *, some_worked: 
                 step = plain(error.next_step) or "Ask again later; if it stays, run `sentinel doctor`."
                 allowed = _allowed(error.allowed)
                 writer.fixed(
-                    f"{run.call.tool_name} failed, which is not the same as finding nothing: "
+                    f"{run.call.tool_name}{of} failed, which is not the same as finding nothing: "
                     f"{plain(error.message).rstrip('.')}{record}.{allowed} {step}"
                 )
     return outcome
