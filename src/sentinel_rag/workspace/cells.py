@@ -14,6 +14,9 @@ from typing import Any
 
 from sentinel_rag.workspace.kql_types import kql_type
 
+_FIRST_MOMENT, _LAST_MOMENT = "TIMESTAMP '0001-01-01'", "TIMESTAMP '9999-12-31 23:59:59.999999'"
+"""The times that Kusto has. Arithmetic may leave them in the engine, and no client could read such a cell."""
+
 Cell = bool | int | float | str | None
 Finisher = Callable[[Any], Cell]
 
@@ -28,7 +31,8 @@ def encoding_sql(column: str, duckdb_type: str) -> str:
         moment = f"CAST({column} AS TIMESTAMP)" if duckdb_type != "TIMESTAMP" else column
         if duckdb_type == "TIMESTAMP WITH TIME ZONE":
             moment = f"({column} AT TIME ZONE 'UTC')"
-        return f"rtrim(rtrim(strftime({moment}, '%Y-%m-%dT%H:%M:%S.%f'), '0'), '.') || 'Z'"
+        text = f"rtrim(rtrim(strftime({moment}, '%Y-%m-%dT%H:%M:%S.%f'), '0'), '.') || 'Z'"
+        return f"CASE WHEN {moment} BETWEEN {_FIRST_MOMENT} AND {_LAST_MOMENT} THEN {text} END"
     if kind == "guid":
         return f"CAST({column} AS VARCHAR)"
     if kind == "decimal":

@@ -7,9 +7,11 @@ address, a watchlist), or is not defined exactly by Kusto's pages, is in no row 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from duckdb_kql import translate  # noqa: TID253 - this module is about that library
+from duckdb_kql.errors import KqlUnsupportedError  # noqa: TID253
 from duckdb_kql.translate import functions  # noqa: TID253
 from duckdb_kql.translate.functions import FunctionSpec  # noqa: TID253
 
@@ -27,6 +29,7 @@ from sentinel_rag.workspace.kql import (
     time_functions,
 )
 from sentinel_rag.workspace.kql.aggregate_functions import aggregates
+from sentinel_rag.workspace.kql.sql_forms import scalar
 
 _OTHER_ROWS = (
     # Rows arrive in the embedded workspace at the moment they were generated; no other time is known.
@@ -76,7 +79,7 @@ _TEXT_ARGUMENTS: dict[str, tuple[int, ...]] = {
     "url_decode": (0,),
     **dict.fromkeys(("parse_csv", "parse_path", "parse_version"), (0,)),
     "string_size": (0,),
-    "base64_decode_tostring": (0,),
+    **dict.fromkeys(("base64_encode_tostring", "base64_encodestring", "base64_decode_tostring"), (0,)),
     "geo_info_from_ip_address": (0,),
     "format_ipv4": (0,),
     "format_ipv4_mask": (0,),
@@ -105,9 +108,18 @@ def register() -> None:
         if row.name != "todatetime":  # whose special form declines all but what is a time already
             translate._SPECIAL_FORMS.pop(row.name, None)
     translate._SPECIAL_FORMS.update(_special_forms())
+    for name in translate._SPECIAL_FORMS:  # `summarize` takes a name that is in no row for an unknown aggregate
+        functions.SCALAR_FUNCTIONS.setdefault(name, scalar(name, _declined(name)))
     translate._STRING_ARG_POSITIONS.update(_TEXT_ARGUMENTS)
     functions.AGGREGATE_FUNCTIONS.update(aggregates())
     text_search.register(functions.BINARY_OPERATORS)
+
+
+def _declined(name: str) -> Callable[..., str]:
+    def write(*_arguments: str) -> str:
+        raise KqlUnsupportedError(f"function:{name}", hint="with these arguments")
+
+    return write
 
 
 def _special_forms() -> dict[str, Any]:
@@ -117,6 +129,7 @@ def _special_forms() -> dict[str, Any]:
         "bin_at": time_functions.bin_at,
         "abs": time_functions.absolute,
         "format_datetime": time_functions.format_datetime,
+        "datetime_diff": time_functions.datetime_diff,
         "datetime_part": time_functions.datetime_part,
         "format_timespan": time_functions.format_timespan,
         "bag_pack_columns": dynamic_functions.pack_columns,

@@ -166,8 +166,7 @@ def source_frame(source: ir.Source, tables: Mapping[str, Frame]) -> Frame | None
     if isinstance(source, ir.DataTable):
         return {name: kql_name(kind) for name, kind in source.columns}
     if isinstance(source, ir.RangeSource):
-        kinds = [expression_type(source.start, {}, tables), expression_type(source.step, {}, tables)]
-        return {source.name: _common(kinds) if kinds[0] in _NUMERIC else kinds[0]}
+        return {source.name: range_type(source, tables)}
     if isinstance(source, ir.PrintSource):
         return {
             print_column_name(named, position): expression_type(named.expr, {}, tables)
@@ -180,6 +179,12 @@ def source_frame(source: ir.Source, tables: Mapping[str, Frame]) -> Frame | None
         return dict.fromkeys(schema._source_columns(source, _names(tables)), "")
     except KqlSchemaError:
         return None
+
+
+def range_type(source: ir.RangeSource, tables: Mapping[str, Frame] | None = None) -> str:
+    """The type of what `range` makes: of its start, or of its step if that is the wider number."""
+    kinds = [expression_type(bound, {}, tables or {}) for bound in (source.start, source.step)]
+    return _common(kinds) if kinds[0] in _NUMERIC else kinds[0]
 
 
 def query_frame(query: ir.Query, tables: Mapping[str, Frame]) -> Frame | None:

@@ -53,9 +53,11 @@ from sentinel_rag.workspace.kql import (
 from sentinel_rag.workspace.kql.aggregate_functions import plain_collection
 from sentinel_rag.workspace.kql.column_choices import ColumnChoice, lower_column_choice
 from sentinel_rag.workspace.kql.dynamic_functions import RETURNING_DYNAMIC, sorts_several
+from sentinel_rag.workspace.kql.empty_texts import aggregated_text
 from sentinel_rag.workspace.kql.evaluate_plugins import lower_evaluate
 from sentinel_rag.workspace.kql.make_series import lower_make_series
 from sentinel_rag.workspace.kql.mv_apply import lower_mv_apply
+from sentinel_rag.workspace.kql.newest_rows import with_newest_rows
 from sentinel_rag.workspace.kql.parse_patterns import with_leading_column
 from sentinel_rag.workspace.kql.partition import lower_partition
 from sentinel_rag.workspace.kql.searches import (
@@ -132,10 +134,12 @@ def install() -> None:
         _replace(translate, "_is_int_expr", _is_int_expr)
         _replace(translate, "_is_real_expr", _is_real_expr)
         _replace(translate, "_render_aggregate_call", _render_aggregate_call)
+        _replace(translate, "_lift_aggregates", _lift_aggregates)
         _replace(translate, "render_sort_keys", _render_sort_keys)
         _replace(translate, "_is_timespan_expr", time_arithmetic.is_timespan)
         _replace(translate, "_is_datetime_expr", time_arithmetic.is_datetime)
         _replace(translate, "render_range", streamed_range)
+        _replace(translate, "render_summarize", with_newest_rows(translate.render_summarize))
         _replace(translate, "_render_term_operator", _render_term_operator)
         _replace(translate, "_render_has_list", _render_has_list)
         _replace(translate, "_render_in_list", _render_in_list)
@@ -372,11 +376,28 @@ def _render_sort_keys(keys: Any) -> Any:
 def _render_aggregate_call(call: Any) -> Any:
     if call.args and call.name.lower() in ("max", "min", "maxif", "minif"):
         dynamic_comparisons.refuse_order(call.name, call.args[0])
-    return (
+    rendered = (
         time_arithmetic.time_aggregate(call, translate.render_expr)
         or plain_collection(call, translate.render_expr)
         or _original["_render_aggregate_call"](call)
     )
+    return aggregated_text(call, rendered)
+
+
+def _lift_aggregates(node: Any, *, depth: int = 0) -> Any:
+    """Finds aggregates below a path and `in` too: `tostring(make_list(x)[0])`, `iff(max(x) in (1, 2), ...)`."""
+    if not isinstance(node, (PathAccess, InList)):
+        return _original["_lift_aggregates"](node, depth=depth)
+    found = 0
+
+    def lift(part: Any) -> Any:
+        nonlocal found
+        lifted, inside = translate._lift_aggregates(part, depth=depth)
+        found += inside
+        return lifted
+
+    parts = {field.name: extension.mapped(getattr(node, field.name), lift) for field in dataclasses.fields(node)}
+    return dataclasses.replace(node, **parts), found
 
 
 def _render_path(node: Any) -> Any:
@@ -423,4 +444,5 @@ def _is_dynamic(node: Any) -> Any:
 
 
 def _render_kql_tostring(node: Any) -> Any:
-    return text_functions.text_of(node) or _original["render_kql_tostring"](node)
+    text = text_functions.text_of(node)
+    return text or text_functions.with_reals_as_kusto(node, _original["render_kql_tostring"](node))

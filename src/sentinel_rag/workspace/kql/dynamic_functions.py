@@ -12,6 +12,7 @@ from duckdb_kql import ir, translate  # noqa: TID253 - this module writes that l
 from duckdb_kql.errors import KqlUnsupportedError  # noqa: TID253
 from duckdb_kql.translate import quote_string, render_expr  # noqa: TID253
 
+from sentinel_rag.workspace.kql.column_types import expression_type
 from sentinel_rag.workspace.kql.sql_forms import (
     MAX_ARRAY,
     WrittenFunction,
@@ -355,7 +356,9 @@ def path_with_text_keys(node: ir.PathAccess, render: Callable[[ir.PathAccess], s
 
 
 def _is_text(node: ir.Expr) -> bool:
-    return getattr(node, "kind", "") == "string" or bool(translate._is_string_expr(node))
+    if getattr(node, "kind", "") == "string" or translate._is_string_expr(node):
+        return True
+    return isinstance(node, ir.FunctionCall) and expression_type(node, {}, {}) == "string"
 
 
 def _entries(bag: str) -> str:

@@ -101,9 +101,14 @@ _MORE_FORMATS = (
 
 
 def with_more_formats(template: str) -> str:
-    """duckdb-kql's SQL for `todatetime` with RFC 822 and RFC 850 before its list, whose %Y takes 14 for a year."""
+    """duckdb-kql's SQL for `todatetime` with RFC 822 and RFC 850 before its list, whose %Y takes 14 for a year.
+
+    What is still not read is read again without the space before its offset, as in `2024-01-01 00:00 +02:00`.
+    """
     more = ", ".join(f"'{text}'" for text in _MORE_FORMATS)
-    return template.replace("['%m-%d-%Y'", f"[{more}, '%m-%d-%Y'")
+    wider = template.replace("['%m-%d-%Y'", f"[{more}, '%m-%d-%Y'")
+    closer = r"regexp_replace(CAST({0} AS VARCHAR), '\s+([+-][0-9]{{2}}:?[0-9]{{2}})\s*$', '\1')"
+    return f"coalesce({wider}, TRY_CAST({closer} AS TIMESTAMPTZ) AT TIME ZONE 'UTC')"
 
 
 def literal_sql(literal: Any) -> str | None:

@@ -15,6 +15,7 @@ from duckdb_kql.schema import resolve_let_refs  # noqa: TID253
 
 from sentinel_rag.workspace.kql.column_choices import matches_wildcard
 from sentinel_rag.workspace.kql.column_types import operator_frame, source_frame
+from sentinel_rag.workspace.kql.empty_texts import MAKING_NULLS, filled_after
 from sentinel_rag.workspace.kql.errors import not_supported, unresolved
 from sentinel_rag.workspace.kql.expressions import Expressions
 from sentinel_rag.workspace.kql.extension import AddedSource, Frame, Place, PlacedOperator
@@ -170,7 +171,10 @@ class Scope:
             return self._steps(operator.resolve(place), frame, bound, standing)[0]
         if frame is not None:
             operator = resolve_let_refs(operator, list(frame))
-        return [self._expressions(frame, bound).rewritten(operator)]
+        rewritten = self._expressions(frame, bound).rewritten(operator)
+        if frame is None or not isinstance(rewritten, MAKING_NULLS):
+            return [rewritten]
+        return [rewritten, *filled_after(rewritten, frame, self._after(rewritten, frame, bound))]
 
     def _discover(
         self, before: ir.Query, steps: list[ir.Operator], frame: Frame | None, bound: Bound

@@ -39,6 +39,13 @@ def text_of(node: ir.Expr) -> str | None:
     return None
 
 
+def with_reals_as_kusto(node: ir.Expr, sql: str) -> str:
+    """The library's `tostring` with Kusto's spelling of a real: `1E+21`, `1E-05`, `Infinity`."""
+    text = f"CAST({render_expr(node)} AS VARCHAR)"
+    spelled = "WHEN 'inf' THEN 'Infinity' WHEN '-inf' THEN '-Infinity' ELSE upper({}) END"
+    return sql.replace(f"THEN 'NaN' ELSE {text} END", f"THEN 'NaN' {spelled.format(text)}")
+
+
 def extract(call: ir.FunctionCall) -> str | None:
     """`extract(regex, group, text, typeof(long))`: the text, then converted."""
     if len(call.args) != 4:
@@ -237,9 +244,19 @@ def _base64_of_bytes(array: str) -> str:
     return f"to_base64(unhex(array_to_string(list_transform({json_array(array)}, lambda _e: {digits}), '')))"
 
 
+def _base64_of_text(text: str) -> str:
+    """Of the bytes in UTF-8; a cast to BLOB would read a backslash as an escape and refuse letters beyond ASCII."""
+    return f"to_base64(encode(CAST({text} AS VARCHAR)))"
+
+
 def _text_of_base64(text: str) -> str:
     """Empty if the text is no base64 or the bytes in it are no UTF-8."""
     return f"coalesce(TRY(decode(from_base64({text}))), '')"
+
+
+def _base64_of_text(text: str) -> str:
+    # A cast to BLOB would read `\xAA` in the text as an escape and refuse what is not ASCII.
+    return f"to_base64(encode(CAST({text} AS VARCHAR)))"
 
 
 _UNITS = ("Bytes", "KB", "MB", "GB", "TB", "PB", "EB")
@@ -310,6 +327,8 @@ FUNCTIONS: tuple[WrittenFunction, ...] = (
     scalar("unicode_codepoints_to_string", _from_codepoints),
     scalar("base64_decode_toarray", _bytes_of_base64, 1),
     scalar("base64_encode_fromarray", _base64_of_bytes, 1),
+    scalar("base64_encode_tostring", _base64_of_text, 1),
+    scalar("base64_encodestring", _base64_of_text, 1),
     scalar("base64_decode_tostring", _text_of_base64, 1),
     scalar("base64_decodestring", _text_of_base64, 1),
     scalar("format_bytes", _format_bytes, 1, 2, 3),

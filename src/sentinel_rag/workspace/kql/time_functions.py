@@ -58,6 +58,17 @@ def datetime_part(call: ir.FunctionCall) -> str:
     return f"CAST({translate._render_datetime_part(call)} AS INTEGER)"
 
 
+def datetime_diff(call: ir.FunctionCall) -> str:
+    """`datetime_diff('week', last, first)` counts the Sundays that begin between.
+
+    The engine's weeks begin on Mondays, so both times are moved on by a day.
+    """
+    if len(call.args) == 3 and (constant_string(call.args[0]) or "").lower() == "week":
+        last, first = (f"date_trunc('week', {render_expr(time)} + INTERVAL 1 DAY)" for time in call.args[1:])
+        return f"date_diff('week', {first}, {last})"
+    return translate._render_datetime_diff(call)
+
+
 _TICKS = re.compile(r"(f{7}|F{7})")
 
 
@@ -148,9 +159,10 @@ def _unix_nanoseconds(value: str) -> str:
 
 
 def _make_datetime(year: str, month: str, day: str, hour: str = "0", minute: str = "0", second: str = "0") -> str:
-    """Null for a day or an hour that does not exist."""
+    """Null for a day or an hour that does not exist, and outside the years 1 to 9999."""
     parts = ", ".join(f"CAST({part} AS BIGINT)" for part in (year, month, day, hour, minute))
-    return f"TRY(make_timestamp({parts}, floor(CAST({second} AS DOUBLE) * 1000000) / 1000000))"
+    made = f"TRY(make_timestamp({parts}, floor(CAST({second} AS DOUBLE) * 1000000) / 1000000))"
+    return f"CASE WHEN {year} BETWEEN 1 AND 9999 THEN {made} END"
 
 
 def _make_timespan(*parts: str) -> str:

@@ -11,6 +11,7 @@ import dataclasses
 
 from duckdb_kql import ir  # noqa: TID253 - this module is about that library's query form
 
+from sentinel_rag.workspace.kql.empty_texts import filled
 from sentinel_rag.workspace.kql.errors import not_supported
 from sentinel_rag.workspace.kql.extension import AddedSource, Frame
 
@@ -67,31 +68,56 @@ def united(
         order.insert(0, with_source)
     agreeing = [_agreeing(branch, split, with_source) for branch in branches]
     if needed is not None:
-        if not order:
-            order = [_ROW]
-            agreeing = [_with(query, ir.Extend((ir.NamedExpr(ir.Literal(1, "long"), _ROW),))) for query in agreeing]
+        order = order or [_ROW]
         agreeing = [
-            _with(query, _project([name for name in order if name in _names_of(branch, split, with_source)]))
+            _narrowed(query, [name for name in order if name in _names_of(branch, split, with_source)])
             for query, branch in zip(agreeing, branches, strict=True)
         ]
     changed = bool(split or with_source or kind == "inner" or needed is not None)
-    return agreeing, [_project(order)] if changed else []
+    after: list[ir.Operator] = [_project(order)] if changed else []
+    texts = [name for name in order if _is_text(name, split, frames)]
+    lacking = [[name for name in texts if name not in _names_of(branch, split, with_source)] for branch in branches]
+    if sum(map(len, lacking)) > _WRITTEN_TEXTS:
+        return agreeing, [*after, *filled(sorted(set().union(*lacking)))]
+    return [_with_empty(query, names) for query, names in zip(agreeing, lacking, strict=True)], after
 
+
+_WRITTEN_TEXTS = 1_000
+"""Up to so many empty texts are constants of their inputs, which leaves the columns of the others as they are stored;
+beyond, each column is filled once behind the union, which is slower and much shorter."""
 
 _ROW = "row of union"
+"""The column of a branch that none of the needed columns is in; SQL has no rows without a column."""
 
 
 def _project(names: list[str]) -> ir.Project:
     return ir.Project(tuple(ir.NamedExpr(ir.ColumnRef(name)) for name in names))
 
 
+def _narrowed(query: ir.Query, names: list[str]) -> ir.Query:
+    if names:
+        return _with(query, _project(names))
+    return _with(query, ir.Project((ir.NamedExpr(ir.Literal(1, "long"), _ROW),)))
+
+
 def _with(query: ir.Query, operator: ir.Operator) -> ir.Query:
     return ir.Query(query.source, [*query.operators, operator], list(query.lets), list(query.parameters))
 
 
+def _with_empty(query: ir.Query, names: list[str]) -> ir.Query:
+    empty = tuple(ir.NamedExpr(ir.Literal("", "string"), name) for name in names)
+    return _with(query, ir.Extend(empty)) if empty else query
+
+
 def _names_of(branch: Branch, split: dict[str, list[str]], with_source: str | None) -> set[str]:
     names = {f"{name}_{kind}" if name in split else name for name, kind in branch.frame.items()}
-    return names | {_ROW} | ({with_source} if with_source else set())
+    return names | ({with_source} if with_source else set())
+
+
+def _is_text(name: str, split: dict[str, list[str]], frames: list[Frame]) -> bool:
+    if any(name == f"{one}_string" and "string" in kinds for one, kinds in split.items()):
+        return True
+    return {frame[name] for frame in frames if name in frame} == {"string"}
 
 
 def _kinds(name: str, frames: list[Frame]) -> list[str]:
