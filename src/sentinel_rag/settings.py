@@ -21,6 +21,7 @@ from sentinel_rag.workspace_file import (
     logs_audience,
     management_audience,
     read_workspace_file,
+    same_workspace,
     workspace_guid,
     workspace_name,
     workspace_resource,
@@ -395,7 +396,7 @@ def _azure_workspaces(reader: _Reader) -> tuple[NamedWorkspace, ...]:
     management = reader.read("SENTINEL_ARM_ENDPOINT", _http_url, PUBLIC.management)
     for name in sorted(resources.keys() - ids.keys()):
         reader.problems.append(f"SENTINEL_WORKSPACE_RESOURCE_ID: SENTINEL_WORKSPACE_ID names no workspace {name!r}")
-    return tuple(
+    named = tuple(
         NamedWorkspace(
             name=name,
             workspace_id=guid,
@@ -407,6 +408,10 @@ def _azure_workspaces(reader: _Reader) -> tuple[NamedWorkspace, ...]:
         )
         for name, guid in ids.items()
     )
+    for place, workspace in enumerate(named):
+        if twin := same_workspace(workspace, named[:place]):
+            reader.problems.append(f"SENTINEL_WORKSPACE_ID, SENTINEL_WORKSPACE_RESOURCE_ID: {twin}")
+    return named
 
 
 def _host_names(text: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ connection; a name, an id or an address that cannot be right is a problem with i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -119,6 +119,19 @@ def http_url(text: str) -> str:
     return text.rstrip("/")
 
 
+def same_workspace(workspace: NamedWorkspace, others: Iterable[NamedWorkspace]) -> str:
+    """What is wrong if one of `others` is the same workspace of Azure under another name, else empty.
+
+    Under two names each of its rows would count twice, and a rule that keeps one name shut would leave the other open.
+    """
+    for other in others:
+        for key in ("workspace_id", "resource_id"):
+            value = getattr(workspace, key)
+            if value is not None and value.casefold() == (getattr(other, key) or "").casefold():
+                return f"{workspace.name!r} and {other.name!r} are one workspace: they have the same {key}"
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class WorkspaceFile:
     """What the file says: its workspaces in order, the default one first; or the `problems` that keep it from use."""
@@ -189,6 +202,8 @@ class _FileReader:
                 continue
             if workspace.name in found:
                 self._problem(item, f"two workspaces are named {workspace.name!r}")
+            elif twin := same_workspace(workspace, found.values()):
+                self._problem(item, twin)
             found[workspace.name] = workspace
         default = self._text(top["default"]) if "default" in top else next(iter(found), None)
         if default not in found and found:

@@ -29,6 +29,16 @@ def test_what_is_sent_is_a_beginning_of_what_was_written_and_a_cap_on_a_line_of_
     assert kql.startswith(head)
 
 
+QUOTED = st.sampled_from(("'x'", '"; | y"', "@'z;'", "```| render z```"))
+CUT_OFF = st.sampled_from((";", " ; ;", "| render y", " | render y with (title='a|b;c') ;"))
+
+
+@given(QUOTED, CUT_OFF)
+def test_a_quoted_text_before_what_is_cut_off_stays_whole(quoted: str, cut_off: str) -> None:
+    query = f"T\n| where a == {quoted}"
+    assert bounded(query + cut_off, 7) == f"{query}\n| take 8"
+
+
 @given(TEXTS)
 def test_only_a_chart_semicolons_and_blanks_are_left_out(kql: str) -> None:
     head = bounded(kql, 7).rpartition("\n")[0]

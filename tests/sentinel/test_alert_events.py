@@ -436,6 +436,23 @@ async def test_a_query_that_the_service_refuses_is_told_with_its_reason(
     assert result.summary["entities"] == []
 
 
+async def test_a_form_that_ran_out_of_time_is_the_last_that_is_tried(
+    serving_scripted: Any, scripted: AnsweringWire
+) -> None:
+    """The other forms of a query are the same query read otherwise, and would take as long."""
+    slow = JSONResponse({"error": {"code": "GatewayTimeout", "message": "too long"}}, 504)
+    served = serving_scripted(("EventID == 4625", slow))
+    twice = QUERY.replace("4625", "4625 and Account != 'a\\\\b'")
+    stored = scheduled("plain", twice, properties={"Original Query": f"{QUERY} | take 3"})
+    scripted.by_text = tuple(
+        (text, alert_answer(stored) if text == "SecurityAlert" else answer) for text, answer in scripted.by_text
+    )
+    result = await served.ask("get_alert_events", alert_id=guid("alert plain"))
+    assert (result.summary["ran"], result.summary["why_not"]) == (False, "failed")
+    assert any("ran out of time" in note for note in result.notes)
+    assert sum(request["query"].startswith("set query_now") for request in scripted.requests) == 1
+
+
 async def test_a_workspace_that_throttles_is_an_error_that_may_be_tried_again(serving_scripted: Any) -> None:
     throttled = JSONResponse({"error": {"code": "TooManyRequests", "message": "slow down"}}, 429)
     served = serving_scripted(("EventID == 4625", throttled))
@@ -473,7 +490,7 @@ async def test_a_timespan_a_cap_a_deadline_and_our_clock_are_always_sent(
     for request, headers in sent:
         assert request["timespan"] == "2024-08-01T10:00:00Z/2024-08-01T11:00:00Z"
         assert request["query"].startswith("set query_now = datetime(2024-08-01T11:00:00.0000000Z);\n")
-        assert headers["prefer"] == "wait=50"
+        assert headers["prefer"] == "wait=45"
 
 
 async def test_rows_are_counted_only_where_more_may_match_than_came(

@@ -13,6 +13,7 @@ from sentinel_rag.settings import VARIABLES, Secret, load_settings
 REPOSITORY = Path(__file__).resolve().parents[2]
 KEY = "a-key-that-is-long-enough"
 GUID = "0b8a1f1e-6f4e-4a55-9d63-0d3c6f0b9a11"
+OTHER_GUID = "5d2c7d0e-0f0a-4f5c-9f7c-0a6a1d0b7c22"
 
 
 def load(tmp_path: Path, environment: dict[str, str], env_file: str = "") -> object:
@@ -86,8 +87,8 @@ def test_a_broken_line_is_told_with_its_number(tmp_path: Path) -> None:
 
 
 def test_several_azure_workspaces_have_names(tmp_path: Path) -> None:
-    settings = load(tmp_path, {"SENTINEL_WORKSPACE_ID": f"prod={GUID}, dev={GUID.upper()}"})
-    assert settings.azure_workspaces == {"prod": GUID, "dev": GUID}  # type: ignore[attr-defined]
+    settings = load(tmp_path, {"SENTINEL_WORKSPACE_ID": f"prod={GUID}, dev={OTHER_GUID.upper()}"})
+    assert settings.azure_workspaces == {"prod": GUID, "dev": OTHER_GUID}  # type: ignore[attr-defined]
     assert any("two workspaces" in p for p in problems(tmp_path, {"SENTINEL_WORKSPACE_ID": f"{GUID},{GUID}"}))
 
 

@@ -119,6 +119,41 @@ def test_the_file_and_the_variables_do_not_mix(tmp_path: Path, variable: str) ->
     assert any(problem.startswith(f"{variable}: ") for problem in problems(tmp_path, FILE, **{variable: "x"}))
 
 
+OTHER = RESOURCE.replace("prod", "other")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        (f"workspace_id: {PROD}", f"workspace_id: {PROD.upper()}", "workspace_id"),
+        (f"workspace_id: {PROD}", f"workspace_id: {PROD}, cloud: usgovernment", "workspace_id"),
+        (
+            f"workspace_id: {PROD}, resource_id: {RESOURCE}",
+            f"workspace_id: {GOV}, resource_id: {RESOURCE.upper().replace('SUBSCRIPTIONS', 'subscriptions')}",
+            "resource_id",
+        ),
+        (f"workspace_id: {PROD}, resource_id: {RESOURCE}", f"workspace_id: {GOV}, resource_id: {OTHER}", ""),
+        (f"workspace_id: {PROD}", f"workspace_id: {GOV}", ""),
+        ("embedded: true", "embedded: true", ""),
+    ],
+)
+def test_one_workspace_under_two_names_is_told(tmp_path: Path, first: str, second: str, same: str) -> None:
+    text = f"workspaces:\n  - {{name: a, {first}}}\n  - {{name: b, {second}}}\n"
+    if not same:
+        assert len(load(tmp_path, text).workspaces) == 2
+        return
+    assert problems(tmp_path, text) == [f"workspaces.yaml:3: 'b' and 'a' are one workspace: they have the same {same}"]
+
+
+def test_the_variables_name_no_workspace_twice_either(tmp_path: Path) -> None:
+    (told,) = problems(tmp_path, SENTINEL_WORKSPACE_ID=f"a={PROD},b={PROD.upper()}")
+    assert told.endswith("'b' and 'a' are one workspace: they have the same workspace_id")
+    resources = f"a={RESOURCE},b={RESOURCE}"
+    ids = f"a={PROD},b={GOV}"
+    (told,) = problems(tmp_path, SENTINEL_WORKSPACE_ID=ids, SENTINEL_WORKSPACE_RESOURCE_ID=resources)
+    assert told.endswith("they have the same resource_id")
+
+
 def test_several_embedded_workspaces_by_a_variable(tmp_path: Path) -> None:
     settings = load(tmp_path, SENTINEL_WORKSPACE="default, practice")
     assert [(each.name, each.embedded) for each in settings.workspaces] == [("default", True), ("practice", True)]

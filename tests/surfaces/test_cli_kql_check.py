@@ -273,7 +273,7 @@ def test_without_the_parser_it_says_so_and_finds_syntax_faults(
     assert code == 2
     assert "broken.kql:1:" in out
     assert "rich.kql:1:14: `EvaluateOperator` cannot be checked without Microsoft's parser. (warning)" in out
-    assert "Only syntax was checked, and not all of it: Microsoft's KQL parser is not installed" in out
+    assert "A simpler parser checked syntax, tables and columns, and not all of them: Microsoft's KQL parser" in out
     assert "Run: sentinel kql install" in out
     assert out.splitlines()[-1] == "3 queries in 3 files: 2 sound; 1 of them with warnings; 1 with faults."
 
@@ -295,3 +295,41 @@ def test_install_without_node_says_how_to_get_one(
     told = capsys.readouterr().err
     assert "There is no node 18 or newer." in told
     assert "sentinel-rag[kql-parser]" in told
+
+
+def test_what_another_service_holds_is_told_once_and_not_column_by_column(run: Run, tmp_path: Path) -> None:
+    written(tmp_path / "rule.kql", 'arg("").Resources\n| where type == "x"\n| project id, name, location\n')
+    code, out, _ = run("rule.kql")
+    assert code == 0
+    told, summary = out.splitlines()
+    assert told.startswith("rule.kql:1:1: arg() reads Azure Resource Graph, whose columns are not known here")
+    assert summary == "1 query in 1 file: 1 sound; 1 of them with warnings; 0 with faults."
+
+
+def test_notes_with_a_query_among_them_are_no_query(run: Run, tmp_path: Path) -> None:
+    written(tmp_path / "rules" / "notes.txt", f"Use this one first, then the next.\n\n{SOUND}")
+    written(tmp_path / "rules" / "one.txt", f"// which users\n\n{SOUND}")
+    code, out, _ = run("rules")
+    assert (code, out) == (0, "1 query in 2 files: 1 sound; 0 with faults; 1 file without a query.\n")
+
+
+def test_only_names_that_are_near_are_asked_back(run: Run, tmp_path: Path) -> None:
+    written(tmp_path / "far.kql", "WindowsEventz9 | take 1\n")
+    written(tmp_path / "near.kql", "SigninLog | take 1\n")
+    assert "DnsEvents" not in run("far.kql")[1]
+    assert "Did you mean 'SigninLogs'?" in run("near.kql")[1]
+
+
+def test_without_microsofts_parser_a_missing_table_is_told_once(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parser_installation, "default_folder", lambda: tmp_path / "nowhere")
+    text = "NoSuch_CL\n| where Foo == 1\n| summarize count() by Bar\n| where Nope == 2\n"
+    written(tmp_path / "rule.kql", text)
+    written(tmp_path / "wrong.kql", "SigninLogs\n| where Nope == 1\n")
+    code, out, _ = run("rule.kql")
+    assert code == 0
+    assert [line.split(": ")[0] for line in out.splitlines()[:1]] == ["rule.kql:1:1"]
+    assert "There is no table 'NoSuch_CL'" in out
+    assert "There is no column" not in out
+    assert run("wrong.kql")[0] == 2

@@ -197,3 +197,48 @@ def test_the_doctor_says_whether_it_is_on_and_over_what(
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     assert told in run("doctor")[1]
+
+
+@pytest.mark.requirement("TOOL-5")
+def test_both_query_commands_take_one_window(filled: Run) -> None:
+    counted = "SigninLogs | count"
+    for window in (["--since", "2000-01-01", "--until", "2000-01-02"], ["--since", "2000-01-01"]):
+        own = json.loads(filled("kql", "query", counted, *window, "--json")[1])["rows"]
+        admin = json.loads(filled("workspace", "query", counted, *window, "--json")[1])["rows"]
+        assert [row["Count"] for row in own] == [row[0] for row in admin]
+        assert admin == [[0 if "--until" in window else len(SIGNINS)]]
+
+
+@pytest.mark.requirement("TOOL-5")
+@pytest.mark.parametrize("name", ["no/such/file.kql", "rules/x.CSL", "notes.txt"])
+def test_a_file_that_is_not_there_is_no_query(filled: Run, name: str) -> None:
+    code, out, err = filled("kql", "query", name)
+    assert (code, out) == (2, "")
+    assert f"There is no file {name}." in err
+
+
+@pytest.mark.requirement("TOOL-5")
+def test_a_window_said_twice_is_told(filled: Run) -> None:
+    code, _, err = filled("workspace", "query", "SigninLogs", "--since", "7d", "--timespan", "P1D")
+    assert code == 2
+    assert "--timespan and --since or --until both say the window." in err
+
+
+@pytest.mark.requirement("TOOL-5")
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [
+        (["workspace", "query", "T", "--last", "7d"], "usage: sentinel workspace query"),
+        (["kql", "query", "T", "--timespam", "7d"], "usage: sentinel kql query"),
+        (["ask", "what", "--bare"], "usage: sentinel ask"),
+    ],
+)
+def test_an_unknown_option_is_told_with_the_usage_of_its_command(
+    run: Run, capsys: pytest.CaptureFixture[str], command: list[str], usage: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(*command)
+    told = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert told.startswith(usage)
+    assert f"{usage.removeprefix('usage: ')}: error: unrecognized arguments: " in told

@@ -17,6 +17,7 @@ _NOT_CODE = re.compile(
     """,
     re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
+_BLANKS = " \t\r\n"
 _RENDER = re.compile(r"\|\s*render\b[^|]*\Z")
 
 
@@ -25,13 +26,22 @@ def code_of(kql: str) -> str:
     return _NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), kql)
 
 
+def _kept_place(match: re.Match[str]) -> str:
+    """A comment as blanks, which may be cut off; a quoted text as dots, which end a query as any value does."""
+    return re.sub(r"[^\n]", " " if match[0].startswith("//") else ".", match[0])
+
+
 def bounded(kql: str, most_rows: int) -> str:
-    """The query with one row more than `most_rows` as its cap. A `render` at its end, which draws nothing here, and a
-    semicolon are left out, because nothing may follow them."""
-    code = code_of(kql).rstrip()
-    end = len(code.rstrip("; \t\r\n"))
+    """The query with one row more than `most_rows` as its cap, behind what may stand before one."""
+    return f"{without_chart(kql)}\n| take {most_rows + 1}"
+
+
+def without_chart(kql: str) -> str:
+    """The query without a `render` at its end, which draws nothing here, and without semicolons: nothing may follow
+    them."""
+    code = _NOT_CODE.sub(_kept_place, kql).rstrip(_BLANKS)
+    end = len(code.rstrip(f";{_BLANKS}"))
     render = _RENDER.search(code[:end])
     if render is not None:
-        end = len(code[: render.start()].rstrip())
-    kept = kql if end == len(code) else kql[:end]
-    return f"{kept}\n| take {most_rows + 1}"
+        end = len(code[: render.start()].rstrip(_BLANKS))
+    return kql if end == len(code) else kql[:end]

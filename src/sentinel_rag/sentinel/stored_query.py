@@ -16,6 +16,7 @@ from typing import Any
 
 from sentinel_rag.contracts.query_results import TimeWindow, format_time
 from sentinel_rag.sentinel.alerts import extended_properties
+from sentinel_rag.sentinel.freeform_text import without_chart
 from sentinel_rag.sentinel.stored_times import stored_span, stored_time
 
 LONGEST_WINDOW = timedelta(days=31)
@@ -25,7 +26,6 @@ DEFAULT_MARGIN = timedelta(hours=1)
 
 _PREAMBLE = re.compile(r"\s*(?://[^\r\n]*(?:\r\n|\r|\n|$)\s*)*")
 _QUERY_NOW = re.compile(r"set\s+query_now\s*=\s*datetime\s*\(\s*[\"']?([^\"'()]{1,64})[\"']?\s*\)\s*;", re.IGNORECASE)
-_RENDER = re.compile(r"\|\s*render\s+[^|;]*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,7 @@ def taken_apart(text: str) -> tuple[datetime | None, str]:
     if setting is not None:
         moment = stored_time(setting[1])
         text = text[setting.end() :] if moment is not None else text
-    text = text.strip().rstrip(";").rstrip()
-    return moment, _RENDER.sub("", text).rstrip()
+    return moment, without_chart(text.strip()).rstrip()
 
 
 def _candidates(text: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from a time. An outcome is a value; above is `alert_events`, which tells it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -28,10 +29,14 @@ from sentinel_rag.sentinel.workspace_view import WorkspaceView
 if TYPE_CHECKING:
     from sentinel_rag.sentinel.kql_guard import GuardReport, KqlGuard, KqlProblem
 
-WAIT_S = 50
-"""Seconds after which the service stops a query: less than the gateway waits, so that the reason arrives."""
+WAIT_S = 45
+"""Seconds for a whole run, its waiting for a slot and all its queries: less than the gateway waits, so that the reason
+arrives."""
+GRACE_S = 5
+"""Seconds beyond that in which the service's own reason may arrive."""
 MOST_AT_ONCE = 2
 """Stored queries that run at a time, of the five that a connection may have: slow ones must not hold up other tools."""
+_SLOW_STEP = "Read it in `query`; whoever knows the rule can run it in the portal."
 _ENDED_BY_THE_QUERY = frozenset({QueryErrorCode.QUERY_REJECTED, QueryErrorCode.TIMEOUT})
 
 
@@ -51,19 +56,21 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class NotRun:
-    """`why` is refused (by the guard, with `problems`) or failed (in the workspace); `sentence` is for the reader."""
+    """`why` is refused (by the guard, with `problems`) or failed (in the workspace); `sentence` is for the reader.
+    `slow` if it ran out of time."""
 
     why: str
     sentence: str
     problems: tuple[KqlProblem, ...] = ()
     tables: tuple[str, ...] = ()
+    slow: bool = False
 
 
 class StoredQueries:
     """Runs stored queries behind a guard that `make_guard` gives when the first of them comes, and that is closed here.
 
     Without `make_guard` it is one with whichever parser is installed. `allowed_tables` None means every table of the
-    workspace; `wait_s` is the time that the service may take for a query.
+    workspace; `wait_s` is the time that a whole run may take.
     """
 
     def __init__(
@@ -86,24 +93,27 @@ class StoredQueries:
             await self._guard.close()
 
     async def run(self, view: WorkspaceView, stored: StoredQuery, limit: int) -> Ran | NotRun:
-        """The first form of the query that may run and does; the first one's fault if none does.
+        """The first form of the query that may run and does; the first one's fault if none does. A form that took too
+        long is the last: the others are the same query, read otherwise.
 
         Raises QueryFailedError for what is no fault of the query (throttled, no access, no answer)."""
         first: NotRun | None = None
         forms = [(kql, False) for kql in stored.candidates]
         if stored.rule_query:
             forms.append((taken_apart(stored.rule_query)[1], True))
-        async with self._slots:
-            for kql, whole_rule in forms:
-                outcome = await self._run_form(view, stored, kql, limit, whole_rule=whole_rule)
-                if isinstance(outcome, Ran):
-                    return outcome
-                first = first or outcome
-        assert first is not None, "a stored query has a form"
-        return first
+        ends = anyio.current_time() + self._wait_s
+        # The service ends a query at `ends` and tells why; only an answer that then is still away is not waited for.
+        with anyio.move_on_after(self._wait_s + GRACE_S):
+            async with self._slots:
+                for kql, whole_rule in forms:
+                    outcome = await self._run_form(view, stored, kql, limit, ends, whole_rule=whole_rule)
+                    if isinstance(outcome, Ran) or outcome.slow:
+                        return outcome
+                    first = first or outcome
+        return first or NotRun("failed", f"The query did not end within {self._wait_s} seconds. {_SLOW_STEP}")
 
     async def _run_form(
-        self, view: WorkspaceView, stored: StoredQuery, kql: str, limit: int, *, whole_rule: bool
+        self, view: WorkspaceView, stored: StoredQuery, kql: str, limit: int, ends: float, *, whole_rule: bool
     ) -> Ran | NotRun:
         report = await self._report(view, kql)
         tables = tuple(sorted(report.tables))
@@ -113,24 +123,25 @@ class StoredQueries:
         first = tables[0] if tables else ""
         try:
             (rows, total), statistics, late = await together(
-                lambda: self._rows(view, stored, at + kql, limit),
+                lambda: self._rows(view, stored, at + kql, limit, ends),
                 lambda: _statistics(view, first),
                 lambda: late_rows(view, first, stored.window, stored.query_now),
             )
         except QueryFailedError as failure:
             if failure.error.code not in _ENDED_BY_THE_QUERY:
                 raise
-            return NotRun("failed", f"{failure.error.message} {failure.error.next_step}".strip(), (), tables)
+            slow = failure.error.code is QueryErrorCode.TIMEOUT
+            return NotRun("failed", f"{failure.error.message} {failure.error.next_step}".strip(), (), tables, slow)
         return Ran(replace(rows, query=kql), total, tables, report.parser, statistics, late, whole_rule)
 
     async def _rows(
-        self, view: WorkspaceView, stored: StoredQuery, kql: str, limit: int
+        self, view: WorkspaceView, stored: StoredQuery, kql: str, limit: int, ends: float
     ) -> tuple[LogsTable, int | None]:
         """The first rows and how many there are; counted only if there are more than came."""
-        rows = await view.logs.query(f"{kql}\n| take {limit}", stored.window, wait_s=self._wait_s)
+        rows = await view.logs.query(f"{kql}\n| take {limit}", stored.window, wait_s=_seconds_until(ends))
         if len(rows.rows) < limit and not rows.partial:
             return rows, len(rows.rows)
-        counted = await view.logs.query(f"{kql}\n| count", stored.window, wait_s=self._wait_s)
+        counted = await view.logs.query(f"{kql}\n| count", stored.window, wait_s=_seconds_until(ends))
         return rows, None if counted.partial or not counted.rows else int(counted.rows[0][0])
 
     async def _report(self, view: WorkspaceView, kql: str) -> GuardReport:
@@ -146,6 +157,10 @@ class StoredQueries:
             raise QueryFailedError(
                 QueryError(code=QueryErrorCode.UNAVAILABLE, message=str(error), next_step=error.next_step)
             ) from None
+
+
+def _seconds_until(ends: float) -> int:
+    return max(1, math.ceil(ends - anyio.current_time()))
 
 
 def _installed_guard() -> KqlGuard:

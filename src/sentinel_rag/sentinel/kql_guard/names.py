@@ -20,7 +20,7 @@ def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
     for candidate in candidates:
         folded.setdefault(candidate.casefold(), candidate)
     wanted = name.casefold()
-    found = [folded[each] for each in difflib.get_close_matches(wanted, folded, n=MOST_NEAREST, cutoff=0.6)]
+    found = [folded[each] for each in difflib.get_close_matches(wanted, folded, n=MOST_NEAREST, cutoff=0.7)]
     if len(wanted) >= 4:
         found += [candidate for key, candidate in folded.items() if wanted in key or (len(key) >= 4 and key in wanted)]
     return tuple(dict.fromkeys(each for each in found if each != name))[:MOST_NEAREST]

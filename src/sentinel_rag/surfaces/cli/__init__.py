@@ -17,7 +17,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open_closed_streams()
     given = sys.argv[1:] if arguments is None else arguments
     command = next((word for word in given if not word.startswith("-")), "")
-    options = build_parser(command).parse_args(given)
+    parser = build_parser(command)
+    options, unknown = parser.parse_known_args(given)
+    if unknown:  # told with the usage of the command, not of the whole
+        getattr(options, "parser", parser).error(f"unrecognized arguments: {' '.join(unknown)}")
     from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UsageError
     from sentinel_rag.surfaces.cli._errors import report
 

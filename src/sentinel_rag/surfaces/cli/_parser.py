@@ -110,6 +110,10 @@ def _workspace(commands: argparse._SubParsersAction[argparse.ArgumentParser], on
 
     query = _command(actions, "query", "run KQL yourself (this is you, not the agent: no policy applies)", _query)
     query.add_argument("kql", nargs="*", help="the query; read from standard input when left out")
+    query.add_argument(
+        "--since", default=None, metavar="TIME", help="from then on: 24h, 7d, a date or an ISO 8601 time"
+    )
+    query.add_argument("--until", default=None, metavar="TIME", help="end, not included (default: now, or no end)")
     query.add_argument("--timespan", default=None, help="ISO 8601 duration or start/end, as Log Analytics takes it")
     query.add_argument("--json", action="store_true", help="print columns and rows as JSON")
     _workspace_option(query)
@@ -336,7 +340,7 @@ def _command(
     commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str, run: Run
 ) -> argparse.ArgumentParser:
     parser = _group(commands, name, summary)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, parser=parser)
     return parser
 
 
@@ -526,9 +530,11 @@ def _faults(options: argparse.Namespace) -> int:
 
 
 def _query(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli._moments import window_of
     from sentinel_rag.surfaces.cli.workspace import query
 
-    return query(options.workspace, options.kql, timespan=options.timespan, as_json=options.json)
+    window = window_of(options.since, options.until)
+    return query(options.workspace, options.kql, window=window, timespan=options.timespan, as_json=options.json)
 
 
 def _kql_templates(options: argparse.Namespace) -> int:

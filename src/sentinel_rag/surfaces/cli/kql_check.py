@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Schema = dict[str, dict[str, str]]
 _TYPES = ("string", "long", "int", "real", "decimal", "bool", "datetime", "timespan", "guid", "dynamic")
 _SCHEMA_STEP = 'Write it as {"MyTable_CL": {"TimeGenerated": "datetime", "Name_s": "string"}}.'
-_NO_PARSER = "Only syntax was checked, and not all of it"
+_NO_PARSER = "A simpler parser checked syntax, tables and columns, and not all of them"
 
 
 @dataclass(frozen=True, slots=True)

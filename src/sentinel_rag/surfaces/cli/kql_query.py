@@ -7,6 +7,7 @@ and `--unguarded` sends the text as it is. The check is for their sake: places, 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 LONGEST_FILE = 1_000_000
 MOST_ROWS = 10_000
+_QUERY_FILE = re.compile(r"[^\s|]+\.(?:kql|csl|kusto|txt)", re.IGNORECASE)
 
 
 def run(
@@ -72,6 +74,8 @@ def run(
 def _text(words: list[str]) -> str:
     """The query: of a file if there is one of that name, else the words themselves, else standard input."""
     if len(words) != 1 or "|" in words[0] or "\n" in words[0] or not _is_file(words[0]):
+        if len(words) == 1 and _QUERY_FILE.fullmatch(words[0]):
+            raise UsageError(f"There is no file {words[0]}.", next_step="Name a file with a query, or write the query.")
         return read_text([] if words == ["-"] else words, what="query")
     path = Path(words[0])
     try:

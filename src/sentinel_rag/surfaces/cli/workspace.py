@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from sentinel_rag.contracts.errors import UsageError
-from sentinel_rag.contracts.query_results import parse_time
+from sentinel_rag.contracts.query_results import TimeWindow, parse_time
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
 from sentinel_rag.surfaces.cli._workspace_access import WorkspaceAccess, embedded_name, workspace_access
@@ -100,8 +100,14 @@ def tables(requested: str | None, *, as_json: bool) -> int:
     return 0
 
 
-def query(requested: str | None, words: list[str], *, timespan: str | None, as_json: bool) -> int:
-    """Run KQL; 3 if it gives no rows."""
+def query(requested: str | None, words: list[str], *, window: TimeWindow, timespan: str | None, as_json: bool) -> int:
+    """Run KQL in `window`, or in `timespan` as Log Analytics takes it; 3 if it gives no rows."""
+    if window != TimeWindow():
+        if timespan is not None:
+            raise UsageError("--timespan and --since or --until both say the window.", next_step="Give one of them.")
+        from sentinel_rag.sentinel.log_analytics import timespan_text
+
+        timespan = timespan_text(window)
     kql = read_text(words, what="query")
     with workspace_access(load_settings(), requested, writes=False) as workspace:
         answer = workspace.query(kql, timespan)

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+import msgspec
+
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.sentinel.kql_guard.analysis import Analysis, Diagnostic
 from sentinel_rag.sentinel.kql_guard.diagnostics import (
@@ -39,6 +41,8 @@ _MOST_ROUNDS = 6
 _MOST_ANSWERS_KEPT = 32
 _SENTINEL_S_OWN = re.compile(r"_(Im|ASim|Get)[A-Z_]\w*|_GetWatchlist\w*|(im|vim|ASim)[A-Z]\w*")
 _DEFENDER_S_OWN = frozenset({"AssignedIPAddresses", "DeviceFromIP", "FileProfile", "SeenBy"})
+_OTHER_SERVICES = {"arg": "Azure Resource Graph", "adx": "Azure Data Explorer"}
+_ABOUT_NAMES = frozenset({UNKNOWN_NAME, UNKNOWN_TABLE, UNKNOWN_FUNCTION})
 _XDR_TABLE = re.compile(
     r"(Device|Email|Alert(Info|Evidence)|Identity(Logon|Query|Directory)Events|CloudAppEvents|UrlClickEvents)"
 )
@@ -128,7 +132,12 @@ class RuleChecker:
             failed = first if not isinstance(first, Analysis) else analysis
             assert isinstance(failed, SentinelError)
             return QueryCheck(query, (KqlProblem("too_complex", "error", str(failed), 1, 1, 0, failed.next_step),))
+        elsewhere = _read_elsewhere(first)
+        if elsewhere is not None:
+            analysis = _without_names(analysis)
         told = (*self._names(query.kql, first, assumed), *self._rest(query.kql, analysis))
+        if elsewhere is not None:
+            told = (_elsewhere_remark(query.kql, elsewhere), *told)
         if schema is not self.schema:
             told = (_xdr_time_remark(query.kql, first), *told)
         problems = tuple(dict.fromkeys(told))
@@ -140,7 +149,9 @@ class RuleChecker:
         """What has to be taken as given until nothing more is unknown, and the analysis under that."""
         assumed = _Assumed(tuple(each for each in _OPEN_TABLES if each in schema and each in kql))
         analysis = self._analysis(kql, schema, assumed)
-        for _ in range(_MOST_ROUNDS if self._official else 0):
+        if not self._official and isinstance(analysis, Analysis):
+            return _unknown(analysis), _without_columns_of_unknown_tables(analysis)
+        for _ in range(_MOST_ROUNDS):
             if not isinstance(analysis, Analysis):
                 break
             more = _unknown(analysis)
@@ -223,6 +234,38 @@ def _unknown(analysis: Analysis) -> _Assumed:
         tuple(dict.fromkeys(name_in(each) for each in found if each.code == UNKNOWN_TABLE)),
         tuple(dict.fromkeys(name_in(each) for each in found if each.code == UNKNOWN_FUNCTION)),
     )
+
+
+def _without_columns_of_unknown_tables(analysis: Analysis) -> Analysis:
+    """The fallback cannot take a table as given: where one is not known, neither are the columns behind it."""
+    unknown = _unknown(analysis)
+    if not unknown.tables:
+        kept = tuple(each for each in analysis.diagnostics if not _is_about(each, unknown))
+        return msgspec.structs.replace(analysis, diagnostics=kept)
+    return _without_names(analysis)
+
+
+def _without_names(analysis: Analysis) -> Analysis:
+    """The analysis without what it says of names, for a query whose columns nobody here knows."""
+    kept = tuple(each for each in analysis.diagnostics if each.code not in _ABOUT_NAMES)
+    return msgspec.structs.replace(analysis, diagnostics=kept)
+
+
+def _read_elsewhere(analysis: Analysis) -> Diagnostic | None:
+    """The first call of a function that reads tables of another service."""
+    calls = (each for each in analysis.diagnostics if each.code == UNKNOWN_FUNCTION)
+    return next((each for each in calls if name_in(each) in _OTHER_SERVICES), None)
+
+
+def _elsewhere_remark(kql: str, found: Diagnostic) -> KqlProblem:
+    name = name_in(found)
+    said = f"{name}() reads {_OTHER_SERVICES[name]}, whose columns are not known here, so no column is checked."
+    return KqlProblem("not_checkable", "warning", said, *TextPlaces(kql).locate(*found.at))
+
+
+def _is_about(found: Diagnostic, assumed: _Assumed) -> bool:
+    """True if `found` is told by `_names`, once for each name."""
+    return found.code == UNKNOWN_FUNCTION and name_in(found) in assumed.functions
 
 
 def _nameless(analysis: Analysis) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ Nothing is passed over in silence: a file that should hold queries and cannot be
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,10 @@ _MARKDOWN = frozenset({".md", ".markdown"})
 _YAML = frozenset({".yaml", ".yml"})
 _JSON = frozenset({".json"})
 SUFFIXES = _PLAIN | _MARKDOWN | _YAML | _JSON
+_BEGINNING = re.compile(
+    r"(?:let|set|declare|alias|union|print|range|datatable|search|find|externaldata)\b|\(|"
+    r"(?:[\w.*-]+|\[[\"'][^\]]+\])\s*(?:$|\||\(|//)"
+)
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 
 
@@ -63,7 +68,7 @@ def read_rule_file(path: Path, *, named: bool = False) -> RuleFile:
             queries = tuple(queries_in_json(text))
         else:
             whole = FoundQuery("", text, ((0, 0),))
-            queries = (whole,) if text.strip() and (suffix != ".txt" or named or looks_like_kql(text)) else ()
+            queries = (whole,) if text.strip() and (suffix != ".txt" or named or _is_a_query(text)) else ()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         said = str(getattr(error, "problem", "") or error).splitlines()[0]
@@ -73,6 +78,13 @@ def read_rule_file(path: Path, *, named: bool = False) -> RuleFile:
     except RecursionError:
         return RuleFile(path, (), places, "The file is nested too deep to be read.")
     return RuleFile(path, queries, places)
+
+
+def _is_a_query(text: str) -> bool:
+    """Whether a whole text is a query and not notes with one among them: it begins as a query does."""
+    lines = (line.strip() for line in text.splitlines())
+    first = next((line for line in lines if line and not line.startswith("//")), "")
+    return looks_like_kql(text) and _BEGINNING.match(first) is not None
 
 
 def _text_of(path: Path) -> str | RuleFile:
