@@ -254,11 +254,6 @@ def _text_of_base64(text: str) -> str:
     return f"coalesce(TRY(decode(from_base64({text}))), '')"
 
 
-def _base64_of_text(text: str) -> str:
-    # A cast to BLOB would read `\xAA` in the text as an escape and refuse what is not ASCII.
-    return f"to_base64(encode(CAST({text} AS VARCHAR)))"
-
-
 _UNITS = ("Bytes", "KB", "MB", "GB", "TB", "PB", "EB")
 
 
