@@ -85,7 +85,7 @@ async def test_the_rows_are_all_shown_with_what_could_be_read(estate: Any) -> No
     assert rows["half"]["custom_details"] == {"k": "\ufffd"}
     assert rows["half"]["remediation_steps"] == ["step \ufffd"]
     assert rows["deep"]["entities"] == []
-    detail = (await estate.ask("get_incident_detail", incident="1")).rows[0]
+    detail = (await estate.ask("get_incident_detail", incident="1", detail="full")).rows[0]
     assert (len(detail["alerts"]), detail["comments"], detail["labels"]) == (3, [], [])
 
 

@@ -17,6 +17,7 @@ from sentinel_rag.workspace.kql.errors import KqlError
 from sentinel_rag.workspace.kql.sql_check import check_sql
 from sentinel_rag.workspace.kql.translation import Translation
 from sentinel_rag.workspace.store import Store
+from sentinel_rag.workspace.table_schemas import known_tables
 from sentinel_rag.workspace.workspace import Workspace
 
 SECRET = "the-secret-that-must-not-appear"
@@ -45,8 +46,6 @@ FORMS = [
     "let t = ['{file}']; t | take 1",
     "let f = () {{ ['{file}'] | take 1 }}; f()",
     "union isfuzzy=true Syslog, ['{file}'] | project a",
-    "union * | take 5",
-    "union S* | take 5",
     "table('{file}') | take 1",
     "database('{file}').Syslog",
     "database('memory').['{file}']",
@@ -95,6 +94,17 @@ def test_nothing_outside_the_tables_is_read(victim: tuple[Workspace, Path], form
     assert SECRET not in str(refusal.value)
     assert workspace.query("Syslog | project Computer").rows == [("srv",)]
     assert [table.name for table in workspace.tables()] == ["Syslog"]
+
+
+@pytest.mark.parametrize("form", ["union * | take 50", "union S* | take 50", "search 'srv' | take 50"])
+def test_a_pattern_reads_the_tables_of_the_workspace_and_nothing_beside_them(
+    victim: tuple[Workspace, Path], form: str
+) -> None:
+    workspace, _ = victim
+    answer = workspace.query(form)
+    assert set(answer.tables) <= set(known_tables())
+    assert len(answer.rows) == 1
+    assert SECRET not in repr(answer.rows)
 
 
 HOSTILE_SQL = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -357,3 +358,15 @@ async def test_the_fallback_parser_is_told_in_each_result(estate: Served) -> Non
 )
 def test_a_cap_is_put_behind_a_query_whatever_it_ends_in(kql: str, sent: str) -> None:
     assert bounded(kql, 5) == f"{sent}\n| take 6"
+
+
+@pytest.mark.requirement("TOOL-5")
+@pytest.mark.parametrize(
+    "moment",
+    ["make_datetime(1970, 1, 1)", "unixtime_seconds_todatetime(0)", "ago(1d * 100000)", "now() - (365d * 50)"],
+)
+async def test_a_filter_whose_reach_is_computed_reads_no_more_than_a_year_and_says_so(ask: Ask, moment: str) -> None:
+    found = await result(ask, f"SigninLogs | where TimeGenerated > {moment} | count")
+    assert found.coverage.window.start == NOW - timedelta(days=366)
+    assert any("is computed" in note for note in found.notes)
+    assert any(note.startswith("So no row from before") for note in found.notes)

@@ -106,3 +106,41 @@ def test_a_range_has_the_type_and_the_values_of_its_start_and_step(workspace: Wo
 def test_a_range_without_a_step_is_refused(workspace: Workspace, step: str) -> None:
     with pytest.raises(KqlError, match="The step of range is 0"):
         workspace.query(f"range x from 1 to 3 step {step}")
+
+
+KEYED = "datatable(k:string, v:long)['a', 1, 'b', 2] "
+
+
+@pytest.mark.parametrize(
+    ("kql", "names", "rows"),
+    [
+        ("sort by v desc | serialize | extend r = row_number() | project r, k", "r k", [(1, "b"), (2, "a")]),
+        ("sort by v desc | serialize // in order\n| extend p = prev(k) | project p", "p", [("",), ("b",)]),
+        ("serialize", "k v", [("a", 1), ("b", 2)]),
+        ("extend s = 'x | serialize' | project s | take 1", "s", [("x | serialize",)]),
+        ("extend kind = v, type = k | project kind, type", "kind type", [(1, "a"), (2, "b")]),
+        ("extend kind = v | summarize n = count() by kind | sort by kind desc", "kind n", [(2, 1), (1, 1)]),
+        (
+            "join kind=inner (datatable(k:string)['a']) on k | summarize kind = count() by type = k",
+            "type kind",
+            [("a", 1)],
+        ),
+        ("extend d = dynamic({'kind': 'x'}) | project d.kind | take 1", "d_kind", [("x",)]),
+        ("extend kind = v | render barchart with (title='x', kind=stacked)", "k v kind", [("a", 1, 1), ("b", 2, 2)]),
+        ("project x = iff(v == 1, v, 0.5)", "x", [(1.0,), (0.5,)]),
+        ("project x = case(v == 1, 2.5, v == 2, v, 3)", "x", [(2.5,), (2.0,)]),
+        ("summarize x = max(iff(v > 1, v, 0.5))", "x", [(2.0,)]),
+    ],
+)
+def test_words_that_the_grammar_knows_and_branches_of_two_numbers(
+    workspace: Workspace, kql: str, names: str, rows: list[tuple[object, ...]]
+) -> None:
+    answer = workspace.query(f"{KEYED}| {kql}")
+    assert (" ".join(column.name for column in answer.columns), answer.rows) == (names, rows)
+
+
+def test_arithmetic_over_a_dynamic_is_refused_with_the_way_out(workspace: Workspace) -> None:
+    with pytest.raises(KqlError) as refusal:
+        workspace.query("print d = dynamic({'x': 5}) | project y = d.x + 1")
+    assert "'+' with a dynamic value" in str(refusal.value)
+    assert "tolong()" in refusal.value.next_step

@@ -14,12 +14,12 @@ from typing import Any
 import anyio
 
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult, TimeWindow
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult, TimeWindow, format_time
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.freeform_refusal import about_names, refusal, with_names
 from sentinel_rag.sentinel.freeform_text import bounded
-from sentinel_rag.sentinel.kql_guard import GuardReport, KqlGuard
+from sentinel_rag.sentinel.kql_guard import COMPUTED_TIME, GuardReport, KqlGuard
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
 from sentinel_rag.sentinel.results import Stopwatch, build_result
 from sentinel_rag.sentinel.table_statistics import TableStatistics
@@ -31,7 +31,8 @@ from sentinel_rag.sentinel.workspace_view import WorkspaceView
 MOST_ROWS = 1_000
 """Rows that a query may bring; how many match beyond is not told."""
 LONGEST_WINDOW = timedelta(days=366)
-"""A wider window of the arguments bounds nothing, so the query needs a filter of its own."""
+"""A wider window of the arguments bounds nothing, so the query needs a filter of its own; where that is computed, this
+much is read."""
 WAIT_S = 50
 """Seconds after which the service stops a query: less than the gateway waits, so that the reason arrives."""
 MOST_AT_ONCE = 2
@@ -62,9 +63,10 @@ class FreeformQueries:
         now = view.clock()
         chosen = window_from(arguments, now)
         report, schema = await self.checked(view, kql, bounds_time(chosen.window, now))
+        window = read_window(chosen.window, report, now)
         tables = in_order_of_text(report.tables, kql)
         answer, statistics = await together(
-            lambda: self._answer(view, kql, chosen.window, now, report, schema),
+            lambda: self._answer(view, kql, window, now, report, schema),
             lambda: _statistics(view, tables, schema),
         )
         total = None if len(answer.rows) > MOST_ROWS or answer.partial else len(answer.rows)
@@ -74,14 +76,14 @@ class FreeformQueries:
             rows,
             workspace=view.logs.name,
             tables=tables,
-            window=chosen.window,
+            window=window,
             time_column=_TIME_COLUMN,
             rows_total=total,
             answers=(answer,),
             statistics=statistics,
             stopwatch=stopwatch,
-            summary={"tables_read": list(tables), "parser": report.parser, "guard": added_by_us(chosen.window)},
-            notes=(*chosen.notes, *_notes(report, total), *await _why_empty(view, answer, tables, schema)),
+            summary={"tables_read": list(tables), "parser": report.parser, "guard": added_by_us(window)},
+            notes=(*chosen.notes, *_notes(report, total, window), *await _why_empty(view, answer, tables, schema)),
         )
 
     async def checked(self, view: WorkspaceView, kql: str, time_bounded: bool) -> tuple[GuardReport, Schema]:
@@ -119,7 +121,6 @@ class FreeformQueries:
             cut = await self._check(sent, schema, bounds_time(window, now))
             if not cut.allowed:
                 raise QueryFailedError(refusal(cut, schema, self._allowed_tables))
-        # Always a timespan, so that a filter that the guard took for a bound is not the only one.
         span = TimeWindow(window.start, window.end or now + timedelta(days=1))
         await self._turn()
         try:
@@ -158,6 +159,13 @@ def bounds_time(window: TimeWindow, now: datetime) -> bool:
     return window.start is not None and (window.end or now) - window.start <= LONGEST_WINDOW
 
 
+def read_window(window: TimeWindow, report: GuardReport, now: datetime) -> TimeWindow:
+    """The window that is sent: that of the call, or one of ours where nobody knows the reach of the query's filter."""
+    if bounds_time(window, now) or all(problem.code != COMPUTED_TIME for problem in report.problems):
+        return window
+    return TimeWindow((window.end or now) - LONGEST_WINDOW, window.end)
+
+
 def added_by_us(window: TimeWindow) -> str:
     """What holds for the query beside its own text, for people."""
     which = "the window of the call" if window.start is not None else "the query's own time filter"
@@ -176,7 +184,7 @@ async def _statistics(view: WorkspaceView, tables: tuple[str, ...], schema: Sche
     return await view.statistics.read(tables[0])
 
 
-def _notes(report: GuardReport, total: int | None) -> list[str]:
+def _notes(report: GuardReport, total: int | None, window: TimeWindow) -> list[str]:
     notes = []
     if report.parser == "fallback":
         notes.append(
@@ -188,6 +196,8 @@ def _notes(report: GuardReport, total: int | None) -> list[str]:
         for problem in report.problems
         if problem.severity == "warning"
     ]
+    if window.start is not None and any(problem.code == COMPUTED_TIME for problem in report.problems):
+        notes.append(f"So no row from before {format_time(window.start)} was read.")
     if total is None:
         notes.append(f"More than {MOST_ROWS:,} rows match, or the service cut them; summarize for an exact total.")
     return notes

@@ -7,6 +7,6 @@ parser of duckdb-kql otherwise, stricter; both give an `analysis`, on which rule
 from sentinel_rag.sentinel.kql_guard.guard import KqlGuard
 from sentinel_rag.sentinel.kql_guard.official_parser import OfficialParser
 from sentinel_rag.sentinel.kql_guard.parser_installation import installed_parser
-from sentinel_rag.sentinel.kql_guard.report import GuardReport, KqlProblem
+from sentinel_rag.sentinel.kql_guard.report import COMPUTED_TIME, GuardReport, KqlProblem
 
-__all__ = ["GuardReport", "KqlGuard", "KqlProblem", "OfficialParser", "installed_parser"]
+__all__ = ["COMPUTED_TIME", "GuardReport", "KqlGuard", "KqlProblem", "OfficialParser", "installed_parser"]

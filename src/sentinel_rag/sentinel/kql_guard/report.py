@@ -12,6 +12,8 @@ from sentinel_rag.contracts.json_values import JsonValue
 
 Severity = Literal["error", "warning"]
 ParserName = Literal["microsoft", "fallback"]
+COMPUTED_TIME = "computed_time"
+"""Code of the warning that a time filter's reach is only known when the query runs: who runs it sends a timespan."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,9 @@ from sentinel_rag.sentinel.kql_guard.allowed_names import (
 from sentinel_rag.sentinel.kql_guard.analysis import Analysis, Node, Other, Pipe, Place, Statement
 from sentinel_rag.sentinel.kql_guard.names import nearest_names, said_nearest, words
 from sentinel_rag.sentinel.kql_guard.places import TextPlaces
-from sentinel_rag.sentinel.kql_guard.report import KqlProblem
+from sentinel_rag.sentinel.kql_guard.report import COMPUTED_TIME, KqlProblem, Severity
 from sentinel_rag.sentinel.kql_guard.row_limits import MOST_ROWS, row_limit
-from sentinel_rag.sentinel.kql_guard.table_reach import TableUse, TooComplexError, is_real_bound, table_uses
+from sentinel_rag.sentinel.kql_guard.table_reach import Bound, TableUse, TooComplexError, bound_of, table_uses
 
 TIME, XDR_TIME = "TimeGenerated", "Timestamp"
 _ROW_SOURCES = words(
@@ -70,10 +70,17 @@ class _Teller:
         self._places = places
 
     def __call__(
-        self, code: str, message: str, at: Place, next_step: str = "", nearest: tuple[str, ...] = ()
+        self,
+        code: str,
+        message: str,
+        at: Place,
+        next_step: str = "",
+        nearest: tuple[str, ...] = (),
+        *,
+        severity: Severity = "error",
     ) -> KqlProblem:
         line, column, length = self._places.locate(*at)
-        return KqlProblem(code, "error", message, line, column, length, next_step, nearest)
+        return KqlProblem(code, severity, message, line, column, length, next_step, nearest)
 
 
 def _statements(statements: tuple[Statement, ...], told: _Teller) -> Iterator[KqlProblem]:
@@ -209,11 +216,15 @@ def _unbounded(use: TableUse, columns: Mapping[str, str], now: datetime, told: _
     if column is None:
         said = f"{use.name} has no {TIME}, so no filter can bound its time."
         return told("not_time_bounded", said, use.at, "Give a time window with the query.")
-    moments = {moment for name, moment in use.bounded if name == column}
-    if any(is_real_bound(moment, now) for moment in moments):
+    bounds = {bound_of(moment, now) for name, moment in use.bounded if name == column}
+    if Bound.REAL in bounds:
         return None
+    if Bound.COMPUTED in bounds:
+        said = f"How far back the filter on {column} reads {use.name} is computed, so it is only known when it runs."
+        step = "Write the moment as ago(7d) or datetime(2026-01-31), or give a time window with the query."
+        return told(COMPUTED_TIME, said, use.at, step, severity="warning")
     step = f"Put `| where {column} > ago(1d)` right after {use.name}, or give a time window with the query."
-    if moments:
+    if bounds:
         said = f"The filter on {column} reaches back more than ten years, so it bounds {use.name} in name only."
     elif column == TIME and any(name == XDR_TIME for name, _ in use.bounded):
         said = f"{use.name} is filtered by {XDR_TIME}, the time of Defender XDR; the workspace finds rows by {TIME}."

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import Enum
 
 from sentinel_rag.sentinel.kql_guard.analysis import (
     Block,
@@ -40,7 +41,7 @@ _OLDEST = timedelta(days=3653)
 _AGO = re.compile(
     r"(?:ago\(|now\(\s*-|now\(\)\s*-)\s*(\d+(?:\.\d+)?)\s*(d|day|days|h|hr|hrs|hour|hours|m|min|minutes?|s)\s*\)?"
 )
-_DATE = re.compile(r"(?:datetime|todatetime)\(.*?\b(\d{4})\b")
+_DATE = re.compile(r"(?:datetime|todatetime)\([\d\s/:.tz\"'-]*?\b(\d{4})\b[\d\s/:.tz\"'-]*\)")
 _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 
@@ -168,13 +169,26 @@ def _in_front_of(operator: Operator, after: Bounds) -> Bounds:
     return frozenset((column, moment) for column, moment in after if column not in changed)
 
 
-def is_real_bound(moment: str, now: datetime) -> bool:
-    """False for a moment that bounds in name only: a literal more than ten years back."""
+class Bound(Enum):
+    """What a moment holds: `REAL` ends the reading somewhere, `NOMINAL` nowhere, of `COMPUTED` nobody knows before."""
+
+    REAL = "real"
+    NOMINAL = "nominal"
+    COMPUTED = "computed"
+
+
+def bound_of(moment: str, now: datetime) -> Bound:
+    """What the text of a moment holds: literals are judged, and one that reaches back over ten years is nominal."""
     text = moment.strip().lower()
+    if text in ("now()", "startofday(now())"):
+        return Bound.REAL
     ago = _AGO.fullmatch(text)
     if ago is not None:
-        return float(ago.group(1)) * _SECONDS[ago.group(2)[0]] <= _OLDEST.total_seconds()
-    date = _DATE.match(text)
+        reaches = float(ago.group(1)) * _SECONDS[ago.group(2)[0]]
+        return Bound.REAL if reaches <= _OLDEST.total_seconds() else Bound.NOMINAL
+    date = _DATE.fullmatch(text)
     if date is not None:
-        return int(date.group(1)) > (now.astimezone(UTC) - _OLDEST).year
-    return not text.startswith(("datetime(null", "datetime(min", "datetime(0", "datetime(1)"))
+        return Bound.REAL if int(date.group(1)) > (now.astimezone(UTC) - _OLDEST).year else Bound.NOMINAL
+    if text.startswith(("datetime(null", "datetime(min", "datetime(0", "datetime(1)")):
+        return Bound.NOMINAL
+    return Bound.COMPUTED

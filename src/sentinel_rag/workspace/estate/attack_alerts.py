@@ -150,7 +150,10 @@ def attack_alerts(start: datetime, seed: int) -> tuple[AlertCase, ...]:
             techniques=("T1078", "T1550"),
             compromised=host_name(DOMAIN_CONTROLLER),
             extended={
-                "Query": "SecurityEvent\n| where EventID == 4624 and TargetUserName == 'asa.oberg'\r\n| take 10",
+                "Query": (
+                    "SecurityEvent\n| where EventID == 4624 and TargetUserName == 'asa.oberg'\r\n"
+                    "| where AuthenticationPackageName == 'NTLM'\r\n| take 10"
+                ),
                 "Query Start Time UTC": (start + timedelta(hours=28)).isoformat() + "Z",
                 "Query End Time UTC": (start + timedelta(hours=30)).isoformat() + "Z",
             },

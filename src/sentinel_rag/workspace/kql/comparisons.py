@@ -46,7 +46,10 @@ def comparable(node: ir.BinaryOp | ir.InList, type_of: TypeOf) -> ir.Expr:
 
 
 def of_one_type(node: ir.FunctionCall, type_of: TypeOf) -> ir.FunctionCall:
-    """`iff` and `case` with text in one branch and a dynamic in another: the result is text, as Kusto binds it."""
+    """`iff` and `case` with branches of two types that Kusto brings together.
+
+    Text and a dynamic are text, whole numbers and reals are reals.
+    """
     name = node.name.lower()
     if name in ("iff", "iif") and len(node.args) == 3:
         places = [1, 2]
@@ -54,10 +57,15 @@ def of_one_type(node: ir.FunctionCall, type_of: TypeOf) -> ir.FunctionCall:
         places = [*range(1, len(node.args) - 1, 2), len(node.args) - 1]
     else:
         return node
-    if {type_of(node.args[place]) for place in places} != {"string", "dynamic"}:
+    kinds = {type_of(node.args[place]) for place in places}
+    if kinds == {"string", "dynamic"}:
+        narrow, conversion = {"dynamic"}, "tostring"
+    elif "real" in kinds and {"real"} < kinds <= {"int", "long", "real"}:
+        narrow, conversion = {"int", "long"}, "toreal"
+    else:
         return node
     args = [
-        ir.FunctionCall("tostring", (arg,)) if place in places and type_of(arg) == "dynamic" else arg
+        ir.FunctionCall(conversion, (arg,)) if place in places and type_of(arg) in narrow else arg
         for place, arg in enumerate(node.args)
     ]
     return dataclasses.replace(node, args=tuple(args))

@@ -69,9 +69,6 @@ from sentinel_rag.workspace.kql.searches import (
 )
 from sentinel_rag.workspace.kql.streamed_range import streamed_range
 from sentinel_rag.workspace.kql.tabular_names import (
-    TABLE_OF_PARAMETER as TABLE_OF_PARAMETER,
-)
-from sentinel_rag.workspace.kql.tabular_names import (
     AsName,
     constant,
     declare_function,
@@ -80,7 +77,7 @@ from sentinel_rag.workspace.kql.tabular_names import (
 )
 from sentinel_rag.workspace.kql.top_nested import lower_sample_distinct, lower_top_hitters, lower_top_nested
 from sentinel_rag.workspace.kql.unions import UnionSource
-from sentinel_rag.workspace.kql.window_functions import lower_serialize, windowed
+from sentinel_rag.workspace.kql.window_functions import Serialize, lower_serialize, windowed
 
 PINNED = "1.1.2"
 
@@ -182,6 +179,8 @@ def _lower_operator(node: Any) -> Any:
         return ColumnChoice("distinct *")
     if kind == "SerializeOperator":
         return lower_serialize(inner)
+    if kind == "SortOperator" and inner.getText() == "sortby1":
+        return [Serialize()]
     if kind == "MakeSeriesOperator":
         return lower_make_series(inner)
     if kind == "MvapplyOperator":

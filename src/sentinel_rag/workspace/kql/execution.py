@@ -124,6 +124,9 @@ _MISSING_COLUMN = re.compile(
 )
 
 
+_DYNAMIC_OPERAND = re.compile(r"argument types '(\S+?)\((?=[^']*\bJSON\b)")
+
+
 def _explained(error: duckdb.Error, translation: Translation, schema: Schema) -> KqlError:
     text = str(error)
     if type(error).__name__ == "OutOfMemoryException" or "out of memory" in text.lower():
@@ -140,6 +143,13 @@ def _explained(error: duckdb.Error, translation: Translation, schema: Schema) ->
                 next_step=f"Keep {name} in the project or summarize before.",
             )
         return unresolved("column or scalar", name, known)
+    mixed = _DYNAMIC_OPERAND.search(text)
+    if mixed:
+        return KqlError(
+            f"The embedded workspace does not run '{mixed[1]}' with a dynamic value.",
+            kql_code="SEN0001",
+            next_step="Convert the value first, with tolong(), todouble(), todatetime() or tostring().",
+        )
     sentence = re.sub(r"^[A-Z][A-Za-z ]* Error: ", "", text.splitlines()[0] if text else "no reason given")
     sentence = sentence.partition("  Input: ")[0]  # what follows is a value from the data
     return KqlError(

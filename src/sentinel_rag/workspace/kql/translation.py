@@ -9,12 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
-from antlr4 import InputStream  # type: ignore[import-untyped]  # comes with duckdb-kql, without types
 from duckdb_kql import errors as library  # noqa: TID253 - this module is about that library
-from duckdb_kql._antlr.KqlLexer import KqlLexer  # noqa: TID253
 from duckdb_kql.lower import lower  # noqa: TID253
 from duckdb_kql.params import bind  # noqa: TID253
 from duckdb_kql.translate import CLOCK_SLOT, clock  # noqa: TID253
@@ -23,6 +20,7 @@ from duckdb_kql.translate import to_sql as emit  # noqa: TID253
 from sentinel_rag.workspace.kql import dialect
 from sentinel_rag.workspace.kql.error_places import outside_grammar, unknown_function, with_place
 from sentinel_rag.workspace.kql.errors import KqlError, KqlSyntaxError, not_supported, unresolved
+from sentinel_rag.workspace.kql.plain_names import as_the_grammar_reads
 from sentinel_rag.workspace.kql.scope import Discovered, Schema, Scope, UndiscoveredError, Window
 from sentinel_rag.workspace.kql.spelling import names_made, nodes, reads_names, respelled, spelling_of, unmarked
 
@@ -112,7 +110,7 @@ def _translate(kql: str, schema: Schema, window: Window, discovered: Discovered)
     spelling: dict[str, str] = {}
     while True:
         with clock(None) as active:
-            lowered = lower(_with_plain_tables(kql), None, {None: {}})
+            lowered = lower(as_the_grammar_reads(kql), None, {None: {}})
             scope = Scope(schema, window, spelling, discovered)
             written = respelled(lowered, spelling) if spelling else lowered
             try:
@@ -162,34 +160,6 @@ def _finished(emitted: Any, query: Any, scope: Scope, active: Any) -> Translatio
     if active.used:  # `set query_now = ...` pinned it; else now() is the moment at which the SQL runs
         parameters[CLOCK_SLOT] = active.moment
     return Translation(str(emitted), parameters, frozenset(emitted.slots), frozenset(scope.tables))
-
-
-def _with_plain_tables(kql: str) -> str:
-    """`table("X")` written as `["X"]`, which means the same and which the library's grammar knows.
-
-    Padded to the same length, so that places in errors stay right. `table(name)` becomes a name that `tabular_names`
-    reads; anything else in the brackets is left and refused.
-    """
-    if not re.search(r"\btable\s*[(=]", kql):
-        return kql
-    lexer = KqlLexer(InputStream(kql))
-    lexer.removeErrorListeners()
-    tokens = [token for token in lexer.getAllTokens() if token.channel == 0]
-    for call, opening, name, closing in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
-        if (call.text, opening.text, closing.text) != ("table", "(", ")"):
-            continue
-        length = closing.stop + 1 - call.start
-        if name.text[:1] in ("'", '"'):
-            written = f"[{name.text}]"
-        elif re.fullmatch(r"[A-Za-z_]\w*", name.text):
-            written = f'["{dialect.TABLE_OF_PARAMETER}{name.text}"]'
-        else:
-            continue
-        kql = kql[: call.start] + written.ljust(length) + kql[closing.stop + 1 :]
-    for name, sign in reversed(list(pairwise(tokens))):
-        if (name.text, sign.text) == ("table", "="):  # a column of that name, which the grammar takes for a keyword
-            kql = kql[: name.start] + '["table"]' + kql[name.stop + 1 :]
-    return kql
 
 
 def construct_name(construct: str) -> str:
