@@ -244,6 +244,11 @@ def _base64_of_bytes(array: str) -> str:
     return f"to_base64(unhex(array_to_string(list_transform({json_array(array)}, lambda _e: {digits}), '')))"
 
 
+def _base64_of_text(text: str) -> str:
+    """Of the bytes in UTF-8; a cast to BLOB would read a backslash as an escape and refuse letters beyond ASCII."""
+    return f"to_base64(encode(CAST({text} AS VARCHAR)))"
+
+
 def _text_of_base64(text: str) -> str:
     """Empty if the text is no base64 or the bytes in it are no UTF-8."""
     return f"coalesce(TRY(decode(from_base64({text}))), '')"
