@@ -47,16 +47,21 @@ def azure(new_product: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             workspace = Workspace.open(tmp_path_factory.mktemp("azure") / name)
             stack.callback(workspace.close)
             guides[name] = workspace.generate(EstateOptions(days=days, events=100, seed=days)).incidents
-            guid = str(uuid4())
+            guid, resource = str(uuid4()), f"{WORKSPACE_RESOURCE}-{name}"
             app = create_app(
-                workspace, workspace_id=guid, identity_header=HEADER, admin_token="an-admin-token", issuer=issuer
+                workspace,
+                workspace_id=guid,
+                resource_id=resource,
+                identity_header=HEADER,
+                admin_token="an-admin-token",
+                issuer=issuer,
             )
             url = stack.enter_context(serve(app))
             entries.append(
                 {
                     "name": name,
                     "workspace_id": guid,
-                    "resource_id": WORKSPACE_RESOURCE,
+                    "resource_id": resource,
                     "logs_endpoint": url,
                     "arm_endpoint": url,
                 }
