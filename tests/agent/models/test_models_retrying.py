@@ -18,6 +18,7 @@ from sentinel_rag.agent.models import (
     RetryPolicy,
     RetryScheduled,
     TextDelta,
+    TimeLimits,
     complete,
 )
 from sentinel_rag.agent.models.failures import AnswerCutOffError, EmptyAnswerError
@@ -86,8 +87,9 @@ async def test_what_passes_is_tried_again(reply, connect, question):
 )
 async def test_what_stays_or_was_shown_is_not(reply, kind, connect, question):
     server = ScriptedModel([reply, text_reply("Hi.")])
+    limits = TimeLimits(first_token_s=1, next_token_s=1)
     with server.running() as url, pytest.raises(kind):
-        await complete(RetryingModel(connect(url), policy=QUICK), question)
+        await complete(RetryingModel(connect(url, limits=limits), policy=QUICK), question)
     assert len(server.requests) == 1
 
 

@@ -50,8 +50,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.requirement("OPS-3")]
 HELLO = ModelRequest([UserMessage("Hello?")])
 
 
-async def _ask(endpoint, request: ModelRequest = HELLO) -> Finished:
-    model = OpenAIWireModel(endpoint)
+async def _ask(endpoint, request: ModelRequest = HELLO, *, limits: TimeLimits | None = None) -> Finished:
+    model = OpenAIWireModel(endpoint, limits=limits)
     try:
         return await complete(model, request)
     finally:
@@ -339,7 +339,8 @@ async def test_a_server_whose_certificate_nobody_trusts_is_told_from_one_without
         with pytest.raises(ModelUnreachableError, match="no certificate that this machine trusts"):
             await _ask(compatible_endpoint(f"https://127.0.0.1:{port}/v1", "llama", NoKey()))
     with ScriptedModel().running() as url, pytest.raises(ModelUnreachableError, match="does not speak https"):
-        await _ask(compatible_endpoint(f"{url.replace('http:', 'https:')}/v1", "llama", NoKey()))
+        endpoint = compatible_endpoint(f"{url.replace('http:', 'https:')}/v1", "llama", NoKey())
+        await _ask(endpoint, limits=TimeLimits(connect_s=1))
 
 
 def _own_certificate(folder: Path) -> Path:
