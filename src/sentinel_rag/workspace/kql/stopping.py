@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from sentinel_rag.workspace.kql.errors import KqlMemoryError
+
 if TYPE_CHECKING:
     import duckdb
 
@@ -83,7 +85,10 @@ def watched(cursor: duckdb.DuckDBPyConnection, seconds: float, signal: StopSigna
             cursor.interrupt()
 
     thread = threading.Thread(target=wait_and_stop, name="query-watch", daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError as error:  # there is no memory left for the thread's stack: nothing could stop the query
+        raise KqlMemoryError from error
     try:
         with signal.heard_by(wake.set):
             yield watch
