@@ -8,6 +8,7 @@ these questions itself; `install` puts the question in front of each dispatch. W
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,29 +25,31 @@ LibrarySchema = dict[str, list[str]] | None
 
 
 @dataclasses.dataclass(frozen=True)
-class AddedOperator(ir.Operator):
+class AddedOperator(ir.Operator, ABC):
     """One stage of a pipeline that the library does not know."""
 
     keyword = "operator"
 
+    @abstractmethod
     def columns(self, before: list[str], tables: LibrarySchema) -> list[str]:
         """Names of the columns after it, given those before it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def sql(self, previous: str, before: list[str]) -> str:
         """One SELECT over the relation `previous`."""
-        raise NotImplementedError
 
 
 @dataclasses.dataclass(frozen=True)
-class AddedSource(ir.Source):
+class AddedSource(ir.Source, ABC):
     """What a pipeline starts from, when the library does not know it."""
 
+    @abstractmethod
     def columns(self) -> list[str]:
-        raise NotImplementedError
+        """Names of its columns."""
 
+    @abstractmethod
     def sql(self) -> str:
-        raise NotImplementedError
+        """One SELECT that yields its rows."""
 
 
 NO_COLUMN = "no column"
@@ -72,12 +75,12 @@ class Place:
 
 
 @dataclasses.dataclass(frozen=True)
-class PlacedOperator(ir.Operator):
+class PlacedOperator(ir.Operator, ABC):
     """An operator whose meaning depends on the columns at its place; `scope` resolves it before there is SQL."""
 
+    @abstractmethod
     def resolve(self, place: Place) -> list[ir.Operator]:
         """The operators that do the same at `place`."""
-        raise NotImplementedError
 
 
 @dataclasses.dataclass(frozen=True)
