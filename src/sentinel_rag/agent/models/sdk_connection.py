@@ -58,7 +58,7 @@ class ByteAnswer:
         """The next bytes, None at the end. Raises ModelError if the connection breaks."""
         try:
             return await anext(self._bytes, None)
-        except Exception as error:
+        except Exception as error:  # each major of the SDK lets other libraries' errors through; none goes further
             raise _broken(error, self._address) from None
 
     async def close(self, *, all_said: bool = False) -> None:
@@ -106,7 +106,7 @@ class SdkConnection:
         )
         try:
             return ByteAnswer(manager, await manager.__aenter__(), self._base_url)
-        except Exception as error:
+        except Exception as error:  # as above: what is no refusal is told as unreachable
             refused = _refused(error)
             if refused is not None:
                 raise refused from None
