@@ -66,7 +66,9 @@ def deaf_server(replies: list[bytes | Callable[[bytes], bytes]]) -> Iterator[tup
 
 
 def _listing(request: bytes) -> bytes:
-    return _answer(request, {"tools": [{"name": "list_tables"}]})
+    """Says that the connection ends with it: else the call may take the connection in the moment before it is closed."""
+    listing = _answer(request, {"tools": [{"name": "list_tables"}]})
+    return listing.replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
 
 
 def _answer(request: bytes, result: dict[str, Any]) -> bytes:
