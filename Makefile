@@ -48,8 +48,10 @@ $(VENV)/kql-parser: $(VENV)/installed-dev src/sentinel_rag/sentinel/kql_guard/mi
 
 kql-parser: $(VENV)/kql-parser ## Microsoft's KQL parser for the guard, into .venv (npm package, pinned by hash)
 
+# One more than cores: many tests wait for a process or a deadline, and leave a core idle.
+WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
 test: check $(VENV)/kql-parser ## All checks and all tests
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 check: $(VENV)/installed-dev ## Lint, format, types and import contracts
 	$(BIN)/ruff check .

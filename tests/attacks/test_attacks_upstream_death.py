@@ -66,7 +66,7 @@ def deaf_server(replies: list[bytes | Callable[[bytes], bytes]]) -> Iterator[tup
 
 
 def _listing(request: bytes) -> bytes:
-    """Says that the connection ends with it: else the call may take the connection in the moment before it is closed."""
+    """Says that it ends the connection: else the call may take that in the moment before it is closed."""
     listing = _answer(request, {"tools": [{"name": "list_tables"}]})
     return listing.replace(b"\r\n", b"\r\nConnection: close\r\n", 1)
 
