@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sentinel_rag.audit import JournalReader, KeyChanged
+from sentinel_rag.audit.approval_events import ApprovalNotified
 from sentinel_rag.audit.tool_events import ToolPinned
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.interceptor import Limits, create_app
@@ -113,7 +114,8 @@ class RunningGateway:
         return [entry.record for entry in entries if entry.kind not in (KeyChanged.kind, ToolPinned.kind)]
 
     def last_record(self) -> dict[str, Any]:
-        return self.records()[-1]
+        """What the last request wrote. Notices do not count: they are recorded beside the requests, at any time."""
+        return next(record for record in reversed(self.records()) if record["kind"] != ApprovalNotified.kind)
 
 
 @contextmanager
