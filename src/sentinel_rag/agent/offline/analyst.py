@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
-from sentinel_rag.agent.conversation import AskedCall, Conversation, Conversations, ListItem, Offer
+from sentinel_rag.agent.conversation import AskedCall, Conversation, Conversations, Offer
 from sentinel_rag.agent.footnote import FREEFORM_TOOL, footnote
 from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_lines, checked_table
 from sentinel_rag.agent.instruction_text import suspicions
@@ -35,6 +35,7 @@ from sentinel_rag.agent.offline.workspace_words import (
     read_workspace,
     remember_places,
 )
+from sentinel_rag.agent.references import ListItem, Resolution, learn, remember, resolve, shown_text
 from sentinel_rag.agent.retry import RetryOnce
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun, run_calls
@@ -89,6 +90,7 @@ class _Turn:
     started: float
     now: Now
     runs: list[ToolRun] = field(default_factory=list)
+    resolution: Resolution | None = None
 
 
 class OfflineAnalyst:
@@ -153,8 +155,16 @@ class OfflineAnalyst:
         turn = self._turn(question, session_id, progress)
         if not plain(question):
             return self._plain_answer(turn, Outcome.CLARIFICATION, "Ask me something about Sentinel.", ())
-        said = read_workspace(follow_up.completed(question, turn.conversation))
-        reading = read_question(said.rest, turn.now)
+        said = read_workspace(question)
+        resolution = self._resolve(turn, said.rest)
+        if resolution.asks_again:
+            said = read_workspace(resolution.text)
+            resolution = replace(resolution, text=said.rest)
+        elif not resolution.resolved and not resolution.ask:
+            said = read_workspace(follow_up.completed(question, turn.conversation))
+            resolution = replace(resolution, text=said.rest)
+        turn.resolution = resolution
+        reading = read_question(resolution.text, turn.now, resolution)
         turn.conversation.pending = ""
         if said.name is not None:
             turn.conversation.go_to(said.name)
@@ -175,6 +185,16 @@ class OfflineAnalyst:
         answer = await self._from_the_workspace(turn, reading)
         refused = found.outcome is not Outcome.NO_DATA and answer.outcome is Outcome.CLARIFICATION
         return found if refused else answer
+
+    def _resolve(self, turn: _Turn, question: str) -> Resolution:
+        """What the references of the question stand for; an offer that is taken by its number is none of them."""
+        references = turn.conversation.references
+        if follow_up.picks_offer(question, turn.conversation):
+            resolution = Resolution(question)
+        else:
+            resolution = resolve(question, references, now=turn.now.moment.astimezone(self._zone))
+        remember(resolution, references)
+        return resolution
 
     async def _about_workspaces(self, turn: _Turn, reading: Reading, said: WorkspaceWords) -> Answer:
         """The workspaces by name, or the one that questions go to from here on, if there is such a one."""
@@ -206,7 +226,7 @@ class OfflineAnalyst:
                 return self._plain_answer(turn, outcome, text, suggestions)
             case Ask(sentence=sentence, options=options, pending=pending):
                 if options:
-                    turn.conversation.show_list(tuple(ListItem("question", option) for option in options))
+                    turn.conversation.references.show_list(ListItem("question", option) for option in options)
                 turn.conversation.offers = ()
                 turn.conversation.pending = pending
                 return self._plain_answer(turn, Outcome.CLARIFICATION, sentence, options, numbered=True)
@@ -272,8 +292,9 @@ class OfflineAnalyst:
         if composed.outcome is Outcome.NO_DATA:
             proposed = await self._near_names(turn, writer, plan, runs)
             composed = proposed or composed
-        self._remember(turn.conversation, plan, composed)
-        return self._checked(turn, writer, composed)
+        answer = self._checked(turn, writer, composed)
+        self._remember(turn, plan, composed, answer, numbered=writer.listed > 0)
+        return answer
 
     @staticmethod
     def _say_instructions(writer: AnswerWriter, view: View, runs: Sequence[ToolRun]) -> None:
@@ -386,25 +407,30 @@ class OfflineAnalyst:
         return Composed(outcome=Outcome.CLARIFICATION, offers=offers)
 
     @staticmethod
-    def _remember(conversation: Conversation, plan: Plan, composed: Composed) -> None:
+    def _remember(turn: _Turn, plan: Plan, composed: Composed, answer: Answer, *, numbered: bool) -> None:
+        """What the next question can point at, refine and accept. Lines without a number are told of, not listed."""
+        conversation = turn.conversation
+        references = conversation.references
         conversation.offers = composed.offers
         if composed.items or composed.outcome is Outcome.ANSWERED:
-            if composed.items:
-                conversation.show_list(composed.items, first=composed.first)
             conversation.shown = composed.shown
-        if composed.incident is not None:
-            conversation.incident = composed.incident
-        if composed.alert is not None:
-            conversation.alert = composed.alert
-        if composed.entity is not None:
-            conversation.entity = composed.entity
+        if composed.items and numbered:
+            total = None if turn.runs[-1].result is None else turn.runs[-1].result.coverage.rows_total
+            references.show_list(composed.items, first=composed.first, total=total)
+        elif composed.items:
+            references.mention(composed.items)
+        learn(references, turn.runs, shown=shown_text(answer))
+        of_alert = plan.view in (View.ALERT, View.EVENTS)
+        incident = ListItem("incident", composed.incident, incident=composed.incident) if composed.incident else None
+        for item in (composed.entity, *((incident, composed.alert) if of_alert else (composed.alert, incident))):
+            if item is not None:
+                references.focus_on(item)
         call = plan.calls[0]
         conversation.last = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
-        if plan.view in (View.INCIDENT, View.ATTRIBUTE) and "incident" in call.arguments and not composed.incident:
-            conversation.incident = None
 
     def _checked(self, turn: _Turn, writer: AnswerWriter, composed: Composed) -> Answer:
-        known = KnownAtoms(turn.runs, turn.question, self._zone, writer.tallies)
+        said = turn.question if turn.resolution is None else f"{turn.question}\n{turn.resolution.text}"
+        known = KnownAtoms(turn.runs, said, self._zone, writer.tallies)
         lines = checked_lines(writer.lines, known)
         tables = tuple(checked_table(table, known) for table in writer.tables)
         evidence = [piece for line in lines for piece in line.evidence] + writer.table_evidence
@@ -424,7 +450,10 @@ class OfflineAnalyst:
             outcome=outcome,
             text=text,
             session_id=turn.session_id,
-            footnote=footnote(turn.runs, now=turn.now.moment, zone=self._zone),
+            footnote=(
+                *((turn.resolution.footnote,) if turn.resolution is not None and turn.resolution.footnote else ()),
+                *footnote(turn.runs, now=turn.now.moment, zone=self._zone),
+            ),
             suggestions=tuple(suggestions),
             tools=tuple(run.trace() for run in turn.runs),
             duration_ms=round((time.monotonic() - turn.started) * 1e3, 3),
