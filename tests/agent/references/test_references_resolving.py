@@ -19,7 +19,7 @@ _INCIDENTS = (
 
 def shown() -> References:
     references = References()
-    remember(resolve("list open incidents", references, now=NOW), references)
+    remember("list open incidents", resolve("list open incidents", references, now=NOW), references)
     references.show_list(
         incident_item(
             {"number": number, "title": title, "severity": severity, "status": status, "created_time": created,

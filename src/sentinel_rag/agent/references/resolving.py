@@ -184,8 +184,11 @@ def _numbers_on_screen(choices: Sequence[ListItem], references: References) -> t
     return tuple(range(1, len(choices) + 1))
 
 
-def remember(resolution: Resolution, references: References) -> None:
-    """Keep what a question was about, and what is open; call it once a turn, before the answer is made."""
+def remember(question: str, resolution: Resolution, references: References) -> None:
+    """Keep what `question` was about, and what is open; call it once a turn, before the answer is made. Words that say
+    nothing are no turn."""
+    if not question.strip():
+        return
     references.begin_turn()
     references.choices = None
     if resolution.ask:

@@ -18,7 +18,7 @@ VERSION = 1
 MAX_LISTED = 1000
 """Lines of one list."""
 MAX_LISTS = 30
-MAX_LINES = 3000
+MAX_LINES = 1200
 """Lines of all lists together; the oldest list goes first."""
 MAX_FOCUSED = 60
 MAX_MENTIONED = 200
