@@ -231,9 +231,15 @@ class OfflineAnalyst:
         turn.conversation.offers = ()
         return self._checked(turn, writer, composed)
 
-    def forget(self, session_id: str, carried: Sequence[CarriedFact] = ()) -> None:
-        """Drop what the conversation refers to. Facts are not kept: a question about a state always queries again."""
+    def forget(self, session_id: str) -> None:
+        """Drop what the conversation refers to."""
         self._conversations.forget(session_id)
+
+    def clear(self, session_id: str, carried: Sequence[CarriedFact]) -> None:
+        """Drop what the last question was about; what was shown keeps its number. Facts are not needed: a question
+        about a state always queries again."""
+        conversation = self._conversations.of(session_id)
+        conversation.last, conversation.offers, conversation.pending = None, (), ""
 
     def remembered(self, session_id: str) -> Remembered | None:
         """The references of the conversation. No turns: each question is read with the references alone."""
