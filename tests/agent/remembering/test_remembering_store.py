@@ -1,4 +1,4 @@
-"""The file of conversations: what is written is read; it is private, bounded, deletes for good and says what ails it."""
+"""The file of conversations: what is written is read; it is private, bounded, deletes for good and says what ails."""
 
 from __future__ import annotations
 
