@@ -9,10 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from datetime import tzinfo
+from zoneinfo import ZoneInfo
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.conversation import AskedCall, Conversation, Conversations, ListItem, Offer
+from sentinel_rag.agent.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.footnote import FREEFORM_TOOL, footnote
 from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_lines, checked_table
 from sentinel_rag.agent.instruction_text import suspicions
@@ -37,8 +39,9 @@ from sentinel_rag.agent.offline.workspace_words import (
 )
 from sentinel_rag.agent.retry import RetryOnce
 from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.times import zone_named
 from sentinel_rag.agent.tool_runs import ToolRun, run_calls
-from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.ports import Clock, ProgressListener, ToolGateway
@@ -98,12 +101,7 @@ class OfflineAnalyst:
     """
 
     def __init__(self, gateway: ToolGateway, *, clock: Clock, timezone: str = "UTC") -> None:
-        try:
-            self._zone = ZoneInfo(timezone)
-        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise UsageError(
-                f"{timezone!r} is not a time zone.", next_step="Give an IANA name such as Europe/Berlin or UTC."
-            ) from error
+        self._default_zone = zone_named(timezone)
         self._gateway = RetryOnce(gateway)
         self._clock = clock
         self._conversations = Conversations()
@@ -115,31 +113,34 @@ class OfflineAnalyst:
         session_id: str,
         progress: ProgressListener | None = None,
         workspace: str | None = None,
+        timezone: str | None = None,
+        verbosity: Verbosity | None = None,
     ) -> Answer:
-        """One turn; never raises for a tool."""
+        """One turn; never raises for a tool. It writes the same answer in every verbosity; surfaces show more or less
+        of it."""
+        zone = self._default_zone if timezone is None else zone_named(timezone)
         conversation = self._conversations.of(session_id)
         conversation.turns += 1
         if workspace is not None:
             conversation.request_workspace(workspace)
         kql = kql_in(question)
         if kql is not None:
-            return await self._answer_kql(question, kql, session_id, progress)
+            return await self._answer_kql(self._turn(question, session_id, progress, zone), kql)
         parts = parts_of(question)
-        answers = [await self._answer_part(part, session_id, progress) for part in parts]
+        answers = [await self._answer_part(self._turn(part, session_id, progress, zone)) for part in parts]
         return answers[0] if len(answers) == 1 else joined(answers)
 
-    def _turn(self, question: str, session_id: str, progress: ProgressListener | None) -> _Turn:
-        now = Now(self._clock(), self._zone)
+    def _turn(self, question: str, session_id: str, progress: ProgressListener | None, zone: ZoneInfo) -> _Turn:
+        now = Now(self._clock(), zone)
         return _Turn(question, session_id, self._conversations.of(session_id), progress, time.monotonic(), now)
 
-    async def _answer_kql(self, question: str, kql: str, session_id: str, progress: ProgressListener | None) -> Answer:
+    async def _answer_kql(self, turn: _Turn, kql: str) -> Answer:
         """The rows of a query that the person wrote, where that is switched on."""
-        turn = self._turn(question, session_id, progress)
         turn.conversation.pending = ""
         if FREEFORM_TOOL not in await self._gateway.offered_tools():
             return self._plain_answer(turn, Outcome.OUT_OF_SCOPE, SWITCHED_OFF, ("What queries can you run?",))
         runs = await self._run(turn, (PlannedCall(FREEFORM_TOOL, {"kql": kql}),))
-        writer = AnswerWriter(self._zone)
+        writer = AnswerWriter(turn.now.zone)
         try:
             composed = freeform.compose(writer, runs[0])
         except (TypeError, ValueError, KeyError, IndexError, AttributeError):
@@ -149,18 +150,17 @@ class OfflineAnalyst:
         turn.conversation.last = None
         return self._checked(turn, writer, composed)
 
-    async def _answer_part(self, question: str, session_id: str, progress: ProgressListener | None) -> Answer:
-        turn = self._turn(question, session_id, progress)
-        if not plain(question):
+    async def _answer_part(self, turn: _Turn) -> Answer:
+        if not plain(turn.question):
             return self._plain_answer(turn, Outcome.CLARIFICATION, "Ask me something about Sentinel.", ())
-        said = read_workspace(follow_up.completed(question, turn.conversation))
+        said = read_workspace(follow_up.completed(turn.question, turn.conversation))
         reading = read_question(said.rest, turn.now)
         turn.conversation.pending = ""
         if said.name is not None:
             turn.conversation.go_to(said.name)
             if said.repeats and turn.conversation.last is not None:
                 return await self._execute(turn, follow_up.repeated(reading, turn.conversation.last))
-        if said.switches or asks_for_workspaces(question):
+        if said.switches or asks_for_workspaces(turn.question):
             return await self._about_workspaces(turn, reading, said)
         wish = await self._wish(turn, reading)
         if wish is None:
@@ -223,7 +223,7 @@ class OfflineAnalyst:
     async def _elsewhere(self, turn: _Turn, wish: Elsewhere) -> Answer:
         """The answer from the web or from files."""
         runs = await self._run(turn, wish.plan.calls)
-        writer = AnswerWriter(self._zone)
+        writer = AnswerWriter(turn.now.zone)
         try:
             composed = compose(writer, wish.plan, runs)
         except (TypeError, ValueError, KeyError, IndexError, AttributeError):
@@ -231,9 +231,20 @@ class OfflineAnalyst:
         turn.conversation.offers = ()
         return self._checked(turn, writer, composed)
 
-    def forget(self, session_id: str) -> None:
-        """Drop what the conversation refers to."""
+    def forget(self, session_id: str, carried: Sequence[CarriedFact] = ()) -> None:
+        """Drop what the conversation refers to. Facts are not kept: a question about a state always queries again."""
         self._conversations.forget(session_id)
+
+    def remembered(self, session_id: str) -> Remembered | None:
+        """The references of the conversation. No turns: each question is read with the references alone."""
+        conversation = self._conversations.find(session_id)
+        return None if conversation is None else Remembered(conversation_to_dict(conversation))
+
+    def recall(self, session_id: str, remembered: Remembered) -> None:
+        """Take over stored references; nothing, if they cannot be read."""
+        conversation = conversation_from_dict(remembered.state)
+        if conversation is not None:
+            self._conversations.take(session_id, conversation)
 
     async def _execute(self, turn: _Turn, plan: Plan) -> Answer:
         runs = await self._run_plan(turn, plan)
@@ -252,7 +263,7 @@ class OfflineAnalyst:
             further = await self._run(turn, (other,))
             if further[0].rows:
                 plan, runs = replace(plan, calls=(other,), opening=(*plan.opening, second_look.OTHER_TABLE)), further
-        writer = AnswerWriter(self._zone)
+        writer = AnswerWriter(turn.now.zone)
         try:
             closer = second_look.closer_calls(plan, runs)
             if closer:
@@ -305,7 +316,7 @@ class OfflineAnalyst:
             writer.lines.append(last)
 
     def _failed(self, turn: _Turn, runs: Sequence[ToolRun]) -> Answer:
-        writer = AnswerWriter(self._zone)
+        writer = AnswerWriter(turn.now.zone)
         outcome = say_failures(writer, runs, some_worked=False)
         return self._answer(turn, outcome, "\n".join(line.text for line in writer.lines), ())
 
@@ -315,7 +326,7 @@ class OfflineAnalyst:
                 turn.conversation.next_call_id(),
                 turn.session_id,
                 call.tool,
-                placed(call.tool, self._with_zone(call), turn.conversation),
+                placed(call.tool, self._with_zone(call, turn.now.zone), turn.conversation),
             )
             for call in planned
         ]
@@ -347,11 +358,12 @@ class OfflineAnalyst:
         turn.runs += full
         return full[0]
 
-    def _with_zone(self, call: PlannedCall) -> dict[str, JsonValue]:
+    @staticmethod
+    def _with_zone(call: PlannedCall, zone: tzinfo) -> dict[str, JsonValue]:
         """The arguments of a call; days of a trend begin at midnight of the session's zone."""
         arguments = dict(call.arguments)
-        if call.tool == "get_alert_trend" and self._zone.key != "UTC":
-            arguments["timezone"] = self._zone.key
+        if call.tool == "get_alert_trend" and isinstance(zone, ZoneInfo) and zone.key != "UTC":
+            arguments["timezone"] = zone.key
         return arguments
 
     async def _near_names(
@@ -404,7 +416,7 @@ class OfflineAnalyst:
             conversation.incident = None
 
     def _checked(self, turn: _Turn, writer: AnswerWriter, composed: Composed) -> Answer:
-        known = KnownAtoms(turn.runs, turn.question, self._zone, writer.tallies)
+        known = KnownAtoms(turn.runs, turn.question, turn.now.zone, writer.tallies)
         lines = checked_lines(writer.lines, known)
         tables = tuple(checked_table(table, known) for table in writer.tables)
         evidence = [piece for line in lines for piece in line.evidence] + writer.table_evidence
@@ -424,7 +436,7 @@ class OfflineAnalyst:
             outcome=outcome,
             text=text,
             session_id=turn.session_id,
-            footnote=footnote(turn.runs, now=turn.now.moment, zone=self._zone),
+            footnote=footnote(turn.runs, now=turn.now.moment, zone=turn.now.zone),
             suggestions=tuple(suggestions),
             tools=tuple(run.trace() for run in turn.runs),
             duration_ms=round((time.monotonic() - turn.started) * 1e3, 3),
