@@ -1,0 +1,121 @@
+"""A plan carried out: its calls, a second look where the first found nothing, the answer, and what is remembered of it.
+
+Below the analyst, which decides what to do, and above `turn`, which makes the calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
+from sentinel_rag.agent.conversation import AskedCall, Conversation, Offer
+from sentinel_rag.agent.offline import directory, every_workspace, second_look
+from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered
+from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
+from sentinel_rag.agent.offline.incident_plans import needs_whole_incident
+from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
+from sentinel_rag.agent.offline.remarks import say_remarks
+from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
+from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.evidence import Answer, Outcome
+
+
+async def carry_out(turn: Turn, plan: Plan) -> Answer:
+    """The answer to `plan`, whatever its calls come back with."""
+    plan, runs = await _run_with_second_look(turn, plan)
+    writer = turn.writer()
+    try:
+        closer = second_look.closer_calls(plan, runs)
+        if closer:
+            runs = [*await turn.run(closer), *runs]
+        composed = compose(writer, plan, runs)
+        open_with_verdict(writer, plan, runs)
+    except MISSHAPEN:
+        return turn.misshapen_answer(runs)
+    every_workspace.say_asked_alone(writer, turn.conversation, runs)
+    say_remarks(writer, plan, runs)
+    if composed.outcome is Outcome.NO_DATA:
+        composed = await _near_names(turn, writer, plan, runs) or composed
+    _remember(turn.conversation, plan, composed)
+    return turn.checked_answer(writer, composed)
+
+
+async def _run_with_second_look(turn: Turn, plan: Plan) -> tuple[Plan, list[ToolRun]]:
+    """The runs of `plan`, or of what it became where other calls answer it better."""
+    runs = await _run_plan(turn, plan)
+    again = second_look.other_calls(plan, runs)
+    if again is not None:
+        more = await turn.run(again.calls)
+        if any(run.rows for run in more):
+            plan, runs = again, more
+    if plan.view is View.INCIDENT and plan.calls[0].tool == "query_incidents" and len(runs[0].rows) == 1:
+        detail = PlannedCall("get_incident_detail", {"incident": str(runs[0].rows[0].get("number"))})
+        plan = replace(plan, calls=(detail,))
+        runs = await _run_plan(turn, plan)
+    for other in plan.others:
+        if runs[0].rows or runs[0].at("/coverage/table_rows") != 0:
+            break
+        further = await turn.run((other,))
+        if further[0].rows:
+            plan, runs = replace(plan, calls=(other,), opening=(*plan.opening, second_look.OTHER_TABLE)), further
+    return plan, runs
+
+
+async def _run_plan(turn: Turn, plan: Plan) -> list[ToolRun]:
+    calls = plan.calls
+    if every_workspace.in_sections(plan, turn.conversation):
+        (workspaces,) = await turn.run((every_workspace.WORKSPACES,))
+        calls = every_workspace.calls_for_each(plan, workspaces)
+    runs = await turn.run(calls)
+    return [await turn.whole(run) for run in runs] if needs_whole_incident(plan) else runs
+
+
+async def _near_names(turn: Turn, writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed | None:
+    """Names of the workspace that are like the one that found nothing, asked back as a numbered list."""
+    arguments = plan.calls[0].arguments
+    value = arguments.get("entity")
+    if not isinstance(value, str) or any(run.result is None for run in runs):
+        return None
+    if turn.conversation.names is None:
+        fetched = await turn.run(directory.CALLS)
+        names = directory.names_of(fetched)
+        if all(run.result is not None for run in fetched):
+            turn.conversation.names = names
+    else:
+        names = turn.conversation.names
+    near = directory.near_names(value, names)
+    if not near:
+        return None
+    tool, view = plan.calls[0].tool, plan.view.value
+    offers = tuple(
+        Offer(
+            f"Show the alerts that name {kind} {plain(name)}",
+            AskedCall(tool, {**arguments, "entity": name, "entity_kind": kind}, view),
+        )
+        for kind, name in near
+    )
+    writer.lines.clear()
+    writer.say("Nothing names {}. There are names like it; which one do you mean? Answer with [n].", Echo(value))
+    say_numbered(writer, offers)
+    return Composed(outcome=Outcome.CLARIFICATION, offers=offers)
+
+
+def _remember(conversation: Conversation, plan: Plan, composed: Composed) -> None:
+    """What later questions may refer to."""
+    conversation.offers = composed.offers
+    if composed.items or composed.outcome is Outcome.ANSWERED:
+        if composed.items:
+            conversation.show_list(composed.items, first=composed.first)
+        conversation.shown = composed.shown
+    if composed.incident is not None:
+        conversation.incident = composed.incident
+    if composed.alert is not None:
+        conversation.alert = composed.alert
+    if composed.entity is not None:
+        conversation.entity = composed.entity
+    call = plan.calls[0]
+    conversation.last = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
+    if plan.view in (View.INCIDENT, View.ATTRIBUTE) and "incident" in call.arguments and not composed.incident:
+        conversation.incident = None
