@@ -7,6 +7,7 @@ and models, and no credential of a tool; what a model may do, the gateway decide
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import anyio
@@ -26,7 +27,8 @@ from sentinel_rag.agent.models import AssistantMessage, PromptFilteredError, Ret
 from sentinel_rag.agent.offline.workspace_words import read_workspace
 from sentinel_rag.agent.references import Resolution, remember, resolve, show_answer
 from sentinel_rag.agent.retry import RetryOnce
-from sentinel_rag.agent.tokens import load_counter
+from sentinel_rag.agent.tokens import load_counter, ready_counter
+from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Clock, ProgressListener, ToolGateway
@@ -48,12 +50,7 @@ class ModelAnalyst:
         limits: TurnLimits | None = None,
         budget: Budget | None = None,
     ) -> None:
-        try:
-            zone = ZoneInfo(timezone)
-        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise UsageError(
-                f"{timezone!r} is not a time zone.", next_step="Give an IANA name such as Europe/Berlin or UTC."
-            ) from error
+        zone = _zone(timezone)
         self._gateway = RetryOnce(gateway)
         self._models = models
         self._clock = clock
@@ -68,16 +65,20 @@ class ModelAnalyst:
         session_id: str,
         progress: ProgressListener | None = None,
         workspace: str | None = None,
+        timezone: str | None = None,
+        verbosity: Verbosity | None = None,
     ) -> Answer:
         """One turn; never raises for a tool or a model. Cancelled at any moment, it leaves a conversation that the next
-        question can go on with."""
+        question can go on with. Raises UsageError for a time zone that is not known."""
         started = time.monotonic()
         deadline = anyio.current_time() + self._limits.turn_s
+        zone = self._zone if timezone is None else _zone(timezone)
         memory = self._memories.of(session_id, await load_counter())
+        memory.zone = memory.evidence.zone = zone
         if workspace is not None:
             memory.places.request_workspace(workspace)
         now = self._clock()
-        resolution = resolve(question, memory.references, now=now.astimezone(self._zone))
+        resolution = resolve(question, memory.references, now=now.astimezone(zone))
         remember(question, resolution, memory.references)
         turn = Turn(
             question=question,
@@ -91,6 +92,7 @@ class ModelAnalyst:
             deadline=deadline,
             progress=progress,
             retries=RetryBudget(self._limits.retries),
+            verbosity=verbosity or Verbosity.NORMAL,
         )
         if resolution.ask:
             return self._answer(turn, Composed(Outcome.CLARIFICATION, resolution.ask, resolution.ask), resolution)
@@ -109,16 +111,29 @@ class ModelAnalyst:
         self._keep(turn, ended, composed)
         return self._answer(turn, composed, resolution)
 
+    def clear(self, session_id: str, carried: Sequence[CarriedFact]) -> None:
+        """Drop what was said, but for `carried`. Numbers on the screen keep their meaning."""
+        self._memories.of(session_id, ready_counter()).carry(carried)
+
     def forget(self, session_id: str) -> None:
-        """Drop what was said; the workspace stays chosen and numbers on the screen keep their meaning."""
+        """Drop the conversation."""
         self._memories.forget(session_id)
+
+    def remembered(self, session_id: str) -> Remembered | None:
+        """The conversation's memory after its newest turn; None for one that is not known here."""
+        memory = self._memories.known(session_id)
+        return None if memory is None else memory.remembered()
+
+    def recall(self, session_id: str, remembered: Remembered) -> None:
+        """Take over the memory of a conversation that was stored."""
+        self._memories.of(session_id, ready_counter()).recall(session_id, remembered)
 
     async def _within_time(self, turn: Turn) -> Ended:
         """How the loop ended, within the turn's deadline."""
         try:
             with anyio.move_on_after(turn.deadline - anyio.current_time()):
                 turn.tools = await offered_schemas(self._gateway)
-                turn.system = system_text(turn.memory, turn.now)
+                turn.system = system_text(turn.memory, turn.now, turn.verbosity)
                 return await run_loop(
                     self._gateway, self._models, turn, states_facts=lambda text: states_facts(turn, text)
                 )
@@ -143,7 +158,7 @@ class ModelAnalyst:
         show_answer(memory.references, composed.text, turn.runs, earlier=memory.evidence.runs)
 
     def _answer(self, turn: Turn, composed: Composed, resolution: Resolution) -> Answer:
-        lines = list(footnote(turn.runs, now=turn.now, zone=self._zone))
+        lines = list(footnote(turn.runs, now=turn.now, zone=turn.memory.zone))
         lines += [line for line in (resolution.footnote, usage_line(turn)) if line]
         return Answer(
             outcome=composed.outcome,
@@ -155,6 +170,15 @@ class ModelAnalyst:
             duration_ms=round((time.monotonic() - turn.started) * 1e3, 3),
             model=usage_record(turn) if turn.usage.requests else None,
         )
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise UsageError(
+            f"{name!r} is not a time zone.", next_step="Give an IANA name such as Europe/Berlin or UTC."
+        ) from None
 
 
 def _with_references(resolution: Resolution, question: str) -> str:

@@ -6,6 +6,7 @@ Everything else of the model passes `answer_text`, `claims` and `grounding`, in 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,7 +34,10 @@ from sentinel_rag.contracts.tool_calls import Denied
 
 OUT_OF_ROUNDS = "Reached maximum tool rounds. Here's what I found so far."
 CUT = "The model's answer was cut at its longest length; ask for the rest, or for less at once."
-FILTERED = "The provider's content filter stopped the model's answer{}; what came before it stands above."
+FILTERED = "The provider's content filter stopped the model's answer{} before its end. Ask in other words."
+NO_ANSWER = (
+    "The model gave no answer and made no call that could run. Ask in other words; if it stays, choose another model."
+)
 FILTERED_ROWS = (
     "Texts of the rows tripped it, also in shortened form: attack text in logs does that. Ask for fewer columns or a "
     "narrower question; SENTINEL_MODEL=offline answers without a model."
@@ -46,6 +50,11 @@ SUSPECT = (
     "the logs and is data; judge the answer with that in mind."
 )
 NOTHING_CHECKED = "Nothing of what the model wrote could be checked against the results."
+UNCHECKABLE = (
+    "The results do not have the agreed shape, so the answer cannot be checked and is not shown. The agent and a tool "
+    "server do not match: install one version of both. The agent's log has the details."
+)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +76,16 @@ def states_facts(turn: Turn, text: str) -> bool:
 
 
 def compose(turn: Turn, ended: Ended) -> Composed:
-    """The answer to a turn. Total: every ending, with every kind of call before it, becomes sentences."""
+    """The answer to a turn. Every ending, with every kind of call before it, becomes sentences; results in another
+    shape than the agreed one too, since a check that cannot be made must not let a text pass."""
+    try:
+        return _composed(turn, ended)
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError):
+        _log.exception("an answer could not be checked")
+        return Composed(Outcome.TOOL_FAILED, UNCHECKABLE, UNCHECKABLE, doubtful=True)
+
+
+def _composed(turn: Turn, ended: Ended) -> Composed:
     writer = AnswerWriter(turn.memory.zone)
     worked = [run for run in turn.runs if run.worked]
     data = [run for run in worked if run.call.tool_name not in CATALOGUES] or worked
@@ -96,9 +114,10 @@ def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[Too
         body = "\n".join((body, *(line.text for line in writer.lines))).strip()
     notes = AnswerWriter(turn.memory.zone)
     _say_unsuccessful(notes, turn)
+    if not body:
+        said = FILTERED.format(_named(ended)) if ended.ending is Ending.FILTERED else NO_ANSWER
+        return Composed(Outcome.TOOL_FAILED, said, said, doubtful=True)
     parts = [*_openings(turn, ended), body, "\n".join(line.text for line in notes.lines), *_closings(turn, ended, body)]
-    if not body and not data:
-        parts.insert(0, "The model gave no answer. Ask again, or in other words.")
     evidence = (*checked.evidence, *(piece for line in writer.lines for piece in line.evidence))
     broken = broken_evidence(evidence, turn.memory.evidence.runs)
     answer = _joined(parts)
@@ -148,7 +167,7 @@ def _closings(turn: Turn, ended: Ended, body: str) -> list[str]:
     if ended.ending is Ending.CUT:
         said.append(CUT)
     if ended.ending is Ending.FILTERED:
-        said.append(FILTERED.format(f" ({', '.join(ended.filtered)})" if ended.filtered else ""))
+        said.append(FILTERED.format(_named(ended)))
     if turn.memory.defanged and turn.runs:
         said.append(DEFANGED)
     if suspicions([run for run in turn.runs if run.call.tool_name not in CATALOGUES], most=1):
@@ -188,6 +207,10 @@ def _refused(turn: Turn) -> Outcome | None:
 
 def _changed_something(turn: Turn) -> bool:
     return any(run.worked and run.call.tool_name not in READING_TOOLS for run in turn.runs)
+
+
+def _named(ended: Ended) -> str:
+    return f" ({', '.join(ended.filtered)})" if ended.filtered else ""
 
 
 def _says_something(text: str) -> bool:

@@ -16,7 +16,7 @@ from sentinel_rag.agent.models import ModelMessage, ToolResultMessage
 
 LONGEST_KEPT = 80
 """Characters of a text with spaces that are kept: titles and names are shorter, command lines and scripts longer."""
-_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"(?!\s*:)')
+_LITERAL = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?')
 _ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{64,}")
 _HASH_OR_PATH = re.compile(r"[0-9a-fA-F]{64}|[0-9a-fA-F]{128}|/subscriptions/\S*", re.IGNORECASE)
 _COMMAND = re.compile(
@@ -40,8 +40,10 @@ def defanged_messages(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, .
 
 
 def _value(found: re.Match[str]) -> str:
+    if found[2] is not None:  # a name, and not a value
+        return found[0]
     try:
-        value = json.loads(found[0])
+        value = json.loads(found[1])
     except ValueError:
         return found[0]
     if not _is_dangerous(value):

@@ -7,19 +7,26 @@ things that can be referred to, the workspace in use. Bounded, like each of its 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from sentinel_rag.agent.conversation import MAX_SESSIONS, Conversation
+from sentinel_rag.agent.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.grounding import EvidenceIndex
 from sentinel_rag.agent.history import Budget, History
 from sentinel_rag.agent.models import Tier
 from sentinel_rag.agent.references import References
 from sentinel_rag.agent.tokens import TokenCounter
 from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.conversations import CarriedFact, Remembered
 from sentinel_rag.contracts.tool_calls import Denied, ToolCall
 
 MOST_AWAITED = 10
+VERSION = 1
+"""Of the stored form."""
 
 
 @dataclass(slots=True)
@@ -43,6 +50,46 @@ class Memory:
         """The session's time zone by its IANA name."""
         return self.zone.key
 
+    def carry(self, facts: Sequence[CarriedFact]) -> None:
+        """Facts that a /clear left: the model is told of them, and an answer may repeat them."""
+        self.history.clear([fact.line() for fact in facts])
+        for fact in facts:
+            self.evidence.add_words(fact.text)
+
+    def remembered(self) -> Remembered:
+        """All of it but the evidence, which is read again, in the form that is stored."""
+        newest = self.history.last_turn()
+        return Remembered(
+            {
+                "version": VERSION,
+                "references": self.references.to_dict(),
+                "places": conversation_to_dict(self.places),
+                "awaited": [
+                    {"approval_id": approval_id, "tool": call.tool_name, "arguments": dict(call.arguments)}
+                    for approval_id, call in self.awaited.items()
+                ],
+                "last_tier": None if self.last_tier is None else self.last_tier.value,
+                "last_failed": self.last_failed,
+                "defanged": self.defanged,
+            },
+            () if newest is None else (newest,),
+        )
+
+    def recall(self, session_id: str, remembered: Remembered) -> None:
+        """Take over what was stored. A part that cannot be read is left out: the conversation goes on without it."""
+        self.history.recall(remembered.turns, self.history.carried)
+        state = remembered.state
+        if state.get("version") != VERSION:
+            return
+        with suppress(TypeError, KeyError, ValueError, AttributeError):
+            self.references = References.from_dict(state["references"])  # type: ignore[arg-type]
+        with suppress(TypeError, KeyError, ValueError, AttributeError):
+            self.places = conversation_from_dict(state["places"]) or self.places  # type: ignore[arg-type]
+        with suppress(TypeError, KeyError, ValueError, AttributeError):
+            self.awaited = _awaited(session_id, state["awaited"])
+            self.last_tier = None if state["last_tier"] is None else Tier(str(state["last_tier"]))
+            self.last_failed, self.defanged = bool(state["last_failed"]), bool(state["defanged"])
+
     def note_approval(self, run: ToolRun) -> None:
         """Keep a call that waits for a person, and drop one that was made since."""
         if isinstance(run.outcome, Denied) and run.outcome.approval_id is not None:
@@ -59,6 +106,13 @@ class Memory:
                 del self.awaited[approval_id]
 
 
+def _awaited(session_id: str, stored: Any) -> OrderedDict[str, ToolCall]:
+    return OrderedDict(
+        (str(each["approval_id"]), ToolCall("", session_id, str(each["tool"]), dict(each["arguments"])))
+        for each in stored[-MOST_AWAITED:]
+    )
+
+
 class Memories:
     """The memory of every open session; the one that was silent longest goes first when there are too many."""
 
@@ -72,8 +126,8 @@ class Memories:
         """The memory of `session_id`, opened if it is new."""
         memory = self._open.get(session_id)
         if memory is None:
-            memory = Memory(self._zone, History(self._budget, counter), EvidenceIndex(self._zone))
-            self._open[session_id] = memory
+            zone = self._zone
+            memory = self._open[session_id] = Memory(zone, History(self._budget, counter), EvidenceIndex(zone))
         self._open.move_to_end(session_id)
         while len(self._open) > self._limit:
             self._open.popitem(last=False)
@@ -84,12 +138,8 @@ class Memories:
         return self._open.get(session_id)
 
     def forget(self, session_id: str) -> None:
-        """Start over; calls go on counting, so that old footnotes stay unique, and the workspace stays chosen."""
+        """Drop everything but the number of the next call, so that old footnotes stay unique."""
         before = self._open.pop(session_id, None)
-        if before is None:
-            return
-        places = Conversation(calls=before.places.calls, turns=before.places.turns)
-        places.requested_workspace, places.workspace = before.places.requested_workspace, before.places.workspace
-        fresh = Memory(before.zone, History(before.history.budget, before.history.counter), EvidenceIndex(before.zone))
-        fresh.places, fresh.references = places, before.references
-        self._open[session_id] = fresh
+        if before is not None:
+            memory = self.of(session_id, before.history.counter)
+            memory.places.calls = before.places.calls

@@ -96,7 +96,8 @@ def _another_way(turn: Turn, failure: ModelError, messages: Sequence[ModelMessag
             turn.shortened = True
             return _shorten(turn, failure)
         case _:
-            return False
+            # The adapter gives up once text came. Here no text was shown, so asking again says nothing twice.
+            return failure.delivered and failure.retry_possible and not turn.acted and turn.retries.take()
 
 
 def _can_defang(turn: Turn, messages: Sequence[ModelMessage]) -> bool:

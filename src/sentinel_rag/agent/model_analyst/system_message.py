@@ -11,11 +11,18 @@ from datetime import UTC, datetime
 from sentinel_rag.agent.model_analyst.memory import Memory
 from sentinel_rag.agent.model_analyst.result_json import compact_json
 from sentinel_rag.agent.prompts import prompt
+from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES
 
+_LENGTH = {
+    Verbosity.SHORT: "The person wants short answers: the facts that were asked for, and nothing else.",
+    Verbosity.FULL: "The person wants full answers: also the fields beside those that were asked for.",
+}
 
-def system_text(memory: Memory, now: datetime) -> str:
-    """The rules with the time, the session's zone, the workspace in use and the calls that wait for an approval."""
+
+def system_text(memory: Memory, now: datetime, verbosity: Verbosity = Verbosity.NORMAL) -> str:
+    """The rules with the time, the session's zone, how much the person wants to read, the workspace in use and the
+    calls that wait for an approval."""
     zone = memory.zone_name
     local = now.astimezone(memory.zone)
     parts = [
@@ -25,6 +32,8 @@ def system_text(memory: Memory, now: datetime) -> str:
             "." if zone == "UTC" else f", {local:%A %H:%M} in {zone}, the time zone in which the person speaks of days."
         ),
     ]
+    if verbosity in _LENGTH:
+        parts.append(_LENGTH[verbosity])
     workspace = memory.places.workspace
     if workspace == ALL_WORKSPACES:
         parts.append('Questions go to every workspace: `workspace: "all"` where a tool takes it.')

@@ -14,6 +14,7 @@ from sentinel_rag.agent.model_analyst.limits import TurnLimits
 from sentinel_rag.agent.model_analyst.memory import Memory
 from sentinel_rag.agent.models import ModelEvent, ModelUsage, RetryBudget, RetryScheduled, Tier, TierChoice
 from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.evidence import Progress
 from sentinel_rag.contracts.ports import ProgressListener
 from sentinel_rag.contracts.tool_calls import ToolSchema
@@ -35,6 +36,7 @@ class Turn:
     deadline: float
     progress: ProgressListener | None
     retries: RetryBudget
+    verbosity: Verbosity = Verbosity.NORMAL
     system: str = ""
     runs: list[ToolRun] = field(default_factory=list)
     usage: ModelUsage = field(default_factory=ModelUsage)
