@@ -35,6 +35,10 @@ from sentinel_rag.contracts.tool_calls import Denied
 OUT_OF_ROUNDS = "Reached maximum tool rounds. Here's what I found so far."
 CUT = "The model's answer was cut at its longest length; ask for the rest, or for less at once."
 FILTERED = "The provider's content filter stopped the model's answer{} before its end. Ask in other words."
+UNASKED = (
+    "The model stated facts without asking any tool for them, also when it was told to, so its answer is not shown. "
+    "Ask in other words; if it stays, choose a model that calls tools."
+)
 NO_ANSWER = (
     "The model gave no answer and made no call that could run. Ask in other words; if it stays, choose another model."
 )
@@ -91,6 +95,8 @@ def _composed(turn: Turn, ended: Ended) -> Composed:
     data = [run for run in worked if run.call.tool_name not in CATALOGUES] or worked
     if ended.ending is Ending.FAILED:
         return _failed(turn, ended, writer, worked)
+    if ended.ending is Ending.UNASKED:
+        return Composed(Outcome.TOOL_FAILED, UNASKED, UNASKED, doubtful=True)
     if turn.runs and not worked:
         outcome = say_failures(writer, unsuccessful(turn.runs), some_worked=False)
         return _by_code(turn, ended, writer, outcome)

@@ -34,13 +34,15 @@ class Ending(StrEnum):
     CUT = "cut"
     REFUSED = "refused"
     FILTERED = "filtered"
+    UNASKED = "unasked"
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """`text` is the model's and unchecked. `out_of_rounds`: it was asked to answer without further calls. `failure` is
-    there exactly for FAILED, `filtered` names what a filter found."""
+    """`text` is the model's and unchecked; of UNASKED it states facts although no tool was asked, twice. `failure` is
+    there exactly for FAILED, `filtered` names what a filter found. `out_of_rounds`: it was asked to answer without
+    further calls."""
 
     ending: Ending
     text: str = ""
@@ -70,13 +72,15 @@ async def _rounds(gateway: ToolGateway, models: TieredModels, turn: Turn, states
         out = turn.rounds >= limits.rounds or turn.faulty_rounds >= limits.faulty_rounds or turn.calls >= limits.calls
         if out:
             finished = await ask(models, turn, tool_choice=ToolChoice.NONE, prompts=("last_round",))
-        elif urged and not turn.rounds:
+        elif urged and not turn.runs:
             finished = await ask(models, turn, tool_choice=ToolChoice.REQUIRED, prompts=("query_first",))
         else:
             finished = await ask(models, turn)
         message = finished.message
         if not message.tool_calls:
-            if not urged and not turn.rounds and turn.tools and not out and states_facts(message.text):
+            if not turn.runs and states_facts(message.text):
+                if urged or out:
+                    return Ended(Ending.UNASKED, message.text)
                 urged = True  # a state is asked of the tools again, every time (CHAT-16)
                 continue
             return _ended(finished, out)
