@@ -66,6 +66,17 @@ def candidates(counted: Counted, index: EvidenceIndex) -> list[Candidate]:
     return [*found, *_of_lists(counted, index)]
 
 
+def single_counts(counted: Counted, index: EvidenceIndex) -> list[Candidate]:
+    """The counts of single rows of rankings, trends and lists, for "two alerts each"."""
+    return [
+        each
+        for record in index.records(Speaks.ENTITY, Speaks.ROW, Speaks.INCIDENT)
+        for each in (
+            _in_incident(record, counted) if record.speaks is Speaks.INCIDENT else _own_numbers(record, counted)
+        )
+    ]
+
+
 def _bound(counted: Counted) -> bool:
     """True if the subject, once named, must be the one whose things are counted."""
     return any(subject.topic in (Topic.ENTITY, Topic.INCIDENT) for subject in counted.subjects)
@@ -284,9 +295,14 @@ def _named_numbers(run: RunEvidence, words: str) -> Iterator[Candidate]:
     wanted = _stems(words)
     if not wanted:
         return
+    sums: dict[str, list[Leaf]] = {}
     for leaf in run.leaves:
         if _is_number(leaf.value) and wanted & _stems(leaf.key):
             yield Candidate(float(str(leaf.value)), leaf)
+            sums.setdefault(leaf.key, []).append(leaf)
+    for key, leaves in sums.items():
+        if len(leaves) > 1:
+            yield Candidate(sum(float(str(leaf.value)) for leaf in leaves), leaves[0], f"sum of {key}")
 
 
 def _across(counted: Counted, index: EvidenceIndex) -> Iterator[Candidate]:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 
 from sentinel_rag.agent.grounding.atoms import Atom, Kind
-from sentinel_rag.agent.grounding.count_candidates import Candidate, candidates
+from sentinel_rag.agent.grounding.count_candidates import Candidate, candidates, single_counts
 from sentinel_rag.agent.grounding.counted_things import Counted, counted_by
+from sentinel_rag.agent.grounding.markdown_text import Layout
 from sentinel_rag.agent.grounding.number_atoms import NOUNS, Amount, Quantity
 from sentinel_rag.agent.grounding.reading import Reading
 from sentinel_rag.agent.grounding.records import Leaf
@@ -29,6 +30,8 @@ _IDENTIFIED = re.compile(
     r"\b(?:port|pid|process id|event ?id|id|code|error|kb|rule|version|build|line|under|defender|as|uid)[\s:#=*_`]*$",
     re.IGNORECASE,
 )
+_EACH = re.compile(r"\b(?:each|apiece|per|every|other|respectively|the rest|others)\b", re.IGNORECASE)
+_EXCEPT = re.compile(r"\b(?:except|apart from|other than|besides|but)\b", re.IGNORECASE)
 _YEAR = re.compile(r"\b(?:in|of|since|during|until|year)\s+$", re.IGNORECASE)
 _LISTED_KINDS = {
     "incident": (Kind.INCIDENT,), "alert": (Kind.TITLE, Kind.QUOTE, Kind.GUID), "ip": (Kind.ADDRESS,),
@@ -50,7 +53,11 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
         return _quantified(reading, atom, quantity, counted), counted.used
     if not quantity.noun and (_ORDERING.search(before) or _DISCOURSE.match(quantity.phrase)):
         return HARMLESS, counted.used
+    if atom.text.lower() == "both":
+        return HARMLESS, counted.used
     found = candidates(counted, reading.index)
+    if _EACH.search(reading.text):
+        found += single_counts(counted, reading.index)
     hit = next((each for each in found if _agrees(quantity, each.value)), None)
     if hit is not None:
         return _supported(hit), counted.used
@@ -61,7 +68,8 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
         return other, counted.used
     values = {each.value: each for each in found}
     reason = "the results give another number" if found else "no result gives this number"
-    if len(values) == 1 and quantity.amount is Amount.EXACT and counted.noun:
+    told = quantity.noun or quantity.label or reading.piece.layout is Layout.CELL or counted.subjects
+    if len(values) == 1 and quantity.amount is Amount.EXACT and counted.noun and told and not counted.from_context:
         (only,) = values.values()
         if only.leaf is not None:
             return unsupported(reason, only.leaf, _written(only.value)), counted.used
@@ -100,6 +108,10 @@ def _quantified(reading: Reading, atom: Atom, quantity: Quantity, counted: Count
     narrowed = candidates(counted, reading.index)
     totals = candidates(whole, reading.index)
     if quantity.value == 0:
+        listed = _distinct(each for each in reading.atoms if each.start > atom.end and each.kind is Kind.INCIDENT)
+        if listed and _EXCEPT.search(reading.text, atom.end):
+            hit = next((each for each in narrowed if each.value == listed), None)
+            return _supported(hit) if hit is not None else unsupported("the results tell other exceptions")
         if counted.states or not _narrower(quantity):
             hit = next((each for each in narrowed if each.value == 0), None)
         else:

@@ -21,7 +21,8 @@ _STOP = re.compile(
 _RATIO = re.compile(
     r"^[\s*_`]+(?:out\s+)?of\s+(?:(?:the|all|these|those|a total of|in total)\s+)*[*_`]*$", re.IGNORECASE
 )
-_LEADS = re.compile(r"(?:[:=|]|\b(?:is|are|was|were|number|to|at|count))[\s*_`]*(?:only|just)?\s*$", re.IGNORECASE)
+_LEADS = re.compile(r"(?:[:=|(]|\b(?:is|are|was|were|number|to|at|count))[\s*_`]*(?:only|just)?\s*$", re.IGNORECASE)
+_REMARK = re.compile(r"\s*\([^()]*\)")
 _BREAK = re.compile(r"[;,.(|·]")
 _FORWARD = re.compile(
     r"^[*_`]*\s+(?:[\w-]+\s+){0,4}(?:for|on|by|from|mention(?:s|ing|ed)?|name|naming|"
@@ -86,13 +87,18 @@ def _narrowing(reading: Reading, atom: Atom, quantity: Quantity) -> list[Atom]:
     if following is not None and _RATIO.match(text[atom.end : following.start]):
         assert isinstance(following.value, Quantity)
         return _states(reading, atom.end, _stop(text, following.end, len(text)))
+    start = atom.end
+    if remark := _REMARK.match(text, start):
+        # "three (50%) have High severity"
+        start = remark.end()
+        following = next((each for each in numbers[place + 1 :] if each.start >= start), None)
     end = following.start if following is not None else len(text)
-    found = _states(reading, atom.end, _stop(text, atom.end, end))
+    found = _states(reading, start, _stop(text, start, end))
     if found:
         return found
     left = before.end if before is not None else 0
     head = text[left : atom.start]
-    breaks = [match.end() for match in _BREAK.finditer(head.rstrip(" *_`|:="))]
+    breaks = [match.end() for match in _BREAK.finditer(head.rstrip(" *_`|:=("))]
     if not _LEADS.search(head):
         return []
     return _states(reading, left + (breaks[-1] if breaks else 0), atom.start)

@@ -122,7 +122,7 @@ def _judge_atom(reading: Reading, atom: Atom) -> Judged:
         )
         return Judged(atom, verdict)
     if atom.kind is Kind.DURATION:
-        subjects = _subjects(reading, atom, (*STRONG, Topic.ENTITY))
+        subjects = [each for each in reading.subjects if each.topic in STRONG] or _subjects(reading, atom, tuple(Topic))
         return Judged(
             atom,
             judge_duration(atom, subjects, reading.index, question=reading.question, told=_told_times(reading)),

@@ -54,6 +54,8 @@ _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|approx|no|nr|ca|cf|resp|incl|a\.m|p\.m|u\.s|st|mr|ms|dr|inc|ltd)|\b[A-Z])\.$",
     re.IGNORECASE,
 )
+_IDENTIFIER = re.compile(r"[\w-]+[.@\\_-]\w")
+"""A sentence may begin with the name of an account or a host, in small letters."""
 _WRAPPED = 60
 """A line of at least so many characters without an end may go on in the next line."""
 
@@ -186,7 +188,8 @@ class _Cutter:
                 continue
             following = part[match.end() :].lstrip()
             if match[0].startswith(".") and (
-                _ABBREVIATION.search(part[begin : match.start() + 1]) or following[:1].islower()
+                _ABBREVIATION.search(part[begin : match.start() + 1])
+                or (following[:1].islower() and not _IDENTIFIER.match(following))
             ):
                 continue
             left, right = self._stripped(start + begin, start + match.end())

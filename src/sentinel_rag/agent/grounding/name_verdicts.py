@@ -37,6 +37,10 @@ _CUT = re.compile(r"(?:…|\.\.\.)$")
 _OWNER = re.compile(
     r"\b(?:owned by|assigned to|owner(?:\s+is|:)?|assignee(?:\s+is|:)?|belongs to)[\s*_`“\"]*$", re.IGNORECASE
 )
+_OWNS = re.compile(
+    r"^[\s*_`”\"]*(?:(?:is|was)\s+(?:the\s+|its\s+)?(?:current\s+|assigned\s+)?(?:owner|assignee)|owns|is assigned)\b",
+    re.IGNORECASE,
+)
 _LOOSE = re.compile(
     r"\b(?:unlike|similar|like|other than|besides|apart from|compared|related|elsewhere|overall|across|all)\b",
     re.IGNORECASE,
@@ -77,7 +81,7 @@ def judge_name(reading: Reading, atom: Atom) -> Verdict:
         if atom.kind is Kind.GUID or atom.kind in _TIED:
             return unsupported(f"no result holds this {atom.kind.value}")
         return unsupported("no result holds it")
-    if _OWNER.search(reading.text[: atom.start]):
+    if _OWNER.search(reading.text[: atom.start]) or _OWNS.match(reading.text[atom.end :]):
         return _owner(reading, atom, leaves)
     if atom.kind in _TIED:
         broken = _tie(reading, atom, leaves)

@@ -131,12 +131,18 @@ _HASH_SIGN = re.compile(r"(?<![\w&#/])#(?P<n>\d{1,9})\b")
 _NUMBERED = re.compile(r"\b(?:[Nn]umber|[Nn]o\.|INC-?|[Tt]icket)\s*[#:*_`]*(?P<n>\d{1,9})\b(?!\s*[.:]\d)")
 
 
+_COUNT_OF_INCIDENTS = re.compile(r"(?:incidents|cases)[\s*_`]*[:(][\s*_`]*\d+$", re.IGNORECASE)
+"""Behind the plural and a colon or bracket a single number is how many they are."""
+
+
 def incident_numbers_in(text: str) -> Iterator[Atom]:
     """Numbers that are said to be of incidents: "incident 55", "#55", "incidents 12, 13 and 14", "number 7"."""
     seen: set[int] = set()
     for pattern in (_PLURAL, _HASH_SIGN, _NUMBERED):
         for match in pattern.finditer(text):
             group = "list" if pattern is _PLURAL else "n"
+            if _COUNT_OF_INCIDENTS.match(match[0]):
+                continue
             for number in re.finditer(r"\d+", match[group]):
                 start = match.start(group) + number.start()
                 if start not in seen:

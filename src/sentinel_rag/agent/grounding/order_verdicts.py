@@ -101,7 +101,7 @@ def _said_of(match: re.Match[str], subjects: Sequence[Subject], text: str, *, by
         alone = re.search(r"[;.]|,\s*(?:and|while|whereas)\b", text[match.end() : after[0].start])
         if alone is None:
             return after[0]
-    return before[-1] if before else None
+    return before[-1] if before and not by_time else None
 
 
 def _topics(words: str, *, by_time: bool) -> tuple[Topic, ...]:

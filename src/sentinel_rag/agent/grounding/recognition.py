@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from sentinel_rag.agent.grounding.atoms import Atom, Kind
+from sentinel_rag.agent.grounding.everyday_words import KNOWN_WORDS
 from sentinel_rag.agent.grounding.evidence_index import EvidenceIndex, folded
 from sentinel_rag.agent.grounding.identifier_atoms import identifiers_in, tactics_in
 from sentinel_rag.agent.grounding.markdown_text import Layout, Piece
 from sentinel_rag.agent.grounding.name_atoms import (
-    KNOWN_WORDS,
     capitalised_names_in,
     code_spans_in,
     labelled_names_in,

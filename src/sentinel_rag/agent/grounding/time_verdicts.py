@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from sentinel_rag.agent.grounding.atoms import Atom
@@ -192,12 +192,11 @@ def judge_duration(
     for leaf, seconds in _seconds(subjects, index):
         if _close(seconds, span):
             return in_result(leaf)
-    for leaves in _key_times(subjects, index):
-        instants = sorted(dict(leaves).items())
-        for place, (earlier, leaf) in enumerate(instants):
-            for later, other in instants[place + 1 :]:
-                if _close((later - earlier).total_seconds(), span):
-                    return derived(other, f"{other.pointer} - {leaf.pointer}")
+    instants = sorted(dict(_key_times(subjects, index)).items())
+    for place, (earlier, leaf) in enumerate(instants):
+        for later, other in instants[place + 1 :]:
+            if _close((later - earlier).total_seconds(), span):
+                return derived(other, f"{other.pointer} - {leaf.pointer}")
     for earlier in told:
         for later in told:
             if earlier < later and _close((later - earlier).total_seconds(), span):
@@ -222,32 +221,24 @@ def _seconds(subjects: Sequence[Subject], index: EvidenceIndex) -> Iterator[tupl
                         yield leaf, float(leaf.value)
 
 
-def _key_times(subjects: Sequence[Subject], index: EvidenceIndex) -> Iterator[list[tuple[datetime, Leaf]]]:
-    """For each subject the few times that durations are meant between: its own, the first and last of its alerts."""
-    for subject in subjects:
-        for record in subject.records[:4]:
-            own = [
-                (moment, leaf)
-                for leaves in record.leaves.values()
-                for leaf in leaves
-                if (moment := moment_of(leaf.value)) is not None
-            ]
-            alerts = [inner for inner in record.inside() if inner.speaks is Speaks.ALERT and inner is not record]
-            if record.speaks is Speaks.INCIDENT:
-                alerts += [
-                    each
-                    for each in index.records(Speaks.ALERT)
-                    if each.incident == record.incident and each not in alerts
-                ]
-            for key in ("time", "start_time", "end_time"):
-                moments = sorted(
-                    (
-                        (moment, leaf)
-                        for alert in alerts
-                        for leaf in alert.leaves.get(key, ())
-                        if (moment := moment_of(leaf.value)) is not None
-                    ),
-                    key=lambda each: each[0],
-                )
-                own += moments[:1] + moments[-1:]
-            yield own
+def _key_times(subjects: Sequence[Subject], index: EvidenceIndex) -> list[tuple[datetime, Leaf]]:
+    """The few times that a duration can be meant between: those of the subjects, of the incidents of their alerts, and
+    of the first and the last alert of their incidents."""
+    records = [record for subject in subjects for record in subject.records[:4]]
+    numbers = {number for record in records for number in record.numbers()}
+    incidents = [record for number in sorted(numbers)[:4] for record in index.incidents(number)[:2]]
+    found: list[tuple[datetime, Leaf]] = []
+    for record in dict.fromkeys((*records, *incidents)):
+        found += _moments(leaf for leaves in record.leaves.values() for leaf in leaves)
+    for number in sorted(numbers)[:4]:
+        alerts = [record for record in index.records(Speaks.ALERT) if record.incident == number]
+        for key in ("time", "start_time", "end_time"):
+            moments = sorted(
+                _moments(leaf for alert in alerts for leaf in alert.leaves.get(key, ())), key=lambda each: each[0]
+            )
+            found += moments[:1] + moments[-1:]
+    return found
+
+
+def _moments(leaves: Iterable[Leaf]) -> list[tuple[datetime, Leaf]]:
+    return [(moment, leaf) for leaf in leaves if (moment := moment_of(leaf.value)) is not None]
