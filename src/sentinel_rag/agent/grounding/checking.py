@@ -35,7 +35,7 @@ def ground(text: str, index: EvidenceIndex, *, question: str) -> Grounded:
     evidence: tuple[Evidence, ...] = ()
     for round_ in range(MOST_ROUNDS):
         readings = _read(text, index, question)
-        anything = any(run.rows or (run.run.worked and run.run.result is None and run.leaves) for run in index.runs)
+        anything = any(run.rows or (run.run.worked and run.run.result is None and run.leaves) for run in index.results)
         judged = [list(judge(reading, anything_known=anything)) for reading in readings]
         evidence = _evidence(judged, index)
         edits = list(_edits(readings, judged, index, may_repair=round_ < MOST_ROUNDS - 2))
@@ -110,7 +110,7 @@ class _Flow:
         self._context.noun = nouns[-1] if nouns else ""
         numbers = {str(atom.value) for atom in incident_numbers_in(question)}
         if not numbers:
-            for run in self._index.runs:
+            for run in self._index.results:
                 if run.tool == "get_incident_detail" and len(run.rows) == 1:
                     numbers = {run.rows[0].incident}
                 break

@@ -213,7 +213,7 @@ def _stems(words: str) -> set[str]:
 
 def _of_lists(counted: Counted, index: EvidenceIndex) -> Iterator[Candidate]:
     """Totals, groups and rows of whole results."""
-    for run in index.runs:
+    for run in index.results:
         noun = _noun_of(run)
         same = noun == counted.noun or not counted.noun
         if same:
@@ -309,28 +309,28 @@ def _named_numbers(run: RunEvidence, words: str) -> Iterator[Candidate]:
 def _across(counted: Counted, index: EvidenceIndex) -> Iterator[Candidate]:
     """Things counted over all rows that were seen, where no result tells their number."""
     if counted.noun == "alert" and not counted.states:
-        for run in index.runs:
+        for run in index.results:
             leaves = [leaf for row in run.rows if (leaf := row.first("alert_count")) is not None]
             if len(leaves) > 1:
                 yield Candidate(sum(float(str(leaf.value or 0)) for leaf in leaves), leaves[0], "sum of alert_count")
     if (
         counted.noun == "incident"
         and not counted.states
-        and not any(run.tool == "query_incidents" for run in index.runs)
+        and not any(run.tool == "query_incidents" for run in index.results)
     ):
-        for run in index.runs:
+        for run in index.results:
             if run.tool == "query_alerts":
                 numbers = {row.incident for row in run.rows} - {""}
                 if numbers:
                     yield Candidate(len(numbers), run.rows[0].first("incident_number"), "incidents of the alerts")
-    for run in index.runs:
+    for run in index.results:
         if run.tool in ("run_kql_query", "run_freeform_kql") and counted.noun:
             for key in run.rows[0].leaves if run.rows else ():
                 values = {str(leaf.value): leaf for row in run.rows for leaf in row.leaves.get(key, ())}
                 if counted.noun[:6] in _stems(key) and not any(_is_number(leaf.value) for leaf in values.values()):
                     yield Candidate(len(values), next(iter(values.values())), f"distinct values of {key}")
     if counted.noun in ("host", "account", "ip", "url", "file", "process", "mailbox", "filehash"):
-        for run in index.runs:
+        for run in index.results:
             names = {
                 str(name.value).lower(): name
                 for record in run.records

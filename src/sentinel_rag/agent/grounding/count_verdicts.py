@@ -149,7 +149,7 @@ def _narrower(quantity: Quantity) -> bool:
 
 def _empty_result(reading: Reading) -> Candidate | None:
     """A result without rows, which is what "none were found" rests on."""
-    for run in reading.index.runs:
+    for run in reading.index.results:
         if run.run.worked and not run.rows:
             for record in run.records:
                 leaf = record.first("rows_returned")
@@ -182,7 +182,7 @@ def _elsewhere(reading: Reading, atom: Atom, quantity: Quantity, before: str) ->
         return FROM_PERSON
     if _YEAR.search(before) and atom.text.isdigit() and len(atom.text) == 4:
         leaf = next(
-            (leaf for run in index.runs for leaf in run.times[1] if str(leaf.value).startswith(atom.text)), None
+            (leaf for run in index.results for leaf in run.times[1] if str(leaf.value).startswith(atom.text)), None
         )
         return in_result(leaf) if leaf is not None else None
     if _IDENTIFIED.search(before) or (not quantity.noun and quantity.value >= 1000):
@@ -263,7 +263,7 @@ def _parts_and_wholes(reading: Reading, atom: Atom) -> tuple[Sequence[Candidate]
 def _groups(reading: Reading) -> Sequence[Candidate]:
     return [
         Candidate(float(str(leaf.value)), leaf)
-        for run in reading.index.runs
+        for run in reading.index.results
         for record in run.records
         if record.pointer.startswith("/summary") or record.speaks.value in ("entity", "row")
         for leaves in record.leaves.values()

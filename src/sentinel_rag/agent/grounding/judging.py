@@ -169,7 +169,7 @@ def _incident(reading: Reading, atom: Atom) -> Verdict:
         leaf = record.first("number")
         if leaf is not None:
             return in_result(leaf)
-    for run in index.runs:
+    for run in index.results:
         for record in run.records:
             if number == record.incident or number in record.incidents:
                 for key in ("incident_number", "incident_numbers"):
@@ -215,7 +215,7 @@ def _told_times(reading: Reading) -> list[datetime]:
 
 
 def _matching(moment: Moment, reading: Reading) -> Iterator[list[datetime]]:
-    for run in reading.index.runs:
+    for run in reading.index.results:
         for leaf in run.times[1]:
             told = moment_of(leaf.value)
             if told is not None and moment.fits(told, reading.index.zone):

@@ -102,7 +102,7 @@ def leaves_of(atom: Atom, index: EvidenceIndex) -> list[Leaf]:
     if _CUT.search(text):
         start = folded(_CUT.sub("", text))
         return (
-            [leaf for run in index.runs for value, found in run.by_text.items() if start in value for leaf in found]
+            [leaf for run in index.results for value, found in run.by_text.items() if start in value for leaf in found]
             if len(start) >= 4
             else []
         )
@@ -119,7 +119,7 @@ def leaves_of(atom: Atom, index: EvidenceIndex) -> list[Leaf]:
 
 
 def _handle(index: EvidenceIndex, handle: str) -> Verdict:
-    for run in index.runs:
+    for run in index.results:
         if handle in run.handles:
             return HARMLESS
     return unsupported("no result has this handle")

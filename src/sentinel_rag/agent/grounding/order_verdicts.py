@@ -206,7 +206,7 @@ def _group(record: Record, reading: Reading) -> list[Record]:
 
 
 def _others(record: Record, reading: Reading) -> bool:
-    return any(run.tool == "query_incidents" and len(run.rows) > 1 for run in reading.index.runs)
+    return any(run.tool == "query_incidents" and len(run.rows) > 1 for run in reading.index.results)
 
 
 def _narrows(text: str) -> bool:

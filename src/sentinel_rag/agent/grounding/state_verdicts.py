@@ -116,7 +116,7 @@ def _in_case(value: str, written: str) -> str:
 
 def _anywhere(kind: Kind, state: State, index: EvidenceIndex, question: str, written: str) -> Verdict:
     """For a word without a subject: some record must have it."""
-    for run in index.runs:
+    for run in index.results:
         for record in run.records:
             for key in KEYS[kind]:
                 for leaf in record.leaves.get(key, ()):

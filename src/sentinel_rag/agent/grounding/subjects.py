@@ -350,7 +350,7 @@ def _bucket(atom: Atom, index: EvidenceIndex) -> Subject | None:
         return None
     records = tuple(
         record
-        for run in index.runs
+        for run in index.results
         if run.tool in ("get_alert_trend", "run_kql_query", "run_freeform_kql")
         for record in _at(moment, run, index)
     )

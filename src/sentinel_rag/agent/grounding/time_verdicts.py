@@ -171,12 +171,12 @@ def _anywhere(moment: Moment, index: EvidenceIndex, right: object) -> Leaf | Non
         found = next(filter(right, near), None)
         if found is not None or not moment.swapped:
             return found
-    return next((leaf for run in index.runs for leaf in run.times[1] if right(leaf)), None)
+    return next((leaf for run in index.results for leaf in run.times[1] if right(leaf)), None)
 
 
 def _window_bound(index: EvidenceIndex, right: object) -> Leaf | None:
     assert callable(right)
-    for run in index.runs:
+    for run in index.results:
         for record in run.records:
             if record.speaks is Speaks.COVERAGE:
                 for inner in record.inside():
@@ -194,7 +194,8 @@ def judge_duration(
     span = atom.value
     assert isinstance(span, Span)
     if index.said(atom.text, question) or any(
-        TIME_WINDOWS.get(str(run.run.call.arguments.get("time_window")), 0) * 3600 == span.seconds for run in index.runs
+        TIME_WINDOWS.get(str(run.run.call.arguments.get("time_window")), 0) * 3600 == span.seconds
+        for run in index.results
     ):
         return FROM_PERSON
     for leaf, seconds in _seconds(subjects, index):
@@ -219,7 +220,7 @@ def _close(seconds: float, span: Span) -> bool:
 
 def _seconds(subjects: Sequence[Subject], index: EvidenceIndex) -> Iterator[tuple[Leaf, float]]:
     records = [record for subject in subjects for record in subject.records] or [
-        record for run in index.runs for record in run.records
+        record for run in index.results for record in run.records
     ]
     for record in records:
         for key, leaves in record.leaves.items():
