@@ -16,7 +16,7 @@ import pytest
 from store_contract import MODEL, StoreContract, by_meaning, by_words, document, put
 
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.knowledge.documents import Collection
+from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.stores import KnowledgeStore, LocalStore, Wanted
 
 
@@ -90,6 +90,22 @@ def test_changes_do_not_let_the_array_grow_without_end(path: Path, monkeypatch: 
         assert max(each.stat().st_size for each in path.parent.glob("*.vectors-*")) < 10 * 5 * 64 * 4
         assert len(arrays(path)) <= 2
         assert store.state().chunks[Collection.PLAYBOOKS] == 10
+
+
+def test_common_words_are_spared_only_where_rarer_ones_decide(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a large store the common words of a question are not ranked by; where the rare ones find too little, or a
+    filter lets too little of it through, they are."""
+    monkeypatch.setattr("sentinel_rag.knowledge.stores.local.reading._RANKED_ROWS", 3)
+    with LocalStore(path) as store:
+        put(store, *(document(f"{n}", f"common word {n}", Facets(severity="Low")) for n in range(20)))
+        put(store, document("rare", "rare"), document("high", "common word", Facets(severity="High")))
+        high = Wanted(severities=frozenset({"High"}))
+        assert by_words(store, "rare common word", limit=1) == ["rare"]
+        assert by_words(store, "rare common word", high) == ["high"]
+        assert len(by_words(store, "rare common word", limit=22)) == 22
+        assert by_words(store, "unheard rare common", high) == ["high"]
+        put(store, document("more", "rare"))
+        assert sorted(by_words(store, "rare common word", limit=2)) == ["more", "rare"]
 
 
 @pytest.mark.parametrize(

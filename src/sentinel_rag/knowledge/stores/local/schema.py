@@ -1,8 +1,8 @@
 """The tables of the local store, and how its file is opened.
 
 Search text is indexed by FTS5 beside the rows it belongs to. Readers are kept as audiences: a set of names that many
-documents share is stored once, so a permission is one comparison for each row. Every write raises `revision`, by which
-readers know that what they remember is old.
+documents share is stored once, so a permission is one comparison for each row; filters read an index and not the rows.
+Every write raises `revision`, by which readers know that what they remember is old.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ CREATE TABLE document (
     severity TEXT NOT NULL, status TEXT NOT NULL, classification TEXT NOT NULL, time REAL, facets TEXT NOT NULL,
     label TEXT NOT NULL, audience INTEGER NOT NULL, content_hash TEXT NOT NULL, etag TEXT NOT NULL,
     UNIQUE (collection, name));
+CREATE INDEX document_filter ON document (collection, audience, severity, status, classification, time);
 CREATE TABLE tag (
     kind TEXT NOT NULL, value TEXT NOT NULL, document INTEGER NOT NULL,
     PRIMARY KEY (kind, value, document)) WITHOUT ROWID;
@@ -41,7 +42,7 @@ CREATE INDEX tag_document ON tag (document);
 CREATE TABLE chunk (
     id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL, number INTEGER NOT NULL, path TEXT NOT NULL,
     place INTEGER NOT NULL, head TEXT NOT NULL, body TEXT NOT NULL, hash BLOB NOT NULL, slot INTEGER);
-CREATE INDEX chunk_document ON chunk (document);
+CREATE INDEX chunk_document ON chunk (document, slot);
 CREATE INDEX chunk_hash ON chunk (hash);
 CREATE UNIQUE INDEX chunk_slot ON chunk (slot) WHERE slot IS NOT NULL;
 CREATE VIRTUAL TABLE words USING fts5 (

@@ -7,7 +7,7 @@ a colon, a slash or a dash is looked for by its parts too, since people join wor
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from sentinel_rag.knowledge.question_words import query_words
 
@@ -16,9 +16,14 @@ _JOINS = re.compile(r"[:/\\-]")
 _SHORTEST_PART = 3
 
 
-def match_expression(text: str) -> str:
-    """The FTS5 expression for a question; empty if it holds no word."""
-    return " OR ".join(dict.fromkeys(_terms(text)))
+def match_terms(text: str) -> tuple[str, ...]:
+    """The FTS5 terms for a question, each a quoted word or phrase; none if it holds no word."""
+    return tuple(dict.fromkeys(_terms(text)))
+
+
+def match_expression(terms: Iterable[str]) -> str:
+    """The FTS5 expression that any of the terms satisfies."""
+    return " OR ".join(terms)
 
 
 def _terms(text: str) -> Iterator[str]:
