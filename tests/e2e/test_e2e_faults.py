@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
-from sentinel_rag.surfaces.cli._parser import _FAULT_KINDS
+from sentinel_rag.surfaces.cli._workspace_commands import FAULT_KINDS
 from sentinel_rag.workspace.serving.faults import FaultKind
 
 pytestmark = pytest.mark.requirement("DATA-6")
@@ -94,4 +94,4 @@ def test_without_a_server_there_is_none_to_make_them(sentinel: Any, tmp_path: Pa
 
 
 def test_the_command_line_knows_every_fault() -> None:
-    assert set(_FAULT_KINDS) == set(get_args(FaultKind))
+    assert set(FAULT_KINDS) == set(get_args(FaultKind))

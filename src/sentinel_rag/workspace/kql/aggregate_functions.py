@@ -12,8 +12,8 @@ from dataclasses import replace
 from duckdb_kql import ir  # noqa: TID253 - this module writes that library's rows
 from duckdb_kql.translate.functions import AggregateSpec  # noqa: TID253 - this module writes that library's rows
 
+from sentinel_rag.workspace.kql.bag_functions import merged_bags
 from sentinel_rag.workspace.kql.collected_rows import distinct_of, elements_of, rows_of
-from sentinel_rag.workspace.kql.dynamic_functions import merged_bags
 from sentinel_rag.workspace.kql.sql_forms import (
     MAX_ARRAY,
     WrittenAggregate,

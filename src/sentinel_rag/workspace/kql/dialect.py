@@ -39,7 +39,6 @@ from duckdb_kql.translate import functions, naming, sharing  # noqa: TID253
 from sentinel_rag.workspace.kql import (
     added_functions,
     dynamic_comparisons,
-    dynamic_functions,
     evaluate_plugins,
     extension,
     literals,
@@ -51,8 +50,10 @@ from sentinel_rag.workspace.kql import (
     window_functions,
 )
 from sentinel_rag.workspace.kql.aggregate_functions import plain_collection
+from sentinel_rag.workspace.kql.array_sorting import sorts_several
+from sentinel_rag.workspace.kql.bag_functions import path_with_text_keys
 from sentinel_rag.workspace.kql.column_choices import ColumnChoice, lower_column_choice
-from sentinel_rag.workspace.kql.dynamic_functions import RETURNING_DYNAMIC, sorts_several
+from sentinel_rag.workspace.kql.dynamic_functions import RETURNING_DYNAMIC
 from sentinel_rag.workspace.kql.empty_texts import aggregated_text
 from sentinel_rag.workspace.kql.evaluate_plugins import lower_evaluate
 from sentinel_rag.workspace.kql.make_series import lower_make_series
@@ -404,7 +405,7 @@ def _render_path(node: Any) -> Any:
     base = node.base
     if isinstance(base, FunctionCall) and base.name in ("array_sort_asc", "array_sort_desc") and sorts_several(base):
         node = dataclasses.replace(node, base=dataclasses.replace(base, name=f"{base.name}_together"))
-    rendered = dynamic_functions.path_with_text_keys(node, _original["render_path"]) or _original["render_path"](node)
+    rendered = path_with_text_keys(node, _original["render_path"]) or _original["render_path"](node)
     return f"nullif({rendered}, CAST('null' AS JSON))"
 
 

@@ -1,0 +1,81 @@
+"""What every command is made with: its place in the help, its formatting, and the options that several share."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+Run = Callable[[argparse.Namespace], int]
+
+
+def command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str, run: Run
+) -> argparse.ArgumentParser:
+    """A command that `run` carries out; the parser is kept beside it for its usage line."""
+    parser = group(commands, name, summary)
+    parser.set_defaults(run=run, parser=parser)
+    return parser
+
+
+def group(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str
+) -> argparse.ArgumentParser:
+    """A command without a run of its own: one of its actions is chosen."""
+    return commands.add_parser(
+        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", formatter_class=Formatter
+    )
+
+
+def workspace_option(parser: argparse.ArgumentParser) -> None:
+    """`--workspace`, checked for its form only: whether there is such a one is known later."""
+    parser.add_argument(
+        "--workspace",
+        type=_workspace_name,
+        default=None,
+        metavar="NAME",
+        help="workspace to use (see sentinel status)",
+    )
+
+
+def window_options(parser: argparse.ArgumentParser) -> None:
+    """`--since` and `--until`, as `_moments.window_of` reads them."""
+    parser.add_argument(
+        "--since", default=None, metavar="TIME", help="from then on: 24h, 7d, a date or an ISO 8601 time"
+    )
+    parser.add_argument("--until", default=None, metavar="TIME", help="end, not included (default: now, or no end)")
+
+
+def _workspace_name(text: str) -> str:
+    from sentinel_rag.settings import workspace_name
+
+    try:
+        return workspace_name(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def port(text: str) -> int:
+    """A port number, 0 for any free one."""
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port number") from None
+    if not 0 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} is outside 0 to 65535")
+    return number
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """argparse's own, told the width: finding it out would import shutil and its compressors for each command."""
+
+    def __init__(self, prog: str, indent_increment: int = 2, max_help_position: int = 24) -> None:
+        super().__init__(prog, indent_increment, max_help_position, _columns() - 2)
+
+
+def _columns() -> int:
+    import os
+
+    try:
+        return max(60, os.get_terminal_size(1).columns)
+    except OSError:
+        return 100
