@@ -98,15 +98,35 @@ def _which(noun: str, pool: Sequence[ListItem]) -> Unclear:
     return Unclear(f"Which {noun} do you mean?", tuple(pool))
 
 
-def _list_for(mention: Mention, references: References) -> ShownList | None:
-    """The list in which the line stands: the one named, else the screen's, else the newest of the noun's kind."""
-    chosen = mention.chosen
-    if chosen is not None:
-        return _named_list(chosen, references)
+_ASKS_INCIDENT = (
+    r"owners?|owns?|owned|assigned|assignee|comments?|tasks?|classifi\w+|bookmarks?|closed\s+(?:it|by)|who\s+closed"
+)
+_ASKS_OF_ALERT = r"(?:which|what|whose)\s+incident|part\s+of|belongs?|events?\s+behind|raw\s+events?"
+_NOT_ALERTS = (INCIDENT, *sorted(ENTITY_NOUNS))
+
+
+def _wanted(mention: Mention, context: Context) -> tuple[str, ...]:
+    """The kinds that the rest of the question can be asked of; none where it says nothing about that."""
+    around = context.around(mention)
+    if re.search(rf"\b(?:{_ASKS_OF_ALERT})\b", around, re.IGNORECASE):
+        return (ALERT, *sorted(ENTITY_NOUNS))
+    if re.search(rf"\b(?:{_ASKS_INCIDENT})\b", around, re.IGNORECASE):
+        return (INCIDENT,)
+    return _NOT_ALERTS if re.search(r"\balerts\b", around, re.IGNORECASE) else ()
+
+
+def _list_for(mention: Mention, context: Context) -> ShownList | None:
+    """The list in which the line stands: the one named, else the screen's, else the newest of the kind asked for."""
+    references = context.references
+    if mention.chosen is not None:
+        return _named_list(mention.chosen, references)
     screen = references.screen
-    if screen is None or not mention.kind or any(item.of_kind == mention.kind for item in screen.items):
+    kinds: tuple[str, ...] = (mention.kind,) if mention.kind else ()
+    if not kinds and mention.in_words:
+        kinds = _wanted(mention, context)
+    if screen is None or not kinds or any(item.of_kind in kinds for item in screen.items):
         return screen
-    older = [each for each in references.lists if any(item.of_kind == mention.kind for item in each.items)]
+    older = [each for each in references.lists if any(item.of_kind in kinds for item in each.items)]
     return older[-1] if older else screen
 
 
@@ -125,7 +145,7 @@ def _named_list(chosen: ListChoice, references: References) -> ShownList | None:
 
 
 def _places(mention: Mention, context: Context) -> Choice:
-    shown = _list_for(mention, context.references)
+    shown = _list_for(mention, context)
     if shown is None:
         if mention.chosen is not None:
             return Unclear("I do not have that list any more. Ask for it again, or name the thing itself.")
@@ -210,11 +230,6 @@ def _that(mention: Mention, context: Context) -> Choice:
 
 _NAMED_BEFORE = re.compile(r"[\ufffc@\\]|\b[\w$-]*\d[\w$-]*\b(?=.*\b\w)|\w\.\w{2,}")
 """The sentence names something itself, which its pronoun may stand for."""
-_ASKS_INCIDENT = (
-    r"owners?|owns?|owned|assigned|assignee|comments?|tasks?|classifi\w+|bookmarks?|closed\s+(?:it|by)|who\s+closed"
-)
-_ASKS_OF_ALERT = r"(?:which|what|whose)\s+incident|part\s+of|belongs?|events?\s+behind|raw\s+events?"
-_NOT_ALERTS = (INCIDENT, *sorted(ENTITY_NOUNS))
 
 
 def _it(mention: Mention, context: Context) -> Choice:
@@ -226,14 +241,7 @@ def _it(mention: Mention, context: Context) -> Choice:
         return Found(())
     if mention.kind and (choice := _newest(references, (mention.kind,), mention.kind)) is not None:
         return choice
-    around = context.around(mention)
-    kinds: tuple[str, ...] = ()
-    if re.search(rf"\b(?:{_ASKS_OF_ALERT})\b", around, re.IGNORECASE):
-        kinds = (ALERT, *sorted(ENTITY_NOUNS))
-    elif re.search(rf"\b(?:{_ASKS_INCIDENT})\b", around, re.IGNORECASE):
-        kinds = (INCIDENT,)
-    elif re.search(r"\balerts\b", around, re.IGNORECASE):
-        kinds = _NOT_ALERTS
+    kinds = _wanted(mention, context)
     choice = _newest(references, kinds, "one")
     if choice is None and kinds:
         choice = _newest(references, (), "one")
@@ -306,7 +314,7 @@ def _other(mention: Mention, context: Context) -> Choice:
 
 
 def _described(mention: Mention, context: Context) -> Choice:
-    shown = _list_for(mention, context.references)
+    shown = _list_for(mention, context)
     if shown is None or mention.words.lower().strip() in ORDINALS:
         return None
     kinds = (mention.kind,) if mention.kind else ()
@@ -320,6 +328,10 @@ def _described(mention: Mention, context: Context) -> Choice:
         return _which("one", found)
     if mention.soft:
         return None
+    earlier = _unique(line for each in context.references.lists for line in each.items)
+    fit = fitting(mention.words, earlier, context.now)
+    if len(fit) == 1:
+        return Unclear("No line of the last list fits that. Do you mean this one, shown before?", fit)
     return Unclear("No line of the last list fits that. Name the line by its number, or the thing itself.")
 
 

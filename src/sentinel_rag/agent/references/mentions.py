@@ -66,7 +66,7 @@ class Mention:
     genitive: bool = False
     soft: bool = False
     plural: bool = False
-    same: bool = False
+    in_words: bool = False
 
 
 _N = r"\d{1,4}"
@@ -125,7 +125,7 @@ _POINTING = re.compile(
 _IT = re.compile(r"\b(?P<word>its|it['’]s|it|his|her|him)\b", re.IGNORECASE)
 _IDLE_IT = re.compile(
     r"how\s+(?:is|are|goes)\b|how['’]s\b|what\s+time\b|\bgoing\b|\b(?:does|did|will)\s+it\s+take\b|\bit\s+takes?\b|"
-    r"\bis\s+it\s+(?:possible|true|ok|okay|safe\s+to|a\s+good\s+idea|raining|late)\b|\b(?:do|did|doing|does)\s+it\b|\bgot\s+it\b|"
+    r"\bis\s+it\s+(?:possible|true|ok|okay|safe\s+to|a\s+good\s+idea|raining|late)\b|\b(?:do|doing)\s+it\b|\bgot\s+it\b|"
     r"\bforget\s+it\b|\bthat['’]s\s+it\b|\bit['’]s\s+(?:ok|okay|fine|good|late|time)\b|^\W*(?:is|was|has)\s+it\s*\W*$",
     re.IGNORECASE,
 )
@@ -279,7 +279,14 @@ def _read_ordinals(masked: str) -> Iterator[Mention]:
         places = tuple(range(1, count + 1)) if first else tuple(range(-count, 0))
         end = match.end() if match["end"] is None and match["verb"] is None else match.end("count")
         yield Mention(
-            form=Form.PLACES, start=match.start(), end=end, places=places, kind=kind, soft=bool(kind), plural=True
+            form=Form.PLACES,
+            start=match.start(),
+            end=end,
+            places=places,
+            kind=kind,
+            soft=bool(kind),
+            plural=True,
+            in_words=True,
         )
     for match in _ORDINAL.finditer(masked):
         noun = (match["noun"] or "").lower()
@@ -295,7 +302,7 @@ def _read_ordinals(masked: str) -> Iterator[Mention]:
         end = match.end("second") if match["end"] is not None and match["second"] else match.end()
         end = match.end("ordinal") if match["end"] is not None and not match["second"] else end
         yield Mention(
-            form=Form.PLACES, start=match.start(), end=end, places=places, kind=kind, soft=bool(kind),
+            form=Form.PLACES, start=match.start(), end=end, places=places, kind=kind, soft=bool(kind), in_words=True,
             plural=len(places) > 1,
         )  # fmt: skip
 
@@ -322,7 +329,7 @@ def _read_that(masked: str) -> Iterator[Mention]:
         line = not kind or kind == "row"
         yield Mention(
             form=Form.IT if line else Form.THAT, start=match.start(), end=match.end(), kind="" if line else kind,
-            genitive=bool(match["genitive"]), same="same" in match["word"].lower(),
+            genitive=bool(match["genitive"]),
         )  # fmt: skip
     for match in (*_THE.finditer(masked), *_THE_ALONE.finditer(masked)):
         if is_plural(match["noun"]):
@@ -395,15 +402,16 @@ def _read_described(masked: str) -> Iterator[Mention]:
         kind = kind_of(match["noun"] or "")
         end = match.start("words") + len(match["words"].rstrip(" ."))
         yield Mention(
-            form=Form.DESCRIBED, start=match.start(), end=end, kind=kind, words=match["words"].rstrip(" ."),
-            soft=bool(kind),
+            form=Form.DESCRIBED, in_words=True, start=match.start(), end=end, kind=kind,
+            words=match["words"].rstrip(" ."), soft=bool(kind),
         )  # fmt: skip
     for match in _DESCRIBED.finditer(masked):
         noun = match["noun"]
         if is_plural(noun):
             continue
         yield Mention(
-            form=Form.DESCRIBED, start=match.start(), end=match.end(), kind=kind_of(noun), words=match["words"].strip(),
+            form=Form.DESCRIBED, in_words=True, start=match.start(), end=match.end(), kind=kind_of(noun),
+            words=match["words"].strip(),
             soft=kind_of(noun) != "" and kind_of(noun) != "row", genitive=bool(match["genitive"]),
         )  # fmt: skip
 

@@ -33,7 +33,7 @@ def picked(masked: str, references: References, now: datetime) -> tuple[ListItem
     mentions = mentions_in(words)
     only = mentions[0] if len(mentions) == 1 and whole(mentions[0], words) else None
     if only is not None and only.form in (Form.PLACES, Form.NUMBERS) and not only.chosen:
-        by_place = _by_place(only, words, choices)
+        by_place = _by_place(only, choices)
         if by_place is not None:
             return by_place
     if (said := _INCIDENT.match(words)) is not None:
@@ -47,11 +47,11 @@ def picked(masked: str, references: References, now: datetime) -> tuple[ListItem
     return _by_words(only.words if only is not None else words, choices, now)
 
 
-def _by_place(mention: Mention, words: str, choices: Choices) -> tuple[ListItem, ...] | None:
+def _by_place(mention: Mention, choices: Choices) -> tuple[ListItem, ...] | None:
     """Numbers are those on the screen; places in words count the choices."""
     found = []
     for place in mention.places:
-        if re.search(r"\d(?!\w)", words):
+        if not mention.in_words:
             if place not in choices.numbers:
                 return None
             found.append(choices.items[choices.numbers.index(place)])

@@ -31,6 +31,8 @@ class Resolution:
     choices: tuple[ListItem, ...] = ()
     numbers: tuple[int, ...] = ()
     question: AskedQuestion | None = None
+    screen: int = 0
+    """The number of the list that was pointed into, if it is not the one on the screen."""
 
     @property
     def items(self) -> tuple[ListItem, ...]:

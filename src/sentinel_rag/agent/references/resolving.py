@@ -144,12 +144,11 @@ def _put(asked: AskedQuestion, said: str, items: tuple[ListItem, ...], *, fallba
         place = asked.about(said)
         text = said if place is None else place
         begin = 0 if place is None else asked.spans[0][0]
-        return Resolution(text or fallback, (Resolved(said, items, begin, begin + len(said)),))
+        return Resolution(text or fallback, (Resolved(said, items, begin, begin + len(said)),), screen=asked.screen)
     place = asked.about(words)
-    if place is None:
-        return Resolution(words, (Resolved(said, items, 0, len(words)),))
-    begin = asked.spans[0][0]
-    return Resolution(place, (Resolved(said, items, begin, begin + len(words)),))
+    begin = 0 if place is None else asked.spans[0][0]
+    resolved = Resolved(said, items, begin, begin + len(words))
+    return Resolution(words if place is None else place, (resolved,), screen=asked.screen)
 
 
 def _another_one(question: str, references: References) -> Resolution:
@@ -202,7 +201,9 @@ def remember(question: str, resolution: Resolution, references: References) -> N
             items.append(ListItem(INCIDENT, said[1], incident=said[1]))
     kinds = {item.of_kind for item in items}
     kind = kinds.pop() if len(kinds) == 1 else ""
-    references.asked = AskedQuestion(resolution.text, tuple(sorted(spans)), kind, references.screen_number)
+    references.asked = AskedQuestion(
+        resolution.text, tuple(sorted(spans)), kind, resolution.screen or references.screen_number
+    )
     for item in items:
         references.focus_on(item)
     if len(items) > 1:
