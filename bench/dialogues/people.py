@@ -333,7 +333,7 @@ class Person:
         lists = self.screen.lists
         if len(lists) < 2 or not self._list_of_incidents(lists[-2]) or self._list_of_incidents(lists[-1]):
             return None
-        if any(line.thing and line.thing.kind == "incident" for line in lists[-1]):
+        if any(line.thing is None or line.thing.kind == "incident" for line in lists[-1]):
             return None
         place = self.chance.randrange(1, min(len(lists[-2]), len(ORDINALS)) + 1)
         thing = lists[-2][place - 1].thing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -29,6 +30,10 @@ class Screen:
         lines: list[Line] = []
         for table in answer.tables:
             lines += self._lines(table)
+        offered = [Line(None, {}) for line in answer.text.splitlines() if re.match(r"\[\d+\] ", line)]
+        if offered and not lines:
+            self.lists.append(offered)
+            return False
         if lines:
             first = next(row[0] for table in answer.tables for row in table.rows if row[0].startswith("["))
             if first == "[1]" or not self.lists:

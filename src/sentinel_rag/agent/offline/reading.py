@@ -84,7 +84,7 @@ class Reading:
 def _without_unnamed(question: str, resolution: Resolution) -> str:
     """The question without the words of references that have no name to stand there: their thing is known already."""
     for each in resolution.resolved:
-        if question[each.start : each.end] == each.said:
+        if not each.named:
             question = blank(question, each.start, each.end)
     return question
 

@@ -27,9 +27,10 @@ NO_LIST = "There is no such line in the last list. Ask for a list first, or name
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The things that are meant."""
+    """The things that are meant; `screen` is the number of the list in which they were pointed at, 0 for none."""
 
     items: tuple[ListItem, ...]
+    screen: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +133,8 @@ def _list_for(mention: Mention, context: Context) -> ShownList | None:
 
 def _named_list(chosen: ListChoice, references: References) -> ShownList | None:
     lists = list(references.lists)
-    if chosen.earlier:
-        lists = lists[:-1]
+    if chosen.earlier and references.choices is None:
+        lists = lists[:-1]  # behind choices to pick from, the list before is the one that they were taken from
     if chosen.kind:
         lists = [each for each in lists if any(item.of_kind == chosen.kind for item in each.items)]
     elif chosen.place > 0:
@@ -160,7 +161,7 @@ def _places(mention: Mention, context: Context) -> Choice:
         if mention.kind and line.kind != QUESTION and line.of_kind != mention.kind:
             return _of_another_kind(mention, line, place)
         found.append(line)
-    return Found(tuple(found))
+    return Found(tuple(found), context.references.number_of(shown))
 
 
 def _of_another_kind(mention: Mention, line: ListItem, place: int) -> Choice:
@@ -262,9 +263,12 @@ def _set(references: References, kinds: Sequence[str]) -> tuple[ListItem, ...]:
     return _unique(each.item for each in told if each.turn == newest)
 
 
+def _kinds_for(mention: Mention, context: Context) -> tuple[str, ...]:
+    return (mention.kind,) if mention.kind else _wanted(mention, context)
+
+
 def _them(mention: Mention, context: Context) -> Choice:
-    kinds = (mention.kind,) if mention.kind else ()
-    together = _set(context.references, kinds)
+    together = _set(context.references, _kinds_for(mention, context))
     if not together:
         return None
     if mention.places and len(together) != mention.places[0]:
@@ -275,19 +279,24 @@ def _them(mention: Mention, context: Context) -> Choice:
 
 
 def _both(mention: Mention, context: Context) -> Choice:
+    """Two things that were spoken of or listed together, else the only two of their kind that were talked about."""
     references = context.references
-    kinds = (mention.kind,) if mention.kind else ()
-    together = _set(references, kinds)
-    if len(together) == 2:
-        return Found(together)
+    kinds = _kinds_for(mention, context)
+    screen = references.screen
+    grouped = _of(references.group, kinds)
+    listed = () if screen is None else _of(screen.items, kinds)
+    newest_first = (grouped, listed) if screen is None or references.group_turn >= screen.turn else (listed, grouped)
+    for pool in newest_first:
+        if len(pool) == 2:
+            return Found(pool)
     newest = references.focus(*kinds)
     if newest is not None:
         same = _unique(each.item for each in references.focused if each.item.of_kind == newest.item.of_kind)
-        screen = references.screen
         if len(same) == 2 and (screen is None or screen.turn <= newest.turn):
             return Found(same)
         if len(same) > 2:
             return _which("two", tuple(reversed(same))[:MOST_CHOICES])
+    together = next((pool for pool in newest_first if pool), ())
     return _which("two", together) if together else None
 
 
@@ -323,7 +332,7 @@ def _described(mention: Mention, context: Context) -> Choice:
         return None
     found = fitting(mention.words, lines, context.now)
     if len(found) == 1:
-        return Found(found)
+        return Found(found, context.references.number_of(shown))
     if found:
         return _which("one", found)
     if mention.soft:

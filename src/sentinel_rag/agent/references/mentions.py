@@ -148,8 +148,13 @@ _BOTH = re.compile(
     re.IGNORECASE,
 )
 _OTHER = re.compile(rf"\bthe\s+other(?:\s+(?P<noun>one|{NOUN}|{LINE}))?(?P<genitive>['’]s)?(?=\W*$|\W)", re.IGNORECASE)
+_BETWEEN = (
+    "of|in|on|for|from|to|by|with|about|at|behind|this|that|these|those|the|a|an|its|it|his|her|their|them|and|or|is|are|was|"
+    "were|who|which|what|all|any|each|every|no|not|many|most"
+)
+"""Words that end a description: what stands behind them is another thing."""
 _DESCRIBED = re.compile(
-    rf"\bthe\s+(?P<words>(?!other\b|same\b|next\b|previous\b|very\b)(?:[\w'’-]+\s+){{1,4}}?)(?P<noun>one|{LINE}|{NOUN})\b(?P<genitive>['’]s)?(?!\s+(?:one|{NOUN})\b)",
+    rf"\bthe\s+(?P<words>(?!other\b|same\b|next\b|previous\b|very\b)(?:(?!(?:{_BETWEEN})\b)[\w'’-]+\s+){{1,4}}?)(?P<noun>one|{LINE}|{NOUN})\b(?P<genitive>['’]s)?(?!\s+(?:one|{NOUN})\b)",
     re.IGNORECASE,
 )
 _ONE_THAT = re.compile(
@@ -178,15 +183,14 @@ def whole(mention: Mention, masked: str) -> bool:
 
 
 def mentions_in(masked: str) -> list[Mention]:
-    """Every mention, in order and apart from each other; where two readers claim a word, the earlier reader has it."""
+    """Every mention, those that claim more first; of two that share a word the earlier one counts unless it points at
+    nothing."""
     found: list[Mention] = []
     for read in _READERS:
         for mention in read(masked):
-            if mention.form in (Form.PLACES, Form.DESCRIBED) and mention.chosen is None:
-                mention = _with_list(mention, masked)
-            if all(mention.end <= other.start or mention.start >= other.end for other in found):
-                found.append(mention)
-    return sorted(found, key=lambda mention: mention.start)
+            listed = mention.form in (Form.PLACES, Form.DESCRIBED) and mention.chosen is None
+            found.append(_with_list(mention, masked) if listed else mention)
+    return found
 
 
 def _with_list(mention: Mention, masked: str) -> Mention:

@@ -43,7 +43,7 @@ def resolve(question: str, references: References, *, now: datetime) -> Resoluti
             return _asked_back(question, target, references, references.asked)
         if target is not None:
             said = question[correction[0] : correction[1]].strip()
-            return _put(references.asked, said, target, fallback=question)
+            return _put(references.asked, said, target.items, fallback=question)
     again = repeated_part(masked)
     if again and references.asked is not None:
         repeated = _repeated(question, again, references, references.asked, now)
@@ -59,10 +59,8 @@ def _in_place(question: str, masked: str, references: References, now: datetime)
     at = 0
     resolved: list[Resolved] = []
     unclear: list[tuple[Unclear, int, int]] = []
-    for mention in mentions_in(masked):
-        choice = choose(mention, context)
-        if choice is None or (isinstance(choice, Found) and not choice.items):
-            continue
+    screen = 0
+    for mention, choice in _chosen(masked, context):
         said = question[mention.start : mention.end]
         text += question[at : mention.start]
         at = mention.end
@@ -75,6 +73,7 @@ def _in_place(question: str, masked: str, references: References, now: datetime)
                 return Resolution(choice.items[0].value, (Resolved(said, choice.items, 0, len(choice.items[0].value)),))
             text += said
             continue
+        screen = choice.screen
         words = _words(choice.items, mention)
         shown = said if words is None else words
         resolved.append(Resolved(said.strip(), choice.items, len(text), len(text) + len(shown)))
@@ -86,7 +85,19 @@ def _in_place(question: str, masked: str, references: References, now: datetime)
         if len(unclear) > 1:
             first = replace(first, choices=())
         return _asked_back(question, first, references, waiting)
-    return Resolution(text, tuple(resolved))
+    return Resolution(text, tuple(resolved), screen=screen if len(resolved) == 1 else 0)
+
+
+def _chosen(masked: str, context: Context) -> list[tuple[Mention, Found | Unclear]]:
+    """The mentions that point at something, in their order, no two of them sharing a word."""
+    kept: list[tuple[Mention, Found | Unclear]] = []
+    for mention in mentions_in(masked):
+        if any(mention.start < other.end and other.start < mention.end for other, _ in kept):
+            continue
+        choice = choose(mention, context)
+        if choice is not None and (isinstance(choice, Unclear) or choice.items):
+            kept.append((mention, choice))
+    return sorted(kept, key=lambda each: each[0].start)
 
 
 def _words(items: tuple[ListItem, ...], mention: Mention) -> str | None:
@@ -96,22 +107,18 @@ def _words(items: tuple[ListItem, ...], mention: Mention) -> str | None:
     return f"{words}'s"
 
 
-def _single(words: str, references: References, now: datetime) -> tuple[ListItem, ...] | Unclear | None:
+def _single(words: str, references: References, now: datetime) -> Found | Unclear | None:
     """The things that `words` name, if they name nothing else: a reference, or an incident by its number."""
     masked = mask(words)
     said = INCIDENT_SAID.search(masked)
     if said is not None and not re.search(r"\w", masked[: said.start()] + masked[said.end() :]):
-        return (ListItem(INCIDENT, said[1], incident=said[1]),)
-    mentions = mentions_in(masked)
-    if len(mentions) == 2:
-        mentions = [each for each in mentions if not _denied(masked, each)]
-        left = mentions[0] if len(mentions) == 1 else None
-    else:
-        left = mentions[0] if len(mentions) == 1 and whole(mentions[0], masked) else None
-    if left is None:
+        return Found((ListItem(INCIDENT, said[1], incident=said[1]),))
+    chosen = _chosen(masked, Context(references, masked, now))
+    if len(chosen) == 2:
+        chosen = [each for each in chosen if not _denied(masked, each[0])]
+    elif len(chosen) == 1 and not whole(chosen[0][0], masked):
         return None
-    choice = choose(left, Context(references, masked, now))
-    return choice.items if isinstance(choice, Found) else choice
+    return chosen[0][1] if len(chosen) == 1 else None
 
 
 def _denied(masked: str, mention: Mention) -> bool:
@@ -125,16 +132,16 @@ def _repeated(
 ) -> Resolution | None:
     """ "And [3]?": the last question about another thing of the same kind; None if it is not that."""
     here = _single(question[begin:], references, now)
-    if isinstance(here, Unclear) or here is None or here[0].kind == QUESTION:
+    if not isinstance(here, Found) or here.items[0].kind == QUESTION:
         return None
     before = references.as_of(asked.screen)
     there = _single(question[begin:], before, now) if before.screen_number != references.screen_number else here
-    if isinstance(there, tuple) and there[0].key != here[0].key and there[0].of_kind == asked.kind:
-        both = Unclear("Do you mean the line of the last list, or of the list before?", (here[0], there[0]))
+    if isinstance(there, Found) and there.items[0].key != here.items[0].key and there.items[0].of_kind == asked.kind:
+        both = Unclear("Do you mean the line of the last list, or of the list before?", (here.items[0], there.items[0]))
         return _asked_back(question, both, references, asked)
-    if here[0].of_kind != asked.kind:
+    if here.items[0].of_kind != asked.kind:
         return None
-    return _put(asked, question[begin:].strip(" .?!"), here, fallback="")
+    return replace(_put(asked, question[begin:].strip(" .?!"), here.items, fallback=""), screen=here.screen)
 
 
 def _put(asked: AskedQuestion, said: str, items: tuple[ListItem, ...], *, fallback: str) -> Resolution:

@@ -102,15 +102,15 @@ class References:
         """The number of that list among all that were shown, from 1; 0 for none."""
         return self.dropped + len(self.lists)
 
+    def number_of(self, shown: ShownList) -> int:
+        """The number of a list that is still kept; 0 for another one."""
+        places = [place for place, each in enumerate(self.lists, start=1) if each is shown]
+        return self.dropped + places[0] if places else 0
+
     def as_of(self, screen_number: int) -> References:
         """These references with the list of that number on the screen, as when an earlier question was asked."""
         kept = screen_number - self.dropped
         return self if kept < 1 else replace(self, lists=self.lists[:kept])
-
-    def leave_open_questions(self) -> None:
-        """Nothing waits for an answer any more, and a correction has no question to correct."""
-        self.asked = None
-        self.choices = None
 
     def begin_turn(self) -> None:
         """A new question came."""
