@@ -249,8 +249,9 @@ def _it(mention: Mention, context: Context) -> Choice:
     return choice
 
 
-def _set(references: References, kinds: Sequence[str]) -> tuple[ListItem, ...]:
-    """The things that were spoken of or listed together last."""
+def _set(references: References, kinds: Sequence[str], *, told: bool) -> tuple[ListItem, ...]:
+    """The things that were spoken of or listed together last; `told` if those that an answer told without numbers
+    count as well."""
     screen = references.screen
     grouped = _of(references.group, kinds)
     listed = () if screen is None else _of(screen.items, kinds)
@@ -258,9 +259,9 @@ def _set(references: References, kinds: Sequence[str]) -> tuple[ListItem, ...]:
         return grouped
     if listed:
         return listed
-    told = [each for each in references.mentioned if kinds and each.item.of_kind in kinds]
-    newest = max((each.turn for each in told), default=0)
-    return _unique(each.item for each in told if each.turn == newest)
+    named = [each for each in references.mentioned if told and each.item.of_kind in kinds]
+    newest = max((each.turn for each in named), default=0)
+    return _unique(each.item for each in named if each.turn == newest)
 
 
 def _kinds_for(mention: Mention, context: Context) -> tuple[str, ...]:
@@ -268,7 +269,7 @@ def _kinds_for(mention: Mention, context: Context) -> tuple[str, ...]:
 
 
 def _them(mention: Mention, context: Context) -> Choice:
-    together = _set(context.references, _kinds_for(mention, context))
+    together = _set(context.references, _kinds_for(mention, context), told=bool(mention.kind))
     if not together:
         return None
     if mention.places and len(together) != mention.places[0]:
