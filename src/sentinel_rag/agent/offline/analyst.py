@@ -74,9 +74,15 @@ class OfflineAnalyst:
         answers = [await self._answer_part(self._turn(part, session_id, progress, zone)) for part in parts]
         return answers[0] if len(answers) == 1 else joined(answers)
 
-    def forget(self, session_id: str, carried: Sequence[CarriedFact] = ()) -> None:
-        """Drop what the conversation refers to. Facts are not kept: a question about a state always queries again."""
+    def forget(self, session_id: str) -> None:
+        """Drop what the conversation refers to."""
         self._conversations.forget(session_id)
+
+    def clear(self, session_id: str, carried: Sequence[CarriedFact]) -> None:
+        """Drop what the last question was about; what was shown keeps its number. Facts are not needed: a question
+        about a state always queries again."""
+        conversation = self._conversations.of(session_id)
+        conversation.last, conversation.offers, conversation.pending = None, (), ""
 
     def remembered(self, session_id: str) -> Remembered | None:
         """The references of the conversation. No turns: each question is read with the references alone."""
