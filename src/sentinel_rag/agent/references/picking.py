@@ -11,7 +11,8 @@ from datetime import datetime
 
 from sentinel_rag.agent.references.descriptions import fitting
 from sentinel_rag.agent.references.listed import INCIDENT, ListItem
-from sentinel_rag.agent.references.mentions import Form, Mention, mentions_in, whole
+from sentinel_rag.agent.references.mention_forms import Form, Mention
+from sentinel_rag.agent.references.mentions import mentions_in, whole
 from sentinel_rag.agent.references.state import Choices, References
 
 _YES = re.compile(r"^\W*(?:yes|yep|yeah|yup|y|sure|ok|okay|right|exactly|correct)\W*$", re.IGNORECASE)

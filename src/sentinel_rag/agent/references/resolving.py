@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from sentinel_rag.agent.references.choosing import Context, Found, Unclear, choose
+from sentinel_rag.agent.references.choices import Context, Found, Unclear
+from sentinel_rag.agent.references.choosing import choose
 from sentinel_rag.agent.references.corrections import corrected, only_denied, repeated_part
 from sentinel_rag.agent.references.listed import INCIDENT, QUESTION, ListItem
-from sentinel_rag.agent.references.mentions import Mention, mentions_in, whole
+from sentinel_rag.agent.references.mention_forms import Mention
+from sentinel_rag.agent.references.mentions import mentions_in, whole
 from sentinel_rag.agent.references.picking import picked
 from sentinel_rag.agent.references.resolution import Resolution, Resolved
 from sentinel_rag.agent.references.state import AskedQuestion, References
