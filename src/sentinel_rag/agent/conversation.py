@@ -104,7 +104,6 @@ class Conversations:
         counting, so that old footnotes stay unique."""
         before = self._open.pop(session_id, None)
         if before is not None:
-            before.references.leave_open_questions()
             self._open[session_id] = Conversation(
                 references=before.references, calls=before.calls, turns=before.turns, found_in=before.found_in
             )

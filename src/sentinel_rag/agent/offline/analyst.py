@@ -26,7 +26,7 @@ from sentinel_rag.agent.offline.reading import Reading, read_question
 from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.offline.workspace_words import WorkspaceWords, asks_for_workspaces, read_workspace
-from sentinel_rag.agent.references import ListItem, Resolution, remember, resolve
+from sentinel_rag.agent.references import ListItem, remember, resolve
 from sentinel_rag.agent.retry import RetryOnce
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.times import zone_named
@@ -143,14 +143,11 @@ class OfflineAnalyst:
         return found if refused else answer
 
     def _resolve(self, turn: Turn) -> WorkspaceWords:
-        """The question with ids in the place of its references, and the workspace that it names.
-
-        A picked option is a whole question again; an offer that is taken by its number is no reference."""
+        """The question with ids in the place of its references, and the workspace that it names; a picked option or
+        offer is a whole question again."""
         conversation, references = turn.conversation, turn.conversation.references
         said = read_workspace(turn.question)
-        resolution = Resolution(said.rest)
-        if not follow_up.picks_offer(turn.question, conversation):
-            resolution = resolve(said.rest, references, now=turn.now.moment.astimezone(turn.zone))
+        resolution = resolve(said.rest, references, now=turn.now.moment.astimezone(turn.zone))
         remember(turn.question, resolution, references)
         if resolution.asks_again:
             said = read_workspace(resolution.text)

@@ -117,8 +117,11 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer, *, num
         references.show_list(composed.items, first=composed.first, total=total)
     elif composed.items:
         references.mention(composed.items)
+    elif composed.outcome is not Outcome.ANSWERED and composed.offers and "[1] " in answer.text:
+        references.show_list(ListItem("question", offer.question) for offer in composed.offers)
     learn(references, turn.runs, shown=shown_text(answer))
-    of_alert = plan.view in (View.ALERT, View.EVENTS)
+    pointed = () if turn.resolution is None else turn.resolution.items
+    of_alert = plan.view in (View.ALERT, View.EVENTS) or any(item.kind == "alert" for item in pointed)
     incident = ListItem("incident", composed.incident, incident=composed.incident) if composed.incident else None
     for item in (composed.entity, *((incident, composed.alert) if of_alert else (composed.alert, incident))):
         if item is not None:
