@@ -9,7 +9,8 @@ from sentinel_rag.agent.tokens import TokenCounter
 
 MARK = " ... (cut)"
 _ROOM_FOR_NOTE = 24
-_MOST_CHARACTERS = 32  # of one token; longer ones are runs of spaces or signs
+MOST_CHARACTERS = 32
+"""Of one token, as far as it matters: longer ones are runs of spaces or signs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def cut_result(
     room -= sum(counter.count(part) + 1 for part in (head, tail) if part)
     shown: list[str] = []
     for row in rows:
-        size = counter.count(row[: room * _MOST_CHARACTERS + 1]) + 1
+        size = counter.count(row[: room * MOST_CHARACTERS + 1]) + 1
         if size > room:
             if not shown and room > _ROOM_FOR_NOTE:
                 shown.append(cut_text(row, room, counter))
@@ -55,7 +56,7 @@ def cut_result(
 def cut_text(text: str, limit: int, counter: TokenCounter) -> str:
     """`text` if it takes at most `limit` tokens, else its beginning and " ... (cut)". Never more than `limit`, unless
     that is too small for the mark."""
-    start = text[: max(0, limit) * _MOST_CHARACTERS]
+    start = text[: max(0, limit) * MOST_CHARACTERS]
     size = counter.count(start)
     if not text or (len(start) == len(text) and size <= limit):
         return text
