@@ -12,7 +12,7 @@ from typing import Any
 from sentinel_rag.agent.history.budget import WARNING, Budget
 from sentinel_rag.agent.history.fitting import Fitted, fit_turns
 from sentinel_rag.agent.history.fixed_part import FixedPart
-from sentinel_rag.agent.history.result_cut import MOST_CHARACTERS, cut_text
+from sentinel_rag.agent.history.result_cut import MOST_CHARACTERS, cut_lines
 from sentinel_rag.agent.history.stored_form import message_from_dict, message_to_dict
 from sentinel_rag.agent.history.turns import Counted, Turn, with_text
 from sentinel_rag.agent.models import (
@@ -181,7 +181,7 @@ class History:
             counted = self._counted(message)
             if counted.tokens <= limit:
                 return counted
-        return self._counted(ToolResultMessage(message.call_id, cut_text(message.text, limit, self.counter)))
+        return self._counted(ToolResultMessage(message.call_id, cut_lines(message.text, limit, self.counter)))
 
     def _carried_text(self) -> str:
         return "" if not self.carried else "\n".join((_CARRIED, *(f"- {line}" for line in self.carried)))
