@@ -35,6 +35,16 @@ def test_later_lines_keep_the_subject_of_the_first() -> None:
     ]
 
 
+def test_items_of_a_list_stand_for_themselves_without_their_numbers() -> None:
+    text = "3 incidents are High:\n[1] Incident 40, High\n2. Incident 18, High\n- Incident 12, High"
+    assert _facts(text, _piece("High")) == [
+        "3 incidents are High:",
+        "Incident 40, High",
+        "Incident 18, High",
+        "Incident 12, High",
+    ]
+
+
 @pytest.mark.parametrize(
     "line",
     [
