@@ -113,6 +113,8 @@ def test_kept_conversations_are_listed_and_deleted_without_any_zone(told: Told) 
     assert kept[1] | {"turns": 2, "timezone": "Europe/Berlin", "verbosity": "normal"} == kept[1]
     old = kept[1]["session_id"]
     assert old[:8] in told.product.run("chat", "--list").stdout
+    findings = {finding["name"]: finding for finding in json.loads(told.product.run("doctor", "--json").stdout)}
+    assert findings["conversations"]["detail"].endswith("conversations.db: 2 kept")
     assert "is deleted" in told.product.run("chat", "--delete", old[:8]).stdout
     again = told.product.run("chat", "--delete", old[:8])
     assert (again.returncode, "No conversation begins with" in again.stderr) == (2, True)

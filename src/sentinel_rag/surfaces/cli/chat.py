@@ -46,8 +46,10 @@ def run(*, workspace: str | None, resume: str | None = None) -> int:
         served = () if settings.gateway_url is not None else state.workspaces
         if stored is not None:
             preferences = stored.preferences
-            known = not served or preferences.workspace in served
+            known = not served or preferences.workspace is None or preferences.workspace in served
             client.workspace = preferences.workspace if known else None
+            if not known:
+                print(f"Its workspace {preferences.workspace} is not served now, so questions go to {served[0]}.")
             client.timezone, client.verbosity = preferences.timezone, preferences.verbosity
             _go_on(client, user, stored.conversation_id)
             _tell_what_was_asked(stored)
