@@ -81,8 +81,7 @@ class OfflineAnalyst:
     def clear(self, session_id: str, carried: Sequence[CarriedFact]) -> None:
         """Drop what the last question was about; what was shown keeps its number. Facts are not needed: a question
         about a state always queries again."""
-        conversation = self._conversations.of(session_id)
-        conversation.last, conversation.offers, conversation.pending = None, (), ""
+        self._conversations.clear(session_id)
 
     def remembered(self, session_id: str) -> Remembered | None:
         """The references of the conversation. No turns: each question is read with the references alone."""
