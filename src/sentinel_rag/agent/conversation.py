@@ -46,6 +46,18 @@ class Offer:
     call: AskedCall
 
 
+@dataclass(frozen=True, slots=True)
+class AskedChange:
+    """A change as it was asked of the gateway, so that it can be asked again exactly. `turn` counts as `turns` does;
+    `approval_id` is empty where none was asked for; `done` once the call has run."""
+
+    tool: str
+    arguments: Mapping[str, JsonValue]
+    turn: int
+    approval_id: str = ""
+    done: bool = False
+
+
 @dataclass(slots=True)
 class Conversation:
     """The references of one session."""
@@ -61,6 +73,10 @@ class Conversation:
     calls: int = 0
     pending: str = ""
     """A question that waits for one missing value, so that the value alone completes it."""
+    change: AskedChange | None = None
+    """The change that was asked for last."""
+    person: str = ""
+    """Who the person says to be, as an owner of incidents: a user principal name, an address or an object id."""
     requested_workspace: str = ""
     """The workspace that the surface asked for; empty for the default one."""
     workspace: str = ""

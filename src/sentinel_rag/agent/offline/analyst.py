@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from sentinel_rag.agent.conversation import Conversations, ListItem
+from sentinel_rag.agent.conversation import AskedChange, Conversations, ListItem
 from sentinel_rag.agent.footnote import FREEFORM_TOOL
-from sentinel_rag.agent.offline import follow_up, outside
+from sentinel_rag.agent.offline import change_turns, follow_up, outside
+from sentinel_rag.agent.offline.action_plans import Change, plan_change
+from sentinel_rag.agent.offline.action_words import read_action, refuses_action
 from sentinel_rag.agent.offline.compositions import compose, freeform
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
 from sentinel_rag.agent.offline.execution import carry_out
@@ -29,7 +31,7 @@ from sentinel_rag.agent.row_text import plain
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Clock, ProgressListener, ToolGateway
-from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES
+from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES, WRITING_TOOLS
 
 _NOT_FOUND = frozenset({Outcome.NO_DATA, Outcome.CLARIFICATION})
 
@@ -98,6 +100,9 @@ class OfflineAnalyst:
     async def _answer_part(self, turn: Turn) -> Answer:
         if not plain(turn.question):
             return turn.plain_answer(Outcome.CLARIFICATION, "Ask me something about Sentinel.")
+        changed = await self._change(turn)
+        if changed is not None:
+            return changed
         said = read_workspace(follow_up.completed(turn.question, turn.conversation))
         reading = read_question(said.rest, turn.now)
         turn.conversation.pending = ""
@@ -120,6 +125,40 @@ class OfflineAnalyst:
         answer = await self._from_the_workspace(turn, reading)
         refused = found.outcome is not Outcome.NO_DATA and answer.outcome is Outcome.CLARIFICATION
         return found if refused else answer
+
+    async def _change(self, turn: Turn) -> Answer | None:
+        """The answer to a wish to change something; None for any other question, and where nothing can be changed."""
+        question = follow_up.completed(turn.question, turn.conversation)
+        if refuses_action(question):
+            return turn.plain_answer(
+                Outcome.CLARIFICATION, "Nothing was changed, and nothing is unless you ask for it."
+            )
+        if change_turns.dropped(question, turn.conversation):
+            return turn.plain_answer(Outcome.ANSWERED, change_turns.DROPPED)
+        again = change_turns.asked_again(question, turn.conversation)
+        wish = read_action(question) if again is None else None
+        acts = wish is not None or again is not None or outside.wants_action(question)
+        if not acts or not await self._gateway.offered_tools() >= WRITING_TOOLS:
+            return None
+        decision = plan_change(wish, turn.conversation, turn.now) if wish is not None else again
+        match decision:
+            case Ask():
+                return self._ask_back(turn, decision)
+            case AskedChange():
+                return await change_turns.make_again(turn, decision)
+            case Change():
+                return await change_turns.make_change(turn, decision)
+            case None:
+                return turn.plain_answer(Outcome.OUT_OF_SCOPE, outside.beyond_incidents(question))
+
+    @staticmethod
+    def _ask_back(turn: Turn, ask: Ask) -> Answer:
+        """A question back; its options can be picked by their numbers."""
+        if ask.options:
+            turn.conversation.show_list(tuple(ListItem("question", option) for option in ask.options))
+        turn.conversation.offers = ()
+        turn.conversation.pending = ask.pending
+        return turn.plain_answer(Outcome.CLARIFICATION, ask.sentence, ask.options, numbered=True)
 
     async def _about_workspaces(self, turn: Turn, reading: Reading, said: WorkspaceWords) -> Answer:
         """The workspaces by name, or the one that questions go to from here on, if there is such a one."""
@@ -149,12 +188,8 @@ class OfflineAnalyst:
         match decision:
             case Reply(outcome=outcome, text=text, suggestions=suggestions):
                 return turn.plain_answer(outcome, text, suggestions)
-            case Ask(sentence=sentence, options=options, pending=pending):
-                if options:
-                    turn.conversation.show_list(tuple(ListItem("question", option) for option in options))
-                turn.conversation.offers = ()
-                turn.conversation.pending = pending
-                return turn.plain_answer(Outcome.CLARIFICATION, sentence, options, numbered=True)
+            case Ask():
+                return self._ask_back(turn, decision)
             case Plan():
                 return await carry_out(turn, decision)
 

@@ -48,14 +48,17 @@ class Turn:
         """An empty answer in the session's time zone."""
         return AnswerWriter(self.zone)
 
-    async def run(self, planned: Sequence[PlannedCall]) -> list[ToolRun]:
-        """Make the calls together, each in the workspace that the conversation is at; results in their order."""
+    async def run(self, planned: Sequence[PlannedCall], *, exact: bool = False) -> list[ToolRun]:
+        """Make the calls together, each in the workspace that the conversation is at; results in their order.
+
+        `exact` sends the arguments as they are, whatever the workspace is by now.
+        """
         calls = [
             ToolCall(
                 self.conversation.next_call_id(),
                 self.session_id,
                 call.tool,
-                placed(call.tool, self._with_zone(call), self.conversation),
+                dict(call.arguments) if exact else placed(call.tool, self._with_zone(call), self.conversation),
             )
             for call in planned
         ]
