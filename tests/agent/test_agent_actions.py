@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
+from sentinel_rag.contracts.conversations import Remembered
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
 from sentinel_rag.contracts.query_results import QueryErrorCode
@@ -283,6 +285,18 @@ async def test_a_change_is_repeated_in_the_workspace_where_it_was_asked() -> Non
     await analyst.answer("how many high alerts in workspace emea", session_id="s")
     await analyst.answer("do it now", session_id="s")
     assert len(changes(gateway)) == 2
+    assert changes(gateway)[0] == changes(gateway)[1]
+
+
+async def test_a_change_that_waits_is_still_known_after_the_conversation_was_stored_and_taken_up_again() -> None:
+    gateway = small_estate(update_incident=WAITS, add_incident_comment=WAITS)
+    before = OfflineAnalyst(gateway, clock=lambda: NOW)
+    await before.answer("assign 12 to me, who is ana@contoso.example", session_id="s")
+    remembered = before.remembered("s")
+    assert remembered is not None
+    after = OfflineAnalyst(gateway, clock=lambda: NOW)
+    after.recall("s", Remembered(json.loads(json.dumps(remembered.state))))
+    await after.answer("do it now", session_id="s")
     assert changes(gateway)[0] == changes(gateway)[1]
 
 

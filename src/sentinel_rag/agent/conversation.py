@@ -129,6 +129,15 @@ class Conversations:
             self._open.popitem(last=False)
         return conversation
 
+    def find(self, session_id: str) -> Conversation | None:
+        """The conversation of `session_id`, if it is open."""
+        return self._open.get(session_id)
+
+    def take(self, session_id: str, conversation: Conversation) -> None:
+        """Open `session_id` with a conversation that was stored."""
+        self._open[session_id] = conversation
+        self.of(session_id)
+
     def forget(self, session_id: str) -> None:
         """Drop the references; call ids go on counting, so that old footnotes stay unique."""
         before = self._open.pop(session_id, None)

@@ -6,10 +6,12 @@ whatever the rows say. It holds a gateway and references, no facts and no creden
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from sentinel_rag.agent.conversation import AskedChange, Conversations, ListItem
+from sentinel_rag.agent.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.footnote import FREEFORM_TOOL
 from sentinel_rag.agent.offline import change_turns, follow_up, outside
 from sentinel_rag.agent.offline.action_plans import Change, plan_change
@@ -28,7 +30,8 @@ from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.offline.workspace_words import WorkspaceWords, asks_for_workspaces, read_workspace
 from sentinel_rag.agent.retry import RetryOnce
 from sentinel_rag.agent.row_text import plain
-from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.agent.times import zone_named
+from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Clock, ProgressListener, ToolGateway
 from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES, WRITING_TOOLS
@@ -43,12 +46,7 @@ class OfflineAnalyst:
     """
 
     def __init__(self, gateway: ToolGateway, *, clock: Clock, timezone: str = "UTC") -> None:
-        try:
-            self._zone = ZoneInfo(timezone)
-        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise UsageError(
-                f"{timezone!r} is not a time zone.", next_step="Give an IANA name such as Europe/Berlin or UTC."
-            ) from error
+        self._default_zone = zone_named(timezone)
         self._gateway = RetryOnce(gateway)
         self._clock = clock
         self._conversations = Conversations()
@@ -60,26 +58,42 @@ class OfflineAnalyst:
         session_id: str,
         progress: ProgressListener | None = None,
         workspace: str | None = None,
+        timezone: str | None = None,
+        verbosity: Verbosity | None = None,
     ) -> Answer:
-        """One turn; never raises for a tool."""
+        """One turn; never raises for a tool. It writes the same answer in every verbosity; surfaces show more or less
+        of it."""
+        zone = self._default_zone if timezone is None else zone_named(timezone)
         conversation = self._conversations.of(session_id)
         conversation.turns += 1
         if workspace is not None:
             conversation.request_workspace(workspace)
         kql = kql_in(question)
         if kql is not None:
-            return await self._answer_kql(self._turn(question, session_id, progress), kql)
-        answers = [await self._answer_part(self._turn(part, session_id, progress)) for part in parts_of(question)]
+            return await self._answer_kql(self._turn(question, session_id, progress, zone), kql)
+        parts = parts_of(question)
+        answers = [await self._answer_part(self._turn(part, session_id, progress, zone)) for part in parts]
         return answers[0] if len(answers) == 1 else joined(answers)
 
-    def forget(self, session_id: str) -> None:
-        """Drop what the conversation refers to."""
+    def forget(self, session_id: str, carried: Sequence[CarriedFact] = ()) -> None:
+        """Drop what the conversation refers to. Facts are not kept: a question about a state always queries again."""
         self._conversations.forget(session_id)
 
-    def _turn(self, question: str, session_id: str, progress: ProgressListener | None) -> Turn:
-        now = Now(self._clock(), self._zone)
+    def remembered(self, session_id: str) -> Remembered | None:
+        """The references of the conversation. No turns: each question is read with the references alone."""
+        conversation = self._conversations.find(session_id)
+        return None if conversation is None else Remembered(conversation_to_dict(conversation))
+
+    def recall(self, session_id: str, remembered: Remembered) -> None:
+        """Take over stored references; nothing, if they cannot be read."""
+        conversation = conversation_from_dict(remembered.state)
+        if conversation is not None:
+            self._conversations.take(session_id, conversation)
+
+    def _turn(self, question: str, session_id: str, progress: ProgressListener | None, zone: ZoneInfo) -> Turn:
+        now = Now(self._clock(), zone)
         conversation = self._conversations.of(session_id)
-        return Turn(question, session_id, conversation, self._gateway, self._zone, now, progress)
+        return Turn(question, session_id, conversation, self._gateway, zone, now, progress)
 
     async def _answer_kql(self, turn: Turn, kql: str) -> Answer:
         """The rows of a query that the person wrote, where that is switched on."""
@@ -141,6 +155,7 @@ class OfflineAnalyst:
         if not acts or not await self._gateway.offered_tools() >= WRITING_TOOLS:
             return None
         decision = plan_change(wish, turn.conversation, turn.now) if wish is not None else again
+        turn.conversation.pending = ""
         match decision:
             case Ask():
                 return self._ask_back(turn, decision)

@@ -1,0 +1,53 @@
+"""The references of one conversation as JSON values, and back.
+
+The form follows the fields of `Conversation`. One that was written by a version with other fields is not read, and the
+conversation starts without its references: they are shown again by the next list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from sentinel_rag.agent.conversation import AskedCall, AskedChange, Conversation, ListItem, Offer
+from sentinel_rag.contracts.json_values import JsonObject
+
+
+def conversation_to_dict(conversation: Conversation) -> JsonObject:
+    """All but the directory of names, which is fetched again when it is needed."""
+    form: dict[str, Any] = msgspec.to_builtins(replace(conversation, names=None))
+    return form
+
+
+def conversation_from_dict(stored: Mapping[str, Any]) -> Conversation | None:
+    """The conversation of a stored form; None if this version does not read it."""
+    try:
+        return Conversation(
+            **{
+                **stored,
+                "listed": tuple(ListItem(**item) for item in stored["listed"]),
+                "alert": _item(stored["alert"]),
+                "entity": _item(stored["entity"]),
+                "last": None if stored["last"] is None else _asked(stored["last"]),
+                "offers": tuple(Offer(offer["question"], _asked(offer["call"])) for offer in stored["offers"]),
+                "change": _change(stored.get("change")),
+                "names": None,
+            }
+        )
+    except (TypeError, KeyError, AttributeError):
+        return None
+
+
+def _item(stored: Mapping[str, Any] | None) -> ListItem | None:
+    return None if stored is None else ListItem(**stored)
+
+
+def _change(stored: Mapping[str, Any] | None) -> AskedChange | None:
+    return None if stored is None else AskedChange(**{**stored, "arguments": dict(stored["arguments"])})
+
+
+def _asked(stored: Mapping[str, Any]) -> AskedCall:
+    return AskedCall(stored["tool"], dict(stored["arguments"]), stored["view"], tuple(stored["aspects"]))
