@@ -16,6 +16,7 @@ from sentinel_rag.agent.offline import cues, follow_up, names, outside, subjects
 from sentinel_rag.agent.offline.attribute_catalogue import HASHES, IDENTITIES
 from sentinel_rag.agent.offline.attributes import attribute_of, is_search
 from sentinel_rag.agent.offline.event_plans import events_plan
+from sentinel_rag.agent.offline.exclusions import exclusion_plan
 from sentinel_rag.agent.offline.incident_plans import ACTS, detail_plan, incident_plan
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
@@ -63,6 +64,9 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
             question.sentence,
             tuple(reading.text.replace(question.said, other) for other in question.replacements if question.said),
         )
+    excluded = exclusion_plan(reading, conversation, now)
+    if excluded is not None:
+        return excluded
     if reading.severity.question:
         return Ask(reading.severity.question)
     inexpressible = _inexpressible(reading)

@@ -18,6 +18,7 @@ from sentinel_rag.agent.offline.compositions import (
     incident_detail,
     incidents,
     keywords,
+    left_out,
     rankings,
     shared_alerts,
     situation,
@@ -69,7 +70,7 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
         writer.fixed(sentence)
     worked = [run for run in runs if run.worked]
     composed = Composed()
-    together = _TOGETHER.get(plan.view)
+    together = left_out.compose if plan.without else _TOGETHER.get(plan.view)
     if together is not None and worked:
         composed = together(writer, plan, worked)
     else:
