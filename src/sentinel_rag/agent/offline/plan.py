@@ -37,6 +37,7 @@ class View(StrEnum):
     WORKSPACES = "workspaces"
     COLUMNS = "columns"
     ANALYSIS = "analysis"
+    COMPARISON = "comparison"
     EVENTS = "events"
     WEB = "web"
     FILE = "file"

@@ -15,6 +15,7 @@ from sentinel_rag.agent.offline.compositions import (
     entity_properties,
     files,
     incident_analysis,
+    incident_comparison,
     incident_detail,
     incidents,
     keywords,
@@ -60,6 +61,7 @@ _TOGETHER: dict[View, Callable[[AnswerWriter, Plan, Sequence[ToolRun]], Composed
     View.PROPERTY: entity_properties.compose,
     View.KEYWORD: keywords.compose,
     View.SHARED_ALERTS: shared_alerts.compose,
+    View.COMPARISON: incident_comparison.compose,
 }
 """Views that tell the results of all calls as one answer."""
 
