@@ -129,7 +129,8 @@ async def test_an_incident_that_does_not_exist_leaves_nothing_to_compare(ask: As
 async def test_entities_that_were_cut_are_told() -> None:
     rows = [
         {"number": number, "title": "t", "severity": "High",
-         "entities": {"host": [{"name": f"h{number}", "alerts": 1}]}, "entity_counts": {"host": 120}, "tactics": [], "techniques": []}
+         "entities": {"host": [{"name": f"h{number}", "alerts": 1}]}, "entity_counts": {"host": 120},
+         "tactics": [], "techniques": []}
         for number in (1, 2)
     ]  # fmt: skip
     gateway = small_estate(get_incident_detail=[rows_result([row], summary={"alert_count": 1}) for row in rows])

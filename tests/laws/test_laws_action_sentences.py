@@ -13,6 +13,7 @@ from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline.action_plans import Change, plan_change, sentence_of
 from sentinel_rag.agent.offline.action_words import ActionWish, read_action
 from sentinel_rag.agent.offline.moment_kinds import Now
+from sentinel_rag.agent.references import References, resolve
 from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS, INCIDENT_STATUSES, SEVERITIES
 
 NOW = Now(datetime(2024, 7, 23, 12, tzinfo=UTC), UTC)
@@ -54,7 +55,7 @@ def updates(draw: st.DrawFn) -> dict[str, str]:
 def planned(sentence: str) -> dict[str, Any]:
     wish = read_action(sentence)
     assert wish is not None, sentence
-    change = plan_change(wish, Conversation(), NOW)
+    change = plan_change(wish, resolve(wish.target, References(), now=NOW.moment), Conversation(), NOW)
     assert isinstance(change, Change), (sentence, change)
     return {"tool": change.call.tool, **change.call.arguments}
 
@@ -86,7 +87,9 @@ def test_words_around_a_wish_never_move_it_to_another_incident(
     before: str, between: list[str], behind: list[str]
 ) -> None:
     wish = read_action(f"{before} close incident 12 {' '.join(between)} as undetermined {' '.join(behind)}")
-    change = plan_change(wish, Conversation(), NOW) if wish is not None else None
+    change = None
+    if wish is not None:
+        change = plan_change(wish, resolve(wish.target, References(), now=NOW.moment), Conversation(), NOW)
     if isinstance(change, Change):
         assert change.call.arguments["incident"] == "12"
         assert not set(ELSEWHERE) & {*between, *behind}

@@ -1,13 +1,16 @@
 """What a conversation keeps from one question to the next, as the zones and surfaces tell each other.
 
-A `CarriedFact` is what a /clear leaves: a line of an answer that its evidence supported, with its source and the time
-at which it was true. `Remembered` is an analyst's own memory in a form that can be stored; nobody else reads it.
+`Preferences` are a person's. A `CarriedFact` is what a /clear leaves: a line of an answer that its evidence supported,
+with its source and the time at which it was true. `Remembered` is an analyst's own memory in a form that can be stored;
+nobody else reads it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 
@@ -18,6 +21,26 @@ class Verbosity(StrEnum):
     SHORT = "short"
     NORMAL = "normal"
     FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """What a person chose for a conversation; None where nothing was chosen. `timezone` is an IANA name."""
+
+    workspace: str | None = None
+    timezone: str | None = None
+    verbosity: Verbosity | None = None
+
+    def over(self, earlier: Preferences) -> Preferences:
+        """These, and the earlier ones where nothing is chosen here."""
+        return Preferences(
+            earlier.workspace if self.workspace is None else self.workspace,
+            earlier.timezone if self.timezone is None else self.timezone,
+            earlier.verbosity if self.verbosity is None else self.verbosity,
+        )
+
+
+NO_PREFERENCES = Preferences()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +56,10 @@ class CarriedFact:
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {"text": self.text, "at": self.at, "tool": self.tool, "call_id": self.call_id, "pointer": self.pointer}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CarriedFact:
+        return cls(*(str(data[name]) for name in ("text", "at", "tool", "call_id", "pointer")))
 
     def line(self) -> str:
         """The fact with its source and time, for a model and for a person."""

@@ -59,9 +59,13 @@ class Analyst(Protocol):
         """
         ...
 
-    def forget(self, session_id: str, carried: Sequence[CarriedFact] = ()) -> None:
-        """Drop what was said (the user's /clear), but for `carried`, which stay as data of their time. Numbers that
-        were shown stay valid where something is carried."""
+    def clear(self, session_id: str, carried: Sequence[CarriedFact]) -> None:
+        """Drop what was said (the user's /clear), but for `carried`, which stay as data of their time. What was shown
+        under a number keeps it."""
+        ...
+
+    def forget(self, session_id: str) -> None:
+        """Drop all of the conversation."""
         ...
 
     def remembered(self, session_id: str) -> Remembered | None:
@@ -70,4 +74,25 @@ class Analyst(Protocol):
 
     def recall(self, session_id: str, remembered: Remembered) -> None:
         """Take over the memory of a conversation that was stored. Parts that cannot be read are left out."""
+        ...
+
+
+class Chat(Protocol):
+    """What surfaces talk to: an analyst whose conversations are kept."""
+
+    async def answer(
+        self,
+        question: str,
+        *,
+        session_id: str,
+        progress: ProgressListener | None = None,
+        workspace: str | None = None,
+        timezone: str | None = None,
+        verbosity: Verbosity | None = None,
+    ) -> Answer:
+        """One turn, as `Analyst.answer`. What is None stays as it was in this conversation."""
+        ...
+
+    async def clear(self, session_id: str, *, carry: bool) -> tuple[CarriedFact, ...]:
+        """Start over. With `carry` in the same session: supported facts stay, and are returned; else all is dropped."""
         ...

@@ -1,7 +1,7 @@
-"""What a conversation remembers, bounded: its turns for a model, and its stored form.
+"""What a model is told of a conversation: its turns, bounded in tokens.
 
-The loop above keeps one `History` for each conversation and sends what `fitted` gives. `ConversationStore` keeps turns,
-references and preferences of every conversation in a file; `RememberingAnalyst` puts it around any analyst.
+The loop above keeps one `History` for each conversation and sends what `fitted` gives. It is memory of one process;
+`agent.remembering` stores what its `last_turn` gives, and hands it back to `recall`.
 """
 
 from sentinel_rag.agent.history.budget import WARNING, Budget

@@ -94,6 +94,13 @@ class History:
             turn.messages += [self._counted(message) for message in turn.closing()]
             self._open = False
 
+    def discard(self) -> None:
+        """Forget the open turn as if it had not been asked: for a question that a provider refuses to read, since it
+        would refuse every later one with it."""
+        if self._open:
+            self._turns.pop()
+            self._open = False
+
     def clear(self, carried: Iterable[str] = ()) -> None:
         """Forget every turn. `carried` are facts as lines, each with its source and time, that stay as data."""
         self._turns.clear()

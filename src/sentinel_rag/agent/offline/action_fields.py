@@ -89,7 +89,8 @@ def read_fields(head: str, verb: str) -> FieldReading | None:
     problem = ""
     who = _ME_WHO.search(head)
     if who is not None:
-        head = f"{head[: who.start()]}to {who['person']} {head[who.end() :]}"
+        said = f"to {who['person']}".rjust(who.end() - who.start())
+        head = f"{head[: who.start()]}{said}{head[who.end() :]}"
     owner, head = _read_owner(head, verb)
     if owner:
         changes["owner"] = owner

@@ -16,9 +16,9 @@ from sentinel_rag.agent.offline.action_words import NO_CHANGES, ActionWish
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.plan import Ask, PlannedCall
 from sentinel_rag.agent.offline.reading import Reading, read_question
-from sentinel_rag.agent.offline.subjects import subject_of
 from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.agent.offline.workspace_words import read_workspace
+from sentinel_rag.agent.references import Resolution
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS
 
@@ -62,78 +62,76 @@ class Change:
     person: str = ""
 
 
-def plan_change(wish: ActionWish, conversation: Conversation, now: Now) -> Change | Ask | None:
-    """The call for `wish`; None where it names no incident and holds words of another kind ("close port 22")."""
-    said = read_workspace(wish.target)
-    reading = read_question(said.rest, now)
-    if _SEVERAL.search(said.rest):
-        named = _named(reading)
-        return _one_of(wish, named or (_shown(conversation) if reading.that == "them" else ()))
+def plan_change(wish: ActionWish, resolution: Resolution, conversation: Conversation, now: Now) -> Change | Ask | None:
+    """The call for `wish`, whose references stand for what `resolution` tells; None where it names no incident and
+    holds words of another kind ("close port 22")."""
+    said = read_workspace(resolution.text)
+    reading = read_question(said.rest, now, resolution)
+    named = _named(reading)
+    if _SEVERAL.search(wish.target) or len(named) > 1:
+        return _one_of(wish, named or (_on_screen(conversation) if reading.that == "them" else ()))
+    if any(thing.kind != "incident" for thing in reading.things):
+        return _no_incident(reading)
     unknown = [word for word in reading.words if word not in _FILLERS]
-    if _named(reading) or reading.items:
-        unknown += reading.numbers
-    if _named(reading):
-        unknown += [f"[{place}]" for place in reading.items]
-    incidents = _incidents(reading, conversation)
-    if unknown and not isinstance(incidents, tuple):
-        return Ask(_WHICH) if re.search(r"\b(?:incident|case|ticket|alert)\b", said.rest, re.IGNORECASE) else None
-    if wish.comments and not wish.message and isinstance(incidents, tuple):
-        number = incidents[0] if len(incidents) == 1 else "N"
-        return Ask(f"What should the comment say? Write it behind a colon: comment on incident {number}: ...")
+    if wish.comments and not wish.message and (named or reading.numbers):
+        number = (*named, *reading.numbers)[0]
+        return Ask(f"What should the comment say? Write it behind a colon: comment on incident {plain(number)}: ...")
+    if not named and not reading.numbers:
+        of_an_incident = re.search(r"\b(?:incident|case|ticket|alert|it|one)\b", said.rest, re.IGNORECASE)
+        return Ask(_WHICH) if of_an_incident or not unknown else None
+    if named:
+        unknown += (*reading.numbers, *re.findall(r"\[\d+\]", said.rest))
     if unknown or _narrowed(reading):
         words = " ".join(unknown) or "the words that narrow it down"
         return Ask(f"I did not understand {plain(words)} in this wish, so I change nothing. {_FORMS}")
-    if isinstance(incidents, Ask):
-        return incidents
-    if len(incidents) != 1:
-        return _one_of(wish, incidents)
-    problem = _problem(wish, incidents[0], conversation)
+    if not named:
+        line = _line_of_that_number(reading.numbers[0], conversation)
+        if line is not None:
+            return line
+        named = reading.numbers
+    if len(named) != 1:
+        return _one_of(wish, named)
+    problem = _problem(wish, named[0], conversation)
     if problem is not None:
         return problem
     if wish.unsure:
-        return Ask("I change nothing on a question. If you want it done:", (sentence_of(wish, incidents[0]),))
-    return Change(_call(wish, incidents[0], conversation), said.name or "", wish.person)
+        return Ask("I change nothing on a question. If you want it done:", (sentence_of(wish, named[0]),))
+    return Change(_call(wish, named[0], conversation), said.name or "", wish.person)
 
 
 def _named(reading: Reading) -> tuple[str, ...]:
-    return reading.incidents + reading.incident_urls + reading.guids
+    """The references of the incidents that the words name, those that they point at among them."""
+    return tuple(
+        each for each in reading.incidents + reading.incident_urls + reading.guids if _REFERENCE.fullmatch(each)
+    )
 
 
-def _incidents(reading: Reading, conversation: Conversation) -> tuple[str, ...] | Ask:
-    """The references that the words name; none for "them" and the like."""
-    named = _named(reading)
-    if not named and not reading.items and reading.numbers:
-        return _bare(reading, conversation)
-    if not (named or reading.items or reading.that) or len(reading.items) > 1:
-        lines = [conversation.item(place) for place in reading.items]
-        listed = tuple(line.value for line in lines if line is not None and line.kind == "incident")
-        return listed or Ask(_WHICH)
-    if len(named) > 1:
-        return named
-    subject = subject_of(reading, conversation)
-    if isinstance(subject, Ask):
-        return subject
-    if subject.kind == "incident":
-        return tuple(each for each in subject.incidents if _REFERENCE.fullmatch(each))
-    if subject.kind == "alert" and subject.item is not None and subject.item.incident:
+def _on_screen(conversation: Conversation) -> tuple[str, ...]:
+    screen = conversation.references.screen
+    items = screen.items if screen is not None else ()
+    return tuple(item.value for item in items if item.kind == "incident" and _REFERENCE.fullmatch(item.value))
+
+
+def _no_incident(reading: Reading) -> Ask:
+    incident = next((thing.incident for thing in reading.things if thing.kind == "alert" and thing.incident), "")
+    if _REFERENCE.fullmatch(incident):
         return Ask(
-            f"That is an alert, and what I can change are incidents; it belongs to incident "
-            f"{plain(subject.item.incident)}. Name the incident if you mean that."
+            f"That is an alert, and what I can change are incidents; it belongs to incident {incident}. Name the "
+            "incident if you mean that."
         )
     return Ask("That is no incident. Name one by its number; I change nothing else.")
 
 
-def _bare(reading: Reading, conversation: Conversation) -> tuple[str, ...] | Ask:
+def _line_of_that_number(number: str, conversation: Conversation) -> Ask | None:
     """A number alone is an incident's, unless it may as well be a line of the list on the screen."""
-    numbers = reading.numbers
-    values = {item.value for item in conversation.listed if item.kind == "incident"}
-    line = conversation.item(int(numbers[0]))
-    if len(numbers) == 1 and line is not None and line.kind == "incident" and not values & {numbers[0]}:
-        return Ask(
-            f"Do you mean incident {numbers[0]}, or line [{numbers[0]}] of the list, which is incident "
-            f"{plain(line.value)}? Write incident and its number."
-        )
-    return numbers
+    screen = conversation.references.screen
+    line = screen.line(int(number)) if screen is not None else None
+    if line is None or line.kind != "incident" or number in conversation.references.numbers_known():
+        return None
+    return Ask(
+        f"Do you mean incident {number}, or line [{number}] of the list, which is incident {plain(line.value)}? Write "
+        "incident and its number."
+    )
 
 
 def _narrowed(reading: Reading) -> bool:
@@ -143,10 +141,6 @@ def _narrowed(reading: Reading) -> bool:
         or reading.product or reading.owner.name or reading.order or reading.around
         or reading.limit
     )  # fmt: skip
-
-
-def _shown(conversation: Conversation) -> tuple[str, ...]:
-    return tuple(item.value for item in conversation.listed if item.kind == "incident")
 
 
 def _one_of(wish: ActionWish, incidents: tuple[str, ...]) -> Ask:

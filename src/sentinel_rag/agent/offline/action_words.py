@@ -22,9 +22,9 @@ NO_CHANGES: Mapping[str, str] = MappingProxyType({})
 class ActionWish:
     """`changes` are arguments of update_incident, `note` its classification_comment, `message` an incident comment.
 
-    `target` holds the words that are left to name the incident. `comments` if a comment was asked for, with or without
-    its text; `apart` if the note is to be a comment beside the change; `unsure` if it was put as a question. The others
-    are as `action_fields` tells them.
+    `target` holds the words that are left to name the incident, at their places in the question. `comments` if a
+    comment was asked for, with or without its text; `apart` if the note is to be a comment beside the change; `unsure`
+    if it was put as a question. The others are as `action_fields` tells them.
     """
 
     target: str
@@ -117,11 +117,17 @@ def _comment_wish(question: str, end: int, unsure: bool) -> ActionWish:
         default=None,
     )
     if found is None:
-        return ActionWish(behind, comments=True, unsure=unsure)
+        return ActionWish(_aligned(behind, end), comments=True, unsure=unsure)
     text = next(group for group in found.groups() if group).strip()
     if found.re is _QUOTED:
-        return ActionWish(blank(behind, found.start(), found.end()), message=text, comments=True, unsure=unsure)
-    return ActionWish(behind[: found.start()], message=_unquoted(text), comments=True, unsure=unsure)
+        target = _aligned(blank(behind, found.start(), found.end()), end)
+        return ActionWish(target, message=text, comments=True, unsure=unsure)
+    return ActionWish(_aligned(behind[: found.start()], end), message=_unquoted(text), comments=True, unsure=unsure)
+
+
+def _aligned(behind: str, begin: int) -> str:
+    """Words that begin at `begin` of the question, at their place."""
+    return " " * begin + behind
 
 
 def _unquoted(text: str) -> str:

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from zoneinfo import ZoneInfo
 
-from sentinel_rag.agent.conversation import AskedChange, Conversations, ListItem
+from sentinel_rag.agent.conversation import Conversations
 from sentinel_rag.agent.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.footnote import FREEFORM_TOOL
-from sentinel_rag.agent.offline import change_turns, follow_up, outside
-from sentinel_rag.agent.offline.action_plans import Change, plan_change
-from sentinel_rag.agent.offline.action_words import read_action, refuses_action
+from sentinel_rag.agent.offline import follow_up, outside
+from sentinel_rag.agent.offline.change_turns import answer_change
 from sentinel_rag.agent.offline.compositions import compose, freeform
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
 from sentinel_rag.agent.offline.execution import carry_out
@@ -28,13 +27,14 @@ from sentinel_rag.agent.offline.reading import Reading, read_question
 from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.offline.workspace_words import WorkspaceWords, asks_for_workspaces, read_workspace
+from sentinel_rag.agent.references import Resolution, remember, resolve
 from sentinel_rag.agent.retry import RetryOnce
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.times import zone_named
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Clock, ProgressListener, ToolGateway
-from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES, WRITING_TOOLS
+from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES
 
 _NOT_FOUND = frozenset({Outcome.NO_DATA, Outcome.CLARIFICATION})
 
@@ -75,9 +75,15 @@ class OfflineAnalyst:
         answers = [await self._answer_part(self._turn(part, session_id, progress, zone)) for part in parts]
         return answers[0] if len(answers) == 1 else joined(answers)
 
-    def forget(self, session_id: str, carried: Sequence[CarriedFact] = ()) -> None:
-        """Drop what the conversation refers to. Facts are not kept: a question about a state always queries again."""
+    def forget(self, session_id: str) -> None:
+        """Drop what the conversation refers to."""
         self._conversations.forget(session_id)
+
+    def clear(self, session_id: str, carried: Sequence[CarriedFact]) -> None:
+        """Drop what the last question was about; what was shown keeps its number. Facts are not needed: a question
+        about a state always queries again."""
+        conversation = self._conversations.of(session_id)
+        conversation.last, conversation.offers, conversation.pending = None, (), ""
 
     def remembered(self, session_id: str) -> Remembered | None:
         """The references of the conversation. No turns: each question is read with the references alone."""
@@ -114,11 +120,11 @@ class OfflineAnalyst:
     async def _answer_part(self, turn: Turn) -> Answer:
         if not plain(turn.question):
             return turn.plain_answer(Outcome.CLARIFICATION, "Ask me something about Sentinel.")
-        changed = await self._change(turn)
+        changed = await answer_change(turn)
         if changed is not None:
             return changed
-        said = read_workspace(follow_up.completed(turn.question, turn.conversation))
-        reading = read_question(said.rest, turn.now)
+        said = self._resolve(turn)
+        reading = read_question(said.rest, turn.now, turn.resolution)
         turn.conversation.pending = ""
         if said.name is not None:
             turn.conversation.go_to(said.name)
@@ -140,40 +146,24 @@ class OfflineAnalyst:
         refused = found.outcome is not Outcome.NO_DATA and answer.outcome is Outcome.CLARIFICATION
         return found if refused else answer
 
-    async def _change(self, turn: Turn) -> Answer | None:
-        """The answer to a wish to change something; None for any other question, and where nothing can be changed."""
-        question = follow_up.completed(turn.question, turn.conversation)
-        if refuses_action(question):
-            return turn.plain_answer(
-                Outcome.CLARIFICATION, "Nothing was changed, and nothing is unless you ask for it."
-            )
-        if change_turns.dropped(question, turn.conversation):
-            return turn.plain_answer(Outcome.ANSWERED, change_turns.DROPPED)
-        again = change_turns.asked_again(question, turn.conversation)
-        wish = read_action(question) if again is None else None
-        acts = wish is not None or again is not None or outside.wants_action(question)
-        if not acts or not await self._gateway.offered_tools() >= WRITING_TOOLS:
-            return None
-        decision = plan_change(wish, turn.conversation, turn.now) if wish is not None else again
-        turn.conversation.pending = ""
-        match decision:
-            case Ask():
-                return self._ask_back(turn, decision)
-            case AskedChange():
-                return await change_turns.make_again(turn, decision)
-            case Change():
-                return await change_turns.make_change(turn, decision)
-            case None:
-                return turn.plain_answer(Outcome.OUT_OF_SCOPE, outside.beyond_incidents(question))
+    def _resolve(self, turn: Turn) -> WorkspaceWords:
+        """The question with ids in the place of its references, and the workspace that it names.
 
-    @staticmethod
-    def _ask_back(turn: Turn, ask: Ask) -> Answer:
-        """A question back; its options can be picked by their numbers."""
-        if ask.options:
-            turn.conversation.show_list(tuple(ListItem("question", option) for option in ask.options))
-        turn.conversation.offers = ()
-        turn.conversation.pending = ask.pending
-        return turn.plain_answer(Outcome.CLARIFICATION, ask.sentence, ask.options, numbered=True)
+        A picked option is a whole question again; an offer that is taken by its number is no reference."""
+        conversation, references = turn.conversation, turn.conversation.references
+        said = read_workspace(turn.question)
+        resolution = Resolution(said.rest)
+        if not follow_up.picks_offer(turn.question, conversation):
+            resolution = resolve(said.rest, references, now=turn.now.moment.astimezone(turn.zone))
+        remember(turn.question, resolution, references)
+        if resolution.asks_again:
+            said = read_workspace(resolution.text)
+        elif not resolution.resolved and not resolution.ask:
+            said = read_workspace(follow_up.completed(turn.question, conversation))
+        else:
+            said = replace(said, rest=resolution.text)
+        turn.resolution = replace(resolution, text=said.rest)
+        return said
 
     async def _about_workspaces(self, turn: Turn, reading: Reading, said: WorkspaceWords) -> Answer:
         """The workspaces by name, or the one that questions go to from here on, if there is such a one."""
@@ -203,8 +193,8 @@ class OfflineAnalyst:
         match decision:
             case Reply(outcome=outcome, text=text, suggestions=suggestions):
                 return turn.plain_answer(outcome, text, suggestions)
-            case Ask():
-                return self._ask_back(turn, decision)
+            case Ask(sentence=sentence, options=options, pending=pending):
+                return turn.asked_back(sentence, options, pending)
             case Plan():
                 return await carry_out(turn, decision)
 

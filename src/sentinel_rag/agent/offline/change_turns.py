@@ -1,78 +1,98 @@
-"""A change on its way: one call of a writing tool, made once for each time the person says so, and repeated exactly.
+"""A turn in which the person asks for a change: one call of a writing tool, made once for each time they say so.
 
-The call goes to the gateway as it was read; whether it runs, waits for a person or is refused is the gateway's to say.
-What was asked is kept, so that "do it now" after an approval asks for the same call and no other.
+Only the person's own words are read for a wish. What the conversation has shown comes in at one place, as the number of
+the incident that their words point at. The call goes to the gateway as it was read; whether it runs, waits for a person
+or is refused is the gateway's to say. What was asked is kept, so that "do it now" after an approval asks for the same
+call and no other.
 """
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 
-from sentinel_rag.agent.conversation import AskedCall, AskedChange, Conversation
-from sentinel_rag.agent.offline.action_plans import Change
+from sentinel_rag.agent.conversation import AskedCall, AskedChange, ListItem
+from sentinel_rag.agent.offline import follow_up, outside
+from sentinel_rag.agent.offline.action_plans import Change, plan_change
+from sentinel_rag.agent.offline.action_words import ActionWish, read_action, refuses_action
+from sentinel_rag.agent.offline.change_repeats import DROPPED, asked_again, dropped
 from sentinel_rag.agent.offline.compositions import changes
 from sentinel_rag.agent.offline.plan import Ask, PlannedCall, View
 from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
+from sentinel_rag.agent.references import Resolution, resolve
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
 from sentinel_rag.contracts.tool_calls import Denied
-
-_BEFORE = (
-    r"^\W*(?:(?:ok|okay|please|pls|now|then|and|so|yes|done|great|it['’]?s|it\s+(?:is|was|has\s+been)|approved)"
-    r"[\s,.!:]+)*"
-)
-_EXPLICIT = re.compile(
-    rf"{_BEFORE}(?:do\s+(?:it|that|the\s+change)\s+now|"
-    r"(?:do|make|run|send|apply|repeat)\s+the\s+(?:change|call|update|comment)"
-    r"(?:\s+(?:now|again))?|(?:it\s+(?:is|was|has\s+been)\s+|it['’]?s\s+)?approved(?:\s+now)?|"
-    r"(?:close|change|update|assign|reopen|comment)\s+it\s+now)(?:,?\s+please)?\W*$",
-    re.IGNORECASE,
-)
-_LOOSE = re.compile(
-    rf"{_BEFORE}(?:do\s+(?:it|that)(?:\s+again)?|(?:run|make|send|apply|repeat|execute)\s+(?:it|that)(?:\s+(?:now|again))?|"
-    r"try\s+(?:it\s+|that\s+)?(?:once\s+)?(?:more|again)(?:\s+now)?|again|retry|go\s+ahead)(?:,?\s+please)?\W*$",
-    re.IGNORECASE,
-)
-DROPPED = "I will not ask for it again. What waits for an approval goes on waiting until it is denied or expires."
-_NONE_WAITS = "No change waits in this conversation. Ask for it whole, such as: close incident N as benign positive."
-_DROPPED = re.compile(
-    r"^\W*(?:no[\s,]+)?(?:never\s*mind|cancel(?:\s+(?:it|that|the\s+change))?|forget\s+(?:it|that))\W*$", re.I
-)
+from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
 
 
-def asked_again(question: str, conversation: Conversation) -> AskedChange | Ask | None:
-    """The change that "do it now" means; None if the words mean none. Looser words count right after the change."""
-    change = conversation.change
-    just_now = change is not None and change.turn == conversation.turns - 1 and not conversation.offers
-    if not (_EXPLICIT.match(question) or (just_now and _LOOSE.match(question))):
+async def answer_change(turn: Turn) -> Answer | None:
+    """The answer to a wish to change something; None for any other question, and where nothing can be changed."""
+    question = _question(turn)
+    conversation = turn.conversation
+    if refuses_action(question):
+        return turn.plain_answer(Outcome.CLARIFICATION, "Nothing was changed, and nothing is unless you ask for it.")
+    if dropped(question, conversation):
+        return turn.plain_answer(Outcome.ANSWERED, DROPPED)
+    again = asked_again(question, conversation)
+    wish = read_action(question) if again is None else None
+    acts = wish is not None or again is not None or outside.wants_action(question)
+    if not acts or not await turn.gateway.offered_tools() >= WRITING_TOOLS:
         return None
-    if change is None:
-        return Ask(_NONE_WAITS)
-    if change.done:
-        return Ask("That change was made already. Ask for it whole again if it is to be made once more.")
-    return change
+    resolution = _resolved(turn, question, wish)
+    _begin(turn)
+    if resolution.ask:
+        conversation.references.ask_to_choose(resolution.choices, resolution.numbers, resolution.question)
+        return turn.asked_back(resolution.ask)
+    decision = again if wish is None else plan_change(wish, resolution, conversation, turn.now)
+    match decision:
+        case Ask(sentence=sentence, options=options, pending=pending):
+            return turn.asked_back(sentence, options, pending)
+        case AskedChange(tool=tool, arguments=arguments):
+            # An approval is for these arguments and for no others, whatever the workspace is by now.
+            return await _ask_for(turn, PlannedCall(tool, dict(arguments)), exact=True)
+        case Change(call=call, workspace=workspace, person=person):
+            if workspace:
+                conversation.go_to(workspace)
+            conversation.person = person or conversation.person
+            return await _ask_for(turn, call, exact=False)
+        case None:
+            return turn.plain_answer(Outcome.OUT_OF_SCOPE, outside.beyond_incidents(question))
 
 
-def dropped(question: str, conversation: Conversation) -> bool:
-    """True for "never mind" right after a change that waits: it is forgotten here."""
-    change = conversation.change
-    if change is None or change.done or change.turn != conversation.turns - 1 or not _DROPPED.match(question):
-        return False
-    conversation.change = None
-    return True
+def _question(turn: Turn) -> str:
+    """The words that are read for a wish: the person's, a sentence of ours that they picked, or their earlier wish with
+    the incident that they chose."""
+    references = turn.conversation.references
+    if follow_up.picks_offer(turn.question, turn.conversation):
+        return turn.question
+    resolution = resolve(turn.question, references, now=turn.now.moment.astimezone(turn.zone))
+    chosen = references.choices is not None and read_action(references.choices.question.text) is not None
+    if resolution.asks_again or (chosen and resolution.resolved and _only_incidents(resolution)):
+        return resolution.text
+    return follow_up.completed(turn.question, turn.conversation)
 
 
-async def make_change(turn: Turn, change: Change) -> Answer:
-    """Ask for the call, in the workspace that the words name or that the conversation is at."""
-    if change.workspace:
-        turn.conversation.go_to(change.workspace)
-    turn.conversation.person = change.person or turn.conversation.person
-    return await _ask_for(turn, change.call, exact=False)
+def _only_incidents(resolution: Resolution) -> bool:
+    return all(item.kind == "incident" for item in resolution.items)
 
 
-async def make_again(turn: Turn, change: AskedChange) -> Answer:
-    """Ask for exactly the same call again: an approval is for these arguments and for no others."""
-    return await _ask_for(turn, PlannedCall(change.tool, dict(change.arguments)), exact=True)
+def _resolved(turn: Turn, question: str, wish: ActionWish | None) -> Resolution:
+    """What the words that name the incident point at. Free text is not looked into: it is written as it stands."""
+    if wish is None:
+        return Resolution(question)
+    references = replace(turn.conversation.references, choices=None, asked=None)
+    resolution = resolve(wish.target, references, now=turn.now.moment.astimezone(turn.zone))
+    if resolution.question is None:
+        return resolution
+    return replace(resolution, question=replace(resolution.question, text=question))
+
+
+def _begin(turn: Turn) -> None:
+    """A change is a turn of its own. No correction and no "and [3]?" asks for it again with another incident."""
+    references = turn.conversation.references
+    references.begin_turn()
+    references.leave_open_questions()
+    turn.conversation.pending = ""
 
 
 async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
@@ -85,7 +105,7 @@ async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
     conversation.change = AskedChange(call.tool, arguments, conversation.turns, approval_id or "", done=run.worked)
     conversation.offers = ()
     incident = str(arguments["incident"])
-    conversation.incident, conversation.alert = incident, None
+    conversation.references.focus_on(ListItem("incident", incident, incident=incident))
     conversation.last = AskedCall("get_incident_detail", {"incident": incident}, View.INCIDENT.value)
     writer = turn.writer()
     try:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 
-from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.plan import Ask, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading
@@ -23,12 +22,12 @@ _TOO_MANY = "I compare two to four incidents at a time. Which ones? Name their n
 _ONE_MORE = "Compare it with which other incident? Name the numbers of both."
 
 
-def comparison_plan(reading: Reading, conversation: Conversation) -> Plan | Ask | None:
+def comparison_plan(reading: Reading) -> Plan | Ask | None:
     """The plan; `Ask` where it is not clear which incidents; None for any other question."""
     shares = reading.has(SHARES)
     if not (shares or reading.has(_SIDE_BY_SIDE)) or reading.window is not None or reading.other_window is not None:
         return None
-    incidents = _incidents(reading, conversation)
+    incidents = _incidents(reading)
     if incidents is None or isinstance(incidents, Ask):
         return incidents
     if not 2 <= len(incidents) <= MOST_COMPARED:
@@ -38,38 +37,22 @@ def comparison_plan(reading: Reading, conversation: Conversation) -> Plan | Ask 
     return Plan(view=View.COMPARISON, calls=calls, reading=reading, aspects=(*(("shared",) if shares else ()), *kinds))
 
 
-def _incidents(reading: Reading, conversation: Conversation) -> tuple[str, ...] | Ask | None:
+def _incidents(reading: Reading) -> tuple[str, ...] | Ask | None:
     """What is compared; None if no incidents are, or if one is asked about something that is no other incident."""
-    listed = tuple(item for item in conversation.listed if item.kind == "incident")
+    alerts = [thing for thing in reading.things if thing.kind == "alert"]
+    if alerts:
+        numbers = dict.fromkeys(alert.incident for alert in alerts if alert.incident.isdigit())
+        option = (f"Compare incidents {' and '.join(numbers)}",) if len(numbers) > 1 else ()
+        return Ask("Those are alerts, and I compare incidents side by side.", option)
     named = reading.incidents + reading.incident_urls + reading.guids
-    if reading.items:
-        lines = [conversation.item(place) for place in reading.items]
-        found = [line for line in lines if line is not None]
-        if len(found) < len(lines):
-            return Ask("There is no such line in the last list. Ask for a list first, or name the incidents.")
-        if any(line.kind == "alert" for line in found):
-            numbers = dict.fromkeys(line.incident for line in found if line.incident)
-            option = (f"Compare incidents {' and '.join(numbers)}",) if len(numbers) > 1 else ()
-            return Ask("Those lines are alerts, and I compare incidents side by side.", option)
-        if any(line.kind != "incident" for line in found):
-            return None
-        named += tuple(line.value for line in found)
-    if not named or len(named) == 1:
+    if len(named) < 2:
         named += reading.numbers
-    if len(named) == 1 and reading.that in ("it", "incident", "case", "one") and conversation.incident is not None:
-        named = (conversation.incident, *named)
-    if not named and (reading.that == "them" or reading.has(r"both|two|these|the\s+incidents")):
-        count = 2 if reading.has(r"first\s+two|top\s+two") or reading.limit == 2 else len(listed)
-        if not listed:
-            return (
-                Ask("Which incidents do you mean? Name their numbers, or ask for a list first.")
-                if (reading.that == "them" and re.search(r"\bcompar", reading.core, re.IGNORECASE))
-                else None
-            )
-        named = tuple(item.value for item in listed[:count])
     unique = tuple(dict.fromkeys(named))
-    if not unique and re.search(r"\bcompare\b", reading.core, re.I) and reading.has(cues.INCIDENT):
+    compares = re.search(r"\bcompare\b", reading.core, re.IGNORECASE) is not None
+    if not unique and compares and (reading.unclear or reading.that == "them"):
+        return Ask(reading.unclear or "Which incidents do you mean? Name their numbers, or ask for a list first.")
+    if not unique and compares and reading.has(cues.INCIDENT):
         return None if reading.has(cues.COUNT) else Ask(_TOO_MANY)
-    if len(unique) == 1 and not re.search(r"\b(?:compare|versus|vs|difference)\b", reading.core, re.IGNORECASE):
+    if len(unique) == 1 and not reading.has(r"compare|versus|vs|difference"):
         return None  # "which hosts are related to incident 12" is about one
     return unique or None

@@ -110,7 +110,7 @@ def _everything(meant: Reading, conversation: Conversation) -> Plan | None:
             return None
         call = plan.calls[0]
         plan = replace(plan, calls=(replace(call, arguments={"incident": meant.incidents[0], **call.arguments}),))
-    elif meant.incidents or meant.items or meant.guids:
+    elif meant.incidents or meant.guids:
         return None
     return plan
 
@@ -149,7 +149,14 @@ def _left_out(part: Reading, whole: Plan, *, by_words: bool) -> PlannedCall | No
     takes words that the grammar does not know for words of a title or a name."""
     tool, everything = whole.calls[0].tool, whole.calls[0].arguments
     filters: dict[str, JsonValue] = dict(alert_filters(part) if tool == "query_alerts" else incident_filters(part))
-    if part.severity.question or part.items or part.guids or part.limit or part.owner.mine or part.that == "it":
+    if (
+        part.severity.question
+        or re.search(r"\[\d+\]", part.text)
+        or part.guids
+        or part.limit
+        or part.owner.mine
+        or part.that == "it"
+    ):
         return None
     references = part.incidents or (part.numbers if tool == "query_incidents" else ())
     if len(references) > 1:

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from zoneinfo import ZoneInfo
 
 from sentinel_rag.agent.answer_writer import AnswerWriter
-from sentinel_rag.agent.conversation import Conversation
+from sentinel_rag.agent.conversation import Conversation, ListItem
 from sentinel_rag.agent.footnote import footnote
 from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_lines, checked_table
 from sentinel_rag.agent.offline.compositions import Composed, say_failures
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.plan import PlannedCall
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
+from sentinel_rag.agent.references import Resolution
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun, run_calls
 from sentinel_rag.contracts.evidence import Answer, Outcome
@@ -43,6 +44,8 @@ class Turn:
     progress: ProgressListener | None = None
     started: float = field(default_factory=time.monotonic)
     runs: list[ToolRun] = field(default_factory=list)
+    resolution: Resolution | None = None
+    """What the question's references stand for, once they are resolved."""
 
     def writer(self) -> AnswerWriter:
         """An empty answer in the session's time zone."""
@@ -91,7 +94,8 @@ class Turn:
 
     def checked_answer(self, writer: AnswerWriter, composed: Composed) -> Answer:
         """The answer, without what its results do not hold."""
-        known = KnownAtoms(self.runs, self.question, self.zone, writer.tallies)
+        said = self.question if self.resolution is None else f"{self.question}\n{self.resolution.text}"
+        known = KnownAtoms(self.runs, said, self.zone, writer.tallies)
         lines = checked_lines(writer.lines, known)
         tables = tuple(checked_table(table, known) for table in writer.tables)
         evidence = [piece for line in lines for piece in line.evidence] + writer.table_evidence
@@ -107,6 +111,15 @@ class Turn:
             text += "\n" + "\n".join(f"[{place}] {plain(option)}" for place, option in enumerate(suggestions, start=1))
         return self._answer(outcome, text, () if numbered else suggestions)
 
+    def asked_back(self, sentence: str, options: Sequence[str] = (), pending: str = "") -> Answer:
+        """A question back. `options` are whole questions that can be picked by their numbers; a value alone completes
+        `pending`."""
+        if options:
+            self.conversation.references.show_list(ListItem("question", option) for option in options)
+        self.conversation.offers = ()
+        self.conversation.pending = pending
+        return self.plain_answer(Outcome.CLARIFICATION, sentence, options, numbered=True)
+
     def failed_answer(self, runs: Sequence[ToolRun]) -> Answer:
         """Why none of the calls gave an answer."""
         writer = self.writer()
@@ -117,12 +130,17 @@ class Turn:
         """The results do not have the agreed shape, so nothing can be told of them."""
         return self.failed_answer([_misshapen(run) for run in runs])
 
+    def _footnote(self) -> tuple[str, ...]:
+        references = "" if self.resolution is None else self.resolution.footnote
+        calls = footnote(self.runs, now=self.now.moment, zone=self.zone)
+        return (references, *calls) if references else calls
+
     def _answer(self, outcome: Outcome, text: str, suggestions: Sequence[str]) -> Answer:
         return Answer(
             outcome=outcome,
             text=text,
             session_id=self.session_id,
-            footnote=footnote(self.runs, now=self.now.moment, zone=self.zone),
+            footnote=self._footnote(),
             suggestions=tuple(suggestions),
             tools=tuple(run.trace() for run in self.runs),
             duration_ms=round((time.monotonic() - self.started) * 1e3, 3),

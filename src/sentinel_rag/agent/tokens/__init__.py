@@ -11,7 +11,7 @@ from sentinel_rag.agent.tokens.counting import (
     count_message,
     count_tool,
 )
-from sentinel_rag.agent.tokens.vocabulary import load_counter, ready_counter
+from sentinel_rag.agent.tokens.vocabulary import counts_exactly, load_counter, ready_counter
 
 __all__ = [
     "EstimatingCounter",
@@ -19,6 +19,7 @@ __all__ = [
     "TokenCounter",
     "count_message",
     "count_tool",
+    "counts_exactly",
     "load_counter",
     "ready_counter",
 ]

@@ -65,6 +65,16 @@ def read_vocabulary(packed: bytes) -> dict[bytes, int]:
     return {b64decode(token): int(rank) for token, rank in (line.split() for line in content.splitlines() if line)}
 
 
+def counts_exactly() -> bool:
+    """Whether what exact counts need is installed; nothing is loaded."""
+    from importlib.util import find_spec
+
+    try:
+        return find_spec("tiktoken") is not None and _carried_file().is_file()
+    except VocabularyError:
+        return False
+
+
 def ready_counter() -> TokenCounter:
     """The counter, loaded in this thread. An estimate where there is no vocabulary; the log then says why, once."""
     return _counter()
@@ -93,9 +103,16 @@ def _encoding() -> Encoding:
 
 
 def _packed() -> bytes:
+    try:
+        return _carried_file().read_bytes()
+    except OSError:
+        raise VocabularyError("the extra openai is not installed") from None
+
+
+def _carried_file() -> Path:
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
-        return Path(str(distribution(_CARRIER).locate_file(_FILE))).read_bytes()
-    except (PackageNotFoundError, OSError):
+        return Path(str(distribution(_CARRIER).locate_file(_FILE)))
+    except PackageNotFoundError:
         raise VocabularyError("the extra openai is not installed") from None

@@ -69,6 +69,7 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
     _say_shared(writer, found, kinds)
     for run in found:
         scope.say_partial(writer, run, ("alert_count", "status"))
+    writer.listed += len(found)  # they are numbered in the head of the table
     items = tuple(ListItem("incident", str(run.rows[0].get("number"))) for run in found)
     return Composed(items=items, shown=len(items))
 
