@@ -15,7 +15,7 @@ from sentinel_rag.agent.conversation_form import conversation_from_dict, convers
 from sentinel_rag.agent.footnote import FREEFORM_TOOL
 from sentinel_rag.agent.offline import follow_up, outside
 from sentinel_rag.agent.offline.change_turns import answer_change
-from sentinel_rag.agent.offline.compositions import compose, freeform
+from sentinel_rag.agent.offline.compositions import Composed, compose, freeform
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
@@ -26,6 +26,7 @@ from sentinel_rag.agent.offline.planner import decide
 from sentinel_rag.agent.offline.reading import Reading, read_question
 from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
+from sentinel_rag.agent.offline.two_steps import FirstStep, first_step, of_its_incident, say_found
 from sentinel_rag.agent.offline.workspace_words import WorkspaceWords, asks_for_workspaces, read_workspace
 from sentinel_rag.agent.references import Resolution, remember, resolve
 from sentinel_rag.agent.retry import RetryOnce
@@ -132,6 +133,9 @@ class OfflineAnalyst:
                 return await carry_out(turn, follow_up.repeated(reading, turn.conversation.last))
         if said.switches or asks_for_workspaces(turn.question):
             return await self._about_workspaces(turn, reading, said)
+        step = first_step(reading, turn.now)
+        if step is not None:
+            return await self._in_two_steps(turn, step)
         wish = await self._wish(turn, reading)
         if wish is None:
             return await self._from_the_workspace(turn, reading)
@@ -145,6 +149,21 @@ class OfflineAnalyst:
         answer = await self._from_the_workspace(turn, reading)
         refused = found.outcome is not Outcome.NO_DATA and answer.outcome is Outcome.CLARIFICATION
         return found if refused else answer
+
+    async def _in_two_steps(self, turn: Turn, step: FirstStep) -> Answer:
+        """The thing that the question is about, then the answer about it."""
+        (found,) = await turn.run(step.plan.calls)
+        if found.result is None:
+            return turn.failed_answer([found])
+        question = step.then(found)
+        if question is None:
+            turn.runs.clear()
+            return await carry_out(turn, step.plan)
+        writer = turn.writer()
+        say_found(writer, step, found)
+        opening = turn.checked_answer(writer, Composed())
+        answer = await self._from_the_workspace(turn, read_question(question, turn.now))
+        return replace(answer, text=f"{opening.text}\n{answer.text}", evidence=(*opening.evidence, *answer.evidence))
 
     def _resolve(self, turn: Turn) -> WorkspaceWords:
         """The question with ids in the place of its references, and the workspace that it names.
@@ -162,6 +181,7 @@ class OfflineAnalyst:
             said = read_workspace(follow_up.completed(turn.question, conversation))
         else:
             said = replace(said, rest=resolution.text)
+        said = replace(said, rest=of_its_incident(said.rest))
         turn.resolution = replace(resolution, text=said.rest)
         return said
 
