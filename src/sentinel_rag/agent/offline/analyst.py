@@ -20,6 +20,7 @@ from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.moment_kinds import Now
+from sentinel_rag.agent.offline.named_zones import read_named_zone
 from sentinel_rag.agent.offline.parts import joined, parts_of
 from sentinel_rag.agent.offline.plan import Ask, NeedTemplates, Plan, PlannedCall, Reply, View
 from sentinel_rag.agent.offline.planner import decide
@@ -124,6 +125,12 @@ class OfflineAnalyst:
         changed = await answer_change(turn)
         if changed is not None:
             return changed
+        named = read_named_zone(turn.question)
+        if named.sentence:
+            return turn.asked_back(named.sentence)
+        if named.zone is not None:
+            turn.question, turn.zone = named.rest, named.zone
+            turn.now = replace(turn.now, zone=named.zone)
         said = self._resolve(turn)
         reading = read_question(said.rest, turn.now, turn.resolution)
         turn.conversation.pending = ""
