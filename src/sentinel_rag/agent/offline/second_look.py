@@ -56,6 +56,8 @@ def _is_guid(text: str) -> bool:
 
 def other_calls(plan: Plan, runs: Sequence[ToolRun]) -> Plan | None:
     """The other reading, or None if there is none or the first one found rows."""
+    if plan.without:
+        return None
     if plan.view is View.KEYWORD and all(run.result is not None and not run.rows for run in runs):
         words = str(plan.calls[0].arguments.get("title_contains", ""))
         return _by_technique(plan, words) or _as_entity(plan, words)
