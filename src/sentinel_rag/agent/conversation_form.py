@@ -12,14 +12,15 @@ from typing import Any
 
 import msgspec
 
-from sentinel_rag.agent.conversation import AskedCall, Conversation, ListItem, Offer
+from sentinel_rag.agent.conversation import AskedCall, Conversation, Offer
+from sentinel_rag.agent.references import References
 from sentinel_rag.contracts.json_values import JsonObject
 
 
 def conversation_to_dict(conversation: Conversation) -> JsonObject:
     """All but the directory of names, which is fetched again when it is needed."""
-    form: dict[str, Any] = msgspec.to_builtins(replace(conversation, names=None))
-    return form
+    form: dict[str, Any] = msgspec.to_builtins(replace(conversation, references=References(), names=None))
+    return {**form, "references": conversation.references.to_dict()}
 
 
 def conversation_from_dict(stored: Mapping[str, Any]) -> Conversation | None:
@@ -28,20 +29,14 @@ def conversation_from_dict(stored: Mapping[str, Any]) -> Conversation | None:
         return Conversation(
             **{
                 **stored,
-                "listed": tuple(ListItem(**item) for item in stored["listed"]),
-                "alert": _item(stored["alert"]),
-                "entity": _item(stored["entity"]),
+                "references": References.from_dict(stored["references"]),
                 "last": None if stored["last"] is None else _asked(stored["last"]),
                 "offers": tuple(Offer(offer["question"], _asked(offer["call"])) for offer in stored["offers"]),
                 "names": None,
             }
         )
-    except (TypeError, KeyError, AttributeError):
+    except (TypeError, KeyError, AttributeError, ValueError):
         return None
-
-
-def _item(stored: Mapping[str, Any] | None) -> ListItem | None:
-    return None if stored is None else ListItem(**stored)
 
 
 def _asked(stored: Mapping[str, Any]) -> AskedCall:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from zoneinfo import ZoneInfo
 
-from sentinel_rag.agent.conversation import Conversations, ListItem
+from sentinel_rag.agent.conversation import Conversations
 from sentinel_rag.agent.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.footnote import FREEFORM_TOOL
 from sentinel_rag.agent.offline import follow_up, outside
@@ -26,6 +26,7 @@ from sentinel_rag.agent.offline.reading import Reading, read_question
 from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.offline.workspace_words import WorkspaceWords, asks_for_workspaces, read_workspace
+from sentinel_rag.agent.references import ListItem, Resolution, remember, resolve
 from sentinel_rag.agent.retry import RetryOnce
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.times import zone_named
@@ -118,8 +119,8 @@ class OfflineAnalyst:
     async def _answer_part(self, turn: Turn) -> Answer:
         if not plain(turn.question):
             return turn.plain_answer(Outcome.CLARIFICATION, "Ask me something about Sentinel.")
-        said = read_workspace(follow_up.completed(turn.question, turn.conversation))
-        reading = read_question(said.rest, turn.now)
+        said = self._resolve(turn)
+        reading = read_question(said.rest, turn.now, turn.resolution)
         turn.conversation.pending = ""
         if said.name is not None:
             turn.conversation.go_to(said.name)
@@ -140,6 +141,25 @@ class OfflineAnalyst:
         answer = await self._from_the_workspace(turn, reading)
         refused = found.outcome is not Outcome.NO_DATA and answer.outcome is Outcome.CLARIFICATION
         return found if refused else answer
+
+    def _resolve(self, turn: Turn) -> WorkspaceWords:
+        """The question with ids in the place of its references, and the workspace that it names.
+
+        A picked option is a whole question again; an offer that is taken by its number is no reference."""
+        conversation, references = turn.conversation, turn.conversation.references
+        said = read_workspace(turn.question)
+        resolution = Resolution(said.rest)
+        if not follow_up.picks_offer(turn.question, conversation):
+            resolution = resolve(said.rest, references, now=turn.now.moment.astimezone(turn.zone))
+        remember(turn.question, resolution, references)
+        if resolution.asks_again:
+            said = read_workspace(resolution.text)
+        elif not resolution.resolved and not resolution.ask:
+            said = read_workspace(follow_up.completed(turn.question, conversation))
+        else:
+            said = replace(said, rest=resolution.text)
+        turn.resolution = replace(resolution, text=said.rest)
+        return said
 
     async def _about_workspaces(self, turn: Turn, reading: Reading, said: WorkspaceWords) -> Answer:
         """The workspaces by name, or the one that questions go to from here on, if there is such a one."""
@@ -171,7 +191,7 @@ class OfflineAnalyst:
                 return turn.plain_answer(outcome, text, suggestions)
             case Ask(sentence=sentence, options=options, pending=pending):
                 if options:
-                    turn.conversation.show_list(tuple(ListItem("question", option) for option in options))
+                    turn.conversation.references.show_list(ListItem("question", option) for option in options)
                 turn.conversation.offers = ()
                 turn.conversation.pending = pending
                 return turn.plain_answer(Outcome.CLARIFICATION, sentence, options, numbered=True)

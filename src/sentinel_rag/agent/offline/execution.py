@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
-from sentinel_rag.agent.conversation import AskedCall, Conversation, Offer
+from sentinel_rag.agent.conversation import AskedCall, Offer
 from sentinel_rag.agent.offline import directory, every_workspace, second_look
 from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered
 from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
@@ -17,6 +17,7 @@ from sentinel_rag.agent.offline.incident_plans import needs_whole_incident
 from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.offline.remarks import say_remarks
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
+from sentinel_rag.agent.references import ListItem, learn, shown_text
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
@@ -38,8 +39,9 @@ async def carry_out(turn: Turn, plan: Plan) -> Answer:
     say_remarks(writer, plan, runs)
     if composed.outcome is Outcome.NO_DATA:
         composed = await _near_names(turn, writer, plan, runs) or composed
-    _remember(turn.conversation, plan, composed)
-    return turn.checked_answer(writer, composed)
+    answer = turn.checked_answer(writer, composed)
+    _remember(turn, plan, composed, answer, numbered=writer.listed > 0)
+    return answer
 
 
 async def _run_with_second_look(turn: Turn, plan: Plan) -> tuple[Plan, list[ToolRun]]:
@@ -102,20 +104,24 @@ async def _near_names(turn: Turn, writer: AnswerWriter, plan: Plan, runs: Sequen
     return Composed(outcome=Outcome.CLARIFICATION, offers=offers)
 
 
-def _remember(conversation: Conversation, plan: Plan, composed: Composed) -> None:
-    """What later questions may refer to."""
+def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer, *, numbered: bool) -> None:
+    """What the next question may refer to, refine or accept. Lines without a number are told of, not listed."""
+    conversation = turn.conversation
+    references = conversation.references
     conversation.offers = composed.offers
     if composed.items or composed.outcome is Outcome.ANSWERED:
-        if composed.items:
-            conversation.show_list(composed.items, first=composed.first)
         conversation.shown = composed.shown
-    if composed.incident is not None:
-        conversation.incident = composed.incident
-    if composed.alert is not None:
-        conversation.alert = composed.alert
-    if composed.entity is not None:
-        conversation.entity = composed.entity
+    if composed.items and numbered:
+        result = turn.runs[-1].result
+        total = None if result is None else result.coverage.rows_total
+        references.show_list(composed.items, first=composed.first, total=total)
+    elif composed.items:
+        references.mention(composed.items)
+    learn(references, turn.runs, shown=shown_text(answer))
+    of_alert = plan.view in (View.ALERT, View.EVENTS)
+    incident = ListItem("incident", composed.incident, incident=composed.incident) if composed.incident else None
+    for item in (composed.entity, *((incident, composed.alert) if of_alert else (composed.alert, incident))):
+        if item is not None:
+            references.focus_on(item)
     call = plan.calls[0]
     conversation.last = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
-    if plan.view in (View.INCIDENT, View.ATTRIBUTE) and "incident" in call.arguments and not composed.incident:
-        conversation.incident = None

@@ -18,6 +18,7 @@ from sentinel_rag.agent.offline.compositions import Composed, say_failures
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.plan import PlannedCall
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
+from sentinel_rag.agent.references import Resolution
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun, run_calls
 from sentinel_rag.contracts.evidence import Answer, Outcome
@@ -43,6 +44,8 @@ class Turn:
     progress: ProgressListener | None = None
     started: float = field(default_factory=time.monotonic)
     runs: list[ToolRun] = field(default_factory=list)
+    resolution: Resolution | None = None
+    """What the question's references stand for, once they are resolved."""
 
     def writer(self) -> AnswerWriter:
         """An empty answer in the session's time zone."""
@@ -88,7 +91,8 @@ class Turn:
 
     def checked_answer(self, writer: AnswerWriter, composed: Composed) -> Answer:
         """The answer, without what its results do not hold."""
-        known = KnownAtoms(self.runs, self.question, self.zone, writer.tallies)
+        said = self.question if self.resolution is None else f"{self.question}\n{self.resolution.text}"
+        known = KnownAtoms(self.runs, said, self.zone, writer.tallies)
         lines = checked_lines(writer.lines, known)
         tables = tuple(checked_table(table, known) for table in writer.tables)
         evidence = [piece for line in lines for piece in line.evidence] + writer.table_evidence
@@ -114,12 +118,17 @@ class Turn:
         """The results do not have the agreed shape, so nothing can be told of them."""
         return self.failed_answer([_misshapen(run) for run in runs])
 
+    def _footnote(self) -> tuple[str, ...]:
+        references = "" if self.resolution is None else self.resolution.footnote
+        calls = footnote(self.runs, now=self.now.moment, zone=self.zone)
+        return (references, *calls) if references else calls
+
     def _answer(self, outcome: Outcome, text: str, suggestions: Sequence[str]) -> Answer:
         return Answer(
             outcome=outcome,
             text=text,
             session_id=self.session_id,
-            footnote=footnote(self.runs, now=self.now.moment, zone=self.zone),
+            footnote=self._footnote(),
             suggestions=tuple(suggestions),
             tools=tuple(run.trace() for run in self.runs),
             duration_ms=round((time.monotonic() - self.started) * 1e3, 3),

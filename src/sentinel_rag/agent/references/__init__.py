@@ -11,7 +11,7 @@ from sentinel_rag.agent.references.listed import ListItem, alert_item, entity_it
 from sentinel_rag.agent.references.resolution import Resolution, Resolved
 from sentinel_rag.agent.references.resolving import remember, resolve
 from sentinel_rag.agent.references.state import References, ShownList
-from sentinel_rag.agent.references.tool_things import learn, rows_as_items, things_of
+from sentinel_rag.agent.references.tool_things import learn, rows_as_items, shown_text, things_of
 
 __all__ = [
     "ListItem",
@@ -28,5 +28,6 @@ __all__ = [
     "resolve",
     "rows_as_items",
     "show_answer",
+    "shown_text",
     "things_of",
 ]

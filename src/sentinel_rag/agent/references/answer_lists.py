@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sentinel_rag.agent.references.listed import ALERT, INCIDENT, LONGEST_WORDS, ListItem
+from sentinel_rag.agent.references.occurrences import occurrences
 from sentinel_rag.agent.references.state import MAX_LISTED, References
 from sentinel_rag.agent.references.tool_things import learn, things_of
 from sentinel_rag.agent.references.wording import LINE, NOUN
@@ -85,21 +86,10 @@ def _names_in(line: str, known: Sequence[ListItem]) -> Iterator[_Name]:
     folded = line.casefold()
     for item in known:
         for words in {item.value, item.guid, item.title if len(item.title) > 8 else ""} - {""}:
-            for begin in _occurrences(words.casefold(), folded):
+            for begin in occurrences(words.casefold(), folded):
                 number = item.kind == INCIDENT and words.isdigit()
                 said = re.search(r"(?:\bincidents?\b[\W_]*|\bcase\b[\W_]*|#\s?)$", folded[:begin]) is not None
                 yield _Name(item, begin, begin + len(words), not number or said)
-
-
-def _occurrences(words: str, text: str) -> Iterator[int]:
-    begin = text.find(words)
-    while begin >= 0:
-        end = begin + len(words)
-        before, after = text[begin - 1 : begin], text[end : end + 1]
-        inside = re.match(r"[\w.@-]", before) is not None or re.match(r"[\w@]|[.-]\w", text[end : end + 2]) is not None
-        if not (inside and after + before):
-            yield begin
-        begin = text.find(words, begin + 1)
 
 
 def show_answer(references: References, text: str, runs: Sequence[ToolRun], *, earlier: Iterable[ToolRun] = ()) -> None:

@@ -15,7 +15,7 @@ from sentinel_rag.agent.references.descriptions import fitting, superlative
 from sentinel_rag.agent.references.listed import ALERT, INCIDENT, QUESTION, ListItem
 from sentinel_rag.agent.references.mentions import Form, ListChoice, Mention
 from sentinel_rag.agent.references.state import References, ShownList
-from sentinel_rag.agent.references.wording import ENTITY_NOUNS, ORDINALS
+from sentinel_rag.agent.references.wording import ENTITY_NOUNS, INCIDENT_SAID, ORDINALS
 from sentinel_rag.agent.references.words_for import shown_words
 
 MOST_TOGETHER = 10
@@ -208,6 +208,8 @@ def _that(mention: Mention, context: Context) -> Choice:
     return _newest(context.references, (mention.kind,), mention.kind)
 
 
+_NAMED_BEFORE = re.compile(r"[\ufffc@\\]|\b[\w$-]*\d[\w$-]*\b(?=.*\b\w)|\w\.\w{2,}")
+"""The sentence names something itself, which its pronoun may stand for."""
 _ASKS_INCIDENT = (
     r"owners?|owns?|owned|assigned|assignee|comments?|tasks?|classifi\w+|bookmarks?|closed\s+(?:it|by)|who\s+closed"
 )
@@ -217,6 +219,11 @@ _NOT_ALERTS = (INCIDENT, *sorted(ENTITY_NOUNS))
 
 def _it(mention: Mention, context: Context) -> Choice:
     references = context.references
+    before = context.masked[: mention.start]
+    if said := INCIDENT_SAID.findall(before):
+        return Found((ListItem(INCIDENT, said[-1], incident=said[-1]),))
+    if _NAMED_BEFORE.search(before):
+        return Found(())
     if mention.kind and (choice := _newest(references, (mention.kind,), mention.kind)) is not None:
         return choice
     around = context.around(mention)

@@ -307,10 +307,17 @@ def _read_beside(masked: str) -> Iterator[Mention]:
         yield Mention(form=Form.BESIDE, start=match.start(), end=match.end(), places=(step,))
 
 
+_NAMED_THERE = re.compile(
+    r"\s+(?:(?:is|was)\s+)?(?:named|called)\b|\s*(?:[#\ufffc]|(?:no\.?|number|id)\s*#?\d|\d)|\s+[\w.$-]*(?:[\w$-]*\d[\w$-]*|\w\.\w|\w@\w|\w\\\w)",
+    re.IGNORECASE,
+)
+"""The noun is followed by a number or a name of its own: "that incident 23", "this host web-03"."""
+
+
 def _read_that(masked: str) -> Iterator[Mention]:
     for match in _THAT.finditer(masked):
         kind = kind_of(match["noun"])
-        if is_plural(match["noun"]) or re.match(r"\s+(?:is|are|was|were)?\s*(?:named|called)\b", masked[match.end() :]):
+        if is_plural(match["noun"]) or _NAMED_THERE.match(masked[match.end() :]):
             continue
         line = not kind or kind == "row"
         yield Mention(
@@ -322,7 +329,7 @@ def _read_that(masked: str) -> Iterator[Mention]:
             continue
         kind = kind_of(match["noun"])
         yield Mention(
-            form=Form.THAT, start=match.start("all"), end=match.end("all"), kind=kind, soft=True,
+            form=Form.THAT, start=match.start("all"), end=match.end("all"), kind=kind, soft=match.re is _THE,
             genitive=match.re is _THE and bool(match["genitive"]),
         )  # fmt: skip
 

@@ -38,6 +38,11 @@ class Resolution:
         return tuple({item.key: item for each in self.resolved for item in each.items}.values())
 
     @property
+    def asks_again(self) -> bool:
+        """True if the text is a whole question that was offered and is now picked."""
+        return any(item.kind == QUESTION for item in self.items)
+
+    @property
     def footnote(self) -> str:
         """`References: “[2]” = incident 31`; empty where nothing was resolved."""
         pairs = [

@@ -18,13 +18,9 @@ from sentinel_rag.agent.references.mentions import Mention, mentions_in, whole
 from sentinel_rag.agent.references.picking import picked
 from sentinel_rag.agent.references.resolution import Resolution, Resolved
 from sentinel_rag.agent.references.state import AskedQuestion, References
-from sentinel_rag.agent.references.wording import mask
+from sentinel_rag.agent.references.wording import INCIDENT_SAID, mask
 from sentinel_rag.agent.references.words_for import joined_words, shown_line
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS
-
-INCIDENT_SAID = re.compile(
-    r"(?:\b(?:incidents?|cases?|tickets?)[\s#:-]*|#\s?)(\d{1,9})\b(?![\w/-]|[.:]\d)", re.IGNORECASE
-)
 
 
 def resolve(question: str, references: References, *, now: datetime) -> Resolution:
@@ -65,7 +61,7 @@ def _in_place(question: str, masked: str, references: References, now: datetime)
     unclear: list[tuple[Unclear, int, int]] = []
     for mention in mentions_in(masked):
         choice = choose(mention, context)
-        if choice is None:
+        if choice is None or (isinstance(choice, Found) and not choice.items):
             continue
         said = question[mention.start : mention.end]
         text += question[at : mention.start]
@@ -189,7 +185,10 @@ def _numbers_on_screen(choices: Sequence[ListItem], references: References) -> t
 
 
 def remember(question: str, resolution: Resolution, references: References) -> None:
-    """Keep what a question was about, and what is open; call it once a turn, before the answer is made."""
+    """Keep what `question` was about, and what is open; call it once a turn, before the answer is made. Words that say
+    nothing are no turn."""
+    if not question.strip():
+        return
     references.begin_turn()
     references.choices = None
     if resolution.ask:

@@ -18,7 +18,7 @@ VERSION = 1
 MAX_LISTED = 1000
 """Lines of one list."""
 MAX_LISTS = 30
-MAX_LINES = 3000
+MAX_LINES = 1200
 """Lines of all lists together; the oldest list goes first."""
 MAX_FOCUSED = 60
 MAX_MENTIONED = 200
@@ -107,6 +107,11 @@ class References:
         kept = screen_number - self.dropped
         return self if kept < 1 else replace(self, lists=self.lists[:kept])
 
+    def leave_open_questions(self) -> None:
+        """Nothing waits for an answer any more, and a correction has no question to correct."""
+        self.asked = None
+        self.choices = None
+
     def begin_turn(self) -> None:
         """A new question came."""
         self.turn += 1
@@ -128,7 +133,15 @@ class References:
         """What is talked about from here on."""
         if item.value and len(item.value) <= LONGEST_ID and item.kind != QUESTION:
             others = tuple(each for each in self.focused if each.item.key != item.key)
-            self.focused = (*others, Focus(item, self.turn))[-MAX_FOCUSED:]
+            self.focused = (*others, Focus(self._fullest(item), self.turn))[-MAX_FOCUSED:]
+
+    def _fullest(self, item: ListItem) -> ListItem:
+        """The same thing as it was shown with its time and its title, if `item` does not say them."""
+        if item.time or item.title:
+            return item
+        shown = [each for shown in reversed(self.lists) for each in shown.items]
+        told = [each.item for each in (*reversed(self.focused), *reversed(self.mentioned))]
+        return next((each for each in (*shown, *told) if each.key == item.key and (each.time or each.title)), item)
 
     def mention(self, items: Iterable[ListItem]) -> None:
         """Things that an answer tells of without numbering them."""
@@ -161,6 +174,15 @@ class References:
             if not kinds or each.item.of_kind in kinds:
                 return each
         return None
+
+    def current(self, kind: str) -> ListItem | None:
+        """The thing of `kind` that is talked about; None if a list of such things came after it."""
+        focus = self.focus(kind)
+        screen = self.screen
+        if focus is None:
+            return None
+        newer = screen is not None and screen.turn > focus.turn and any(each.of_kind == kind for each in screen.items)
+        return None if newer else focus.item
 
     def numbers_known(self) -> frozenset[str]:
         """Every incident number that this conversation has shown or heard."""

@@ -18,8 +18,10 @@ from sentinel_rag.agent.references.listed import (
     entity_item,
     incident_item,
 )
+from sentinel_rag.agent.references.occurrences import occurrences
 from sentinel_rag.agent.references.state import References
 from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.json_values import JsonValue
 
 Row = Mapping[str, JsonValue]
@@ -86,6 +88,11 @@ def _rows(value: JsonValue) -> list[Row]:
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list | tuple) else []
 
 
+def shown_text(answer: Answer) -> str:
+    """Everything that a person reads of an answer above its footnote."""
+    return "\n".join((answer.text, *(cell for table in answer.tables for row in table.rows for cell in row)))
+
+
 def learn(references: References, runs: Sequence[ToolRun], *, shown: str) -> None:
     """What these calls were about becomes what is talked about; what the answer `shown` names can be pointed at.
 
@@ -94,7 +101,7 @@ def learn(references: References, runs: Sequence[ToolRun], *, shown: str) -> Non
     """
     told = shown.casefold()
     worked = [run for run in runs if run.rows]
-    references.mention(item for item in things_of(worked) if item.value.casefold() in told)
+    references.mention(item for item in things_of(worked) if any(occurrences(item.value.casefold(), told)))
     for run in worked:
         arguments = run.call.arguments
         entity = arguments.get("entity")

@@ -41,7 +41,7 @@ for _kind, _words in _KINDS.items():
         _plural = _single.removesuffix(_last) + _PLURALS.get(_last, _last + "s")
         KIND_OF[_single] = KIND_OF[_plural] = _kind
 LINES = frozenset(
-    {"entry", "item", "line", "result", "option", "row", "thing", "hit", "entries", "items", "lines", "results", "rows"}
+    {"entry", "item", "line", "result", "option", "row", "hit", "entries", "items", "lines", "results", "rows"}
 )
 """Nouns that mean a numbered line, whatever it holds."""
 ENTITY_NOUNS = frozenset(KIND_OF.values()) - {"incident", "alert", "section", "row"}
@@ -59,6 +59,11 @@ ORDINALS = {
 ORDINAL = "|".join(sorted((word.replace(" ", r"[\s-]+") for word in ORDINALS), key=len, reverse=True))
 NUMERALS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 NUMERAL = "|".join(NUMERALS)
+
+INCIDENT_SAID = re.compile(
+    r"(?:\b(?:incidents?|cases?|tickets?)[\s#:-]*|#\s?)(\d{1,9})\b(?![\w/-]|[.:]\d)", re.IGNORECASE
+)
+"""An incident that a question names by its number."""
 
 MASK = "\ufffc"
 _POINTS_AT_NOTHING = re.compile(
