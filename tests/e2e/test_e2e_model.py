@@ -83,6 +83,7 @@ def test_a_question_is_answered_by_a_model_through_all_zones(desk: Any, model: A
     (trace,) = answer["tools"]
     assert (trace["name"], trace["status"]) == ("query_incidents", "ok")
     assert answer["answer"].startswith("[1] Incident ")
+    assert any(piece["pointer"] == "/rows/0/number" for piece in answer["evidence"])
     recorded = sentinel.run("audit", "show", trace["audit_id"], "--json").stdout
     assert "query_incidents" in recorded
     *_, line = answer["footnote"]

@@ -90,6 +90,20 @@ async def test_an_empty_result_is_told_with_window_table_and_what_to_try(desk):
     assert answer.evidence
 
 
+@pytest.mark.requirement("CHAT-16")
+async def test_a_state_is_asked_of_the_tools_again_and_not_of_the_conversation(desk):
+    first = calls_reply(("query_incidents", {"status": "Open"}))
+    at = desk(first, text_reply("4 incidents are open, 40 is High."))
+    await at.ask("Which incidents are open?")
+    again = calls_reply(("query_incidents", {"status": "Open"}), first=5)
+    at.script(text_reply("As before, incident 40 is High."), again, text_reply("Incident 40 is High."))
+    answer = await at.ask("And how severe is incident 40 now?")
+    assert answer.text == "Incident 40 is High."
+    assert len(answer.tools) == 1
+    assert at.server.requests[-2].body["tool_choice"] == "required"
+    assert "As before" not in str(at.sent()), "the draft is not part of the conversation"
+
+
 async def test_invented_values_are_taken_out_beside_true_ones(desk):
     at = desk(
         calls_reply(("query_incidents", {"status": "Open", "severity": "High"})),
