@@ -16,7 +16,7 @@ from sentinel_rag.agent.conversation import AskedCall, Conversation, Conversatio
 from sentinel_rag.agent.footnote import FREEFORM_TOOL, footnote
 from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_lines, checked_table
 from sentinel_rag.agent.instruction_text import suspicions
-from sentinel_rag.agent.offline import directory, every_workspace, follow_up, outside, second_look
+from sentinel_rag.agent.offline import alert_walk, directory, every_workspace, follow_up, outside, second_look
 from sentinel_rag.agent.offline.arguments import unused_words
 from sentinel_rag.agent.offline.compositions import Composed, compose, freeform, say_failures, say_numbered
 from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
@@ -156,6 +156,9 @@ class OfflineAnalyst:
         said = read_workspace(follow_up.completed(question, turn.conversation))
         reading = read_question(said.rest, turn.now)
         turn.conversation.pending = ""
+        told = alert_walk.walk_plan(said.rest, turn.now)
+        if told is not None:
+            return await self._execute(turn, told)
         if said.name is not None:
             turn.conversation.go_to(said.name)
             if said.repeats and turn.conversation.last is not None:
@@ -254,9 +257,11 @@ class OfflineAnalyst:
                 plan, runs = replace(plan, calls=(other,), opening=(*plan.opening, second_look.OTHER_TABLE)), further
         writer = AnswerWriter(self._zone)
         try:
-            closer = second_look.closer_calls(plan, runs)
-            if closer:
-                runs = [*await self._run(turn, closer), *runs]
+            for _ in range(alert_walk.MOST_ROUNDS if plan.view is View.ATTRIBUTE else 0):
+                closer = alert_walk.next_calls(plan, runs)
+                if not closer:
+                    break
+                runs = [*runs, *await self._run(turn, closer)]
             composed = compose(writer, plan, runs)
             open_with_verdict(writer, plan, runs)
         except (TypeError, ValueError, KeyError, IndexError, AttributeError):

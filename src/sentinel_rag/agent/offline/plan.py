@@ -65,7 +65,8 @@ class PlannedCall:
 class Plan:
     """Calls and their view. `aspects` are the fields asked for; `opening` are fixed sentences that come first;
     `first` rows were on the screen already (a "next page"); `others` are calls to try one by one where the table of the
-    first holds nothing; `section` if this is shown as one of several workspaces, where an empty one offers nothing."""
+    first holds nothing; `told` are the sentences before the question;
+    `section` if this is shown as one of several workspaces, where an empty one offers nothing."""
 
     view: View
     calls: tuple[PlannedCall, ...]
@@ -74,6 +75,7 @@ class Plan:
     opening: tuple[str, ...] = ()
     first: int = 0
     alert_id: str = ""
+    told: tuple[str, ...] = ()
     others: tuple[PlannedCall, ...] = ()
     section: bool = False
 
