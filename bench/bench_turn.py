@@ -1,7 +1,7 @@
 """What a question costs outside its model and its tools: with a long history, and over a thousand questions.
 
-A model and a gateway in this process answer at once, so that the rest is what is measured: resolving references, fitting
-100,000 tokens of history, the loop, the check of the answer. Memory is the process's own, before and after.
+A model and a gateway in this process answer at once, so that the rest is what is measured: resolving references,
+fitting 100,000 tokens of history, the loop, the check of the answer. Memory is the process's own, before and after.
 """
 
 from __future__ import annotations
