@@ -10,6 +10,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 SHARED_WITH_OPENAI_2 := annotated-types anyio certifi colorama h11 idna jiter pydantic pydantic-core sniffio \
   typing-extensions typing-inspection
 
+# Where Python may not keep what it compiled, each worker of the suite compiles every test again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo kql-parser embedding-model test check format types imports bench bench-kql mutation lock clean
 
@@ -57,7 +60,7 @@ embedding-model: $(VENV)/embedding-model ## The embedding model on this machine,
 # One more than cores: many tests wait for a process or a deadline, and leave a core idle.
 WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
 test: check $(VENV)/kql-parser $(VENV)/embedding-model ## All checks and all tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/installed-dev ## Lint, format, types and import contracts
 	$(BIN)/ruff check .
