@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.knowledge.embedding import local_installation
-from sentinel_rag.knowledge.embedding.local_installation import local_model_state
 from sentinel_rag.surfaces.cli import main
+from sentinel_rag.testing.embedding_model import embedding_model
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -67,8 +67,7 @@ def test_playbooks_are_put_in_and_found_by_words(run: Run, folder: Path, without
 def test_with_the_model_they_are_found_by_meaning_after_a_rebuild(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    if local_model_state().missing:
-        pytest.skip(f"{local_model_state().missing} (make embedding-model)")
+    embedding_model()
     with monkeypatch.context() as patch:
         patch.setattr(local_installation, "default_tokenizer", lambda: tmp_path / "nowhere")
         assert run("ingest", str(folder))[0] == 0
