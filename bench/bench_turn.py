@@ -168,7 +168,7 @@ def main() -> None:
     write(
         "turn",
         measured,
-        claim="Outside its model and its tools a question costs under 15 ms of CPU (p50) with 100,000 tokens of history, "
+        claim="Outside its model and tools a question costs under 15 ms of CPU (p50) with 100,000 tokens of history, "
         "and what is held stays flat over 1,000 questions.",
     )
 
