@@ -13,9 +13,10 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from bench.grounding_estates import scripted
+from bench.grounding_estates import real, sample, scripted
 from bench.harness import write
 from bench.lying_model import FAMILIES, FAULTS, Answer, Estate, Liar
 from sentinel_rag.agent.grounding import REMOVED, EvidenceIndex, Grounded, ground
@@ -122,9 +123,19 @@ def report(measured: dict[str, Tally]) -> dict[str, Any]:
     return found
 
 
+DATA = Path(__file__).parents[2] / "shared" / "data" / "secrl"
+
+
 def estates_of(names: Sequence[str]) -> list[Estate]:
-    zones = ("UTC", "Europe/Berlin", "America/New_York")
-    return [scripted(zone) for zone in zones] if "scripted" in names else []
+    """The estates by name; `real` is left out where its rows are not on this machine."""
+    found: list[Estate] = []
+    if "scripted" in names:
+        found += [scripted("UTC"), scripted("Europe/Berlin")]
+    if "sample" in names:
+        found.append(sample("America/New_York"))
+    if "real" in names and DATA.is_dir():
+        found.append(real("Europe/Berlin", DATA))
+    return found
 
 
 def main() -> None:
@@ -133,9 +144,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--show", action="store_true", help="print what went wrong instead of writing the result")
     parser.add_argument("--held-out", action="store_true", help="with --show: the held-out wordings")
-    parser.add_argument("--family", default="")
+    parser.add_argument("--family", default="", help="with --show: only this family or fault")
+    parser.add_argument("--estates", default="scripted,sample,real")
     options = parser.parse_args()
-    estates = estates_of(("scripted",))
+    estates = estates_of(options.estates.split(","))
     if options.show:
         _show(measure(estates, options.seed, rounds=options.rounds, held_out=options.held_out), options.family)
         return

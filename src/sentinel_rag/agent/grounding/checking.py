@@ -102,6 +102,8 @@ class _Flow:
 
     def _begin(self, question: str) -> None:
         """The thing that the question names, or the only incident that was read in detail last."""
+        nouns = list(nouns_in(question))
+        self._context.noun = nouns[-1] if nouns else ""
         numbers = {str(atom.value) for atom in incident_numbers_in(question)}
         if not numbers:
             for run in self._index.runs:
@@ -113,7 +115,7 @@ class _Flow:
             records = tuple(self._index.incidents(number))
             if records:
                 subject = Subject(Topic.INCIDENT, number, records, frozenset({number}))
-                self._context = Context(last=subject, incident=subject, firm=True)
+                self._context = Context(last=subject, incident=subject, noun=self._context.noun, firm=True)
 
     def before(self, piece: Piece) -> Context:
         if piece.layout is Layout.ITEM:

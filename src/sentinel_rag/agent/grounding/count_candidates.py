@@ -312,7 +312,11 @@ def _across(counted: Counted, index: EvidenceIndex) -> Iterator[Candidate]:
             leaves = [leaf for row in run.rows if (leaf := row.first("alert_count")) is not None]
             if len(leaves) > 1:
                 yield Candidate(sum(float(str(leaf.value or 0)) for leaf in leaves), leaves[0], "sum of alert_count")
-    if counted.noun == "incident" and not counted.states:
+    if (
+        counted.noun == "incident"
+        and not counted.states
+        and not any(run.tool == "query_incidents" for run in index.runs)
+    ):
         for run in index.runs:
             if run.tool == "query_alerts":
                 numbers = {row.incident for row in run.rows} - {""}

@@ -55,6 +55,9 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
         return HARMLESS, counted.used
     if atom.text.lower() == "both":
         return HARMLESS, counted.used
+    if not quantity.noun and _IDENTIFIED.search(before):
+        leaf = _exact_number(reading, atom)
+        return (in_result(leaf) if leaf is not None else unsupported("no result holds this number")), counted.used
     found = candidates(counted, reading.index)
     if _EACH.search(reading.text):
         found += single_counts(counted, reading.index)
@@ -185,7 +188,7 @@ def _elsewhere(reading: Reading, atom: Atom, quantity: Quantity, before: str) ->
         leaf = _exact_number(reading, atom)
         if leaf is not None:
             return in_result(leaf)
-    if quantity.phrase:
+    if quantity.phrase and not quantity.noun:
         leaf = index.holding(f"{atom.text} {quantity.phrase.split()[0]}")
         if leaf is not None:
             return in_result(leaf)

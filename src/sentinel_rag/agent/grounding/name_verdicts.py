@@ -60,7 +60,11 @@ _RELATION = re.compile(
     r"hash|sha256|sha-256|sha1|md5|has|named|having|workstation|server|machine)\b\s*[:(]?\s*)+[*_`“\"(:]*$",
     re.IGNORECASE,
 )
-_ROLES = frozenset({"owner", "author", "created_by"})
+_WORKS_ON = re.compile(
+    r"\b(?:own(?:s|ed|er)|assign\w*|comment\w*|wrote|note[ds]?|changed|closed|reopened|updated|handl\w+|works?|working|status|by)\b",
+    re.IGNORECASE,
+)
+_ROLES = frozenset({"owner", "author", "created_by", "event", "message"})
 """Fields that name who works on an incident, not what it is about."""
 _TOOLS = frozenset(tool.name for tool in SHIPPED_TOOLS)
 
@@ -142,7 +146,8 @@ def _owner(reading: Reading, atom: Atom, leaves: Sequence[Leaf]) -> Verdict:
 def _tie(reading: Reading, atom: Atom, leaves: Sequence[Leaf]) -> Verdict | None:
     """A verdict against the atom where it stands in results, but not at the thing that it is tied to."""
     text = reading.text
-    leaves = [leaf for leaf in leaves if leaf.key not in _ROLES] or leaves
+    if not _WORKS_ON.search(text):
+        leaves = [leaf for leaf in leaves if leaf.key not in _ROLES] or leaves
     own = [subject for subject in reading.subjects if subject.start <= atom.start and atom.end <= subject.end]
     strong_self = [subject for subject in own if subject.topic in STRONG]
     others = [subject for subject in reading.subjects if subject not in own and subject.start >= 0]

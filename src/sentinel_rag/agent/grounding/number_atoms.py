@@ -240,7 +240,7 @@ def _quantity(value: float, text: str, start: int, end: int) -> Quantity:
 
 
 _STATE_AFTER = re.compile(
-    r"^[\s*_`]+(?:(?:of|are|is|were|was|still|currently|now)\s+){0,4}(?:them\b|these\b|"
+    r"^[\s*_`]+(?:(?:of|are|is|were|was|have|has|been|remains?|still|currently|now)\s+){0,4}(?:them\b|these\b|"
     r"those\b|the\b|high\b|medium\b|low\b|informational\b|open\b|closed\b|new\b|active\b|"
     r"resolved\b)",
     re.IGNORECASE,

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
 from enum import StrEnum
 from itertools import pairwise
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sentinel_rag.agent.grounding.atoms import Atom, Kind
-from sentinel_rag.agent.grounding.evidence_index import EvidenceIndex, moment_of
+from sentinel_rag.agent.grounding.evidence_index import EvidenceIndex, RunEvidence, moment_of
 from sentinel_rag.agent.grounding.records import Leaf, Record, Speaks
 from sentinel_rag.agent.grounding.time_atoms import Moment
 
@@ -138,7 +140,7 @@ _NOT_ENTITIES = frozenset({"owner", "product", "provider", "description", "autho
 
 def subjects_in(text: str, atoms: Sequence[Atom], index: EvidenceIndex, context: Context) -> list[Subject]:
     """The subjects that a piece names or refers to, in order; two names of one thing become one subject."""
-    found = [subject for atom in atoms if (subject := subject_of(atom, text, index)) is not None]
+    found = [subject for atom in atoms if (subject := subject_of(atom, text, index, context)) is not None]
     merged: list[Subject] = []
     for subject in found:
         before = merged[-1] if merged else None
@@ -153,6 +155,7 @@ def subjects_in(text: str, atoms: Sequence[Atom], index: EvidenceIndex, context:
         if not (subject.topic in explicit and subject.topic in STRONG and _names_one(text, subject, merged))
     ]
     merged.sort(key=lambda subject: subject.start)
+    merged = [_within_incident(subject, merged, context) for subject in merged]
     ends = [0, *(subject.end for subject in merged)]
     return [_with_dependence(subject, place, ends[place], text) for place, subject in enumerate(merged)]
 
@@ -167,7 +170,7 @@ def mismatched(subjects: Sequence[Subject], text: str) -> Subject | None:
     return None
 
 
-def subject_of(atom: Atom, text: str, index: EvidenceIndex) -> Subject | None:
+def subject_of(atom: Atom, text: str, index: EvidenceIndex, context: Context) -> Subject | None:
     """The thing that an atom names, if it names one."""
     if atom.kind is Kind.INCIDENT:
         number = str(atom.value)
@@ -186,7 +189,7 @@ def subject_of(atom: Atom, text: str, index: EvidenceIndex) -> Subject | None:
     ]
     alerts = [leaf.record for leaf in leaves if leaf.record.speaks is Speaks.ALERT and leaf.key in ("name", "alert_id")]
     if incidents and alerts:
-        if _ALERT_BEFORE.search(text[: atom.start]):
+        if _ALERT_BEFORE.search(text[: atom.start]) or _is_alert_of(alerts, incidents, context):
             incidents = []
         else:
             alerts = []
@@ -207,6 +210,14 @@ def subject_of(atom: Atom, text: str, index: EvidenceIndex) -> Subject | None:
     if entities:
         return Subject(Topic.ENTITY, str(atom.value), entities, frozenset(), atom.start, atom.end)
     return None
+
+
+def _is_alert_of(alerts: Sequence[Record], incidents: Sequence[Record], context: Context) -> bool:
+    """True if a name of both is that of an alert of the incident that is spoken of, and not that incident's own."""
+    spoken_of = context.incident.numbers if context.incident is not None else frozenset()
+    return any(record.incident in spoken_of for record in alerts) and not any(
+        record.incident in spoken_of for record in incidents
+    )
 
 
 def governing(
@@ -248,6 +259,18 @@ _DESCRIBES = re.compile(
 
 def _describes(between: str) -> bool:
     return bool(_DESCRIBES.match(between)) and bool(re.search(r"[A-Za-z#]", between))
+
+
+def _within_incident(subject: Subject, all_of: Sequence[Subject], context: Context) -> Subject:
+    """Of alerts of one name those of the incident that the sentence, or what stands before it, speaks of."""
+    if subject.topic is not Topic.ALERT or len(subject.records) < 2:
+        return subject
+    named = [each for each in all_of if each.topic is Topic.INCIDENT]
+    spoken_of = named or [each for each in (context.incident,) if each is not None]
+    if len(spoken_of) != 1:
+        return subject
+    records = tuple(record for record in subject.records if spoken_of[0].numbers & set(record.numbers()))
+    return replace(subject, records=records) if records else subject
 
 
 def _joined(before: Subject, after: Subject) -> Subject:
@@ -314,12 +337,30 @@ def _bucket(atom: Atom, index: EvidenceIndex) -> Subject | None:
         record
         for run in index.runs
         if run.tool in ("get_alert_trend", "run_kql_query", "run_freeform_kql")
-        for record in run.rows
-        if any(isinstance(leaf.value, int | float) for leaves in record.leaves.values() for leaf in leaves)
-        and any(
-            (told := moment_of(leaf.value)) is not None and moment.fits(told, index.zone)
-            for leaves in record.leaves.values()
-            for leaf in leaves
-        )
+        for record in _at(moment, run, index)
     )
     return Subject(Topic.ROW, atom.text, records, frozenset(), atom.start, atom.end) if records else None
+
+
+def _at(moment: Moment, run: RunEvidence, index: EvidenceIndex) -> list[Record]:
+    """Rows with a number whose time is `moment`: in the zone in which the buckets begin, else in the session's."""
+    rows = [
+        (record, told)
+        for record in run.rows
+        if any(isinstance(leaf.value, int | float) for leaves in record.leaves.values() for leaf in leaves)
+        for leaves in record.leaves.values()
+        for leaf in leaves[:1]
+        if (told := moment_of(leaf.value)) is not None
+    ]
+    zone = moment.offset or _bucket_zone(run)
+    exact = [record for record, told in rows if replace(moment, offset=zone).fits(told, index.zone)]
+    return exact or [record for record, told in rows if moment.fits(told, index.zone)]
+
+
+def _bucket_zone(run: RunEvidence) -> tzinfo:
+    summary = next((record for record in run.records if record.pointer == "/summary"), None)
+    leaf = summary.first("timezone") if summary is not None else None
+    try:
+        return ZoneInfo(str(leaf.value)) if leaf is not None and leaf.value else UTC
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return UTC

@@ -173,10 +173,29 @@ def without_sample_words(text: str) -> str:
     return " ".join(text.split())
 
 
+_ON_DEVICES = re.compile(
+    r"\b(?:block|isolate|quarantine|contain|disable|enable|kill|terminate|reset|revoke|unblock|ban)\b", re.IGNORECASE
+)
+
+
+def beyond_incidents(question: str) -> str:
+    """What is said to a wish to change something that no tool changes."""
+    return (
+        "Of all actions I can ask for changes of one incident only, and nothing was changed: its status, severity, "
+        "owner and classification, and comments. Write one such as: close incident N as benign positive; assign "
+        "incident N to somebody@example.com; comment on incident N: and the text. Anything else is done by a person, "
+        f"in {_portal(question)}."
+    )
+
+
+def _portal(question: str) -> str:
+    if _ON_DEVICES.search(question):
+        return "Microsoft Defender or Entra, or a playbook that your team runs"
+    return "the incident page of Microsoft Sentinel or Defender"
+
+
 def _guard_text(reading: Reading) -> str:
-    portal = "the incident page of Microsoft Sentinel or Defender"
-    if reading.has("block|isolate|quarantine|contain|disable|enable|kill|terminate|reset|revoke|unblock|ban"):
-        portal = "Microsoft Defender or Entra, or a playbook that your team runs"
+    portal = _portal(reading.core)
     return (
         "I can only read: nothing was changed. Closing, assigning, commenting, blocking and the "
         "like are done by a person, "
