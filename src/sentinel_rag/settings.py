@@ -74,6 +74,8 @@ class ModelSettings:
     prices: Mapping[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
     timeout_s: float = 120.0
     idle_timeout_s: float = 30.0
+    context_tokens: int = 128_000
+    """The model's context, as far as it is used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,11 @@ class Settings:
     audit_durability: str = "process"
     audit_anchor: Path | None = None
     question_timeout_s: float = 120.0
+    chat_keep_days: int = 90
+    """Days since its last question after which a conversation is deleted; 0: none is kept."""
+    chat_keep: int = 200
+    chat_turns: int = 30
+    """Turns of a conversation that a model is told."""
     log_level: str = "INFO"
     templates: Path | None = None
     freeform_kql: bool = False
@@ -191,6 +198,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_MODEL_PRICES", "US dollars a million tokens: large=2.50/10,small=0.15/0.60.", "none"),
     Variable("SENTINEL_MODEL_TIMEOUT_S", "Seconds that one answer of the model may take.", "120"),
     Variable("SENTINEL_MODEL_IDLE_TIMEOUT_S", "Seconds that the model may fall silent amid an answer.", "30"),
+    Variable("SENTINEL_MODEL_CONTEXT_TOKENS", "Tokens of the model's context that may be used.", "128000"),
     Variable("AZURE_OPENAI_ENDPOINT", "Address of the Azure OpenAI resource.", "none"),
     Variable("AZURE_OPENAI_API_KEY", "Key of that resource.", "none: Entra ID"),
     Variable("AZURE_OPENAI_API_VERSION", "api-version of Azure's older paths.", "none: the v1 endpoint"),
@@ -200,6 +208,9 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_AUDIT_DURABILITY", "process or power: what an acknowledged record survives.", "process"),
     Variable("SENTINEL_AUDIT_ANCHOR", "File for a second copy of the journal's checkpoints, on another disk.", "none"),
     Variable("SENTINEL_QUESTION_TIMEOUT_S", "Seconds that one question may take.", "120"),
+    Variable("SENTINEL_CHAT_KEEP_DAYS", "Days that a conversation is kept after its last question; 0: none.", "90"),
+    Variable("SENTINEL_CHAT_KEEP", "How many conversations are kept.", "200"),
+    Variable("SENTINEL_CHAT_TURNS", "Turns of a conversation that a model is told (1 to 1000).", "30"),
     Variable("SENTINEL_LOG_LEVEL", "DEBUG, INFO, WARNING or ERROR.", "INFO"),
     Variable("SENTINEL_TEMPLATES", "Folder of KQL templates of your own.", "none: the shipped ones"),
     Variable("SENTINEL_FREEFORM_KQL", "on: the agent may run KQL of its own, guarded.", "off: named templates only"),
@@ -297,6 +308,15 @@ def _webhook_url(text: str) -> str:
         raise ValueError("it holds a user name or password, which would stand in logs; sign with the secret instead")
     _http_url(text)
     return text
+
+
+def _between(least: int, most: int) -> Callable[[str], int]:
+    def convert(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
+            raise ValueError(f"{text!r} is no whole number from {least} to {most}")
+        return int(text)
+
+    return convert
 
 
 def _key(text: str) -> Secret:
@@ -552,6 +572,7 @@ def _model_settings(provider: str, reader: _Reader) -> ModelSettings | None:
         prices=read("SENTINEL_MODEL_PRICES", _model_prices, {}),
         timeout_s=read("SENTINEL_MODEL_TIMEOUT_S", _seconds, 120.0),
         idle_timeout_s=read("SENTINEL_MODEL_IDLE_TIMEOUT_S", _seconds, 30.0),
+        context_tokens=read("SENTINEL_MODEL_CONTEXT_TOKENS", _between(2_048, 10_000_000), 128_000),
     )
 
 
@@ -657,6 +678,9 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         audit_durability=reader.read("SENTINEL_AUDIT_DURABILITY", _one_of(DURABILITIES), "process"),
         audit_anchor=reader.read("SENTINEL_AUDIT_ANCHOR", lambda t: Path(t).expanduser().absolute(), None),
         question_timeout_s=reader.read("SENTINEL_QUESTION_TIMEOUT_S", _seconds, 120.0),
+        chat_keep_days=reader.read("SENTINEL_CHAT_KEEP_DAYS", _between(0, 36_500), 90),
+        chat_keep=reader.read("SENTINEL_CHAT_KEEP", _between(1, 100_000), 200),
+        chat_turns=reader.read("SENTINEL_CHAT_TURNS", _between(1, 1_000), 30),
         log_level=reader.read("SENTINEL_LOG_LEVEL", _one_of(LOG_LEVELS), "INFO"),
         templates=reader.read("SENTINEL_TEMPLATES", _folder, None),
         freeform_kql=reader.read("SENTINEL_FREEFORM_KQL", _on_or_off, False),

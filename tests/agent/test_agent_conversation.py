@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.agent.conversation import MAX_LISTED, Conversation, Conversations, ListItem
+from sentinel_rag.agent.conversation import Conversations
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
@@ -123,20 +123,29 @@ async def test_sessions_do_not_see_each_other(analyst: OfflineAnalyst) -> None:
 
 
 @pytest.mark.anyio
-async def test_forgetting_drops_references_and_never_reuses_a_call_id(ask: Ask, analyst: OfflineAnalyst) -> None:
+@pytest.mark.requirement("CHAT-6")
+@pytest.mark.requirement("CHAT-7")
+async def test_numbers_stay_valid_after_a_clear_and_a_call_id_is_never_reused(
+    ask: Ask, analyst: OfflineAnalyst
+) -> None:
     first = await ask("list open incidents")
     analyst.forget("shift-1")
-    assert (await ask("[1]")).outcome is Outcome.CLARIFICATION
-    second = await ask("list open incidents")
-    assert first.tools[0].call_id != second.tools[0].call_id
+    again = await ask("who owns [2]")
+    assert again.tools[0].arguments == {"incident": "31"}
+    assert first.tools[0].call_id != again.tools[0].call_id
 
 
-def test_memory_is_bounded_in_both_directions() -> None:
-    conversation = Conversation()
-    conversation.show_list(tuple(ListItem("alert", str(number)) for number in range(1000)))
-    assert len(conversation.listed) == MAX_LISTED
+@pytest.mark.anyio
+async def test_a_clear_drops_the_last_query_and_what_was_offered(ask: Ask, analyst: OfflineAnalyst) -> None:
+    await ask("what is incident 12 about")
+    analyst.forget("shift-1")
+    assert (await ask("yes")).outcome is Outcome.CLARIFICATION
+    assert (await ask("show more")).outcome is Outcome.CLARIFICATION
+
+
+def test_there_are_never_more_open_conversations_than_the_limit() -> None:
     conversations = Conversations(limit=3)
     for number in range(10):
-        conversations.of(f"s{number}").incident = str(number)
-    assert conversations.of("s9").incident == "9"
-    assert conversations.of("s0").incident is None
+        conversations.of(f"s{number}").pending = str(number)
+    assert conversations.of("s9").pending == "9"
+    assert conversations.of("s0").pending == ""

@@ -19,11 +19,12 @@ def test_a_conversation_in_a_pipe_remembers_what_was_said(sample: Any) -> None:
     assert "\x1b" not in done.stdout
 
 
-def test_clear_forgets_the_list(sample: Any) -> None:
-    kept = sample.run("chat", stdin="list open incidents\ndetails of [1]\n").stdout
+@pytest.mark.requirement("CHAT-6")
+def test_clear_keeps_the_numbers_and_clear_all_forgets_the_list(sample: Any) -> None:
     cleared = sample.run("chat", stdin="list open incidents\n/clear\ndetails of [1]\n").stdout
-    assert "Sentinel number" in kept
-    assert "Sentinel number" not in cleared
+    forgotten = sample.run("chat", stdin="list open incidents\n/clear all\ndetails of [1]\n").stdout
+    assert "Sentinel number" in cleared
+    assert "Sentinel number" not in forgotten
 
 
 def test_a_question_may_come_from_a_pipe(sample: Any) -> None:

@@ -111,7 +111,7 @@ def test_calls_in_flight_are_bounded_in_all_and_for_a_key(
     limits = Limits(calls_in_flight=in_all, calls_in_flight_per_key=per_key)
     with limited(tmp_path, limits) as gateway, ThreadPoolExecutor(4) as pool:
         keys = [gateway.state.keys.create([Scope.EXECUTE])[0] for _ in range(3)]
-        gateway.executor.on("list_tables", *(Waits(release) for _ in range(2)))
+        gateway.executor.on("list_tables", Waits(release), Waits(release), Answers({}))
         try:
             held = [
                 pool.submit(

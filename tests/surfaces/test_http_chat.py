@@ -10,12 +10,16 @@ from typing import Any
 import anyio
 import pytest
 
+from sentinel_rag.contracts.conversations import CarriedFact, Verbosity
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
 from sentinel_rag.contracts.ports import ProgressListener
 from sentinel_rag.surfaces.http import create_app
 from sentinel_rag.testing.loopback import serve
 
 TOKEN = "a-surface-token-of-the-tests"
+
+
+FACT = CarriedFact("Incident 38 is High.", "2024-07-02T10:00:00Z", "query_incidents", "c1", "/rows/0/severity")
 
 
 class EchoAnalyst:
@@ -26,6 +30,8 @@ class EchoAnalyst:
         self.most_at_once = 0
         self.forgotten: list[str] = []
         self.workspaces: list[str | None] = []
+        self.chosen: list[tuple[str | None, Verbosity | None]] = []
+        self.cleared: list[str] = []
 
     async def answer(
         self,
@@ -34,8 +40,11 @@ class EchoAnalyst:
         session_id: str,
         progress: ProgressListener | None = None,
         workspace: str | None = None,
+        timezone: str | None = None,
+        verbosity: Verbosity | None = None,
     ) -> Answer:
         self.workspaces.append(workspace)
+        self.chosen.append((timezone, verbosity))
         self.running[session_id] = self.running.get(session_id, 0) + 1
         self.most_at_once = max(self.most_at_once, self.running[session_id])
         try:
@@ -50,8 +59,9 @@ class EchoAnalyst:
         finally:
             self.running[session_id] -= 1
 
-    def forget(self, session_id: str) -> None:
-        self.forgotten.append(session_id)
+    async def clear(self, session_id: str, *, carry: bool) -> tuple[CarriedFact, ...]:
+        (self.cleared if carry else self.forgotten).append(session_id)
+        return (FACT,) if carry else ()
 
 
 @pytest.fixture
@@ -87,6 +97,20 @@ def test_the_workspace_of_a_question_reaches_the_analyst(address: str, analyst: 
     for wrong in ("EMEA", "", "a b", "x" * 41, 5):
         assert request(address, {"message": "x", "workspace": wrong})[0] == 422
     assert analyst.workspaces == ["emea", None]
+
+
+def test_time_zone_and_verbosity_of_a_question_reach_the_analyst(address: str, analyst: EchoAnalyst) -> None:
+    assert request(address, {"message": "x", "timezone": "Europe/Berlin", "verbosity": "short"})[0] == 200
+    assert request(address, {"message": "x"})[0] == 200
+    for wrong in (
+        {"timezone": "Mars/Olympus"},
+        {"timezone": "../../etc/passwd"},
+        {"timezone": ""},
+        {"verbosity": "chatty"},
+        {"verbosity": 3},
+    ):
+        assert request(address, {"message": "x", **wrong})[0] == 422
+    assert analyst.chosen == [("Europe/Berlin", Verbosity.SHORT), (None, None)]
 
 
 def test_a_question_is_answered_in_its_session(address: str) -> None:
@@ -127,7 +151,10 @@ def test_a_question_over_its_time_is_stopped_and_says_so(address: str) -> None:
         ({"Origin": "https://evil.example"}, 421),
     ],
 )
-@pytest.mark.parametrize(("method", "path"), [("POST", "/chat"), ("DELETE", "/chat/session-0001")])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/chat"), ("DELETE", "/chat/session-0001"), ("POST", "/chat/session-0001/clear")],
+)
 def test_who_has_no_token_or_another_host_gets_nothing(
     address: str, analyst: EchoAnalyst, method: str, path: str, headers: dict[str, str], status: int
 ) -> None:
@@ -136,6 +163,7 @@ def test_who_has_no_token_or_another_host_gets_nothing(
     assert b"secret" not in body
     assert not analyst.running
     assert not analyst.forgotten
+    assert not analyst.cleared
 
 
 @pytest.mark.parametrize(
@@ -187,6 +215,14 @@ def test_one_conversation_takes_one_question_at_a_time(address: str, analyst: Ec
 def test_a_cleared_conversation_is_forgotten(address: str, analyst: EchoAnalyst) -> None:
     assert request(address, method="DELETE", path="/chat/session-0001")[0] == 204
     assert analyst.forgotten == ["session-0001"]
+
+
+@pytest.mark.requirement("CHAT-7")
+def test_a_clear_that_carries_facts_on_tells_them(address: str, analyst: EchoAnalyst) -> None:
+    status, body = request(address, path="/chat/session-0001/clear")
+    assert status == 200
+    assert json.loads(body) == {"carried": [FACT.to_dict()]}
+    assert (analyst.cleared, analyst.forgotten) == (["session-0001"], [])
 
 
 def test_health_needs_no_token(address: str) -> Any:

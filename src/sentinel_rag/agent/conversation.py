@@ -1,4 +1,4 @@
-"""What a conversation remembers: the numbered list on the screen, the thing in focus, the last query, an offer.
+"""What a conversation with the offline analyst remembers: its references, the last query, an offer, the workspace.
 
 Only references are kept, no facts: a question about a state always queries again. Memory is bounded in both directions,
 so that neither a long session nor many sessions grow without end.
@@ -10,21 +10,11 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sentinel_rag.agent.references import ListItem as ListItem
+from sentinel_rag.agent.references import References
 from sentinel_rag.contracts.json_values import JsonValue
 
 MAX_SESSIONS = 500
-MAX_LISTED = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class ListItem:
-    """One numbered line. `value` is the incident's number, the alert's id, the entity's name or a whole question."""
-
-    kind: str
-    value: str
-    entity_kind: str = ""
-    time: str = ""
-    incident: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +38,9 @@ class Offer:
 
 @dataclass(slots=True)
 class Conversation:
-    """The references of one session."""
+    """One session: `references` are the things that its questions can point at."""
 
-    listed: tuple[ListItem, ...] = ()
-    incident: str | None = None
-    alert: ListItem | None = None
-    entity: ListItem | None = None
+    references: References = field(default_factory=References)
     last: AskedCall | None = None
     offers: tuple[Offer, ...] = ()
     shown: int = 0
@@ -70,10 +57,6 @@ class Conversation:
     names: dict[str, tuple[str, ...]] | None = field(default=None)
     """Directory of hosts and accounts, by kind, once it was needed."""
 
-    def show_list(self, items: tuple[ListItem, ...], *, first: int = 0) -> None:
-        """Remember a numbered list; `first` rows stood above it already and keep their numbers."""
-        self.listed = (self.listed[:first] + items)[:MAX_LISTED]
-
     def request_workspace(self, name: str) -> None:
         """What the surface asks for; only a change of it overrides what the person's words said."""
         if name != self.requested_workspace:
@@ -85,12 +68,6 @@ class Conversation:
         if name != self.workspace:
             self.workspace = name
             self.names = None
-
-    def item(self, number: int) -> ListItem | None:
-        """The `number`th line of the list on the screen, counted from 1; -1 is the last one."""
-        if number == -1:
-            return self.listed[-1] if self.listed else None
-        return self.listed[number - 1] if 1 <= number <= len(self.listed) else None
 
     def next_call_id(self) -> str:
         """`c1`, `c2`, ...: unique in the session."""
@@ -113,8 +90,21 @@ class Conversations:
             self._open.popitem(last=False)
         return conversation
 
+    def find(self, session_id: str) -> Conversation | None:
+        """The conversation of `session_id`, if it is open."""
+        return self._open.get(session_id)
+
+    def take(self, session_id: str, conversation: Conversation) -> None:
+        """Open `session_id` with a conversation that was stored."""
+        self._open[session_id] = conversation
+        self.of(session_id)
+
     def forget(self, session_id: str) -> None:
-        """Drop the references; call ids go on counting, so that old footnotes stay unique."""
+        """Drop the last query and what is open. Numbers on the screen go on meaning what they mean, and call ids go on
+        counting, so that old footnotes stay unique."""
         before = self._open.pop(session_id, None)
         if before is not None:
-            self._open[session_id] = Conversation(calls=before.calls, turns=before.turns)
+            before.references.leave_open_questions()
+            self._open[session_id] = Conversation(
+                references=before.references, calls=before.calls, turns=before.turns, found_in=before.found_in
+            )

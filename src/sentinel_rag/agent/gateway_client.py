@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.handles import as_handles, as_text
@@ -112,6 +113,20 @@ class HttpToolGateway:
             return frozenset(str(tool["name"]) for tool in body.get("tools", ()))
         except (aiohttp.ClientError, OSError, _TooLargeError, ValueError, TypeError, KeyError, AttributeError):
             return frozenset()
+
+    async def knows_session(self, session_id: str) -> bool | None:
+        """Whether the gateway knows the session and it is open; None if the gateway does not say."""
+        import aiohttp
+
+        try:
+            url = f"{self._base_url}/v1/sessions/{quote(session_id, safe='')}"
+            async with self._connection().get(url, allow_redirects=False) as response:
+                if response.status == 404:
+                    return False
+                body = json.loads(await _read_bounded(response)) if response.status == 200 else None
+            return None if body is None else body["closed"] is False
+        except (aiohttp.ClientError, OSError, _TooLargeError, ValueError, TypeError, KeyError):
+            return None
 
     def _connection(self) -> ClientSession:
         import aiohttp

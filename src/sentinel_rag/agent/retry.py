@@ -1,7 +1,7 @@
 """One silent second try, as a gateway around a gateway.
 
 Only errors that say `retry_possible` are tried again, once, and only when the wait that they ask for is short. A
-refusal or an argument error is final.
+refusal or an argument error is final, and so is every answer to a call that may have changed something.
 """
 
 from __future__ import annotations
@@ -9,7 +9,12 @@ from __future__ import annotations
 import anyio
 
 from sentinel_rag.contracts.ports import ToolGateway
+from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import Failed, ToolCall, ToolOutcome
+from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
+
+READING_TOOLS = frozenset(tool.name for tool in SHIPPED_TOOLS) - WRITING_TOOLS
+"""Tools that are known to change nothing. Any other is treated as one that may."""
 
 
 class RetryOnce:
@@ -22,7 +27,7 @@ class RetryOnce:
     async def execute(self, call: ToolCall) -> ToolOutcome:
         """`ToolGateway.execute` with at most one more try."""
         outcome = await self._gateway.execute(call)
-        if not isinstance(outcome, Failed) or not outcome.error.retry_possible:
+        if call.tool_name not in READING_TOOLS or not isinstance(outcome, Failed) or not outcome.error.retry_possible:
             return outcome
         wait = outcome.error.retry_after_s or 0.0
         if wait > self._max_wait_s:

@@ -6,8 +6,20 @@ One place, so that the grounding check can write every time of a result in the s
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.query_results import TimeWindow, parse_time
+
+
+def zone_named(name: str) -> ZoneInfo:
+    """The zone of an IANA name. Raises UsageError for one that is not known."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise UsageError(
+            f"{name!r} is not a time zone.", next_step="Give an IANA name such as Europe/Berlin or UTC."
+        ) from error
 
 
 def show_time(moment: datetime, zone: tzinfo = UTC) -> str:

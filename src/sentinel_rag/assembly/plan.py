@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
+from sentinel_rag.assembly.conversations import conversation_configuration
 from sentinel_rag.assembly.freeform_kql import freeform_configuration, switched_off_tools
 from sentinel_rag.assembly.model_access import (
     IDENTITY_PATH,
@@ -159,7 +160,12 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
         gateway_url = settings.gateway_url
     model = plan_model(settings.model_settings, common, listen)
     zones += model.zones
-    agent = {"token": agent_token, "timezone": settings.timezone, "question_timeout_s": settings.question_timeout_s}
+    agent = {
+        "token": agent_token,
+        "timezone": settings.timezone,
+        "question_timeout_s": settings.question_timeout_s,
+        "conversations": conversation_configuration(settings),
+    }
     zones.append(
         ZonePlan(
             "agent",

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sentinel_rag.assembly.conversations import open_conversations
 from sentinel_rag.assembly.plan import gateway_folder, policies_folder
-from sentinel_rag.contracts.ports import Analyst, utc_now
+from sentinel_rag.contracts.ports import Chat, utc_now
 from sentinel_rag.settings import Settings, agent_gateway
 
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ Configuration = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """The agent's zone: the analyst and what closes its connections."""
+    """The agent's zone: the analyst, whose conversations are kept, and what closes its connections."""
 
-    analyst: Analyst
+    analyst: Chat
     close: Callable[[], Awaitable[None]]
 
 
@@ -149,14 +150,24 @@ BUILDERS: Mapping[str, Callable[[Configuration], ASGIApp]] = {
 }
 
 
-def build_agent(*, timezone: str) -> Agent:
+def build_agent(*, timezone: str, conversations: Configuration) -> Agent:
     """The analyst over the gateway that the environment names (`SENTINEL_URL`, `SENTINEL_API_KEY`)."""
     from sentinel_rag.agent.gateway_client import HttpToolGateway
     from sentinel_rag.agent.offline import OfflineAnalyst
+    from sentinel_rag.agent.remembering.analyst import RememberingAnalyst
 
     url, key = agent_gateway()
     gateway = HttpToolGateway(url, key.reveal())
-    return Agent(OfflineAnalyst(gateway, clock=utc_now, timezone=timezone), gateway.aclose)
+    analyst = OfflineAnalyst(gateway, clock=utc_now, timezone=timezone)
+    store = open_conversations(conversations)
+    chat = RememberingAnalyst(analyst, store, clock=utc_now, knows_session=gateway.knows_session)
+
+    async def close() -> None:
+        await gateway.aclose()
+        if store is not None:
+            store.close()
+
+    return Agent(chat, close)
 
 
 def journal_reader(settings: Settings) -> JournalReader:

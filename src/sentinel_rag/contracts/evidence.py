@@ -100,6 +100,8 @@ class Answer:
     tools: tuple[ToolTrace, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     duration_ms: float = 0.0
+    model: Mapping[str, JsonValue] | None = None
+    """What models took for it (tokens, cost, seconds, ...); None for an answer without one."""
 
     @property
     def coverage(self) -> tuple[Mapping[str, JsonValue], ...]:
@@ -119,6 +121,7 @@ class Answer:
             "coverage": [dict(coverage) for coverage in self.coverage],
             "evidence": [piece.to_dict() for piece in self.evidence],
             "duration_ms": self.duration_ms,
+            "model": None if self.model is None else dict(self.model),
         }
 
     @classmethod
@@ -136,6 +139,7 @@ class Answer:
             tools=tuple(ToolTrace(**trace) for trace in data["tools"]),
             evidence=tuple(Evidence(**piece) for piece in data["evidence"]),
             duration_ms=data["duration_ms"],
+            model=data.get("model"),
         )
 
 

@@ -5,10 +5,11 @@ Each has a shipped second implementation under `testing` or a second real one, a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
+from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
 from sentinel_rag.contracts.evidence import Answer, Progress
 from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
 
@@ -47,13 +48,51 @@ class Analyst(Protocol):
         session_id: str,
         progress: ProgressListener | None = None,
         workspace: str | None = None,
+        timezone: str | None = None,
+        verbosity: Verbosity | None = None,
     ) -> Answer:
         """One turn. The analyst keeps what it needs of earlier turns of `session_id`. Never raises for a tool.
 
         `workspace` is the one that the surface asks for, by name; None leaves it to the question and the default.
+        `timezone` (an IANA name; None for the default) is where "today" begins and in which times are shown too.
+        `verbosity` is how much the person wants to read. Raises UsageError for a time zone that is not known.
         """
         ...
 
+    def clear(self, session_id: str, carried: Sequence[CarriedFact]) -> None:
+        """Drop what was said (the user's /clear), but for `carried`, which stay as data of their time. What was shown
+        under a number keeps it."""
+        ...
+
     def forget(self, session_id: str) -> None:
-        """Drop the conversation (the user's /clear)."""
+        """Drop all of the conversation."""
+        ...
+
+    def remembered(self, session_id: str) -> Remembered | None:
+        """What the conversation's memory is after its newest turn; None for one that is not known here."""
+        ...
+
+    def recall(self, session_id: str, remembered: Remembered) -> None:
+        """Take over the memory of a conversation that was stored. Parts that cannot be read are left out."""
+        ...
+
+
+class Chat(Protocol):
+    """What surfaces talk to: an analyst whose conversations are kept."""
+
+    async def answer(
+        self,
+        question: str,
+        *,
+        session_id: str,
+        progress: ProgressListener | None = None,
+        workspace: str | None = None,
+        timezone: str | None = None,
+        verbosity: Verbosity | None = None,
+    ) -> Answer:
+        """One turn, as `Analyst.answer`. What is None stays as it was in this conversation."""
+        ...
+
+    async def clear(self, session_id: str, *, carry: bool) -> tuple[CarriedFact, ...]:
+        """Start over. With `carry` in the same session: supported facts stay, and are returned; else all is dropped."""
         ...

@@ -6,12 +6,15 @@ own thread with its own event loop, and the block ends only after that loop has 
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import uvicorn
 
 from sentinel_rag.assembly.bounded_http import BoundedHttp
@@ -37,7 +40,6 @@ def serve(app: Any, *, access_log: bool = False, host: str = "127.0.0.1") -> Ite
         access_log=access_log,
         proxy_headers=False,
         lifespan="auto",
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
     server = _ThreadedServer(config)
     thread = threading.Thread(target=server.run, args=([listener],), name="loopback", daemon=True)
@@ -47,23 +49,54 @@ def serve(app: Any, *, access_log: bool = False, host: str = "127.0.0.1") -> Ite
             raise RuntimeError("the application did not start: its lifespan failed or took too long")
         yield f"http://{host}:{listener.getsockname()[1]}"
     finally:
-        server.should_exit = True
+        server.stop()
         thread.join(STARTUP_SECONDS + SHUTDOWN_SECONDS)
         listener.close()
 
 
 class _ThreadedServer(uvicorn.Server):
-    """A server that tells when start-up has ended, well or not, and leaves the process's signals alone."""
+    """A server that tells when start-up has ended, well or not, leaves the process's signals alone, and stops when it
+    is told to: uvicorn looks ten times a second whether it should, and then waits once more. Tests start thousands."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.settled = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._told = anyio.Event()
+
+    def stop(self) -> None:
+        """End the serving soon. Called from another thread, once."""
+        self.should_exit = True
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop has ended by itself
+                self._loop.call_soon_threadsafe(self._told.set)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         try:
             await super().startup(sockets)
         finally:
             self.settled.set()
+
+    async def main_loop(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        tenths = 0
+        while not await self.on_tick(tenths):
+            tenths += 10
+            with anyio.move_on_after(1):
+                await self._told.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for listening in (*self.servers, *(sockets or ())):
+            listening.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        with anyio.move_on_after(SHUTDOWN_SECONDS):
+            await anyio.lowlevel.checkpoint()  # what was accepted last is counted as a connection now
+            while self.server_state.connections or self.server_state.tasks:  # noqa: ASYNC110  # uvicorn tells nobody
+                await anyio.sleep(0.002)
+        for task in self.server_state.tasks:
+            task.cancel()
+        await self.lifespan.shutdown()
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         try:

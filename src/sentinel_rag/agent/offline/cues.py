@@ -123,7 +123,7 @@ EVENTS = (
     r"(?:events?|rows|records|logs|entries)\s+(?:that\s+|which\s+)?(?:triggered|raised|fired|caused|made|led\s+to)|"
     r"(?:raw|underlying|source|original)\s+(?:events?|rows|records|logs?|entries|evidence)|"
     r"(?:what|which\s+\w+)\s+(?:has\s+|have\s+)?(?:triggered|fired|set\s+off|tripped)|triggered\s+by|"
-    r"(?:why|how)\s+did\s+(?:it|\w+\s+\w+|the\s+\w+)?\s*(?:trigger|fire)|"
+    r"(?:why|how)\s+did\s+(?:it|alert|\w+\s+\w+|the\s+\w+)?\s*(?:trigger|fire)|"
     r"(?:the\s+)?(?:query|kql|detection\s+logic)\s+(?:of|behind|that\s+(?:raised|triggered|fired))|"
     r"(?:its|his|run\s+the)\s+(?:stored\s+)?(?:query|kql)"
 )

@@ -146,7 +146,7 @@ def _names_something(reading: Reading) -> bool:
         or reading.incidents
         or reading.guids
         or reading.incident_urls
-        or reading.items
+        or reading.things
         or reading.window
         or reading.around
         or reading.severity.arguments()

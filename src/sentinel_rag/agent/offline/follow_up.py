@@ -62,14 +62,15 @@ def accepted_offer(reading: Reading, conversation: Conversation) -> Decision | N
     return None
 
 
+def picks_offer(question: str, conversation: Conversation) -> bool:
+    """True if the words take one of the open offers by its number."""
+    pick = _ITEM_ONLY.match(question)
+    return pick is not None and 1 <= int(pick[1]) <= len(conversation.offers)
+
+
 def completed(question: str, conversation: Conversation) -> str:
-    """The question that `question` stands for: a picked one of the list, or a pending one with its missing value."""
+    """The question that `question` stands for: a pending one with its missing value, else itself."""
     text = question.strip()
-    pick = _ITEM_ONLY.match(text)
-    if pick is not None:
-        item = conversation.item(int(pick[1]))
-        if item is not None and item.kind == "question" and not conversation.offers:
-            return item.value
     if conversation.pending and len(text.split()) <= 3 and not _YES.match(text) and not _NO.match(text):
         value = text.strip(" .?!\"'")
         return f'{conversation.pending} "{value}"' if value else question
@@ -128,7 +129,7 @@ def _leans(reading: Reading) -> bool:
     """True if the text says only what to change."""
     if reading.has(rf"{cues.INCIDENT}|{cues.ALERT}|{cues.SUMMARY}|{cues.TREND}|{cues.TABLES}|{cues.TEMPLATES}"):
         return False
-    if reading.incidents or reading.guids or reading.items or reading.unknown_words or reading.that == "it":
+    if reading.incidents or reading.guids or reading.things or reading.unknown_words or reading.that == "it":
         return False
     if cues.kinds_named(reading) and not reading.names:
         return False

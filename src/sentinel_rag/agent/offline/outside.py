@@ -49,7 +49,7 @@ _PUT = re.compile(
 _ADD = re.compile(
     rf"^\W*{_POLITE}(?:add|write|leave|post|put|create|make|open|raise)\s+(?:an?\s+|the\s+|"
     rf"new\s+|this\s+)*"
-    r"(?:comments?|notes?|tags?|labels?|tasks?|incident|case|ticket|rule|watchlist|entry|block)\b",
+    r"(?:comments?|notes?|tags?|labels?|tasks?|incident|case|ticket|rule|watchlist|entry|block)\b(?!\s*#?\d)",
     re.I,
 )
 _AND_THEN = re.compile(

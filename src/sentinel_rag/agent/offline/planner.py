@@ -93,7 +93,7 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
     refined = follow_up.refine(reading, conversation)
     if refined is not None:
         return refined
-    nothing_named = not (subject.kind or reading.names or reading.items or reading.incidents)
+    nothing_named = not (subject.kind or reading.names or reading.things or reading.incidents)
     if nothing_named and reading.has(r"(?:for|on|from|about|naming|involving)\s+(?:those|these|them)"):
         return Ask("Which ones do you mean? Name them, or ask for a list first.", ALTERNATIVES[:2])
     if _foreign(reading):
@@ -180,7 +180,7 @@ def _with_plain_name(reading: Reading) -> Reading:
 
 def _asks_priority(reading: Reading) -> bool:
     """True for "what should I look at first": neither a thing nor a list of alerts is named."""
-    return reading.has(cues.PRIORITY) and not reading.names and not reading.has(cues.ALERT) and not reading.items
+    return reading.has(cues.PRIORITY) and not reading.names and not reading.has(cues.ALERT) and not reading.things
 
 
 def _sample(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None, now: Now) -> Decision:

@@ -67,7 +67,7 @@ def alert_plan(reading: Reading, subject: Subject) -> Decision:
 def around_plan(reading: Reading, subject: Subject) -> Decision:
     """Alerts, or incidents, in a window around a thing that was shown."""
     assert subject.window is not None
-    around = replace(reading, window=subject.window, around=None, items=(), that="")
+    around = replace(reading, window=subject.window, around=None, things=(), that="")
     if reading.has(cues.INCIDENT) and not reading.has(cues.ALERT):
         return incidents_plan(around)
     return alerts_plan(around)

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from sentinel_rag.agent.offline import filters, mentions, names, qualifiers, severities, vocabulary
+from sentinel_rag.agent.offline.blanking import blank
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.qualifiers import OwnerSlot
 from sentinel_rag.agent.offline.severities import SeveritySlot
 from sentinel_rag.agent.offline.window_kinds import TimeQuestion, WindowSlot
 from sentinel_rag.agent.offline.zone_words import read_time_in_its_zone
+from sentinel_rag.agent.references import ListItem, Resolution
 from sentinel_rag.agent.row_text import plain
 
 MAX_QUESTION = 4000
@@ -24,7 +26,8 @@ MAX_QUESTION = 4000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The slots of one question. `core` is the text without names and times, for cues; `rest` what nothing claimed."""
+    """The slots of one question. `core` is the text without names and times, for cues; `rest` what nothing claimed;
+    `things` are what its references stand for, and `unclear` a question back where one may mean several things."""
 
     text: str
     core: str
@@ -39,8 +42,8 @@ class Reading:
     incident_urls: tuple[str, ...]
     incidents: tuple[str, ...]
     defender_id: bool
-    items: tuple[int, ...]
-    ordinal_noun: str
+    things: tuple[ListItem, ...]
+    unclear: str
     that: str
     severity: SeveritySlot
     status: str | None
@@ -78,11 +81,20 @@ class Reading:
         )
 
 
+def _without_unnamed(question: str, resolution: Resolution) -> str:
+    """The question without the words of references that have no name to stand there: their thing is known already."""
+    for each in resolution.resolved:
+        if question[each.start : each.end] == each.said:
+            question = blank(question, each.start, each.end)
+    return question
+
+
 _WORD = re.compile(r"[A-Za-zÀ-ɏ][\w'’+-]*")
 
 
-def read_question(question: str, now: Now) -> Reading:
-    """Every slot of `question`. Total: any text gives a reading."""
+def read_question(question: str, now: Now, resolution: Resolution | None = None) -> Reading:
+    """Every slot of `question`. Total: any text gives a reading. `resolution` tells what its references stand for."""
+    question = question if resolution is None else _without_unnamed(question, resolution)
     text = names.refang(plain(question, limit=MAX_QUESTION))
     shaped = names.read_names(text)
     mended = vocabulary.mend(shaped.rest)
@@ -112,8 +124,8 @@ def read_question(question: str, now: Now) -> Reading:
         incident_urls=shaped.incident_urls,
         incidents=mention.incidents,
         defender_id=mention.defender,
-        items=mention.items,
-        ordinal_noun=mention.ordinal_noun,
+        things=() if resolution is None else resolution.items,
+        unclear="" if resolution is None else resolution.ask,
         that=mention.that,
         severity=severity,
         status=status,

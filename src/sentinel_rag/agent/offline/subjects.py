@@ -1,13 +1,13 @@
 """What a question is about: an incident, an alert, a named entity, or the time around one of them.
 
-Resolves the references of `mentions` with the conversation: `[2]`, "the second one", "that incident", "its alerts".
-A reference to something that was never shown is asked back.
+References such as `[2]` and "that host" arrive resolved (`Reading.things`) or as a question back (`Reading.unclear`);
+here they become the subject of the question, as do things that it names itself.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sentinel_rag.agent.conversation import Conversation, ListItem
 from sentinel_rag.agent.offline import cues
@@ -29,13 +29,13 @@ class Subject:
 
 
 _COMPARED = rf"{cues.COMPARE}|(?:worse|better|newer|older|bigger|higher|more\s+\w+)\s+than|or"
-_NO_LIST = "There is no such line in the last list. Ask for a list first, or name the incident by its number."
 _LISTS = ("List the incidents, newest first", "Show the newest alerts")
-_ORDINAL_NOUNS = {"incident": "incident", "alert": "alert"}
 
 
 def subject_of(reading: Reading, conversation: Conversation) -> Subject | Ask:
     """What the question is about; an empty kind if it names nothing; `Ask` for a reference to nothing."""
+    if reading.unclear:
+        return Ask(reading.unclear)
     if reading.around is not None:
         return _around(reading, conversation)
     named = reading.incidents + reading.incident_urls
@@ -50,17 +50,11 @@ def subject_of(reading: Reading, conversation: Conversation) -> Subject | Ask:
         return Subject("incident", reading.numbers)
     if len(reading.numbers) == 1 and _asks_inside(reading):
         return Subject("incident", reading.numbers)
+    pointed = _pointed_at(reading)
+    if pointed is not None:
+        return pointed
     if reading.guids:
         return _by_guid(reading)
-    if reading.items:
-        item = _listed(reading, conversation)
-        if item is not None:
-            return item
-    if reading.numbers and reading.text.strip(" .?!#") == reading.numbers[0]:
-        line = conversation.item(int(reading.numbers[0]))
-        numbers = {each.value for each in conversation.listed if each.kind == "incident"}
-        if line is not None and line.kind in ("incident", "alert", "entity") and reading.numbers[0] not in numbers:
-            return _listed(replace(reading, items=(int(reading.numbers[0]),)), conversation) or Subject()
     return _implied(reading, conversation)
 
 
@@ -81,78 +75,38 @@ def _by_guid(reading: Reading) -> Subject:
     return Subject("incident", reading.guids)
 
 
-def _listed(reading: Reading, conversation: Conversation) -> Subject | Ask | None:
-    items = [conversation.item(number) for number in reading.items]
-    noun = reading.ordinal_noun
-    wanted = _ORDINAL_NOUNS.get(noun)
-    if wanted and (items[0] is None or items[0].kind != wanted):
-        # "the last incident" and "the first alert" have a meaning of their own when no such list is shown.
-        return None if reading.items[0] in (1, -1) else Ask(_NO_LIST, _LISTS)
-    if wanted and reading.items[0] == -1:
-        return None
-    found = [item for item in items if item is not None]
-    if len(found) < len(items):
-        return Ask(_NO_LIST, _LISTS)
-    if all(item.kind == "incident" for item in found):
-        return Subject("incident", tuple(item.value for item in found))
-    return Subject(found[0].kind, item=found[0])
+def _pointed_at(reading: Reading) -> Subject | Ask | None:
+    """The subject of a question whose references stand for something else than incidents by their number."""
+    alerts = [thing for thing in reading.things if thing.kind == "alert"]
+    if len(alerts) > 1:
+        return Ask(
+            "I look at one alert at a time. Which one first?",
+            tuple(f"Details of alert {each.value}" for each in alerts),
+        )
+    if alerts:
+        return Subject("alert", item=alerts[0])
+    unnamed = [thing for thing in reading.things if thing.kind == "entity" and not _is_named(thing, reading)]
+    if unnamed:
+        return Subject("entity", item=unnamed[0])
+    return None
 
 
-def _implied(reading: Reading, conversation: Conversation) -> Subject | Ask:
-    """ "that incident", "it", or a question for a field with no subject while an incident is in focus."""
-    that = reading.that
+def _is_named(thing: ListItem, reading: Reading) -> bool:
+    return any(name.value.casefold() == thing.value.casefold() for name in reading.names)
+
+
+def _implied(reading: Reading, conversation: Conversation) -> Subject:
+    """A question for the alerts or for a field with no subject, while an incident is in focus."""
+    incident = conversation.references.current("incident")
     last = conversation.last
+    if incident is None or last is None:
+        return Subject()
     bare_alerts = re.fullmatch(
         r"\W*(?:please\s+)?(?:and\s+)?(?:(?:show|list|give|display)\s+(?:me\s+)?)?the\s+alerts\W*", reading.text, re.I
     )
-    if bare_alerts and conversation.incident is not None and last is not None and last.view == "incident":
-        return Subject("incident", (conversation.incident,))
-    if re.fullmatch(r"\W*the\s+(?:incident|case)\W*", reading.text, re.IGNORECASE):
-        that = "incident"
-    if that in ("incident", "case"):
-        if conversation.incident is None:
-            return Ask("Which incident do you mean? Give its number, or ask for a list first.", _LISTS[:1])
-        return Subject("incident", (conversation.incident,))
-    if that == "alert":
-        if conversation.alert is None:
-            return Ask("Which alert do you mean? Give its id, or ask for a list first.", _LISTS[1:])
-        return Subject("alert", item=conversation.alert)
-    if that in ("host", "machine", "device", "account", "user", "ip", "address", "one", "file"):
-        if conversation.entity is not None and that != "one":
-            return Subject("entity", item=conversation.entity)
-        return _focus(conversation) or Ask("Which one do you mean? Name it, or ask for a list first.", _LISTS)
-    if that == "it" and not reading.names:
-        if re.match(r"\W*(?:is|was|has)\s*$", reading.core) or _idle_it(reading):
-            return Subject()
-        focus = _focus(conversation)
-        if focus is None:
-            return Ask("Which incident or alert do you mean? Give its number, or ask for a list first.", _LISTS)
-        if focus.kind == "entity" and conversation.incident and not reading.has(cues.ALERT):
-            return Subject("incident", (conversation.incident,))
-        return focus
-    if _asks_field_only(reading) and conversation.incident is not None and conversation.last is not None:
-        return Subject("incident", (conversation.incident,))
+    if (bare_alerts and last.view == "incident") or (not bare_alerts and _asks_field_only(reading)):
+        return Subject("incident", (incident.value,))
     return Subject()
-
-
-def _idle_it(reading: Reading) -> bool:
-    """The "it" of "how is it going" refers to nothing."""
-    return reading.has(
-        r"how\s+(?:is|are)|how's|what\s+time|going|(?:does|did)\s+it\s+take|it\s+takes?|is\s+it\s+(?:possible|true)"
-    )
-
-
-def _focus(conversation: Conversation) -> Subject | None:
-    last = conversation.last
-    if conversation.alert is not None and last is not None and last.view in ("alert", "events"):
-        return Subject("alert", item=conversation.alert)
-    if conversation.incident is not None:
-        return Subject("incident", (conversation.incident,))
-    if conversation.alert is not None:
-        return Subject("alert", item=conversation.alert)
-    if conversation.entity is not None:
-        return Subject("entity", item=conversation.entity)
-    return None
 
 
 def _asks_field_only(reading: Reading) -> bool:
@@ -172,13 +126,9 @@ def _asks_field_only(reading: Reading) -> bool:
 
 def _around(reading: Reading, conversation: Conversation) -> Subject | Ask:
     assert reading.around is not None
-    item: ListItem | None = None
-    if reading.items:
-        item = conversation.item(reading.items[0])
-        if item is None:
-            return Ask(_NO_LIST, _LISTS)
-    elif conversation.alert is not None:
-        item = conversation.alert
+    item = reading.things[0] if reading.things else conversation.references.current("alert")
+    if not reading.things and reading.incidents:
+        return Subject("incident", reading.incidents)
     if item is None or not item.time:
         return Ask("Around which time? Give a time, or ask for a list of alerts and say [n].", _LISTS[1:])
     moment = parse_time(item.time)

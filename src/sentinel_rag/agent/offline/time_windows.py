@@ -32,7 +32,7 @@ _AROUND_AFTER = re.compile(
     re.IGNORECASE,
 )
 _AROUND_IT = re.compile(
-    r"\b(?:around|at\s+the\s+time\s+of|close\s+to)\s+(?=(?:alert\s+|incident\s+)?\[|(?:that|this|the\s+(?:first|second|third|last|same))\s+"
+    r"\b(?:around|at\s+the\s+time\s+of|close\s+to)\s+(?=(?:alert|incident)\s|\[|(?:that|this|the\s+(?:first|second|third|last|same))\s+"
     r"(?:alert|incident|one|time)\b|it\b|then\b)",
     re.IGNORECASE,
 )

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sentinel_rag.assembly.run_state import RunState
+from sentinel_rag.contracts.conversations import CarriedFact, Verbosity
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.evidence import Answer, Progress
 from sentinel_rag.contracts.handles import fill_in, handles_in
@@ -22,7 +23,7 @@ READ_TIMEOUT_S = 3700.0  # above the longest question time that can be set: the 
 
 class AgentClient:
     """One conversation with the agent of `state`; `session_id` is the conversation's, None for a new one. `workspace`
-    is where its questions go that name none; None for the default one.
+    is where its questions go that name none; `timezone` and `verbosity` are the person's; None leaves each as it is.
 
     With `user`, sessions are opened by the person and not by the agent, the Interceptor hears the person's words, and
     values that the agent may not see are drawn into the answer here.
@@ -37,13 +38,21 @@ class AgentClient:
         self._user = user
         self.session_id = session_id
         self.workspace: str | None = None
+        self.timezone: str | None = None
+        self.verbosity: Verbosity | None = None
 
     def ask(self, question: str, progress: ProgressListener) -> Answer:
         """The answer to `question`. Raises UnavailableError if the agent is away or ends in the middle."""
         if self._user is not None:
             self.session_id = self.session_id or self._user.open()
             self._user.say(self.session_id, question)
-        body = {"message": question, "session_id": self.session_id, "workspace": self.workspace}
+        body = {
+            "message": question,
+            "session_id": self.session_id,
+            "workspace": self.workspace,
+            "timezone": self.timezone,
+            "verbosity": self.verbosity,
+        }
         try:
             for name, data in self._events(json.dumps(body).encode()):
                 if name == "progress":
@@ -57,25 +66,40 @@ class AgentClient:
         raise _gone("the connection ended without an answer")
 
     def _whole(self, answer: Answer) -> Answer:
-        data = answer.to_dict()
-        handles = handles_in(data)
-        if not handles or self._user is None:
-            return answer
-        return Answer.from_dict(fill_in(data, self._user.values(answer.session_id, handles)))
+        return Answer.from_dict(self.with_values(answer.to_dict(), answer.session_id))
 
-    def clear(self) -> None:
-        """Forget the conversation and start a new one with the next question."""
+    def with_values(self, value: Any, session_id: str) -> Any:
+        """A JSON value with the hidden values in it that this person may see. Raises UnavailableError."""
+        handles = handles_in(value)
+        if not handles or self._user is None:
+            return value
+        return fill_in(value, self._user.values(session_id, handles))
+
+    def clear(self) -> tuple[CarriedFact, ...]:
+        """Start over in the same session; the facts that are carried on. Raises UnavailableError."""
         if self.session_id is None:
-            return
+            return ()
+        status, body = self._request("POST", f"/chat/{self.session_id}/clear")
+        if status != 200:
+            raise _refused(status, body)
+        return tuple(map(CarriedFact.from_dict, self.with_values(json.loads(body)["carried"], self.session_id)))
+
+    def forget(self) -> None:
+        """Forget the conversation; the next question opens a new session. Raises UnavailableError."""
+        if self.session_id is not None:
+            self._request("DELETE", f"/chat/{self.session_id}")
+            self.session_id = None
+
+    def _request(self, method: str, path: str) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection(self._address, timeout=10)
         try:
-            connection.request("DELETE", f"/chat/{self.session_id}", headers=self._headers())
-            connection.getresponse().read()
+            connection.request(method, path, headers=self._headers())
+            response = connection.getresponse()
+            return response.status, response.read()
         except (OSError, http.client.HTTPException) as error:
             raise _gone(str(error)) from None
         finally:
             connection.close()
-        self.session_id = None
 
     def _headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}

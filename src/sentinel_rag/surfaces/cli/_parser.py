@@ -49,6 +49,12 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     workspace_option(ask)
 
     chat = command(commands, "chat", "hold a conversation (/help lists its commands)", _chat)
+    kept = chat.add_mutually_exclusive_group()
+    resume_help = "go on with a kept conversation (without an ID: the last one)"
+    kept.add_argument("--resume", nargs="?", const="", default=None, metavar="ID", help=resume_help)
+    kept.add_argument("--list", action="store_true", help="list the kept conversations")
+    kept.add_argument("--delete", default=None, metavar="ID", help="delete a kept conversation")
+    chat.add_argument("--json", action="store_true", help="with --list: print as JSON")
     workspace_option(chat)
 
     up = command(commands, "up", "start the zones and keep them running until Ctrl-C", _up)
@@ -139,9 +145,15 @@ def _ask(options: argparse.Namespace) -> int:
 
 
 def _chat(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli import kept_conversations
+
+    if options.list:
+        return kept_conversations.show(as_json=options.json)
+    if options.delete is not None:
+        return kept_conversations.delete(options.delete)
     from sentinel_rag.surfaces.cli.chat import run
 
-    return run(workspace=options.workspace)
+    return run(workspace=options.workspace, resume=options.resume)
 
 
 def _up(options: argparse.Namespace) -> int:

@@ -25,6 +25,13 @@ class UserSession:
         """The id of a new, clean session of the agent. Raises UnavailableError."""
         return str(self._post("/v1/sessions", None, 201)["session_id"])
 
+    def is_open(self, session_id: str) -> bool:
+        """Whether the Interceptor still knows the session as this person's, and open. Raises UnavailableError."""
+        status, answer = call_gateway(self._url, self._key, "GET", f"/v1/sessions/{session_id}", None)
+        if status not in (200, 404):
+            raise _not_taken(status, answer)
+        return status == 200 and isinstance(answer, dict) and answer.get("closed") is False and "named" in answer
+
     def say(self, session_id: str, words: str) -> None:
         """Send the words of a question before the agent gets it. Raises UnavailableError."""
         self._post(f"/v1/sessions/{session_id}/words", {"text": words}, 200)
@@ -40,12 +47,16 @@ class UserSession:
     def _post(self, path: str, body: Any, expected: int) -> dict[str, Any]:
         status, answer = call_gateway(self._url, self._key, "POST", path, body)
         if status != expected or not isinstance(answer, dict):
-            detail = answer.get("detail") if isinstance(answer, dict) else None
-            raise UnavailableError(
-                f"The Interceptor did not take the person's request ({status}): {detail or 'without a reason'}",
-                next_step="Run sentinel status; with SENTINEL_URL, check SENTINEL_USER_KEY.",
-            )
+            raise _not_taken(status, answer)
         return answer
+
+
+def _not_taken(status: int, answer: Any) -> UnavailableError:
+    detail = answer.get("detail") if isinstance(answer, dict) else None
+    return UnavailableError(
+        f"The Interceptor did not take the person's request ({status}): {detail or 'without a reason'}",
+        next_step="Run sentinel status; with SENTINEL_URL, check SENTINEL_USER_KEY.",
+    )
 
 
 def user_session(state: RunState, settings: Settings) -> UserSession | None:

@@ -3,40 +3,55 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from sentinel_rag.assembly.processes import RunningZones
+from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
-from sentinel_rag.settings import load_settings, workspace_name
+from sentinel_rag.contracts.evidence import Answer
+from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
+from sentinel_rag.surfaces.cli._chat_commands import COMMANDS, ChatCommands
 from sentinel_rag.surfaces.cli._errors import report
-from sentinel_rag.surfaces.cli._user_session import user_session
+from sentinel_rag.surfaces.cli._safe_text import safe_cell
+from sentinel_rag.surfaces.cli._user_session import UserSession, user_session
 from sentinel_rag.surfaces.cli._zones import attached_zones
 from sentinel_rag.surfaces.cli.ask import checked_question, not_utf8, print_result, waiting
 
-COMMANDS = {
-    "/help": "this list",
-    "/status": "which parts run, and where",
-    "/workspace": "the workspaces; with a name: where the questions go from here on",
-    "/clear": "start over: what was said before is forgotten",
-    "/quit": "leave (so does Ctrl-D)",
-}
+MEMORY_NOTICE = "memory:"
 
 
-def run(*, workspace: str | None) -> int:
-    """Read questions until /quit or the end of input. A question that fails does not end the conversation."""
+def run(*, workspace: str | None, resume: str | None = None) -> int:
+    """Read questions until /quit or the end of input. A question that fails does not end the conversation. `resume` is
+    the beginning of a kept conversation's id, empty for the last one."""
     settings = load_settings()
+    stored = None
+    if resume is not None:
+        from sentinel_rag.surfaces.cli.kept_conversations import conversation_to_resume
+
+        stored = conversation_to_resume(settings, resume)
     with ExitStack() as stack:
         with waiting("Starting..."):
             state, zones = stack.enter_context(attached_zones(settings, workspace))
         interactive = sys.stdin.isatty() and sys.stdout.isatty()
-        if interactive:
-            print("Ask about incidents, alerts, entities or logs. /help lists the commands.")
-        client = AgentClient(state, user_session(state, settings))
-        client.workspace = workspace
+        user = user_session(state, settings)
+        client = AgentClient(state, user)
         served = () if settings.gateway_url is not None else state.workspaces
+        if stored is not None:
+            preferences = stored.preferences
+            known = not served or preferences.workspace in served
+            client.workspace = preferences.workspace if known else None
+            client.timezone, client.verbosity = preferences.timezone, preferences.verbosity
+            _go_on(client, user, stored.conversation_id)
+            last = stored.turns[-1].question if stored.turns else ""
+            print(f"{len(stored.turns)} questions were asked before; the last one: {safe_cell(last)}")
+        elif interactive:
+            print("Ask about incidents, alerts, entities or logs. /help lists the commands.")
+        client.workspace = workspace or client.workspace
+        commands = ChatCommands(client, settings, served)
         for line in _prompted(settings.home) if interactive else _piped():
             text = line.strip()
             if not text:
@@ -44,10 +59,22 @@ def run(*, workspace: str | None) -> int:
             if text in ("/quit", "/exit"):
                 break
             if text.startswith("/"):
-                _command(text, client, served)
+                commands.run(text)
             else:
                 _ask(text, client, zones)
     return 0
+
+
+def _go_on(client: AgentClient, user: UserSession | None, session_id: str) -> None:
+    """Take up a kept conversation's session, if the Interceptor still has it. Without a person's key the agent finds
+    out with the first question."""
+    if user is None or user.is_open(session_id):
+        client.session_id = session_id
+        return
+    print(
+        "The Interceptor no longer knows the session of this conversation, so what was read in it is not carried on: "
+        "a new session starts. Your preferences stay, and sentinel chat --list still shows the old one."
+    )
 
 
 def _ask(question: str, client: AgentClient, zones: RunningZones | None) -> None:
@@ -67,58 +94,16 @@ def _ask(question: str, client: AgentClient, zones: RunningZones | None) -> None
             zones.check()  # a dead zone ends the conversation, with its own reason
         report(error, as_json=False)
         return
-    print_result(answer, as_json=False, evidence=False)
+    print_result(_shown(answer, client.verbosity), as_json=False, evidence=client.verbosity is Verbosity.FULL)
     print(flush=True)
 
 
-def _command(text: str, client: AgentClient, served: tuple[str, ...]) -> None:
-    actions: dict[str, Callable[[], None]] = {
-        "/help": _print_help,
-        "/status": _print_status,
-        "/workspace": lambda: _choose_workspace(text.split()[1:], client, served),
-        "/clear": lambda: _clear(client),
-    }
-    action = actions.get(text.split()[0])
-    if action is None:
-        print(f"There is no command {text.split()[0]!r}; /help lists them.")
-    else:
-        action()
-
-
-def _print_help() -> None:
-    for name, meaning in COMMANDS.items():
-        print(f"  {name:10} {meaning}")
-    print('\nExamples:  "high severity incidents of the last 7 days", "details of [2]", "which accounts are in it?"')
-
-
-def _print_status() -> None:
-    from sentinel_rag.surfaces.cli.status import run as print_status
-
-    print_status(as_json=False)
-
-
-def _choose_workspace(words: list[str], client: AgentClient, served: tuple[str, ...]) -> None:
-    """`served` are the names of these zones; an Interceptor that runs elsewhere tells its own when it is asked."""
-    if not words:
-        chosen = client.workspace or (served[0] if served else "the default one")
-        known = f" There are: {', '.join(served)}." if served else ' Ask "which workspaces are there?" for their names.'
-        print(f"Questions go to {chosen}.{known}")
-        return
-    name = words[0].lower()
-    if served and name not in served:
-        print(f"There is no workspace {words[0]!r}; there are: {', '.join(served)}.")
-        return
-    try:
-        client.workspace = workspace_name(name)
-    except ValueError as error:
-        print(f"{error}.")
-        return
-    print(f"Questions go to {name} from here on.")
-
-
-def _clear(client: AgentClient) -> None:
-    client.clear()
-    print("The conversation starts over.")
+def _shown(answer: Answer, verbosity: Verbosity | None) -> Answer:
+    """The answer as much as the person wants of it; that it is not kept is told in every case."""
+    if verbosity is not Verbosity.SHORT:
+        return answer
+    notices = tuple(line for line in answer.footnote if line.startswith(MEMORY_NOTICE))
+    return replace(answer, footnote=notices, suggestions=())
 
 
 def _piped() -> Iterator[str]:

@@ -6,6 +6,7 @@ import http.client
 import json
 from typing import Any
 
+from sentinel_rag.assembly.conversations import conversation_configuration
 from sentinel_rag.assembly.plan import logs_folder, workspace_zone
 from sentinel_rag.assembly.run_state import RunFolder, RunState, ZoneEntry
 from sentinel_rag.settings import Settings, load_settings
@@ -32,6 +33,9 @@ def run(*, as_json: bool) -> int:
     print_table(console(), "", ("part", "state", "url", "process"), rows)
     print(f"\npolicy     {found['policy']}\nhome       {found['home']}")
     print(f"logs       {found['logs']}\nworkspace  {found['serves']}")
+    print(f"chats      {found['conversations'] or 'not kept (SENTINEL_CHAT_KEEP_DAYS is 0)'}")
+    if found["tokens"] is not None:
+        print(f"tokens     {found['tokens']}")
     if not found["running"]:
         print("Nothing runs now. Each question starts what it needs; sentinel up keeps it warm.")
     return 0
@@ -64,6 +68,8 @@ def addresses(settings: Settings, state: RunState | None) -> dict[str, Any]:
         "logs": str(logs_folder(settings.home)),
         "serves": serves,
         "supervisor_pid": None if state is None else state.supervisor_pid,
+        "conversations": conversation_configuration(settings)["file"],
+        "tokens": None if settings.model_settings is None else _token_counts(),
         "policy": _policy(interceptor, settings),
         "interceptor": interceptor,
         "agent": by_name.get("agent", stopped),
@@ -71,6 +77,15 @@ def addresses(settings: Settings, state: RunState | None) -> dict[str, Any]:
         "workspaces": workspaces,
         "executors": executors or dict.fromkeys(EXECUTORS, stopped),
     }
+
+
+def _token_counts() -> str:
+    """How the agent counts what it tells a model."""
+    from sentinel_rag.agent.tokens import counts_exactly
+
+    if counts_exactly():
+        return "counted exactly (o200k_base)"
+    return "estimated: install sentinel-rag[openai] for exact counts"
 
 
 def _part(zone: ZoneEntry) -> dict[str, Any]:

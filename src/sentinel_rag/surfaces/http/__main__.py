@@ -9,7 +9,7 @@ from sentinel_rag.surfaces.http import create_app
 
 def main() -> None:
     configuration = begin_zone("agent")
-    agent = build_agent(timezone=configuration["timezone"])
+    agent = build_agent(timezone=configuration["timezone"], conversations=configuration["conversations"])
     app = create_app(
         agent.analyst,
         token=configuration["token"],

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from hmac import compare_digest
 from typing import Annotated
 from uuid import uuid4
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import anyio
 import msgspec
@@ -16,40 +17,45 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from sentinel_rag.contracts.conversations import CarriedFact, Verbosity
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
 from sentinel_rag.contracts.loopback import is_own_host, is_own_origin
-from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS, Analyst, ProgressListener
+from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS, Chat, ProgressListener
 from sentinel_rag.surfaces.http._sessions import SessionLocks
 
 MAX_BODY_BYTES = 64 * 1024
 
 Question = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_QUESTION_CHARACTERS)]
 SessionId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{8,64}$")]
+TimezoneName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_+/-]{1,64}$")]
 WorkspaceName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
 Close = Callable[[], Awaitable[None]]
 
 
 class ChatRequest(msgspec.Struct, forbid_unknown_fields=True):
     """Body of `POST /chat`. Without `session_id` a new conversation starts; its id is in the answer. `workspace` is
-    where questions go that name none; left out, it stays as it was."""
+    where questions go that name none, `timezone` an IANA name, `verbosity` short, normal or full; left out, each stays
+    as it was in the conversation."""
 
     message: Question
     session_id: SessionId | None = None
     workspace: WorkspaceName | None = None
+    timezone: TimezoneName | None = None
+    verbosity: Verbosity | None = None
 
 
 _decode = msgspec.json.Decoder(ChatRequest).decode
 _encode = msgspec.json.Encoder().encode
 
 
-def create_app(analyst: Analyst, *, token: str, question_timeout_s: float, close: Close | None = None) -> Starlette:
+def create_app(analyst: Chat, *, token: str, question_timeout_s: float, close: Close | None = None) -> Starlette:
     """An ASGI app over `analyst`. Every route but `/healthz` asks for `Authorization: Bearer <token>`.
 
     `close` is awaited at shutdown, for what the analyst holds open.
     """
     if len(token) < 16:
         raise ValueError("the surface's token must have at least 16 characters")
-    routes = _Routes(_Turns(analyst, question_timeout_s), analyst, token)
+    routes = _Routes(_Turns(analyst, question_timeout_s), token)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -62,6 +68,7 @@ def create_app(analyst: Analyst, *, token: str, question_timeout_s: float, close
             Route("/healthz", routes.healthz),
             Route("/chat", routes.chat, methods=["POST"]),
             Route("/chat/{session_id}", routes.clear, methods=["DELETE"]),
+            Route("/chat/{session_id}/clear", routes.clear_and_carry, methods=["POST"]),
         ],
         exception_handlers={404: _not_found, 405: _wrong_method, Exception: _broken},
         lifespan=lifespan,
@@ -71,9 +78,8 @@ def create_app(analyst: Analyst, *, token: str, question_timeout_s: float, close
 class _Routes:
     """The routes as methods, so that each sees the parts it needs."""
 
-    def __init__(self, turns: _Turns, analyst: Analyst, token: str) -> None:
+    def __init__(self, turns: _Turns, token: str) -> None:
         self._turns = turns
-        self._analyst = analyst
         self._token = token
 
     async def healthz(self, _: Request) -> Response:
@@ -90,6 +96,8 @@ class _Routes:
             asked = _decode(body)
         except msgspec.DecodeError as error:
             return _error(422, "malformed_body", f"The body is not as documented: {error}.")
+        if asked.timezone is not None and not _is_zone(asked.timezone):
+            return _error(422, "malformed_body", "timezone is no IANA name such as Europe/Berlin or UTC.")
         session_id = asked.session_id or uuid4().hex
         if "text/event-stream" in request.headers.get("accept", ""):
             return StreamingResponse(
@@ -103,14 +111,21 @@ class _Routes:
         refusal = _refuse(request, self._token)
         if refusal is not None:
             return refusal
-        self._analyst.forget(request.path_params["session_id"])
+        await self._turns.clear(request.path_params["session_id"], carry=False)
         return Response(status_code=204)
+
+    async def clear_and_carry(self, request: Request) -> Response:
+        refusal = _refuse(request, self._token)
+        if refusal is not None:
+            return refusal
+        carried = await self._turns.clear(request.path_params["session_id"], carry=True)
+        return _json({"carried": [fact.to_dict() for fact in carried]})
 
 
 class _Turns:
     """One question of a session at a time, each within its deadline; as an answer, or as events while it is found."""
 
-    def __init__(self, analyst: Analyst, timeout_s: float) -> None:
+    def __init__(self, analyst: Chat, timeout_s: float) -> None:
         self._analyst = analyst
         self._timeout_s = timeout_s
         self._locks = SessionLocks()
@@ -120,7 +135,12 @@ class _Turns:
         async with self._locks.hold(session_id):
             with anyio.move_on_after(self._timeout_s):
                 return await self._analyst.answer(
-                    asked.message, session_id=session_id, progress=progress, workspace=asked.workspace
+                    asked.message,
+                    session_id=session_id,
+                    progress=progress,
+                    workspace=asked.workspace,
+                    timezone=asked.timezone,
+                    verbosity=asked.verbosity,
                 )
         return Answer(
             outcome=Outcome.TOOL_FAILED,
@@ -131,6 +151,11 @@ class _Turns:
             session_id=session_id,
             duration_ms=(time.monotonic() - started) * 1e3,
         )
+
+    async def clear(self, session_id: str, *, carry: bool) -> tuple[CarriedFact, ...]:
+        """Start the conversation over, after a question that is being answered."""
+        async with self._locks.hold(session_id):
+            return await self._analyst.clear(session_id, carry=carry)
 
     async def stream(self, asked: ChatRequest, session_id: str) -> AsyncIterator[bytes]:
         send, receive = anyio.create_memory_object_stream[bytes](64)
@@ -170,6 +195,14 @@ async def _read(request: Request) -> bytes | None:
         if len(body) > MAX_BODY_BYTES:
             return None
     return bytes(body)
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
 
 
 def _event(name: str, data: object) -> bytes:

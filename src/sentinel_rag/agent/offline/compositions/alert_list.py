@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
-from sentinel_rag.agent.conversation import ListItem
+from sentinel_rag.agent.references import ListItem, alert_item
 from sentinel_rag.agent.tool_runs import ToolRun
 
 COLUMNS = ("", "Time", "Severity", "Status", "Entity", "Alert")
@@ -32,7 +32,7 @@ def brief_alert_table(writer: AnswerWriter, run: ToolRun, base: str, *, limit: i
                 writer.cell(run, f"{at}/name"),
             ]
         )
-        items.append(ListItem("alert", str(alert.get("alert_id")), time=str(alert.get("time") or ""), incident=number))
+        items.append(alert_item(alert, incident=number))
     writer.listed += len(rows)
     if rows:
         writer.table("Its alerts" if len(rows) < limit else "Its first alerts", COLUMNS, rows)

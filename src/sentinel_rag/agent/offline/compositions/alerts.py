@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
-from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES
 from sentinel_rag.agent.offline.compositions import alert_fields, custom_details, scope
 from sentinel_rag.agent.offline.compositions.alert_attributes import say_values
@@ -15,6 +14,7 @@ from sentinel_rag.agent.offline.compositions.listed_items import alert_item
 from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.contracts.json_values import JsonValue
 
 COLUMNS = ("", "Time", "Severity", "Status", "Incident", "Entity", "Product", "Alert")
 
@@ -129,12 +129,10 @@ def compose_one(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
 
 
 def _say_alert(
-    writer: AnswerWriter, plan: Plan, run: ToolRun, row_place: int, at: str, alert: Mapping[str, object]
+    writer: AnswerWriter, plan: Plan, run: ToolRun, row_place: int, at: str, alert: Mapping[str, JsonValue]
 ) -> Composed:
     number = f"/rows/{row_place}/number"
-    item = ListItem(
-        "alert", str(alert.get("alert_id")), time=str(alert.get("time") or ""), incident=str(run.at(number) or "")
-    )
+    item = alert_item(alert, incident=str(run.at(number) or ""))
     composed = Composed(alert=item, incident=str(run.at(number)))
     asked = plan.aspects[0] if plan.aspects else ""
     if asked == "incident":

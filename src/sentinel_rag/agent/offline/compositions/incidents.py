@@ -10,6 +10,7 @@ from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.references import incident_item
 from sentinel_rag.agent.tool_runs import ToolRun
 
 COLUMNS = ("", "Incident", "Severity", "Status", "Created", "Owner", "Alerts", "Title")
@@ -42,16 +43,8 @@ def incident_table(
 
 def incident_items(run: ToolRun, places: list[int]) -> tuple[ListItem, ...]:
     """Rows as things that can be referred to; by their GUID where workspaces may use one number twice."""
-    rows = run.rows
-    key = "incident_name" if scope.workspace_column(run) else "number"
-    return tuple(
-        ListItem(
-            "incident",
-            str(rows[place].get(key) or rows[place].get("number")),
-            time=str(rows[place].get("created_time") or ""),
-        )
-        for place in places
-    )
+    by_guid = bool(scope.workspace_column(run))
+    return tuple(incident_item(run.rows[place], by_guid=by_guid) for place in places)
 
 
 def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:

@@ -1,4 +1,4 @@
-"""Checks a finished answer against the results it came from.
+"""The check of an answer that was written out of values: the offline analyst's.
 
 Every token that holds a digit (numbers, times, GUIDs, addresses, hashes, ids, host names) and every severity and status
 word of a line must occur in a result, in the window, or in the person's own question. A line that fails is left out and
@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from datetime import tzinfo
 
 from sentinel_rag.agent.answer_writer import Line, Tally
+from sentinel_rag.agent.grounding.outcome import REMOVED, UNCHECKED_CELL
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.times import show_duration, show_value
 from sentinel_rag.agent.tool_runs import ToolRun, resolve
 from sentinel_rag.contracts.evidence import Evidence, Table
 from sentinel_rag.contracts.json_values import JsonValue
-
-REMOVED = "A sentence was left out here, because it could not be checked against the results."
 
 _TOKEN = re.compile(r"[0-9A-Za-z](?:[0-9A-Za-z.:_@\\/-]*[0-9A-Za-z])?…?")
 _WORDS = frozenset(
@@ -108,7 +107,7 @@ def checked_lines(lines: Iterable[Line], known: KnownAtoms) -> list[Line]:
 
 def checked_table(table: Table, known: KnownAtoms) -> Table:
     """The table, with each unsupported cell emptied. The first column may hold list numbers."""
-    rows = tuple(tuple("(not checked)" if unsupported(cell, known) else cell for cell in row) for row in table.rows)
+    rows = tuple(tuple(UNCHECKED_CELL if unsupported(cell, known) else cell for cell in row) for row in table.rows)
     return Table(table.columns, rows, table.title)
 
 

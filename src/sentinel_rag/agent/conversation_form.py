@@ -1,0 +1,43 @@
+"""The references of one conversation as JSON values, and back.
+
+The form follows the fields of `Conversation`. One that was written by a version with other fields is not read, and the
+conversation starts without its references: they are shown again by the next list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from sentinel_rag.agent.conversation import AskedCall, Conversation, Offer
+from sentinel_rag.agent.references import References
+from sentinel_rag.contracts.json_values import JsonObject
+
+
+def conversation_to_dict(conversation: Conversation) -> JsonObject:
+    """All but the directory of names, which is fetched again when it is needed."""
+    form: dict[str, Any] = msgspec.to_builtins(replace(conversation, references=References(), names=None))
+    return {**form, "references": conversation.references.to_dict()}
+
+
+def conversation_from_dict(stored: Mapping[str, Any]) -> Conversation | None:
+    """The conversation of a stored form; None if this version does not read it."""
+    try:
+        return Conversation(
+            **{
+                **stored,
+                "references": References.from_dict(stored["references"]),
+                "last": None if stored["last"] is None else _asked(stored["last"]),
+                "offers": tuple(Offer(offer["question"], _asked(offer["call"])) for offer in stored["offers"]),
+                "names": None,
+            }
+        )
+    except (TypeError, KeyError, AttributeError, ValueError):
+        return None
+
+
+def _asked(stored: Mapping[str, Any]) -> AskedCall:
+    return AskedCall(stored["tool"], dict(stored["arguments"]), stored["view"], tuple(stored["aspects"]))

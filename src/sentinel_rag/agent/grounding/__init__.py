@@ -1,0 +1,36 @@
+"""Answers checked by code: what an answer states must stand in a result, or follow from results, or be the person's.
+
+`ground` reads the free Markdown of whoever wrote an answer and gives back what may be shown. The functions of
+`line_check` do the same for the offline analyst, which writes an answer out of values and knows where each came from.
+"""
+
+from __future__ import annotations
+
+from sentinel_rag.agent.grounding.checking import ground
+from sentinel_rag.agent.grounding.evidence_index import EvidenceIndex
+from sentinel_rag.agent.grounding.line_check import (
+    KnownAtoms,
+    Unsupported,
+    broken_evidence,
+    checked_lines,
+    checked_table,
+    unsupported,
+)
+from sentinel_rag.agent.grounding.outcome import REMOVED, REPAIRED, UNCHECKED_CELL, Grounded, Removal, Repair
+
+__all__ = [
+    "REMOVED",
+    "REPAIRED",
+    "UNCHECKED_CELL",
+    "EvidenceIndex",
+    "Grounded",
+    "KnownAtoms",
+    "Removal",
+    "Repair",
+    "Unsupported",
+    "broken_evidence",
+    "checked_lines",
+    "checked_table",
+    "ground",
+    "unsupported",
+]

@@ -1,0 +1,53 @@
+"""How much of a model's context a conversation may take (CHAT-4, CHAT-5). Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sentinel_rag.agent.models import RESPONSE_TOKENS
+
+WARNING = "Context getting long, older messages will be trimmed"
+
+SMALLEST_CONTEXT = 2_048
+"""Tokens below which no question fits beside rules and tools."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """Tokens, but for `turns`. `total` holds everything of a request: rules, tools, turns and the room for `response`.
+
+    `tool_results` bounds the rows of all turns together, `tool_result` those of one call. `warning_share` of the total
+    is where the person is warned.
+    """
+
+    total: int = 128_000
+    response: int = RESPONSE_TOKENS
+    tool_results: int = 40_000
+    tool_result: int = 4_000
+    turns: int = 30
+    warning_share: float = 0.8
+
+    def __post_init__(self) -> None:
+        if self.total < SMALLEST_CONTEXT or self.turns < 1 or not 0 < self.response < self.total:
+            raise ValueError("a context has at least 2,048 tokens, one turn, and room for an answer")
+        if not 0 < self.tool_result <= self.tool_results <= self.total:
+            raise ValueError("a tool result fits into all of them, and they fit into the context")
+
+    @classmethod
+    def of_context(cls, total: int, *, turns: int = 30) -> Budget:
+        """The budget of a model whose context holds `total` tokens: the same shares, if it is smaller than ours."""
+        whole = cls()
+        share = min(1.0, total / whole.total)
+        # A small model still needs room for an answer: an eighth of its context at most.
+        return cls(
+            total=total,
+            response=min(whole.response, max(256, total // 8)),
+            tool_results=int(whole.tool_results * share),
+            tool_result=min(whole.tool_result, max(256, int(whole.tool_results * share) // 4)),
+            turns=turns,
+        )
+
+    @property
+    def warning(self) -> int:
+        """The tokens from which the person is warned."""
+        return int((self.total - self.response) * self.warning_share)

@@ -1,0 +1,130 @@
+"""Making the turns of a conversation fit: first older rows go, then older turns, then the newest turn is shortened.
+
+Pure. Rows that older turns read are stale by now, and a question about a state queries again (CHAT-16), so they are the
+first to be left out; the words of a turn stay longer. The newest turn keeps every message, whatever happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sentinel_rag.agent.history.budget import Budget
+from sentinel_rag.agent.history.result_cut import cut_text
+from sentinel_rag.agent.history.turns import Counted, Turn, with_text
+from sentinel_rag.agent.models import AssistantMessage, ModelMessage
+from sentinel_rag.agent.tokens import TokenCounter
+
+LEFT_OUT = "(These rows were left out to keep the conversation short. Call the tool again for what is true now.)"
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What to send. `dropped_turns` are those of the whole conversation that are not in `messages`; `tokens` is the
+    size of the request, tools included. `warning` is for the person, and empty mostly."""
+
+    messages: tuple[ModelMessage, ...]
+    dropped_turns: int = 0
+    warning: str = ""
+    tokens: int = 0
+    shortened_results: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FittedTurns:
+    """The turns that are sent, oldest first, as messages with their tokens."""
+
+    turns: tuple[tuple[Counted, ...], ...]
+    dropped: int
+    shortened: int
+
+    @property
+    def tokens(self) -> int:
+        return sum(each.tokens for turn in self.turns for each in turn)
+
+
+def fit_turns(turns: Sequence[Turn], room: int, budget: Budget, counter: TokenCounter) -> FittedTurns:
+    """The newest of `turns` that take at most `room` tokens, their rows at most `budget.tool_results`. The last turn is
+    always there, if there is one: its longest texts are cut where it does not fit alone."""
+    chosen: list[tuple[Counted, ...]] = []
+    shortened = 0
+    rows_left, room_left = budget.tool_results, room
+    for turn in reversed(turns[-budget.turns :]):
+        messages = tuple(turn.messages)
+        if not chosen:
+            messages, cut = _shorten_to(messages, room_left, rows_left, counter)
+            shortened += cut
+        elif turn.result_tokens > rows_left or turn.tokens > room_left:
+            stripped = tuple(_without_rows(each, counter) for each in messages)
+            shortened += sum(new is not old for new, old in zip(stripped, messages, strict=True))
+            messages = stripped
+        size = sum(each.tokens for each in messages)
+        if chosen and size > room_left:
+            break
+        chosen.append(messages)
+        room_left -= size
+        rows_left -= sum(each.tokens for each in messages if each.is_result)
+    return FittedTurns(tuple(reversed(chosen)), len(turns) - len(chosen), shortened)
+
+
+def _without_rows(each: Counted, counter: TokenCounter) -> Counted:
+    if not each.is_result:
+        return each
+    stub = Counted.of(with_text(each.message, LEFT_OUT), counter)
+    return stub if stub.tokens < each.tokens else each
+
+
+def _shorten_to(
+    messages: tuple[Counted, ...], room: int, rows: int, counter: TokenCounter
+) -> tuple[tuple[Counted, ...], int]:
+    """The same messages with the longest results, then the longest texts and arguments, cut until all fit."""
+    shortened = list(messages)
+    results = [place for place, each in enumerate(messages) if each.is_result]
+    words = [place for place in range(len(messages) - 1, -1, -1) if place not in results]
+    size = sum(each.tokens for each in messages)
+    over_rows = sum(messages[place].tokens for place in results) - rows
+    _cut_largest(shortened, results, max(over_rows, size - room), counter)
+    size = sum(each.tokens for each in shortened)
+    if size > room:
+        _cut_largest(shortened, words, size - room, counter)
+    return tuple(shortened), sum(new is not old for new, old in zip(shortened, messages, strict=True))
+
+
+def _cut_largest(messages: list[Counted], places: Sequence[int], excess: int, counter: TokenCounter) -> None:
+    """Bring the largest of `places` down to one common height, so that `excess` tokens are saved and small ones stay
+    whole."""
+    if excess <= 0 or not places:
+        return
+    height = _common_height([messages[place].tokens for place in places], excess)
+    for place in places:
+        if messages[place].tokens > height:
+            messages[place] = _cut_message(messages[place], height, counter)
+
+
+def _common_height(sizes: Sequence[int], excess: int) -> int:
+    """The height to which the larger of `sizes` must go down, so that `excess` is saved."""
+    target = max(0, sum(sizes) - excess)
+    left = len(sizes)
+    for size in sorted(sizes):
+        if size * left <= target:
+            target -= size
+            left -= 1
+        else:
+            break
+    return target // left if left else max(sizes)
+
+
+def _cut_message(each: Counted, height: int, counter: TokenCounter) -> Counted:
+    """One message in at most `height` tokens, as far as its frame and its calls allow."""
+    message = each.message
+    if isinstance(message, AssistantMessage) and message.tool_calls:
+        most = max(16, height // (len(message.tool_calls) + 1))
+        calls = tuple(
+            replace(call, arguments={"left_out": "too long to be repeated"})
+            if call.arguments is not None and counter.count(call.arguments_text) > most
+            else call
+            for call in message.tool_calls
+        )
+        message = replace(message, tool_calls=calls)
+    frame = Counted.of(with_text(message, ""), counter).tokens
+    return Counted.of(with_text(message, cut_text(message.text, height - frame, counter)), counter)

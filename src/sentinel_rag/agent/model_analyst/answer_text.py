@@ -1,0 +1,69 @@
+"""The text of a model as an answer may hold it: Markdown that loads nothing, links nowhere and steers no terminal.
+
+A model repeats what it read, so its text is as untrusted as a row. Link targets become code spans: a person still sees
+where they would have led. Surfaces sanitise again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from sentinel_rag.agent.row_text import plain
+
+MAX_CHARACTERS = 60_000
+_LONGEST_LINE = 8_000
+_CODE = re.compile(r"(?<!`)(?:```(?!`)[^`]*```|`[^`\n]+`)(?!`)")
+_LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\(\s*<?([^\s()<>]{0,2000})>?[^()\n]{0,300}\)")
+_STILL_A_LINK = re.compile(r"!(?=\[)|(?<=\])(?=[(:])")
+_TAG_OR_URL = re.compile(
+    r"<(?=[A-Za-z/!?])[^<>\n]{0,2000}>?|(?:[a-z][a-z0-9+.-]{0,30}://|(?<![a-z0-9])www\.)[^\s<>\"'()\[\]]*",
+    re.IGNORECASE,
+)
+
+
+def shown(text: str) -> str:
+    """`text` in the form in which an answer may hold it, at most MAX_CHARACTERS long. Idempotent."""
+    text = _outside_code(_lines(text[:MAX_CHARACTERS]), lambda part: _without_markup(part.replace("`", "ˋ")))
+    return re.sub(r"\n{3,}", "\n\n", _lines(text)).strip()
+
+
+def _lines(text: str) -> str:
+    """The lines without controls. Their indentation stays, since Markdown reads it."""
+    return "\n".join(
+        " " * min(len(line) - len(line.lstrip(" ")), 12) + plain(line, limit=_LONGEST_LINE)
+        for line in text.splitlines()
+    )
+
+
+def _outside_code(text: str, change: Callable[[str], str]) -> str:
+    parts: list[str] = []
+    end = 0
+    for found in _CODE.finditer(text):
+        parts += [change(text[end : found.start()]), found[0]]
+        end = found.end()
+    return "".join([*parts, change(text[end:])])
+
+
+def _without_markup(text: str) -> str:
+    text = _LINK.sub(_unlinked, text)
+    return _outside_code(text, lambda part: _TAG_OR_URL.sub(lambda found: _span(found[0]), _no_link(part)))
+
+
+def _no_link(text: str) -> str:
+    return _STILL_A_LINK.sub(lambda found: "" if found[0] else " ", text)
+
+
+def _unlinked(found: re.Match[str]) -> str:
+    text, target = found[1].strip(), found[2]
+    if text.isdigit():  # the number of a line, as in "[1](High)"
+        text = f"[{text}]"
+    elif not target or target == text:
+        return _span(target)
+    return f"{text} ({_span(target)})"
+
+
+def _span(text: str) -> str:
+    """A code span with a space on both sides: two that touch would be none."""
+    text = text.replace("`", "ˋ").strip()
+    return f" `{text}` " if text else ""

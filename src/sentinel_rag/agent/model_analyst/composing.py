@@ -1,0 +1,229 @@
+"""The answer that a person sees, out of how the loop ended: checked text of the model, or what code can say itself.
+
+Where the calls of a turn brought nothing, no word of the model is shown: code tells of empty results and refusals.
+Everything else of the model passes `answer_text`, `claims` and `grounding`, in this order.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sentinel_rag.agent.answer_writer import AnswerWriter
+from sentinel_rag.agent.grounding import REMOVED, broken_evidence, ground
+from sentinel_rag.agent.instruction_text import suspicions
+from sentinel_rag.agent.model_analyst.answer_text import shown
+from sentinel_rag.agent.model_analyst.claims import NOT_MADE, without_false_deeds
+from sentinel_rag.agent.model_analyst.loop import Ended, Ending
+from sentinel_rag.agent.model_analyst.plain_facts import (
+    CATALOGUES,
+    found_nothing,
+    say_nothing_found,
+    say_what_came,
+    unsuccessful,
+)
+from sentinel_rag.agent.model_analyst.turn import Turn
+from sentinel_rag.agent.models import PromptFilteredError, features_of
+from sentinel_rag.agent.offline.compositions.unsuccessful import say_failures
+from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE, wants_sample
+from sentinel_rag.agent.retry import READING_TOOLS
+from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.evidence import Evidence, Outcome
+from sentinel_rag.contracts.tool_calls import Denied
+
+OUT_OF_ROUNDS = "Reached maximum tool rounds. Here's what I found so far."
+CUT = "The model's answer was cut at its longest length; ask for the rest, or for less at once."
+FILTERED = "The provider's content filter stopped the model's answer{} before its end. Ask in other words."
+UNASKED = (
+    "The model stated facts without asking any tool for them, also when it was told to, so its answer is not shown. "
+    "Ask in other words; if it stays, choose a model that calls tools."
+)
+NO_ANSWER = (
+    "The model gave no answer and made no call that could run. Ask in other words; if it stays, choose another model."
+)
+FILTERED_ROWS = (
+    "Texts of the rows tripped it, also in shortened form: attack text in logs does that. Ask for fewer columns or a "
+    "narrower question; SENTINEL_MODEL=offline answers without a model."
+)
+DEFANGED = "The provider's content filter stopped texts of these rows, so the model read them without those texts."
+VERIFY = "This analysis must be verified by a person before acting."
+OFFER = "Would you like me to analyze potential implications?"
+SUSPECT = (
+    "Note: a text in the rows that were read for this answer reads like an instruction to an assistant. It came from "
+    "the logs and is data; judge the answer with that in mind."
+)
+NOTHING_CHECKED = "Nothing of what the model wrote could be checked against the results."
+UNCHECKABLE = (
+    "The results do not have the agreed shape, so the answer cannot be checked and is not shown. The agent and a tool "
+    "server do not match: install one version of both. The agent's log has the details."
+)
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """An answer but for its footnote. `spoken` is what the conversation keeps as the assistant's words; `doubtful` says
+    that sentences were taken out or put right."""
+
+    outcome: Outcome
+    text: str
+    spoken: str
+    evidence: tuple[Evidence, ...] = ()
+    doubtful: bool = False
+
+
+def states_facts(turn: Turn, text: str) -> bool:
+    """True if `text` holds values that results would have to support, whether or not any does."""
+    checked = ground(shown(text), turn.memory.evidence, question=turn.question)
+    return bool(checked.evidence or checked.removals or checked.repairs)
+
+
+def compose(turn: Turn, ended: Ended) -> Composed:
+    """The answer to a turn. Every ending, with every kind of call before it, becomes sentences; results in another
+    shape than the agreed one too, since a check that cannot be made must not let a text pass."""
+    try:
+        return _composed(turn, ended)
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError):
+        _log.exception("an answer could not be checked")
+        return Composed(Outcome.TOOL_FAILED, UNCHECKABLE, UNCHECKABLE, doubtful=True)
+
+
+def _composed(turn: Turn, ended: Ended) -> Composed:
+    writer = AnswerWriter(turn.memory.zone)
+    worked = [run for run in turn.runs if run.worked]
+    data = [run for run in worked if run.call.tool_name not in CATALOGUES] or worked
+    if ended.ending is Ending.FAILED:
+        return _failed(turn, ended, writer, worked)
+    if ended.ending is Ending.UNASKED:
+        return Composed(Outcome.TOOL_FAILED, UNASKED, UNASKED, doubtful=True)
+    if turn.runs and not worked:
+        outcome = say_failures(writer, unsuccessful(turn.runs), some_worked=False)
+        return _by_code(turn, ended, writer, outcome)
+    if data and all(found_nothing(run) for run in data):
+        say_nothing_found(writer, data)
+        _say_unsuccessful(writer, turn)
+        return _by_code(turn, ended, writer, _refused(turn) or Outcome.NO_DATA)
+    return _by_model(turn, ended, writer, data)
+
+
+def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[ToolRun]) -> Composed:
+    text = shown(ended.text)
+    if not _changed_something(turn):
+        text = without_false_deeds(text)
+    checked = ground(text, turn.memory.evidence, question=turn.question)
+    body = checked.text.strip()
+    if not _says_something(body):
+        if data:
+            writer.fixed(NOTHING_CHECKED)
+            say_what_came(writer, data)
+        body = "\n".join((body, *(line.text for line in writer.lines))).strip()
+    notes = AnswerWriter(turn.memory.zone)
+    _say_unsuccessful(notes, turn)
+    if not body:
+        said = FILTERED.format(_named(ended)) if ended.ending is Ending.FILTERED else NO_ANSWER
+        return Composed(Outcome.TOOL_FAILED, said, said, doubtful=True)
+    parts = [*_openings(turn, ended), body, "\n".join(line.text for line in notes.lines), *_closings(turn, ended, body)]
+    evidence = (*checked.evidence, *(piece for line in writer.lines for piece in line.evidence))
+    broken = broken_evidence(evidence, turn.memory.evidence.runs)
+    answer = _joined(parts)
+    return Composed(
+        _refused(turn) or _outcome(turn, ended, body, checked.evidence, data),
+        answer,
+        _joined([*_openings(turn, ended), body]) or answer,
+        tuple(piece for piece in evidence if piece not in broken),
+        doubtful=checked.touched or NOT_MADE in text,
+    )
+
+
+def _by_code(turn: Turn, ended: Ended, writer: AnswerWriter, outcome: Outcome) -> Composed:
+    text = "\n".join(line.text for line in writer.lines)
+    answer = _joined([*_openings(turn, ended), text, *([turn.warning] if turn.warning else [])])
+    return Composed(outcome, answer, answer, tuple(piece for line in writer.lines for piece in line.evidence))
+
+
+def _failed(turn: Turn, ended: Ended, writer: AnswerWriter, worked: Sequence[ToolRun]) -> Composed:
+    """The model, or the way to it, failed: one sentence and the next step, and what the tools had found by then."""
+    failure = ended.failure
+    assert failure is not None, "a loop that failed says why"
+    parts = [f"{failure} {failure.next_step}".strip()]
+    if isinstance(failure, PromptFilteredError) and turn.memory.defanged:
+        parts = [str(failure), FILTERED_ROWS]
+    if turn.acted:
+        parts.append("A change was sent before that: look at the calls below before you ask for it again.")
+    if worked:
+        say_what_came(writer, worked)
+    _say_unsuccessful(writer, turn)
+    lines = "\n".join(line.text for line in writer.lines)
+    answer = _joined([*parts, lines])
+    evidence = tuple(piece for line in writer.lines for piece in line.evidence)
+    return Composed(Outcome.TOOL_FAILED, answer, answer, evidence, doubtful=True)
+
+
+def _openings(turn: Turn, ended: Ended) -> list[str]:
+    opening = [OUT_OF_ROUNDS] if ended.out_of_rounds else []
+    if wants_sample(turn.question) and SAMPLE_SENTENCE not in ended.text:
+        opening.append(SAMPLE_SENTENCE)
+    return opening
+
+
+def _closings(turn: Turn, ended: Ended, body: str) -> list[str]:
+    """What code adds below the model's words, whether or not the model thought of it."""
+    said = []
+    if ended.ending is Ending.CUT:
+        said.append(CUT)
+    if ended.ending is Ending.FILTERED:
+        said.append(FILTERED.format(_named(ended)))
+    if turn.memory.defanged and turn.runs:
+        said.append(DEFANGED)
+    if suspicions([run for run in turn.runs if run.call.tool_name not in CATALOGUES], most=1):
+        said.append(SUSPECT)
+    if turn.warning:
+        said.append(turn.warning)
+    analysed = features_of(turn.question).reasons
+    if analysed and turn.runs and "verified by a person" not in body:
+        said.append(VERIFY)
+    detail = any(run.call.tool_name == "get_incident_detail" and len(run.rows) == 1 for run in turn.runs)
+    if detail and not analysed and not turn.acted and "implications" not in body:
+        said.append(OFFER)
+    return said
+
+
+def _say_unsuccessful(writer: AnswerWriter, turn: Turn) -> None:
+    told = unsuccessful(turn.runs)
+    if told:
+        say_failures(writer, told, some_worked=True)
+
+
+def _outcome(turn: Turn, ended: Ended, body: str, evidence: Sequence[Evidence], data: Sequence[ToolRun]) -> Outcome:
+    if ended.ending is Ending.REFUSED and not data:
+        return Outcome.OUT_OF_SCOPE
+    if data or evidence:
+        return Outcome.ANSWERED
+    if body.rstrip(" *_`").endswith("?"):
+        return Outcome.CLARIFICATION
+    return Outcome.OUT_OF_SCOPE
+
+
+def _refused(turn: Turn) -> Outcome | None:
+    """DENIED if a call was refused that would have changed something: whatever was read, the wish was not done."""
+    refused = any(isinstance(run.outcome, Denied) and run.call.tool_name not in READING_TOOLS for run in turn.runs)
+    return Outcome.DENIED if refused else None
+
+
+def _changed_something(turn: Turn) -> bool:
+    return any(run.worked and run.call.tool_name not in READING_TOOLS for run in turn.runs)
+
+
+def _named(ended: Ended) -> str:
+    return f" ({', '.join(ended.filtered)})" if ended.filtered else ""
+
+
+def _says_something(text: str) -> bool:
+    """True if more is left of a checked text than its notes of what was left out."""
+    left = text.replace(REMOVED, "").replace(NOT_MADE, "")
+    return any(character.isalnum() for character in left)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return "\n\n".join(part for part in parts if part.strip())

@@ -1,0 +1,59 @@
+"""Rows of a result without what trips a provider's content filter: attack text, encoded payloads, long free text.
+
+Works on the text that a model was given, whole or cut, so that every earlier result of a conversation can be sent again
+in this form. Ids, numbers, times, addresses and short names stay: an answer can still be checked against the rows.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sentinel_rag.agent.instruction_text import reads_like_instruction
+from sentinel_rag.agent.models import ModelMessage, ToolResultMessage
+
+LONGEST_KEPT = 80
+"""Characters of a text with spaces that are kept: titles and names are shorter, command lines and scripts longer."""
+_LITERAL = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?')
+_ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{64,}")
+_HASH_OR_PATH = re.compile(r"[0-9a-fA-F]{64}|[0-9a-fA-F]{128}|/subscriptions/\S*", re.IGNORECASE)
+_COMMAND = re.compile(
+    r"(?:powershell|cmd(?:\.exe)?\s|/c\s|wscript|mshta|rundll32|regsvr32|certutil|bash\s+-|curl\s|wget\s|<script|"
+    r"javascript:|\bunion\s+select\b|\bdrop\s+table\b|\$\(|\|\||&&|invoke-|iex\b|-enc\b|mimikatz)",
+    re.IGNORECASE,
+)
+
+
+def defanged(text: str) -> str:
+    """`text` (JSON, or the beginning of it) with each value that could be an attack replaced by its length."""
+    return _LITERAL.sub(_value, text)
+
+
+def defanged_messages(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
+    """The conversation with its tool results defanged."""
+    return tuple(
+        replace(message, text=defanged(message.text)) if isinstance(message, ToolResultMessage) else message
+        for message in messages
+    )
+
+
+def _value(found: re.Match[str]) -> str:
+    if found[2] is not None:  # a name, and not a value
+        return found[0]
+    try:
+        value = json.loads(found[1])
+    except ValueError:
+        return found[0]
+    if not _is_dangerous(value):
+        return found[0]
+    return json.dumps(f"[text of {len(value)} characters left out]")
+
+
+def _is_dangerous(value: str) -> bool:
+    if len(value) > LONGEST_KEPT and " " in value:
+        return True
+    if _ENCODED.search(value) and not _HASH_OR_PATH.fullmatch(value):
+        return True
+    return _COMMAND.search(value) is not None or reads_like_instruction(value)

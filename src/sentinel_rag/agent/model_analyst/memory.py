@@ -1,0 +1,145 @@
+"""What the model-driven analyst keeps of one conversation between its questions.
+
+A bundle of what others own: the turns a model is told (`history`), the evidence that answers may rest on, the numbered
+things that can be referred to, the workspace in use. Bounded, like each of its parts.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from sentinel_rag.agent.conversation import MAX_SESSIONS, Conversation
+from sentinel_rag.agent.conversation_form import conversation_from_dict, conversation_to_dict
+from sentinel_rag.agent.grounding import EvidenceIndex
+from sentinel_rag.agent.history import Budget, History
+from sentinel_rag.agent.models import Tier
+from sentinel_rag.agent.references import References
+from sentinel_rag.agent.tokens import TokenCounter
+from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.conversations import CarriedFact, Remembered
+from sentinel_rag.contracts.tool_calls import Denied, ToolCall
+
+MOST_AWAITED = 10
+VERSION = 1
+"""Of the stored form."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """`places` numbers the calls of the session and knows which workspace questions go to. `awaited` are calls that a
+    person may approve, by approval id. `defanged`: the provider's filter stopped rows of this conversation, so they are
+    sent shortened from then on."""
+
+    zone: ZoneInfo
+    history: History
+    evidence: EvidenceIndex
+    references: References = field(default_factory=References)
+    places: Conversation = field(default_factory=Conversation)
+    awaited: OrderedDict[str, ToolCall] = field(default_factory=OrderedDict)
+    last_tier: Tier | None = None
+    last_failed: bool = False
+    defanged: bool = False
+
+    @property
+    def zone_name(self) -> str:
+        """The session's time zone by its IANA name."""
+        return self.zone.key
+
+    def carry(self, facts: Sequence[CarriedFact]) -> None:
+        """Facts that a /clear left: the model is told of them, and an answer may repeat them."""
+        self.history.clear([fact.line() for fact in facts])
+        for fact in facts:
+            self.evidence.add_words(fact.text)
+
+    def remembered(self) -> Remembered:
+        """All of it but the evidence, which is read again, in the form that is stored."""
+        newest = self.history.last_turn()
+        return Remembered(
+            {
+                "version": VERSION,
+                "references": self.references.to_dict(),
+                "places": conversation_to_dict(self.places),
+                "awaited": [
+                    {"approval_id": approval_id, "tool": call.tool_name, "arguments": dict(call.arguments)}
+                    for approval_id, call in self.awaited.items()
+                ],
+                "last_tier": None if self.last_tier is None else self.last_tier.value,
+                "last_failed": self.last_failed,
+                "defanged": self.defanged,
+            },
+            () if newest is None else (newest,),
+        )
+
+    def recall(self, session_id: str, remembered: Remembered) -> None:
+        """Take over what was stored. A part that cannot be read is left out: the conversation goes on without it."""
+        self.history.recall(remembered.turns, self.history.carried)
+        state = remembered.state
+        if state.get("version") != VERSION:
+            return
+        with suppress(TypeError, KeyError, ValueError, AttributeError):
+            self.references = References.from_dict(state["references"])  # type: ignore[arg-type]
+        with suppress(TypeError, KeyError, ValueError, AttributeError):
+            self.places = conversation_from_dict(state["places"]) or self.places  # type: ignore[arg-type]
+        with suppress(TypeError, KeyError, ValueError, AttributeError):
+            self.awaited = _awaited(session_id, state["awaited"])
+            self.last_tier = None if state["last_tier"] is None else Tier(str(state["last_tier"]))
+            self.last_failed, self.defanged = bool(state["last_failed"]), bool(state["defanged"])
+
+    def note_approval(self, run: ToolRun) -> None:
+        """Keep a call that waits for a person, and drop one that was made since."""
+        if isinstance(run.outcome, Denied) and run.outcome.approval_id is not None:
+            self.awaited[run.outcome.approval_id] = run.call
+            while len(self.awaited) > MOST_AWAITED:
+                self.awaited.popitem(last=False)
+        elif run.worked:
+            same = [
+                approval_id
+                for approval_id, call in self.awaited.items()
+                if (call.tool_name, dict(call.arguments)) == (run.call.tool_name, dict(run.call.arguments))
+            ]
+            for approval_id in same:
+                del self.awaited[approval_id]
+
+
+def _awaited(session_id: str, stored: Any) -> OrderedDict[str, ToolCall]:
+    return OrderedDict(
+        (str(each["approval_id"]), ToolCall("", session_id, str(each["tool"]), dict(each["arguments"])))
+        for each in stored[-MOST_AWAITED:]
+    )
+
+
+class Memories:
+    """The memory of every open session; the one that was silent longest goes first when there are too many."""
+
+    def __init__(self, budget: Budget, zone: ZoneInfo, *, limit: int = MAX_SESSIONS) -> None:
+        self._budget = budget
+        self._zone = zone
+        self._limit = limit
+        self._open: OrderedDict[str, Memory] = OrderedDict()
+
+    def of(self, session_id: str, counter: TokenCounter) -> Memory:
+        """The memory of `session_id`, opened if it is new."""
+        memory = self._open.get(session_id)
+        if memory is None:
+            zone = self._zone
+            memory = self._open[session_id] = Memory(zone, History(self._budget, counter), EvidenceIndex(zone))
+        self._open.move_to_end(session_id)
+        while len(self._open) > self._limit:
+            self._open.popitem(last=False)
+        return memory
+
+    def known(self, session_id: str) -> Memory | None:
+        """The memory of a session that was opened before."""
+        return self._open.get(session_id)
+
+    def forget(self, session_id: str) -> None:
+        """Drop everything but the number of the next call, so that old footnotes stay unique."""
+        before = self._open.pop(session_id, None)
+        if before is not None:
+            memory = self.of(session_id, before.history.counter)
+            memory.places.calls = before.places.calls

@@ -1,0 +1,135 @@
+"""A plan carried out: its calls, a second look where the first found nothing, the answer, and what is remembered of it.
+
+Below the analyst, which decides what to do, and above `turn`, which makes the calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
+from sentinel_rag.agent.conversation import AskedCall, Offer
+from sentinel_rag.agent.offline import alert_walk, directory, every_workspace, second_look
+from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered
+from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
+from sentinel_rag.agent.offline.incident_plans import needs_whole_incident
+from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
+from sentinel_rag.agent.offline.remarks import say_remarks
+from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
+from sentinel_rag.agent.references import ListItem, learn, shown_text
+from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.evidence import Answer, Outcome
+
+
+async def carry_out(turn: Turn, plan: Plan) -> Answer:
+    """The answer to `plan`, whatever its calls come back with."""
+    plan, runs = await _run_with_second_look(turn, plan)
+    writer = turn.writer()
+    try:
+        runs = await _walked(turn, plan, runs)
+        composed = compose(writer, plan, runs)
+        open_with_verdict(writer, plan, runs)
+    except MISSHAPEN:
+        return turn.misshapen_answer(runs)
+    every_workspace.say_asked_alone(writer, turn.conversation, runs)
+    say_remarks(writer, plan, runs)
+    if composed.outcome is Outcome.NO_DATA:
+        composed = await _near_names(turn, writer, plan, runs) or composed
+    answer = turn.checked_answer(writer, composed)
+    _remember(turn, plan, composed, answer, numbered=writer.listed > 0)
+    return answer
+
+
+async def _walked(turn: Turn, plan: Plan, runs: list[ToolRun]) -> list[ToolRun]:
+    """The runs with those that follow from them where one thing is looked for along the alerts, in bounded rounds."""
+    for _ in range(alert_walk.MOST_ROUNDS if plan.view is View.ATTRIBUTE else 0):
+        closer = alert_walk.next_calls(plan, runs)
+        if not closer:
+            break
+        runs = [*runs, *await turn.run(closer)]
+    return runs
+
+
+async def _run_with_second_look(turn: Turn, plan: Plan) -> tuple[Plan, list[ToolRun]]:
+    """The runs of `plan`, or of what it became where other calls answer it better."""
+    runs = await _run_plan(turn, plan)
+    again = second_look.other_calls(plan, runs)
+    if again is not None:
+        more = await turn.run(again.calls)
+        if any(run.rows for run in more):
+            plan, runs = again, more
+    if plan.view is View.INCIDENT and plan.calls[0].tool == "query_incidents" and len(runs[0].rows) == 1:
+        detail = PlannedCall("get_incident_detail", {"incident": str(runs[0].rows[0].get("number"))})
+        plan = replace(plan, calls=(detail,))
+        runs = await _run_plan(turn, plan)
+    for other in plan.others:
+        if runs[0].rows or runs[0].at("/coverage/table_rows") != 0:
+            break
+        further = await turn.run((other,))
+        if further[0].rows:
+            plan, runs = replace(plan, calls=(other,), opening=(*plan.opening, second_look.OTHER_TABLE)), further
+    return plan, runs
+
+
+async def _run_plan(turn: Turn, plan: Plan) -> list[ToolRun]:
+    calls = plan.calls
+    if every_workspace.in_sections(plan, turn.conversation):
+        (workspaces,) = await turn.run((every_workspace.WORKSPACES,))
+        calls = every_workspace.calls_for_each(plan, workspaces)
+    runs = await turn.run(calls)
+    return [await turn.whole(run) for run in runs] if needs_whole_incident(plan) else runs
+
+
+async def _near_names(turn: Turn, writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed | None:
+    """Names of the workspace that are like the one that found nothing, asked back as a numbered list."""
+    arguments = plan.calls[0].arguments
+    value = arguments.get("entity")
+    if not isinstance(value, str) or any(run.result is None for run in runs):
+        return None
+    if turn.conversation.names is None:
+        fetched = await turn.run(directory.CALLS)
+        names = directory.names_of(fetched)
+        if all(run.result is not None for run in fetched):
+            turn.conversation.names = names
+    else:
+        names = turn.conversation.names
+    near = directory.near_names(value, names)
+    if not near:
+        return None
+    tool, view = plan.calls[0].tool, plan.view.value
+    offers = tuple(
+        Offer(
+            f"Show the alerts that name {kind} {plain(name)}",
+            AskedCall(tool, {**arguments, "entity": name, "entity_kind": kind}, view),
+        )
+        for kind, name in near
+    )
+    writer.lines.clear()
+    writer.say("Nothing names {}. There are names like it; which one do you mean? Answer with [n].", Echo(value))
+    say_numbered(writer, offers)
+    return Composed(outcome=Outcome.CLARIFICATION, offers=offers)
+
+
+def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer, *, numbered: bool) -> None:
+    """What the next question may refer to, refine or accept. Lines without a number are told of, not listed."""
+    conversation = turn.conversation
+    references = conversation.references
+    conversation.offers = composed.offers
+    if composed.items or composed.outcome is Outcome.ANSWERED:
+        conversation.shown = composed.shown
+    if composed.items and numbered:
+        result = turn.runs[-1].result
+        total = None if result is None else result.coverage.rows_total
+        references.show_list(composed.items, first=composed.first, total=total)
+    elif composed.items:
+        references.mention(composed.items)
+    learn(references, turn.runs, shown=shown_text(answer))
+    of_alert = plan.view in (View.ALERT, View.EVENTS)
+    incident = ListItem("incident", composed.incident, incident=composed.incident) if composed.incident else None
+    for item in (composed.entity, *((incident, composed.alert) if of_alert else (composed.alert, incident))):
+        if item is not None:
+            references.focus_on(item)
+    call = plan.calls[0]
+    conversation.last = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)

@@ -1,0 +1,147 @@
+"""One question on its way to an answer: what it gathers, how its calls are made, how its answer is put together.
+
+Above it stand the steps of the analyst, below it the gateway. It chooses no call and writes no sentence about data.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from zoneinfo import ZoneInfo
+
+from sentinel_rag.agent.answer_writer import AnswerWriter
+from sentinel_rag.agent.conversation import Conversation
+from sentinel_rag.agent.footnote import footnote
+from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_lines, checked_table
+from sentinel_rag.agent.offline.compositions import Composed, say_failures
+from sentinel_rag.agent.offline.moment_kinds import Now
+from sentinel_rag.agent.offline.plan import PlannedCall
+from sentinel_rag.agent.offline.workspace_words import placed, remember_places
+from sentinel_rag.agent.references import Resolution
+from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.tool_runs import ToolRun, run_calls
+from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.ports import ProgressListener, ToolGateway
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.contracts.tool_calls import Failed, ToolCall
+
+MISSHAPEN = (TypeError, ValueError, KeyError, IndexError, AttributeError)
+"""What reading a result raises that does not have the agreed shape."""
+
+
+@dataclass(slots=True)
+class Turn:
+    """`runs` are all calls so far, in their order; `started` is a monotonic time in seconds."""
+
+    question: str
+    session_id: str
+    conversation: Conversation
+    gateway: ToolGateway
+    zone: ZoneInfo
+    now: Now
+    progress: ProgressListener | None = None
+    started: float = field(default_factory=time.monotonic)
+    runs: list[ToolRun] = field(default_factory=list)
+    resolution: Resolution | None = None
+    """What the question's references stand for, once they are resolved."""
+
+    def writer(self) -> AnswerWriter:
+        """An empty answer in the session's time zone."""
+        return AnswerWriter(self.zone)
+
+    async def run(self, planned: Sequence[PlannedCall]) -> list[ToolRun]:
+        """Make the calls together, each in the workspace that the conversation is at; results in their order."""
+        calls = [
+            ToolCall(
+                self.conversation.next_call_id(),
+                self.session_id,
+                call.tool,
+                placed(call.tool, self._with_zone(call), self.conversation),
+            )
+            for call in planned
+        ]
+        runs = await run_calls(self.gateway, calls, progress=self.progress, started=self.started)
+        self.runs += runs
+        remember_places(self.conversation, runs)
+        return runs
+
+    async def whole(self, run: ToolRun) -> ToolRun:
+        """An incident that came in its compact form, again in full: code has no context to spare."""
+        if run.call.tool_name != "get_incident_detail" or run.at("/summary/detail") != "compact":
+            return run
+        call = replace(
+            run.call,
+            call_id=self.conversation.next_call_id(),
+            arguments={**run.call.arguments, "detail": "full"},
+        )
+        full = await run_calls(self.gateway, [call], progress=None, started=self.started)
+        if not full[0].worked:
+            return run
+        self.runs += full
+        return full[0]
+
+    def _with_zone(self, call: PlannedCall) -> dict[str, JsonValue]:
+        """The arguments of a call; days of a trend begin at midnight of the session's zone."""
+        arguments = dict(call.arguments)
+        if call.tool == "get_alert_trend" and self.zone.key != "UTC":
+            arguments.setdefault("timezone", self.zone.key)
+        return arguments
+
+    def checked_answer(self, writer: AnswerWriter, composed: Composed) -> Answer:
+        """The answer, without what its results do not hold."""
+        said = self.question if self.resolution is None else f"{self.question}\n{self.resolution.text}"
+        known = KnownAtoms(self.runs, said, self.zone, writer.tallies)
+        lines = checked_lines(writer.lines, known)
+        tables = tuple(checked_table(table, known) for table in writer.tables)
+        evidence = [piece for line in lines for piece in line.evidence] + writer.table_evidence
+        broken = broken_evidence(evidence, self.runs)
+        answer = self._answer(composed.outcome, "\n".join(line.text for line in lines), composed.suggestions)
+        return replace(answer, tables=tables, evidence=tuple(piece for piece in evidence if piece not in broken))
+
+    def plain_answer(
+        self, outcome: Outcome, text: str, suggestions: Sequence[str] = (), *, numbered: bool = False
+    ) -> Answer:
+        """Fixed text; `numbered` puts the suggestions below it as [1], [2], ..."""
+        if numbered and suggestions:
+            text += "\n" + "\n".join(f"[{place}] {plain(option)}" for place, option in enumerate(suggestions, start=1))
+        return self._answer(outcome, text, () if numbered else suggestions)
+
+    def failed_answer(self, runs: Sequence[ToolRun]) -> Answer:
+        """Why none of the calls gave an answer."""
+        writer = self.writer()
+        outcome = say_failures(writer, runs, some_worked=False)
+        return self._answer(outcome, "\n".join(line.text for line in writer.lines), ())
+
+    def misshapen_answer(self, runs: Sequence[ToolRun]) -> Answer:
+        """The results do not have the agreed shape, so nothing can be told of them."""
+        return self.failed_answer([_misshapen(run) for run in runs])
+
+    def _footnote(self) -> tuple[str, ...]:
+        references = "" if self.resolution is None else self.resolution.footnote
+        calls = footnote(self.runs, now=self.now.moment, zone=self.zone)
+        return (references, *calls) if references else calls
+
+    def _answer(self, outcome: Outcome, text: str, suggestions: Sequence[str]) -> Answer:
+        return Answer(
+            outcome=outcome,
+            text=text,
+            session_id=self.session_id,
+            footnote=self._footnote(),
+            suggestions=tuple(suggestions),
+            tools=tuple(run.trace() for run in self.runs),
+            duration_ms=round((time.monotonic() - self.started) * 1e3, 3),
+        )
+
+
+def _misshapen(run: ToolRun) -> ToolRun:
+    """A run whose result cannot be told because it does not have the agreed shape."""
+    if not run.worked:
+        return run
+    error = QueryError(
+        code=QueryErrorCode.PROTOCOL,
+        message=f"The result of {run.call.tool_name} does not have the agreed shape.",
+        next_step="The agent and the tool server do not match: install one version of both.",
+    )
+    return ToolRun(run.call, Failed(run.call, error, run.outcome.audit_id), run.duration_ms)

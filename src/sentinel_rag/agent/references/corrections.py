@@ -1,0 +1,55 @@
+"""Questions that only put another thing in the place of the last one: "no, the first one", "I meant incident 34",
+"and [3]?", "not that one, the other".
+
+Reads words only. What is left of them is a reference; the question that it belongs to is the one before.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NO = (
+    r"no|nope|nah|sorry|oops|wait|hmm|actually|wrong(?:\s+(?:one|incident|alert|host|account|line))?|my\s+(?:mistake|bad)|"
+    r"not\s+(?:that|this|it)(?:\s+(?:one|incident|alert|host|account))?|i\s+(?:meant|mean|wanted|was\s+(?:asking|talking)\s+about)|"
+    r"i['’]m\s+(?:asking|talking)\s+about|make\s+(?:that|it)|rather|i\s+(?:did|do)n['’]t\s+mean\s+(?:that|this|it)(?:\s+one)?|"
+    r"the\s+(?:correct|right)\s+one\s+is|correction|instead"
+)
+_OPENING = re.compile(rf"^\W*(?:(?:{_NO})\b[\s,;:.!–—-]*(?:(?:but|please|it['’]s|take|use)\b\s*)?)+", re.IGNORECASE)
+_CLOSING = re.compile(
+    r"[\s,;.!–—-]*\b(?:instead|please|i\s+(?:meant|mean)|not\s+(?:that|this)(?:\s+one)?|rather|i\s+said)\W*$",
+    re.IGNORECASE,
+)
+_REPEATS = re.compile(
+    r"^\W*(?:(?:ok(?:ay)?|and|also|now|then|so)\b[\s,]*)*(?:and|also|or|what\s+about|how\s+about|(?:the\s+)?same\s+(?:for|with|of)|now|then)\b(?:\s+(?:for|of|about))?\s+",
+    re.IGNORECASE,
+)
+
+
+def corrected(masked: str) -> tuple[int, int] | None:
+    """Where the words stand that correct the last question; None if the question corrects nothing."""
+    opening = _OPENING.match(masked)
+    closing = _CLOSING.search(masked)
+    start = opening.end() if opening is not None else 0
+    if opening is None and (closing is None or not re.search(r"instead|meant|mean|not\s", closing[0], re.IGNORECASE)):
+        return None
+    end = closing.start() if closing is not None and closing.start() > start else len(masked)
+    return (start, end) if masked[start:end].strip(" .,;:!?") else None
+
+
+def only_denied(masked: str) -> bool:
+    """True for "not that one" alone: which one instead is not said."""
+    return (
+        re.fullmatch(r"\W*(?:(?:no|nope|sorry)\W+)?(?:not\s+(?:that|this|it)(?:\s+\w+)?|wrong\s+\w+)\W*", masked, re.I)
+        is not None
+    )
+
+
+def repeats(masked: str) -> bool:
+    """True for a question that opens like "and ..." or "what about ...": it may ask the last question again."""
+    return _REPEATS.match(masked) is not None
+
+
+def repeated_part(masked: str) -> int:
+    """Where the words behind such an opening begin."""
+    match = _REPEATS.match(masked)
+    return 0 if match is None else match.end()

@@ -1,0 +1,73 @@
+"""What a person picks when they were asked which of several things they mean.
+
+An answer may be a number, a place ("the second one"), a word of a line ("the phishing one"), a name, "both" or "yes"
+to the only one. Anything else is a new question, and the open one is dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from sentinel_rag.agent.references.descriptions import fitting
+from sentinel_rag.agent.references.listed import INCIDENT, ListItem
+from sentinel_rag.agent.references.mentions import Form, Mention, mentions_in, whole
+from sentinel_rag.agent.references.state import Choices, References
+
+_YES = re.compile(r"^\W*(?:yes|yep|yeah|yup|y|sure|ok|okay|right|exactly|correct)\W*$", re.IGNORECASE)
+_ALL = re.compile(r"^\W*(?:both|all|either|any)(?:\s+(?:of\s+)?(?:them|these|those|two|three))?\W*$", re.IGNORECASE)
+_INCIDENT = re.compile(r"^\W*(?:(?:the\s+)?(?:incident|case)\s*)?#?\s?(\d{1,9})\W*$", re.IGNORECASE)
+_OPENING = re.compile(r"^\W*(?:(?:i\s+mean[t]?|it\s+is|it['’]s|sorry|please)\b[\s,]*)+", re.IGNORECASE)
+
+
+def picked(masked: str, references: References, now: datetime) -> tuple[ListItem, ...] | None:
+    """The chosen things; None if nothing is open or the words choose nothing."""
+    choices = references.choices
+    if choices is None:
+        return None
+    words = _OPENING.sub("", masked)
+    if _YES.match(words):
+        return choices.items if len(choices.items) == 1 else None
+    if _ALL.match(words) and len(choices.items) > 1:
+        return choices.items
+    mentions = mentions_in(words)
+    only = mentions[0] if len(mentions) == 1 and whole(mentions[0], words) else None
+    if only is not None and only.form in (Form.PLACES, Form.NUMBERS) and not only.chosen:
+        by_place = _by_place(only, words, choices)
+        if by_place is not None:
+            return by_place
+    if (said := _INCIDENT.match(words)) is not None:
+        found = tuple(item for item in choices.items if item.kind == INCIDENT and item.value == said[1])
+        if found:
+            return found
+    if only is not None and only.form in (Form.THAT, Form.DESCRIBED):
+        of_kind = tuple(item for item in choices.items if only.kind and item.of_kind == only.kind)
+        if len(of_kind) == 1 and not only.words:
+            return of_kind
+    return _by_words(only.words if only is not None else words, choices, now)
+
+
+def _by_place(mention: Mention, words: str, choices: Choices) -> tuple[ListItem, ...] | None:
+    """Numbers are those on the screen; places in words count the choices."""
+    found = []
+    for place in mention.places:
+        if re.search(r"\d(?!\w)", words):
+            if place not in choices.numbers:
+                return None
+            found.append(choices.items[choices.numbers.index(place)])
+        elif abs(place) <= len(choices.items):
+            found.append(choices.items[place - 1 if place > 0 else place])
+        else:
+            return None
+    return tuple(found)
+
+
+def _by_words(words: str, choices: Choices, now: datetime) -> tuple[ListItem, ...] | None:
+    said = words.strip(" .,;:!?").casefold()
+    if not said or len(said.split()) > 5:
+        return None
+    named = tuple(item for item in choices.items if said in (item.value.casefold(), item.title.casefold()))
+    if len(named) == 1:
+        return named
+    fit = fitting(re.sub(r"^the\s+|\s+one$", "", said), choices.items, now)
+    return fit if len(fit) == 1 else None

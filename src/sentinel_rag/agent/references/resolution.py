@@ -1,0 +1,53 @@
+"""The outcome of resolving one question: its text with ids in the place of references, or a question back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sentinel_rag.agent.references.listed import QUESTION, ListItem
+from sentinel_rag.agent.references.state import AskedQuestion
+from sentinel_rag.agent.references.words_for import shown_words
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The words `said` mean `items`; `[start, end)` is where `Resolution.text` names them."""
+
+    said: str
+    items: tuple[ListItem, ...]
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """`text` is the question with each reference replaced by what it stands for; the question itself where nothing is
+    resolved. `ask`, if not empty, is a question back, and `choices` what it lets the person choose from under
+    `numbers`; `question` is then what waits for the choice."""
+
+    text: str
+    resolved: tuple[Resolved, ...] = ()
+    ask: str = ""
+    choices: tuple[ListItem, ...] = ()
+    numbers: tuple[int, ...] = ()
+    question: AskedQuestion | None = None
+
+    @property
+    def items(self) -> tuple[ListItem, ...]:
+        """Every thing that is meant, each once, in the order of the text."""
+        return tuple({item.key: item for each in self.resolved for item in each.items}.values())
+
+    @property
+    def asks_again(self) -> bool:
+        """True if the text is a whole question that was offered and is now picked."""
+        return any(item.kind == QUESTION for item in self.items)
+
+    @property
+    def footnote(self) -> str:
+        """`References: “[2]” = incident 31`; empty where nothing was resolved."""
+        pairs = [
+            f"“{each.said}” = {', '.join(shown_words(item) for item in each.items)}"
+            for each in self.resolved
+            if each.items[0].kind != QUESTION and each.said
+        ]
+        return f"References: {'; '.join(pairs)}" if pairs else ""

@@ -1,0 +1,209 @@
+"""Replaces what a question points at by the ids it stands for, before any analyst sees the question.
+
+Pure and total: it never raises, names no id that is neither in the references nor in the question, and changes nothing
+in its own output. `remember` keeps what came of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from sentinel_rag.agent.references.choosing import Context, Found, Unclear, choose
+from sentinel_rag.agent.references.corrections import corrected, only_denied, repeated_part
+from sentinel_rag.agent.references.listed import INCIDENT, QUESTION, ListItem
+from sentinel_rag.agent.references.mentions import Mention, mentions_in, whole
+from sentinel_rag.agent.references.picking import picked
+from sentinel_rag.agent.references.resolution import Resolution, Resolved
+from sentinel_rag.agent.references.state import AskedQuestion, References
+from sentinel_rag.agent.references.wording import INCIDENT_SAID, mask
+from sentinel_rag.agent.references.words_for import joined_words, shown_line
+from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS
+
+
+def resolve(question: str, references: References, *, now: datetime) -> Resolution:
+    """What `question` points at. `now` is aware and in the session's time zone: "yesterday" is a day of it."""
+    if len(question) > MAX_QUESTION_CHARACTERS:
+        return Resolution(question)
+    masked = mask(question)
+    chosen = picked(masked, references, now)
+    if chosen is not None:
+        assert references.choices is not None
+        pending = references.choices.question
+        return _put(pending, question.strip(), chosen, fallback=question)
+    if only_denied(masked):
+        return _another_one(question, references)
+    correction = corrected(masked)
+    if correction is not None and references.asked is not None:
+        before = references.as_of(references.asked.screen)
+        target = _single(question[correction[0] : correction[1]], before, now)
+        if isinstance(target, Unclear):
+            return _asked_back(question, target, references, references.asked)
+        if target is not None:
+            said = question[correction[0] : correction[1]].strip()
+            return _put(references.asked, said, target, fallback=question)
+    again = repeated_part(masked)
+    if again and references.asked is not None:
+        repeated = _repeated(question, again, references, references.asked, now)
+        if repeated is not None:
+            return repeated
+    return _in_place(question, masked, references, now)
+
+
+def _in_place(question: str, masked: str, references: References, now: datetime) -> Resolution:
+    """Each mention replaced where it stands; the first that is unclear is asked back."""
+    context = Context(references, masked, now)
+    text = ""
+    at = 0
+    resolved: list[Resolved] = []
+    unclear: list[tuple[Unclear, int, int]] = []
+    for mention in mentions_in(masked):
+        choice = choose(mention, context)
+        if choice is None or (isinstance(choice, Found) and not choice.items):
+            continue
+        said = question[mention.start : mention.end]
+        text += question[at : mention.start]
+        at = mention.end
+        if isinstance(choice, Unclear):
+            unclear.append((choice, len(text), len(text) + len(said)))
+            text += said
+            continue
+        if choice.items[0].kind == QUESTION:
+            if whole(mention, masked):
+                return Resolution(choice.items[0].value, (Resolved(said, choice.items, 0, len(choice.items[0].value)),))
+            text += said
+            continue
+        words = _words(choice.items, mention)
+        shown = said if words is None else words
+        resolved.append(Resolved(said.strip(), choice.items, len(text), len(text) + len(shown)))
+        text += shown
+    text += question[at:]
+    if unclear:
+        first, begin, end = unclear[0]
+        waiting = AskedQuestion(text, ((begin, end),), "", references.screen_number)
+        if len(unclear) > 1:
+            first = replace(first, choices=())
+        return _asked_back(question, first, references, waiting)
+    return Resolution(text, tuple(resolved))
+
+
+def _words(items: tuple[ListItem, ...], mention: Mention) -> str | None:
+    words = joined_words(items)
+    if words is None or not mention.genitive or len(items) > 1 or words.endswith('"'):
+        return words
+    return f"{words}'s"
+
+
+def _single(words: str, references: References, now: datetime) -> tuple[ListItem, ...] | Unclear | None:
+    """The things that `words` name, if they name nothing else: a reference, or an incident by its number."""
+    masked = mask(words)
+    said = INCIDENT_SAID.search(masked)
+    if said is not None and not re.search(r"\w", masked[: said.start()] + masked[said.end() :]):
+        return (ListItem(INCIDENT, said[1], incident=said[1]),)
+    mentions = mentions_in(masked)
+    if len(mentions) == 2:
+        mentions = [each for each in mentions if not _denied(masked, each)]
+        left = mentions[0] if len(mentions) == 1 else None
+    else:
+        left = mentions[0] if len(mentions) == 1 and whole(mentions[0], masked) else None
+    if left is None:
+        return None
+    choice = choose(left, Context(references, masked, now))
+    return choice.items if isinstance(choice, Found) else choice
+
+
+def _denied(masked: str, mention: Mention) -> bool:
+    return (
+        re.search(r"\b(?:not|n['’]t\s+mean|instead\s+of|rather\s+than)\W+$", masked[: mention.start], re.I) is not None
+    )
+
+
+def _repeated(
+    question: str, begin: int, references: References, asked: AskedQuestion, now: datetime
+) -> Resolution | None:
+    """ "And [3]?": the last question about another thing of the same kind; None if it is not that."""
+    here = _single(question[begin:], references, now)
+    if isinstance(here, Unclear) or here is None or here[0].kind == QUESTION:
+        return None
+    before = references.as_of(asked.screen)
+    there = _single(question[begin:], before, now) if before.screen_number != references.screen_number else here
+    if isinstance(there, tuple) and there[0].key != here[0].key and there[0].of_kind == asked.kind:
+        both = Unclear("Do you mean the line of the last list, or of the list before?", (here[0], there[0]))
+        return _asked_back(question, both, references, asked)
+    if here[0].of_kind != asked.kind:
+        return None
+    return _put(asked, question[begin:].strip(" .?!"), here, fallback="")
+
+
+def _put(asked: AskedQuestion, said: str, items: tuple[ListItem, ...], *, fallback: str) -> Resolution:
+    """The earlier question with `items` in the place of its one thing; the things alone if it has no such place."""
+    words = joined_words(items)
+    if words is None:
+        place = asked.about(said)
+        text = said if place is None else place
+        begin = 0 if place is None else asked.spans[0][0]
+        return Resolution(text or fallback, (Resolved(said, items, begin, begin + len(said)),))
+    place = asked.about(words)
+    if place is None:
+        return Resolution(words, (Resolved(said, items, 0, len(words)),))
+    begin = asked.spans[0][0]
+    return Resolution(place, (Resolved(said, items, begin, begin + len(words)),))
+
+
+def _another_one(question: str, references: References) -> Resolution:
+    """ "Not that one" without the one that is meant: the other of two, else asked back."""
+    focus = references.focus()
+    asked = references.asked
+    if focus is None or asked is None:
+        return Resolution(question)
+    before = references.as_of(asked.screen).screen
+    pool = () if before is None else before.items
+    left = tuple(item for item in pool if item.key != focus.item.key and item.of_kind == focus.item.of_kind)
+    if len(left) == 1 and len(pool) == 2:
+        return _put(asked, question.strip(" .?!"), left, fallback=question)
+    choices = left if len(left) <= 9 else ()
+    return _asked_back(question, Unclear("Which one do you mean instead?", choices), references, asked)
+
+
+def _asked_back(question: str, unclear: Unclear, references: References, waiting: AskedQuestion) -> Resolution:
+    """The question back with its choices, under their numbers on the screen where they all stand there."""
+    if not unclear.choices:
+        return Resolution(question, ask=unclear.sentence)
+    numbers = _numbers_on_screen(unclear.choices, references)
+    lines = [shown_line(number, item) for number, item in zip(numbers, unclear.choices, strict=True)]
+    ask = "\n".join([f"{unclear.sentence} Answer with [n].", *lines])
+    return Resolution(question, ask=ask, choices=unclear.choices, numbers=numbers, question=waiting)
+
+
+def _numbers_on_screen(choices: Sequence[ListItem], references: References) -> tuple[int, ...]:
+    keys = [] if references.screen is None else [item.key for item in references.screen.items]
+    if all(item.key in keys for item in choices):
+        return tuple(keys.index(item.key) + 1 for item in choices)
+    return tuple(range(1, len(choices) + 1))
+
+
+def remember(question: str, resolution: Resolution, references: References) -> None:
+    """Keep what `question` was about, and what is open; call it once a turn, before the answer is made. Words that say
+    nothing are no turn."""
+    if not question.strip():
+        return
+    references.begin_turn()
+    references.choices = None
+    if resolution.ask:
+        references.ask_to_choose(resolution.choices, resolution.numbers, resolution.question)
+        return
+    spans = [(each.start, each.end) for each in resolution.resolved]
+    items = list(resolution.items)
+    for said in INCIDENT_SAID.finditer(mask(resolution.text)):
+        if all(said.end() <= begin or said.start() >= end for begin, end in spans):
+            spans.append(said.span())
+            items.append(ListItem(INCIDENT, said[1], incident=said[1]))
+    kinds = {item.of_kind for item in items}
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    references.asked = AskedQuestion(resolution.text, tuple(sorted(spans)), kind, references.screen_number)
+    for item in items:
+        references.focus_on(item)
+    if len(items) > 1:
+        references.talk_about(items)

@@ -1,0 +1,211 @@
+"""An analyst whose conversations are kept: it recalls one that is not in memory, and saves each turn.
+
+Implements `contracts.ports.Chat` around any `Analyst`. A question is answered whatever becomes of the store; a line of
+the footnote then says that the conversation is not being kept. Memory is recalled only while the Interceptor still
+knows the session: what was read in it would else stand in a session whose labels know nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from sentinel_rag.agent.remembering.carried import carried_on, supported_facts
+from sentinel_rag.agent.remembering.store import ConversationDeletedError, ConversationStore
+from sentinel_rag.agent.remembering.stored import STOPPED, StoredConversation, StoredTurn
+from sentinel_rag.contracts.conversations import NO_PREFERENCES, CarriedFact, Preferences, Remembered, Verbosity
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError
+from sentinel_rag.contracts.evidence import Answer
+from sentinel_rag.contracts.ports import Analyst, Clock, ProgressListener
+from sentinel_rag.contracts.query_results import format_time
+
+KnowsSession = Callable[[str], Awaitable[bool | None]]
+"""Whether the Interceptor still knows a session, and it is open; None if it cannot be asked."""
+
+MAX_OPEN = 400
+"""Conversations in memory; fewer than an analyst holds, so that none is lost there before it is recalled here."""
+MAX_UNSAVED = 30
+MAX_FACTS = 200
+
+DELETED = "memory: this conversation was deleted in another window; it starts over"
+SESSION_GONE = (
+    "memory: the Interceptor no longer knows this conversation's session, so what was read in it is not carried on; "
+    "your preferences are"
+)
+NOT_ASKED = "memory: the Interceptor cannot be reached, so what was said before is not recalled yet"
+
+
+@dataclass(slots=True)
+class _Open:
+    """A conversation in memory: what the store has of it, and what is not written yet."""
+
+    preferences: Preferences = NO_PREFERENCES
+    carried: tuple[CarriedFact, ...] = ()
+    facts: tuple[CarriedFact, ...] = ()
+    turns: int = 0
+    cleared_turns: int = 0
+    saved: bool = False
+    unsaved: list[StoredTurn] = field(default_factory=list)
+    newest_memory: Mapping[str, Any] | None = None
+    unread: bool = False
+    """True while what the store has of it is not recalled, so that it must not be written over."""
+
+
+class RememberingAnalyst:
+    """`Chat` over an `Analyst`. `store` is None where nothing is to be kept."""
+
+    def __init__(
+        self, analyst: Analyst, store: ConversationStore | None, *, clock: Clock, knows_session: KnowsSession
+    ) -> None:
+        self._analyst = analyst
+        self._store = store
+        self._clock = clock
+        self._knows_session = knows_session
+        self._open: OrderedDict[str, _Open] = OrderedDict()
+
+    async def answer(
+        self,
+        question: str,
+        *,
+        session_id: str,
+        progress: ProgressListener | None = None,
+        workspace: str | None = None,
+        timezone: str | None = None,
+        verbosity: Verbosity | None = None,
+    ) -> Answer:
+        """One turn; the store knows of it before it is answered, and of its answer before a person sees it."""
+        notices: list[str] = []
+        conversation = await self._opened(session_id, notices)
+        chosen = Preferences(workspace, timezone, verbosity).over(conversation.preferences)
+        turn = StoredTurn(conversation.turns + 1, format_time(self._clock()), question)
+        conversation.turns = turn.number
+        conversation.preferences = chosen
+        await self._save(session_id, conversation, turn, notices)
+        try:
+            answer = await self._analyst.answer(
+                question,
+                session_id=session_id,
+                progress=progress,
+                workspace=chosen.workspace,
+                timezone=chosen.timezone,
+                verbosity=chosen.verbosity,
+            )
+        except BaseException:  # stopped by the person, out of time, or broken: the turn is kept as it ended
+            with anyio.CancelScope(shield=True):
+                await self._save(session_id, conversation, replace(turn, outcome=STOPPED), notices)
+            raise
+        facts = supported_facts(answer, format_time(self._clock()))
+        conversation.facts = (*conversation.facts, *facts)[-MAX_FACTS:]
+        turn = replace(turn, outcome=answer.outcome.value, answer=_stored_text(answer), facts=facts)
+        await self._save(session_id, conversation, turn, notices)
+        return replace(answer, footnote=(*answer.footnote, *dict.fromkeys(notices)))
+
+    async def clear(self, session_id: str, *, carry: bool) -> tuple[CarriedFact, ...]:
+        """Start over; the facts that stay."""
+        notices: list[str] = []
+        conversation = await self._opened(session_id, notices)
+        conversation.carried = carried_on(conversation.carried, conversation.facts) if carry else ()
+        conversation.facts = ()
+        conversation.cleared_turns = conversation.turns
+        if carry:
+            self._analyst.clear(session_id, conversation.carried)
+        else:
+            self._analyst.forget(session_id)
+        if conversation.saved:
+            await self._save(session_id, conversation, None, notices)
+        return conversation.carried
+
+    async def _opened(self, session_id: str, notices: list[str]) -> _Open:
+        """The conversation, recalled from the store if it is not in memory."""
+        conversation = self._open.get(session_id)
+        if conversation is None:
+            conversation = await self._recalled(session_id, notices)
+            if conversation.unread:
+                return conversation
+            self._open[session_id] = conversation
+        self._open.move_to_end(session_id)
+        while len(self._open) > MAX_OPEN:
+            self._open.popitem(last=False)
+        return conversation
+
+    async def _recalled(self, session_id: str, notices: list[str]) -> _Open:
+        if self._store is None:
+            return _Open()
+        try:
+            stored = await anyio.to_thread.run_sync(self._store.load, session_id)
+        except SentinelError as error:
+            notices.append(_not_kept(error))
+            return _Open(unread=True)
+        if stored is None:
+            return _Open()
+        number = stored.turns[-1].number if stored.turns else stored.cleared_turns
+        conversation = _Open(stored.preferences, turns=number, cleared_turns=stored.cleared_turns, saved=True)
+        known = await self._knows_session(session_id)
+        if known is None:
+            conversation.unread = True
+            notices.append(NOT_ASKED)
+            return conversation
+        if not known:
+            conversation.cleared_turns = number
+            notices.append(SESSION_GONE)
+            return conversation
+        since = [turn for turn in stored.turns if turn.number > stored.cleared_turns]
+        conversation.carried = stored.carried
+        conversation.facts = tuple(fact for turn in since for fact in turn.facts)[-MAX_FACTS:]
+        memories = tuple(turn.memory for turn in since if turn.memory is not None)
+        self._analyst.clear(session_id, stored.carried)
+        self._analyst.recall(session_id, Remembered(stored.state, memories))
+        return conversation
+
+    async def _save(self, session_id: str, conversation: _Open, turn: StoredTurn | None, notices: list[str]) -> None:
+        """Write what is new. Turns that could not be written wait for the next time."""
+        if self._store is None or conversation.unread:
+            return
+        store = self._store
+        remembered = self._analyst.remembered(session_id)
+        if turn is not None:
+            newest = remembered.turns[-1] if remembered is not None and remembered.turns else None
+            if turn.outcome is not None and newest is not None and newest != conversation.newest_memory:
+                turn = replace(turn, memory=newest)
+                conversation.newest_memory = newest
+            conversation.unsaved = [each for each in conversation.unsaved if each.number != turn.number]
+            conversation.unsaved = [*conversation.unsaved, turn][-MAX_UNSAVED:]
+        stored = StoredConversation(
+            session_id,
+            conversation.preferences,
+            {} if remembered is None else remembered.state,
+            conversation.carried,
+            conversation.cleared_turns,
+            tuple(conversation.unsaved),
+        )
+        try:
+            await anyio.to_thread.run_sync(partial(store.save, stored, known=conversation.saved))
+        except ConversationDeletedError:
+            notices.append(DELETED)
+            self._analyst.forget(session_id)
+            conversation.carried = conversation.facts = ()
+            conversation.cleared_turns, conversation.saved = conversation.turns - 1, False
+            conversation.unsaved = conversation.unsaved[-1:]
+            if turn is not None:
+                await self._save(session_id, conversation, None, notices)
+        except SentinelError as error:
+            notices.append(_not_kept(error))
+        else:
+            conversation.saved, conversation.unsaved = True, []
+
+
+def _stored_text(answer: Answer) -> str:
+    """The answer as the record keeps it: its text and its tables as lines."""
+    rows = (" | ".join(row) for table in answer.tables for row in (table.columns, *table.rows))
+    return "\n".join((answer.text, *rows))
+
+
+def _not_kept(error: SentinelError) -> str:
+    step = f" {error.next_step}" if isinstance(error, UnavailableError) else ""
+    return f"memory: this conversation is not being kept just now. {error}{step}"

@@ -1,0 +1,282 @@
+"""Conversations in a SQLite file of the person's home, so that one can be resumed after a restart or a crash.
+
+Every write is one transaction: what a killed process leaves is the state after some turn. The file is private to its
+owner, and a deleted conversation's bytes are overwritten. Nothing here knows an analyst; hidden
+values reach it as placeholders only, because the agent never has them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from sentinel_rag.agent.remembering.schema import migrate
+from sentinel_rag.agent.remembering.stored import (
+    STOPPED,
+    ConversationEntry,
+    StoredConversation,
+    StoredTurn,
+    title_of,
+)
+from sentinel_rag.contracts.conversations import CarriedFact, Preferences, Verbosity
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
+from sentinel_rag.contracts.ports import Clock
+from sentinel_rag.contracts.query_results import format_time
+
+WAIT_FOR_LOCK_S = 1.0
+MAX_TURNS_READ = 200
+
+
+class ConversationDeletedError(SentinelError):
+    """The conversation was deleted in another window meanwhile."""
+
+    code = "conversation_deleted"
+
+
+class ConversationStore:
+    """The conversations in the file `path`; `keep_days` and `keep` bound how long and how many. Thread-safe.
+
+    Methods raise UnavailableError, with a sentence for the person, if the file cannot be used just now (locked, full,
+    damaged); the next call tries anew.
+    """
+
+    def __init__(self, path: Path, *, clock: Clock, keep_days: int = 90, keep: int = 200) -> None:
+        self.path = path
+        self._clock = clock
+        self._keep_days = keep_days
+        self._keep = keep
+        self._connection: sqlite3.Connection | None = None
+        self._lock = threading.Lock()
+
+    def save(self, conversation: StoredConversation, *, known: bool) -> None:
+        """Write the conversation's memory and those of its turns that are given (others stay).
+
+        `known` says that it was written before: then it is not made again, and ConversationDeletedError tells that a
+        person deleted it. A new one makes room by the bounds.
+        """
+        now = format_time(self._clock())
+        with self._transaction() as run:
+            found = run.execute(
+                "UPDATE conversation SET used_at = ?, workspace = ?, timezone = ?, verbosity = ?, state = ?, "
+                "carried = ?, cleared_turns = ? WHERE id = ?",
+                [now, *_memory(conversation), conversation.conversation_id],
+            ).rowcount
+            if not found and known:
+                raise ConversationDeletedError("This conversation was deleted in another window.")
+            if not found:
+                title = title_of(conversation.turns[0].question) if conversation.turns else ""
+                run.execute(
+                    "INSERT INTO conversation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    [conversation.conversation_id, now, now, title, *_memory(conversation)],
+                )
+                self._purge(run)
+            run.executemany(
+                "INSERT OR REPLACE INTO turn VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [_turn_row(conversation.conversation_id, turn) for turn in conversation.turns],
+            )
+
+    def load(self, conversation_id: str, *, turns: int = MAX_TURNS_READ) -> StoredConversation | None:
+        """The conversation with its newest `turns`; None if there is none of that id."""
+        with self._transaction(reads=True) as run:
+            row = run.execute(
+                "SELECT workspace, timezone, verbosity, state, carried, cleared_turns FROM conversation WHERE id = ?",
+                [conversation_id],
+            ).fetchone()
+            rows = run.execute(
+                "SELECT number, asked_at, question, outcome, answer, facts, memory FROM turn "
+                "WHERE conversation_id = ? ORDER BY number DESC LIMIT ?",
+                [conversation_id, turns],
+            ).fetchall()
+        if row is None:
+            return None
+        *chosen, state, carried, cleared = row
+        return StoredConversation(
+            conversation_id,
+            _preferences(*chosen),
+            _json(state, {}),
+            _facts(carried),
+            cleared,
+            tuple(_turn(*each) for each in reversed(rows)),
+        )
+
+    def list(self, limit: int = 50) -> tuple[ConversationEntry, ...]:
+        """The conversations, the one that was used last first."""
+        with self._transaction(reads=True) as run:
+            rows = run.execute(
+                "SELECT id, title, started_at, used_at, "
+                "(SELECT count(*) FROM turn WHERE conversation_id = id), workspace, timezone, verbosity "
+                "FROM conversation ORDER BY used_at DESC, rowid DESC LIMIT ?",
+                [limit],
+            ).fetchall()
+        return tuple(
+            ConversationEntry(key, title, started, used, turns, _preferences(*chosen))
+            for key, title, started, used, turns, *chosen in rows
+        )
+
+    def find(self, beginning: str) -> str:
+        """The id that starts with `beginning`. Raises UsageError if none does, or several."""
+        with self._transaction(reads=True) as run:
+            rows = run.execute(
+                "SELECT id FROM conversation WHERE substr(id, 1, ?) = ? ORDER BY used_at DESC LIMIT 2",
+                [len(beginning), beginning],
+            ).fetchall()
+        if len(rows) != 1 or not beginning:
+            many = "More than one conversation begins" if rows else "No conversation begins"
+            raise UsageError(f"{many} with {beginning!r}.", next_step="sentinel chat --list shows their ids.")
+        return str(rows[0][0])
+
+    def delete(self, conversation_id: str) -> bool:
+        """Remove a conversation and overwrite its bytes; whether there was one."""
+        with self._transaction() as run:
+            found = run.execute("DELETE FROM conversation WHERE id = ?", [conversation_id]).rowcount
+        if found:
+            self._truncate_log()
+        return bool(found)
+
+    def close(self) -> None:
+        """Close the file. It may be used again afterwards."""
+        with self._lock:
+            self._drop()
+
+    def _purge(self, run: sqlite3.Connection) -> None:
+        oldest = format_time(self._clock() - timedelta(days=self._keep_days))
+        run.execute("DELETE FROM conversation WHERE used_at < ?", [oldest])
+        run.execute(
+            "DELETE FROM conversation WHERE id IN "
+            "(SELECT id FROM conversation ORDER BY used_at DESC, rowid DESC LIMIT -1 OFFSET ?)",
+            [self._keep],
+        )
+
+    def _truncate_log(self) -> None:
+        """Empty the write-ahead log, which holds deleted text until then; a reader in the way leaves it to later."""
+        with self._lock, suppress(sqlite3.Error):
+            self._open().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    @contextmanager
+    def _transaction(self, *, reads: bool = False) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                run = self._open()
+                run.execute("BEGIN" if reads else "BEGIN IMMEDIATE")
+                try:
+                    yield run
+                    run.execute("COMMIT")
+                except BaseException:
+                    with suppress(sqlite3.Error):
+                        run.execute("ROLLBACK")
+                    raise
+            except (sqlite3.Error, OSError) as error:
+                self._drop()
+                raise _unusable(self.path, error) from error
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._make_private()
+            connection = sqlite3.connect(
+                self.path, timeout=WAIT_FOR_LOCK_S, isolation_level=None, check_same_thread=False
+            )
+            try:
+                # A killed process loses nothing so; a power cut may lose the last turns, and never the file.
+                for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON", "secure_delete = ON"):
+                    connection.execute(f"PRAGMA {pragma}")
+                migrate(connection)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+    def _make_private(self) -> None:
+        """The file and its folder, for their owner alone; what SQLite lays beside the file gets the file's mode."""
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not self.path.exists():
+            with suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()
+
+
+def _unusable(path: Path, error: Exception) -> UnavailableError:
+    """What a person is told. The kinds are told apart by SQLite's own codes."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CANTOPEN) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        why, step = "is locked by another program", "Close what has it open; the next question tries again."
+    elif code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        why, step = "is damaged", "Move it away to start a new one; the questions in it may be saved with sqlite3."
+    elif code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR):
+        why, step = "cannot be written (is the disk full?)", "Make room; the next question tries again."
+    elif code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
+        why, step = "cannot be opened for writing", "Check its folder and its owner; the next question tries again."
+    else:
+        why, step = f"failed ({type(error).__name__})", "The next question tries again."
+    return UnavailableError(f"The file of conversations {path} {why}.", next_step=step)
+
+
+def _memory(conversation: StoredConversation) -> tuple[Any, ...]:
+    chosen = conversation.preferences
+    carried = _text([fact.to_dict() for fact in conversation.carried])
+    return (
+        chosen.workspace,
+        chosen.timezone,
+        None if chosen.verbosity is None else chosen.verbosity.value,
+        _text(conversation.state),
+        carried,
+        conversation.cleared_turns,
+    )
+
+
+def _turn_row(conversation_id: str, turn: StoredTurn) -> Sequence[Any]:
+    memory = None if turn.memory is None else _text(turn.memory)
+    facts = _text([fact.to_dict() for fact in turn.facts])
+    question, answer = _clean(turn.question), _clean(turn.answer)
+    return (conversation_id, turn.number, turn.asked_at, question, turn.outcome, answer, facts, memory)
+
+
+def _turn(
+    number: int, asked_at: str, question: str, outcome: str | None, answer: str, facts: str, memory: str | None
+) -> StoredTurn:
+    # Whoever reads a turn without an outcome looks at one that nobody answers any more.
+    read = None if memory is None else _json(memory, {})
+    return StoredTurn(number, asked_at, question, outcome or STOPPED, answer, _facts(facts), read)
+
+
+def _preferences(workspace: str | None, timezone: str | None, verbosity: str | None) -> Preferences:
+    known = verbosity in tuple(Verbosity)
+    return Preferences(workspace, timezone, Verbosity(verbosity) if verbosity is not None and known else None)
+
+
+def _facts(text: str) -> tuple[CarriedFact, ...]:
+    with suppress(KeyError, TypeError):
+        return tuple(CarriedFact.from_dict(fact) for fact in _json(text, []))
+    return ()
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, default=_plain, separators=(",", ":"))
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if hasattr(value, "keys") else list(value)
+
+
+def _json(text: str, otherwise: Any) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return otherwise
+
+
+def _clean(text: str) -> str:
+    """`text` without lone surrogates, which SQLite does not take."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,125 @@
+"""Front matter: the YAML between two `---` lines at the head of a playbook, read into facets.
+
+Keys that are not known here are left alone, since other tools keep theirs there too. A value that is not what its key
+asks for is told as a remark and left out; the playbook is read all the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from typing import Any
+
+import yaml
+
+from sentinel_rag.contracts.tool_schemas import SEVERITIES
+from sentinel_rag.knowledge.attack import known_tactics, known_techniques
+from sentinel_rag.knowledge.documents.model import Facets
+
+LONGEST = 20_000
+_KEYS = "title, techniques, tactics, severity, reviewed and readers"
+_TECHNIQUE = re.compile(r"T\d{4}(\.\d{3})?")
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """What it says. `readers` is None where it names none; `lines` is how many lines it takes; `remarks` are sentences
+    about what could not be taken."""
+
+    title: str = ""
+    facets: Facets = field(default_factory=Facets)
+    readers: frozenset[str] | None = None
+    lines: int = 0
+    remarks: tuple[str, ...] = ()
+
+
+def read_front_matter(text: str) -> tuple[FrontMatter, str]:
+    """The front matter of a text with line feeds as line ends, and the text behind it; an empty one where there is
+    none."""
+    if not text.startswith("---\n"):
+        return FrontMatter(), text
+    end = re.compile(r"^(---|\.\.\.)[ \t]*$", re.MULTILINE).search(text, 4, 4 + LONGEST)
+    if end is None:  # a line across the page, and no front matter
+        return FrontMatter(), text
+    head, rest = text[4 : end.start()], text[end.end() :].removeprefix("\n")
+    lines = head.count("\n") + 2
+    try:
+        found = yaml.safe_load(head)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return FrontMatter(lines=lines, remarks=("Its front matter is not valid YAML and was left out.",)), rest
+    if found is None:
+        return FrontMatter(lines=lines), rest
+    if not isinstance(found, Mapping):
+        remark = f"Its front matter is not a list of keys (known ones: {_KEYS}) and was left out."
+        return FrontMatter(lines=lines, remarks=(remark,)), rest
+    return _taken(found, lines), rest
+
+
+def _taken(found: Mapping[Any, Any], lines: int) -> FrontMatter:
+    remarks: list[str] = []
+    techniques = tuple(_techniques(found.get("techniques"), remarks))
+    tactics = tuple(_tactics(found.get("tactics"), remarks))
+    severity = ""
+    if found.get("severity") is not None:
+        spelled = {each.casefold(): each for each in SEVERITIES}
+        severity = spelled.get(str(found["severity"]).casefold(), "")
+        if not severity:
+            remarks.append(f"severity is not one of {', '.join(SEVERITIES)} and was left out.")
+    time = _moment(found.get("reviewed"))
+    if found.get("reviewed") is not None and time is None:
+        remarks.append("reviewed is not a date such as 2026-11-28 and was left out.")
+    readers = None
+    if found.get("readers") is not None:
+        names = frozenset(_texts(found["readers"]))
+        # An empty or unreadable list must not open what somebody meant to close.
+        readers = names
+        if not names:
+            remarks.append("readers names nobody, so nobody will find it; leave the key out for everyone.")
+    title = found.get("title")
+    return FrontMatter(
+        title=" ".join(str(title).split())[:300] if isinstance(title, str | int | float) else "",
+        facets=Facets(techniques=techniques, tactics=tactics, severity=severity, time=time),
+        readers=readers,
+        lines=lines,
+        remarks=tuple(remarks),
+    )
+
+
+def _techniques(value: Any, remarks: list[str]) -> Iterator[str]:
+    for text in _texts(value):
+        name = text.upper()
+        if not _TECHNIQUE.fullmatch(name):
+            remarks.append(f"techniques: {text[:40]!r} is no ATT&CK technique (T1566 or T1566.001) and was left out.")
+            continue
+        if name not in known_techniques():
+            remarks.append(f"techniques: {name} is not in ATT&CK as shipped here; it was taken as written.")
+        yield name
+
+
+def _tactics(value: Any, remarks: list[str]) -> Iterator[str]:
+    """Tactics as Sentinel spells them (InitialAccess); "Initial Access" and "initial-access" are taken too."""
+    spelled = {name.casefold(): name for name in known_tactics()}
+    for text in _texts(value):
+        found = spelled.get(re.sub(r"[\s_-]", "", text).casefold())
+        if found is None:
+            remarks.append(f"tactics: {text[:40]!r} is no tactic of ATT&CK and was left out.")
+        else:
+            yield found
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    """A list of texts, or one text with commas; each once."""
+    items = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
+    texts = (str(item).strip() for item in items if isinstance(item, str | int | float))
+    return tuple(dict.fromkeys(text for text in texts if text))
+
+
+def _moment(value: Any) -> datetime | None:
+    """Midnight UTC of a date; YAML makes dates of most spellings itself."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return None

@@ -1,0 +1,116 @@
+"""Documents as knowledge keeps them: sections under headings, made of blocks that are never torn apart.
+
+Readers of files and of incidents make them; chunking, stores and search use them. A document carries its label and who
+may read it from the beginning, so that no row of a store can be without. Nothing here does I/O.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
+
+EVERYONE = "*"
+"""The reader that stands for every caller."""
+
+
+class Collection(StrEnum):
+    """The two collections, by the names that the stores give them."""
+
+    INCIDENTS = "sentinel_incidents"
+    PLAYBOOKS = "playbooks"
+
+
+class BlockKind(StrEnum):
+    """What a block is. TABLE and CODE are kept whole by chunking."""
+
+    PARAGRAPH = "paragraph"
+    LIST_ITEM = "list_item"
+    TABLE = "table"
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph, a list item, a table or a code block as Markdown. `place` is its first line, in a PDF its page; both
+    count from 1. `whole`: a table or code stands in it, so it is not parted."""
+
+    kind: BlockKind
+    text: str
+    place: int
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind in (BlockKind.TABLE, BlockKind.CODE):
+            object.__setattr__(self, "whole", True)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What stands under one heading. `path` holds the headings, outermost first; it is empty before the first one."""
+
+    path: tuple[str, ...]
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """What a document can be filtered by. Severity, status and classification are spelled as Sentinel does; empty where
+    there is none. `time` is when an incident was created or a playbook reviewed. `entities` are names as they stand."""
+
+    techniques: tuple[str, ...] = ()
+    tactics: tuple[str, ...] = ()
+    severity: str = ""
+    status: str = ""
+    classification: str = ""
+    time: datetime | None = None
+    entities: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "techniques": list(self.techniques),
+            "tactics": list(self.tactics),
+            "severity": self.severity,
+            "status": self.status,
+            "classification": self.classification,
+            "time": None if self.time is None else self.time.isoformat(),
+            "entities": list(self.entities),
+        }
+
+
+UNTRUSTED_KNOWLEDGE = Label(Sensitivity.MEDIUM, Integrity.UNTRUSTED)
+"""The label of what nobody vouched for: incidents hold attackers' text, and so may a playbook from elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One playbook or incident. `id` is unique in its collection; `source` is what an answer cites: the file's path in
+    its folder, or `incident-N`. `etag` is the source's own version, empty where it has none."""
+
+    id: str
+    collection: Collection
+    title: str
+    source: str
+    sections: tuple[Section, ...]
+    facets: Facets = field(default_factory=Facets)
+    label: Label = UNTRUSTED_KNOWLEDGE
+    readers: frozenset[str] = frozenset({EVERYONE})
+    etag: str = ""
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 of all that a store keeps of it, so that a change of readers counts too; `etag` does not."""
+        told = [
+            self.title,
+            self.source,
+            [[list(each.path), [[b.kind.value, b.text, b.place] for b in each.blocks]] for each in self.sections],
+            self.facets.to_dict(),
+            self.label.to_dict(),
+            sorted(self.readers),
+        ]
+        return hashlib.sha256(json.dumps(told, ensure_ascii=True, sort_keys=True).encode()).hexdigest()

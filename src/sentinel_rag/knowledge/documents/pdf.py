@@ -1,0 +1,175 @@
+"""A PDF into sections: larger type is a heading, type of one width is code, a wide gap parts paragraphs.
+
+A PDF has places of glyphs and no structure, so this is a reading of its type, and tables come out as lines. pypdf is
+pure Python and bounds what it unpacks; pages and characters are bounded here. Running heads and page numbers are left
+out. A scanned PDF has no text and is told so, since no character recognition is done here.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from sentinel_rag.knowledge.documents.faults import FileFault
+from sentinel_rag.knowledge.documents.model import Block, BlockKind, Section
+from sentinel_rag.knowledge.documents.pdf_lines import Line, page_lines
+from sentinel_rag.knowledge.documents.sectioning import Heading, sections_of
+
+MOST_PAGES = 5_000
+MOST_CHARACTERS = 40_000_000
+_HEADING_SIZE = 1.15
+"""Type so much larger than the body's is a heading."""
+_PARAGRAPH_GAP = 1.7
+"""Lines further apart than so many sizes of their type are two paragraphs."""
+_LONGEST_HEADING = 160
+_ITEM = re.compile(r"([•▪◦‣●*–-]|\d{1,3}[.)]|[a-z][.)])\s+")
+_DIGITS = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class PdfText:
+    """Title (of its metadata, else its first heading, else empty), sections whose places are pages, pages in all and
+    those without any text. `remarks` are sentences about what was left out."""
+
+    title: str
+    sections: tuple[Section, ...]
+    pages: int
+    pages_without_text: int
+    remarks: tuple[str, ...] = ()
+
+
+def read_pdf(content: bytes) -> PdfText:
+    """The text of a PDF. Raises FileFault; a page that is broken by itself is left out with a remark."""
+    from pypdf import PdfReader
+
+    try:
+        reader = PdfReader(io.BytesIO(content))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise FileFault("It is locked with a password.")
+        count = len(reader.pages)
+        metadata = reader.metadata
+        title = " ".join(str((metadata.title if metadata else None) or "").split())
+    except FileFault:
+        raise
+    except Exception as error:  # pypdf lets errors of many kinds through on damaged files
+        if "cryptography" in str(error):
+            raise FileFault("It is locked in a way that cannot be opened here.") from None
+        raise FileFault("It is damaged, or no PDF.") from None
+    pages: list[list[Line]] = []
+    broken: list[int] = []
+    characters = 0
+    for number in range(1, min(count, MOST_PAGES) + 1):
+        try:
+            lines = page_lines(reader.pages[number - 1])
+        except Exception:  # as above
+            broken.append(number)
+            lines = []
+        pages.append(lines)
+        characters += sum(len(line.text) for line in lines)
+        if characters > MOST_CHARACTERS:
+            break
+    remarks = tuple(_remarks(count, len(pages), broken))
+    body = _body_size(line for page in pages for line in page)
+    parts = list(_parts(_without_running_heads(pages, body), body))
+    title = title or next((part.text for part in parts if isinstance(part, Heading)), "")
+    return PdfText(title, sections_of(parts), count, sum(not page for page in pages), remarks)
+
+
+def _remarks(count: int, read: int, broken: Sequence[int]) -> Iterator[str]:
+    if read < count:
+        yield f"Only the first {read:,} of its {count:,} pages were read."
+    if broken:
+        told = ", ".join(map(str, broken[:10])) + (" and more" if len(broken) > 10 else "")
+        yield f"Page{'s' if len(broken) > 1 else ''} {told} could not be read."
+
+
+def _without_running_heads(pages: Sequence[Sequence[Line]], body: float) -> list[Sequence[Line]]:
+    """Pages less the first and last lines in their margins where most pages have the same there, numbers aside."""
+    if len(pages) < 4:
+        return list(pages)
+    heads = Counter(_masked(line) for page in pages for line in _edges(page, body))
+    running = {text for text, times in heads.items() if times > 0.6 * len(pages)}
+    kept: list[Sequence[Line]] = []
+    for page in pages:
+        out = {id(line) for line in _edges(page, body) if _masked(line) in running}
+        kept.append([line for line in page if id(line) not in out])
+    return kept
+
+
+def _edges(page: Sequence[Line], body: float) -> list[Line]:
+    """The first and the last line of a page, where they stand in its margins and are no headings."""
+    ends = page[:1] if len(page) == 1 else (page[0], page[-1]) if page else ()
+    return [line for line in ends if line.in_margin and not _is_heading(line, body)]
+
+
+def _masked(line: Line) -> str:
+    return _DIGITS.sub("0", line.text)
+
+
+def _parts(pages: Sequence[Sequence[Line]], body: float) -> Iterator[Heading | Block]:
+    numbered = [(number, line) for number, page in enumerate(pages, 1) for line in page]
+    sizes = sorted({line.size for _, line in numbered if _is_heading(line, body)}, reverse=True)
+    kind, texts, place, before = BlockKind.PARAGRAPH, list[str](), 0, Line("", 0, 0)
+    for number, line in _whole_headings(numbered, body):
+        heading = _is_heading(line, body)
+        item = not line.mono and _ITEM.match(line.text) is not None
+        parted = not line.mono and (item or before.y - line.y > _PARAGRAPH_GAP * line.size)
+        if texts and (heading or parted or (kind is BlockKind.CODE) != line.mono):
+            yield Block(kind, _joined(kind, texts), place)
+            texts = []
+        if heading:
+            yield Heading(min(6, sizes.index(line.size) + 1), line.text, number)
+        else:
+            if not texts:
+                kind = BlockKind.CODE if line.mono else BlockKind.LIST_ITEM if item else BlockKind.PARAGRAPH
+                place = number
+            texts.append(line.text)
+        before = line
+    if texts:
+        yield Block(kind, _joined(kind, texts), place)
+
+
+def _whole_headings(numbered: Sequence[tuple[int, Line]], body: float) -> Iterator[tuple[int, Line]]:
+    """The lines, with a heading that was set over several lines as one of them."""
+    held: tuple[int, Line] | None = None
+    for number, line in numbered:
+        if held is not None:
+            first, heading = held
+            near = first == number and 0 < heading.y - line.y < _PARAGRAPH_GAP * line.size
+            if near and line.size == heading.size and _is_heading(line, body):
+                held = (first, replace(line, text=f"{heading.text} {line.text}"))
+                continue
+            yield held
+            held = None
+        if _is_heading(line, body):
+            held = (number, line)
+        else:
+            yield number, line
+    if held is not None:
+        yield held
+
+
+def _body_size(lines: Iterable[Line]) -> float:
+    """The size in which most characters stand."""
+    sizes: Counter[float] = Counter()
+    for line in lines:
+        sizes[line.size] += len(line.text)
+    return sizes.most_common(1)[0][0] if sizes else 0.0
+
+
+def _is_heading(line: Line, body: float) -> bool:
+    return not line.mono and line.size >= _HEADING_SIZE * body and len(line.text) <= _LONGEST_HEADING
+
+
+def _joined(kind: BlockKind, lines: Sequence[str]) -> str:
+    if kind is BlockKind.CODE:
+        return "\n".join(("```", *lines, "```"))
+    text = lines[0]
+    for line in lines[1:]:
+        # A word parted at the end of a line is one word again.
+        parted = text.endswith("-") and len(text) > 1 and text[-2].isalpha() and line[:1].islower()
+        text = text[:-1] + line if parted else f"{text} {line}"
+    return text

@@ -1,0 +1,146 @@
+"""The commands of a chat, `/name` and words: what each says and does. Questions are `chat`'s."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from sentinel_rag.contracts.conversations import Verbosity
+from sentinel_rag.contracts.errors import SentinelError
+from sentinel_rag.settings import Settings, workspace_name
+from sentinel_rag.surfaces.cli._agent_client import AgentClient
+from sentinel_rag.surfaces.cli._errors import report
+from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
+
+COMMANDS = {
+    "/help": "this list",
+    "/status": "which parts run, and where",
+    "/workspace": "the workspaces; with a name: where the questions go from here on",
+    "/tz": "the time zone of days and times; with a name such as Europe/Berlin: from here on",
+    "/verbosity": "short (facts alone), normal, or full (with the evidence of each fact)",
+    "/history": "what was asked and answered in this conversation",
+    "/clear": "start over with what is known; /clear all: in a new session, with nothing",
+    "/quit": "leave (so does Ctrl-D)",
+}
+HISTORY_LINES = 3
+
+
+class ChatCommands:
+    """The commands of one chat. `served` are the names of the workspaces of these zones; none where they are not
+    known."""
+
+    def __init__(self, client: AgentClient, settings: Settings, served: tuple[str, ...]) -> None:
+        self._client = client
+        self._settings = settings
+        self._served = served
+        self._actions: dict[str, Callable[[Sequence[str]], None]] = {
+            "/help": lambda _: _print_help(),
+            "/status": lambda _: _print_status(),
+            "/workspace": self._choose_workspace,
+            "/tz": self._choose_timezone,
+            "/verbosity": self._choose_verbosity,
+            "/history": lambda _: self._print_history(),
+            "/clear": self._clear,
+        }
+
+    def run(self, text: str) -> None:
+        """Carry out one command. A failure is told, and ends nothing."""
+        name, *words = text.split()
+        action = self._actions.get(name)
+        if action is None:
+            print(f"There is no command {name!r}; /help lists them.")
+            return
+        try:
+            action(words)
+        except SentinelError as error:
+            report(error, as_json=False)
+
+    def _choose_workspace(self, words: Sequence[str]) -> None:
+        if not words:
+            chosen = self._client.workspace or (self._served[0] if self._served else "the default one")
+            known = (
+                f" There are: {', '.join(self._served)}."
+                if self._served
+                else ' Ask "which workspaces are there?" for their names.'
+            )
+            print(f"Questions go to {chosen}.{known}")
+            return
+        name = words[0].lower()
+        if self._served and name not in self._served:
+            print(f"There is no workspace {words[0]!r}; there are: {', '.join(self._served)}.")
+            return
+        try:
+            self._client.workspace = workspace_name(name)
+        except ValueError as error:
+            print(f"{error}.")
+            return
+        print(f"Questions go to {name} from here on.")
+
+    def _choose_timezone(self, words: Sequence[str]) -> None:
+        if not words:
+            print(f"Days and times are those of {self._client.timezone or self._settings.timezone}.")
+            return
+        try:
+            zone = ZoneInfo(words[0])
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            print(f"{words[0]!r} is not a time zone. Give an IANA name such as Europe/Berlin or UTC.")
+            return
+        self._client.timezone = zone.key
+        print(f"Days and times are those of {zone.key} from here on.")
+
+    def _choose_verbosity(self, words: Sequence[str]) -> None:
+        if not words:
+            print(f"Answers are {self._client.verbosity or Verbosity.NORMAL}; there are: {', '.join(Verbosity)}.")
+            return
+        if words[0].lower() not in tuple(Verbosity):
+            print(f"There is no verbosity {words[0]!r}; there are: {', '.join(Verbosity)}.")
+            return
+        self._client.verbosity = Verbosity(words[0].lower())
+        print(f"Answers are {self._client.verbosity} from here on.")
+
+    def _print_history(self) -> None:
+        session_id = self._client.session_id
+        if session_id is None:
+            print("Nothing was asked in this conversation yet.")
+            return
+        from sentinel_rag.assembly.conversations import kept_conversations
+
+        with closing(kept_conversations(self._settings)) as store:
+            stored = store.load(session_id)
+        for turn in () if stored is None else stored.turns:
+            if stored is not None and turn.number == stored.cleared_turns + 1 > 1:
+                print("  -- cleared --")
+            print(f"{turn.number}. {turn.asked_at[:16].replace('T', ' ')} UTC  {safe_cell(turn.question)}")
+            lines = safe(str(self._client.with_values(turn.answer, session_id))).strip().splitlines()
+            for line in lines[:HISTORY_LINES] or [f"({turn.outcome})"]:
+                print(f"     {line}")
+            if len(lines) > HISTORY_LINES:
+                print(f"     ... {len(lines) - HISTORY_LINES} more lines")
+        if stored is None or not stored.turns:
+            print("Nothing of this conversation is kept.")
+
+    def _clear(self, words: Sequence[str]) -> None:
+        if words and words[0].lower() == "all":
+            self._client.forget()
+            print("The conversation starts over in a new session; your preferences stay.")
+            return
+        carried = self._client.clear()
+        print("The conversation starts over; your preferences stay.")
+        if not carried:
+            return
+        print("These facts are carried on, each as of its time; a question about a state asks again:")
+        for fact in carried:
+            print(f"  - {safe_cell(fact.line())}")
+
+
+def _print_help() -> None:
+    for name, meaning in COMMANDS.items():
+        print(f"  {name:10} {meaning}")
+    print('\nExamples:  "high severity incidents of the last 7 days", "details of [2]", "which accounts are in it?"')
+
+
+def _print_status() -> None:
+    from sentinel_rag.surfaces.cli.status import run as print_status
+
+    print_status(as_json=False)

@@ -1,0 +1,63 @@
+"""`sentinel chat --list`, `--resume` and `--delete`: the conversations that this home keeps.
+
+They are read from the home's file, so that listing and deleting need no zone. A conversation goes on only in its own
+session at the Interceptor, whose labels hold what was read in it; where that session is gone, a new one starts clean.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+
+from sentinel_rag.agent.remembering.stored import StoredConversation
+from sentinel_rag.assembly.conversations import kept_conversations
+from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.settings import Settings, load_settings
+
+SHORT_ID = 8
+"""Characters of an id that are shown, and that are enough to name a conversation."""
+
+
+def show(*, as_json: bool) -> int:
+    """Print the kept conversations, the last one first."""
+    with closing(kept_conversations(load_settings())) as store:
+        entries = store.list()
+    if as_json:
+        print(json.dumps([entry.to_dict() for entry in entries], indent=2))
+        return 0
+    if not entries:
+        print("No conversation is kept yet. Start one: sentinel chat")
+        return 0
+    from sentinel_rag.surfaces.cli._render import console, print_table
+
+    rows = [
+        (entry.conversation_id[:SHORT_ID], entry.used_at[:16].replace("T", " "), str(entry.turns), entry.title)
+        for entry in entries
+    ]
+    print_table(console(), "", ("id", "last used (UTC)", "questions", "first question"), rows)
+    print("\nGo on with one: sentinel chat --resume ID")
+    return 0
+
+
+def delete(beginning: str) -> int:
+    """Delete the conversation whose id begins so. Raises UsageError if it is none, or several."""
+    with closing(kept_conversations(load_settings())) as store:
+        conversation_id = store.find(beginning)
+        store.delete(conversation_id)
+    print(f"The conversation {conversation_id[:SHORT_ID]} is deleted; the audit journal keeps its records of calls.")
+    return 0
+
+
+def conversation_to_resume(settings: Settings, beginning: str) -> StoredConversation:
+    """The conversation whose id begins so, or the last one for an empty text. Raises UsageError if there is none."""
+    with closing(kept_conversations(settings)) as store:
+        if beginning:
+            conversation_id = store.find(beginning)
+        else:
+            newest = store.list(1)
+            if not newest:
+                raise UsageError("No conversation is kept yet.", next_step="Start one: sentinel chat")
+            conversation_id = newest[0].conversation_id
+        stored = store.load(conversation_id)
+    assert stored is not None, "it was found a moment ago"
+    return stored

@@ -1,0 +1,55 @@
+"""A tool result is cut on row boundaries and says so; every answer of the cutter holds its limit."""
+
+from __future__ import annotations
+
+import pytest
+
+from sentinel_rag.agent.history import cut_result, cut_text
+from sentinel_rag.agent.tokens import EstimatingCounter
+
+pytestmark = pytest.mark.requirement("CHAT-5")
+
+COUNTER = EstimatingCounter()
+ROWS = [f'{{"number": {place}, "title": "Suspicious sign-in", "severity": "High"}}' for place in range(1, 51)]
+
+
+def test_rows_that_fit_stay_whole_and_nothing_is_said() -> None:
+    cut = cut_result(ROWS[:3], 4_000, COUNTER, head="incidents:", tail="end")
+    assert cut.text == "\n".join(["incidents:", *ROWS[:3], "end"])
+    assert (cut.shown, cut.total) == (3, 3)
+
+
+def test_rows_over_the_limit_are_left_out_whole_and_counted() -> None:
+    cut = cut_result(ROWS, 400, COUNTER, head="incidents:", tail="end")
+    assert 0 < cut.shown < 50
+    assert cut.text.splitlines() == [
+        "incidents:",
+        *ROWS[: cut.shown],
+        f"... showing first {cut.shown} of 50 results",
+        "end",
+    ]
+    assert COUNTER.count(cut.text) <= 400
+
+
+def test_results_that_the_tool_left_out_are_counted_too() -> None:
+    cut = cut_result(ROWS[:2], 4_000, COUNTER, total=812)
+    assert cut.text.endswith("... showing first 2 of 812 results")
+
+
+def test_one_row_that_is_too_long_alone_is_cut_inside_with_a_mark() -> None:
+    cut = cut_result(["x" * 100_000, "y"], 300, COUNTER)
+    assert (cut.shown, cut.total) == (1, 2)
+    assert " ... (cut)\n... showing first 1 of 2 results" in cut.text
+    assert COUNTER.count(cut.text) <= 300
+
+
+def test_no_rows_are_no_text() -> None:
+    assert cut_result([], 300, COUNTER).text == ""
+
+
+@pytest.mark.parametrize("text", ["", "short", "a b c " * 500, "\u2028" * 5_000, " " * 5_000 + "x"])
+@pytest.mark.parametrize("limit", [6, 50, 5_000])
+def test_a_text_is_cut_to_its_limit(text: str, limit: int) -> None:
+    cut = cut_text(text, limit, COUNTER)
+    assert COUNTER.count(cut) <= limit
+    assert cut == text or (cut.endswith(" ... (cut)") and text.startswith(cut.removesuffix(" ... (cut)")))

@@ -1,0 +1,89 @@
+"""A model-driven analyst over the small estate, whose model is a scripted one behind the real wire."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from sentinel_rag.agent.model_analyst import ModelAnalyst, TurnLimits
+from sentinel_rag.agent.models import ChatModel, NoKey, OpenAIWireModel, Tier, TimeLimits, compatible_endpoint
+from sentinel_rag.contracts.evidence import Answer
+from sentinel_rag.contracts.ports import ToolGateway
+from sentinel_rag.testing.scripted_gateway import ScriptedGateway
+from sentinel_rag.testing.scripted_model import Reply, ScriptedModel
+from sentinel_rag.testing.small_estate import NOW, small_estate
+
+PATIENT = TimeLimits(connect_s=30, first_token_s=30, next_token_s=30, whole_answer_s=60, tail_s=10)
+SESSION = "session-1"
+
+
+@dataclass(frozen=True)
+class OneModel:
+    """The same model for both tiers."""
+
+    model: ChatModel
+
+    def of(self, _: Tier) -> ChatModel:
+        return self.model
+
+
+@dataclass
+class Desk:
+    """An analyst with its gateway and its model's server. `lines` are the status lines so far."""
+
+    server: ScriptedModel
+    gateway: ScriptedGateway
+    analyst: ModelAnalyst
+    lines: list[str] = field(default_factory=list)
+
+    async def ask(self, question: str, **options: Any) -> Answer:
+        return await self.analyst.answer(
+            question, session_id=SESSION, progress=lambda line: self.lines.append(line.text), **options
+        )
+
+    def script(self, *replies: Reply) -> None:
+        """What the model says from here on; the last reply repeats."""
+        self.server.replies, self.server._given = replies, 0
+
+    def sent(self, place: int = -1) -> list[dict[str, Any]]:
+        """The messages of one request to the model."""
+        return self.server.requests[place].body["messages"]
+
+    def results(self, place: int = -1) -> list[str]:
+        """The texts of the tool results in one request to the model."""
+        return [message["content"] for message in self.sent(place) if message["role"] == "tool"]
+
+
+MakeDesk = Callable[..., Desk]
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[MakeDesk]:
+    """Make desks; their servers stop and their connections close at the end."""
+    models: list[OpenAIWireModel] = []
+    with ExitStack() as stack:
+
+        def make(
+            *replies: Reply,
+            gateway: ToolGateway | None = None,
+            limits: TurnLimits | None = None,
+            times: TimeLimits = PATIENT,
+            **options: Any,
+        ) -> Desk:
+            server = ScriptedModel(replies)
+            url = stack.enter_context(server.running())
+            model = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "scripted", NoKey()), limits=times)
+            models.append(model)
+            tools = small_estate() if gateway is None else gateway
+            analyst = ModelAnalyst(
+                tools, OneModel(model), clock=lambda: NOW, limits=limits or TurnLimits(turn_s=60), **options
+            )
+            return Desk(server, tools, analyst)  # type: ignore[arg-type]
+
+        yield make
+        for model in models:
+            await model.aclose()

@@ -1,0 +1,247 @@
+"""An analyst whose conversations are kept: restarts, lost sessions, a store that fails, preferences and /clear."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+import pytest
+
+from sentinel_rag.agent.offline import OfflineAnalyst
+from sentinel_rag.agent.remembering import STOPPED, ConversationStore, RememberingAnalyst
+from sentinel_rag.agent.remembering import store as store_module
+from sentinel_rag.agent.remembering.analyst import DELETED, NOT_ASKED, SESSION_GONE
+from sentinel_rag.contracts.conversations import Verbosity
+from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.testing.scripted_gateway import ScriptedGateway
+from sentinel_rag.testing.small_estate import NOW, small_estate
+
+SESSION = "session-of-a-shift"
+pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class Home:
+    """One person's home: each `chat()` is a new process over the same file. `sessions` is what the Interceptor knows;
+    None where it cannot be asked."""
+
+    file: Path
+    gateway: ScriptedGateway = field(default_factory=small_estate)
+    sessions: set[str] | None = field(default_factory=lambda: {SESSION})
+
+    def chat(self) -> RememberingAnalyst:
+        return RememberingAnalyst(
+            OfflineAnalyst(self.gateway, clock=lambda: NOW),
+            self.store(),
+            clock=lambda: NOW,
+            knows_session=self.knows,
+        )
+
+    def store(self) -> ConversationStore:
+        return ConversationStore(self.file, clock=lambda: NOW)
+
+    async def knows(self, session_id: str) -> bool | None:
+        return None if self.sessions is None else session_id in self.sessions
+
+    @property
+    def last_arguments(self) -> dict[str, object]:
+        return dict(self.gateway.calls[-1].arguments)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path / "conversations.db")
+
+
+def _memory_lines(answer: Answer) -> list[str]:
+    return [line for line in answer.footnote if line.startswith("memory:")]
+
+
+@pytest.mark.requirement("CHAT-6")
+async def test_a_number_of_before_the_restart_still_resolves(home: Home) -> None:
+    await home.chat().answer("list open incidents", session_id=SESSION)
+    answer = await home.chat().answer("who owns [2]?", session_id=SESSION)
+    assert home.last_arguments == {"incident": "31"}
+    assert answer.outcome is Outcome.ANSWERED
+    assert _memory_lines(answer) == []
+    (listed, owned) = home.store().load(SESSION).turns  # type: ignore[union-attr]
+    assert (listed.question, owned.question, owned.outcome) == ("list open incidents", "who owns [2]?", "answered")
+    assert owned.answer.startswith(answer.text)
+
+
+async def test_call_ids_go_on_counting_after_a_restart(home: Home) -> None:
+    first = await home.chat().answer("list open incidents", session_id=SESSION)
+    second = await home.chat().answer("list open incidents", session_id=SESSION)
+    assert not {trace.call_id for trace in first.tools} & {trace.call_id for trace in second.tools}
+
+
+@pytest.mark.requirement("CHAT-6")
+async def test_where_the_interceptor_has_lost_the_session_nothing_that_was_read_is_carried_on(home: Home) -> None:
+    await home.chat().answer("list open incidents", session_id=SESSION, timezone="Europe/Berlin")
+    home.sessions = set()
+    chat = home.chat()
+    calls = len(home.gateway.calls)
+    answer = await chat.answer("who owns [2]?", session_id=SESSION)
+    assert _memory_lines(answer) == [SESSION_GONE]
+    assert "31" not in str([call.arguments for call in home.gateway.calls[calls:]])
+    assert _memory_lines(await chat.answer("how many incidents?", session_id=SESSION)) == []
+    home.sessions = {SESSION}
+    await home.chat().answer("list open incidents", session_id=SESSION)
+    stored = home.store().load(SESSION)
+    assert stored is not None
+    assert stored.preferences.timezone == "Europe/Berlin"
+    assert stored.cleared_turns == 1
+
+
+async def test_where_the_interceptor_cannot_be_asked_memory_waits_and_is_not_written_over(home: Home) -> None:
+    await home.chat().answer("list open incidents", session_id=SESSION)
+    home.sessions = None
+    chat = home.chat()
+    assert _memory_lines(await chat.answer("how many incidents?", session_id=SESSION)) == [NOT_ASKED]
+    home.sessions = {SESSION}
+    await chat.answer("who owns [2]?", session_id=SESSION)
+    assert home.last_arguments == {"incident": "31"}
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "WAIT_FOR_LOCK_S", 0.01)
+
+
+@pytest.fixture
+def locked(home: Home, impatient: None) -> Iterator[Callable[[], None]]:
+    home.store().list()
+    other = sqlite3.connect(home.file, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    yield lambda: other.execute("ROLLBACK")  # type: ignore[func-returns-value]
+    other.close()
+
+
+async def test_a_locked_store_is_told_and_what_was_missed_is_written_later(
+    home: Home, locked: Callable[[], None]
+) -> None:
+    chat = home.chat()
+    answer = await chat.answer("list open incidents", session_id=SESSION)
+    assert answer.outcome is Outcome.ANSWERED
+    (line,) = _memory_lines(answer)
+    assert "is locked by another program" in line
+    locked()
+    assert _memory_lines(await chat.answer("who owns [2]?", session_id=SESSION)) == []
+    stored = home.store().load(SESSION)
+    assert stored is not None
+    assert [(turn.number, turn.question, turn.outcome) for turn in stored.turns] == [
+        (1, "list open incidents", "answered"),
+        (2, "who owns [2]?", "answered"),
+    ]
+
+
+async def test_a_damaged_store_is_told_in_one_line_and_questions_are_answered(home: Home) -> None:
+    home.file.write_bytes(b"no database at all, but long enough to be one" * 100)
+    chat = home.chat()
+    for _ in range(2):
+        answer = await chat.answer("list open incidents", session_id=SESSION)
+        assert answer.outcome is Outcome.ANSWERED
+        (line,) = _memory_lines(answer)
+        assert "is damaged" in line
+        assert str(home.file) in line
+
+
+async def test_without_a_store_questions_are_answered_and_nothing_is_said_of_it(home: Home) -> None:
+    chat = RememberingAnalyst(
+        OfflineAnalyst(home.gateway, clock=lambda: NOW), None, clock=lambda: NOW, knows_session=home.knows
+    )
+    await chat.answer("list open incidents", session_id=SESSION)
+    answer = await chat.answer("who owns [2]?", session_id=SESSION)
+    assert home.last_arguments == {"incident": "31"}
+    assert _memory_lines(answer) == []
+    assert not home.file.exists()
+
+
+async def test_a_conversation_that_another_window_deleted_starts_over_and_says_so(home: Home) -> None:
+    chat = home.chat()
+    await chat.answer("list open incidents", session_id=SESSION)
+    home.store().delete(SESSION)
+    answer = await chat.answer("who owns [2]?", session_id=SESSION)
+    assert _memory_lines(answer) == [DELETED]
+    assert home.last_arguments != {"incident": "31"}
+    stored = home.store().load(SESSION)
+    assert stored is not None
+    assert [turn.question for turn in stored.turns] == ["who owns [2]?"]
+
+
+async def test_a_question_that_is_stopped_is_kept_as_stopped_and_the_next_one_works(home: Home) -> None:
+    started = anyio.Event()
+
+    class WaitsForEver(ScriptedGateway):
+        async def execute(self, call):  # type: ignore[no-untyped-def]
+            started.set()
+            await anyio.sleep_forever()
+
+    answers = home.gateway
+    home.gateway = WaitsForEver(answers.answers)
+    chat = home.chat()
+    async with anyio.create_task_group() as group:
+
+        async def ask() -> None:
+            await chat.answer("list open incidents", session_id=SESSION)
+
+        group.start_soon(ask)
+        await started.wait()
+        group.cancel_scope.cancel()
+    home.gateway = answers
+    await home.chat().answer("how many incidents?", session_id=SESSION)
+    stored = home.store().load(SESSION)
+    assert stored is not None
+    assert [turn.outcome for turn in stored.turns] == [STOPPED, "answered"]
+
+
+@pytest.mark.requirement("CHAT-7")
+async def test_preferences_are_kept_over_clear_and_restart(home: Home) -> None:
+    chat = home.chat()
+    await chat.answer("incidents of yesterday", session_id=SESSION, timezone="Asia/Tokyo", verbosity=Verbosity.FULL)
+    await chat.clear(SESSION, carry=True)
+    for process in (chat, home.chat()):
+        await process.answer("incidents of yesterday", session_id=SESSION)
+        assert home.last_arguments["start_time"] == "2024-07-21T15:00:00Z", "midnight in Tokyo"
+    stored = home.store().load(SESSION)
+    assert stored is not None
+    assert (stored.preferences.timezone, stored.preferences.verbosity) == ("Asia/Tokyo", Verbosity.FULL)
+
+
+@pytest.mark.requirement("CHAT-7")
+async def test_clear_carries_supported_facts_with_their_sources_and_time(home: Home) -> None:
+    chat = home.chat()
+    answer = await chat.answer("what is incident 12 about", session_id=SESSION)
+    carried = await chat.clear(SESSION, carry=True)
+    texts = [fact.text for fact in carried]
+    assert any("Incident 12" in text for text in texts)
+    assert {fact.at for fact in carried} == {format_time(NOW)}
+    known = {(piece.call_id, piece.tool, piece.pointer) for piece in answer.evidence}
+    assert {(fact.call_id, fact.tool, fact.pointer) for fact in carried} <= known
+    stored = home.store().load(SESSION)
+    assert stored is not None
+    assert stored.carried == carried
+    assert await home.chat().clear(SESSION, carry=True) == carried, "a second clear, after a restart, keeps them"
+    assert await chat.clear(SESSION, carry=False) == ()
+
+
+@pytest.mark.requirement("CHAT-16")
+async def test_a_state_question_after_clear_asks_the_tools_again(home: Home) -> None:
+    chat = home.chat()
+    await chat.answer("what is incident 12 about", session_id=SESSION)
+    await chat.clear(SESSION, carry=True)
+    before = len(home.gateway.calls)
+    await chat.answer("what is the status of incident 12?", session_id=SESSION)
+    assert len(home.gateway.calls) > before
+
+
+@pytest.mark.requirement("CHAT-7")
+async def test_zero_data_leaves_no_fact_to_carry(home: Home) -> None:
+    home.gateway = ScriptedGateway({})
+    chat = home.chat()
+    await chat.answer("what is incident 12 about", session_id=SESSION)
+    assert await chat.clear(SESSION, carry=True) == ()
