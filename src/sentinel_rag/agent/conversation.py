@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sentinel_rag.agent.references import ListItem as ListItem
 from sentinel_rag.agent.references import References
@@ -116,11 +116,15 @@ class Conversations:
         self.of(session_id)
 
     def forget(self, session_id: str) -> None:
-        """Drop the last query and what is open. Numbers on the screen go on meaning what they mean, and call ids go on
-        counting, so that old footnotes stay unique."""
+        """Drop all; call ids go on counting, so that old footnotes stay unique."""
         before = self._open.pop(session_id, None)
         if before is not None:
+            self._open[session_id] = Conversation(calls=before.calls, turns=before.turns)
+
+    def clear(self, session_id: str) -> None:
+        """Drop the last query and what is open. Numbers on the screen go on meaning what they mean, questions go where
+        they went, and call ids go on counting, so that old footnotes stay unique."""
+        before = self._open.get(session_id)
+        if before is not None:
             before.references.leave_open_questions()
-            self._open[session_id] = Conversation(
-                references=before.references, calls=before.calls, turns=before.turns, found_in=before.found_in
-            )
+            self._open[session_id] = replace(before, last=None, change=None, offers=(), shown=0, pending="")

@@ -155,7 +155,7 @@ class ModelAnalyst:
         if turn.tier is not None:
             memory.last_tier = turn.tier.tier
         memory.last_failed = composed.doubtful
-        show_answer(memory.references, composed.text, turn.runs, earlier=memory.evidence.runs)
+        show_answer(memory.references, composed.text, turn.runs, earlier=memory.runs)
 
     def _answer(self, turn: Turn, composed: Composed, resolution: Resolution) -> Answer:
         lines = list(footnote(turn.runs, now=turn.now, zone=turn.memory.zone))

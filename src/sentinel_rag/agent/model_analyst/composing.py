@@ -125,7 +125,7 @@ def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[Too
         return Composed(Outcome.TOOL_FAILED, said, said, doubtful=True)
     parts = [*_openings(turn, ended), body, "\n".join(line.text for line in notes.lines), *_closings(turn, ended, body)]
     evidence = (*checked.evidence, *(piece for line in writer.lines for piece in line.evidence))
-    broken = broken_evidence(evidence, turn.memory.evidence.runs)
+    broken = broken_evidence(evidence, turn.memory.runs)
     answer = _joined(parts)
     return Composed(
         _refused(turn) or _outcome(turn, ended, body, checked.evidence, data),

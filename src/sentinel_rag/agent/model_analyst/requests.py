@@ -65,7 +65,7 @@ async def ask(
         try:
             finished = await complete(model, request, deadline=turn.deadline, listen=turn.hear)
         except ModelError as failure:
-            _count(turn, failure.usage, messages, "")
+            turn.usage += failure.usage
             if not _another_way(turn, failure, messages):
                 raise
             continue
@@ -129,7 +129,7 @@ def _shorten(turn: Turn, failure: ContextOverflowError) -> bool:
 
 
 def _count(turn: Turn, usage: ModelUsage, messages: Sequence[ModelMessage], said: str) -> None:
-    """Add the usage of a request; where the provider counted nothing, count here."""
+    """Add the usage of an answer; where the provider counted nothing, count here."""
     turn.usage += usage
     if usage.uncounted:
         counter = turn.memory.history.counter

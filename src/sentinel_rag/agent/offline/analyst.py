@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from sentinel_rag.agent.conversation import Conversations
 from sentinel_rag.agent.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.footnote import FREEFORM_TOOL
-from sentinel_rag.agent.offline import follow_up, outside
+from sentinel_rag.agent.offline import alert_walk, follow_up, outside
 from sentinel_rag.agent.offline.change_turns import answer_change
 from sentinel_rag.agent.offline.compositions import Composed, compose, freeform
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
@@ -29,7 +29,7 @@ from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.offline.two_steps import FirstStep, first_step, of_its_incident, say_found
 from sentinel_rag.agent.offline.workspace_words import WorkspaceWords, asks_for_workspaces, read_workspace
-from sentinel_rag.agent.references import Resolution, remember, resolve
+from sentinel_rag.agent.references import remember, resolve
 from sentinel_rag.agent.retry import RetryOnce
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.times import zone_named
@@ -84,8 +84,7 @@ class OfflineAnalyst:
     def clear(self, session_id: str, carried: Sequence[CarriedFact]) -> None:
         """Drop what the last question was about; what was shown keeps its number. Facts are not needed: a question
         about a state always queries again."""
-        conversation = self._conversations.of(session_id)
-        conversation.last, conversation.offers, conversation.pending = None, (), ""
+        self._conversations.clear(session_id)
 
     def remembered(self, session_id: str) -> Remembered | None:
         """The references of the conversation. No turns: each question is read with the references alone."""
@@ -134,6 +133,9 @@ class OfflineAnalyst:
         said = self._resolve(turn)
         reading = read_question(said.rest, turn.now, turn.resolution)
         turn.conversation.pending = ""
+        told = alert_walk.walk_plan(said.rest, turn.now)
+        if told is not None:
+            return await carry_out(turn, told)
         if said.name is not None:
             turn.conversation.go_to(said.name)
             if said.repeats and turn.conversation.last is not None:
@@ -173,14 +175,11 @@ class OfflineAnalyst:
         return replace(answer, text=f"{opening.text}\n{answer.text}", evidence=(*opening.evidence, *answer.evidence))
 
     def _resolve(self, turn: Turn) -> WorkspaceWords:
-        """The question with ids in the place of its references, and the workspace that it names.
-
-        A picked option is a whole question again; an offer that is taken by its number is no reference."""
+        """The question with ids in the place of its references, and the workspace that it names; a picked option or
+        offer is a whole question again."""
         conversation, references = turn.conversation, turn.conversation.references
         said = read_workspace(turn.question)
-        resolution = Resolution(said.rest)
-        if not follow_up.picks_offer(turn.question, conversation):
-            resolution = resolve(said.rest, references, now=turn.now.moment.astimezone(turn.zone))
+        resolution = resolve(said.rest, references, now=turn.now.moment.astimezone(turn.zone))
         remember(turn.question, resolution, references)
         if resolution.asks_again:
             said = read_workspace(resolution.text)

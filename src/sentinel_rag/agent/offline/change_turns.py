@@ -63,8 +63,6 @@ def _question(turn: Turn) -> str:
     """The words that are read for a wish: the person's, a sentence of ours that they picked, or their earlier wish with
     the incident that they chose."""
     references = turn.conversation.references
-    if follow_up.picks_offer(turn.question, turn.conversation):
-        return turn.question
     resolution = resolve(turn.question, references, now=turn.now.moment.astimezone(turn.zone))
     chosen = references.choices is not None and read_action(references.choices.question.text) is not None
     if resolution.asks_again or (chosen and resolution.resolved and _only_incidents(resolution)):

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.conversation import AskedCall, Offer
-from sentinel_rag.agent.offline import directory, every_workspace, second_look
+from sentinel_rag.agent.offline import alert_walk, directory, every_workspace, second_look
 from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered
 from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
 from sentinel_rag.agent.offline.incident_plans import needs_whole_incident
@@ -28,9 +28,11 @@ async def carry_out(turn: Turn, plan: Plan) -> Answer:
     plan, runs = await _run_with_second_look(turn, plan)
     writer = turn.writer()
     try:
-        closer = second_look.closer_calls(plan, runs)
-        if closer:
-            runs = [*await turn.run(closer), *runs]
+        for _ in range(alert_walk.MOST_ROUNDS if plan.view is View.ATTRIBUTE else 0):
+            closer = alert_walk.next_calls(plan, runs)
+            if not closer:
+                break
+            runs = [*runs, *await turn.run(closer)]
         composed = compose(writer, plan, runs)
         open_with_verdict(writer, plan, runs)
     except MISSHAPEN:
@@ -137,8 +139,11 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer, *, num
         references.show_list(composed.items, first=composed.first, total=total)
     elif composed.items:
         references.mention(composed.items)
+    elif composed.outcome is not Outcome.ANSWERED and composed.offers and "[1] " in answer.text:
+        references.show_list(ListItem("question", offer.question) for offer in composed.offers)
     learn(references, turn.runs, shown=shown_text(answer))
-    of_alert = plan.view in (View.ALERT, View.EVENTS)
+    pointed = () if turn.resolution is None else turn.resolution.items
+    of_alert = plan.view in (View.ALERT, View.EVENTS) or any(item.kind == "alert" for item in pointed)
     incident = ListItem("incident", composed.incident, incident=composed.incident) if composed.incident else None
     for item in (composed.entity, *((incident, composed.alert) if of_alert else (composed.alert, incident))):
         if item is not None:

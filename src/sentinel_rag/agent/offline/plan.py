@@ -67,6 +67,7 @@ class Plan:
     """Calls and their view. `aspects` are the fields asked for; `opening` are fixed sentences that come first;
     `first` rows were on the screen already (a "next page"); `others` are calls to try one by one where the table of the
     first holds nothing; `without` if the first call is for everything and the others for what is left out of it;
+    `told` are the sentences before the question;
     `section` if this is shown as one of several workspaces, where an empty one offers nothing."""
 
     view: View
@@ -76,6 +77,7 @@ class Plan:
     opening: tuple[str, ...] = ()
     first: int = 0
     alert_id: str = ""
+    told: tuple[str, ...] = ()
     others: tuple[PlannedCall, ...] = ()
     without: bool = False
     section: bool = False
