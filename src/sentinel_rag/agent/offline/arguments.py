@@ -165,7 +165,7 @@ def alert_name(reading: Reading) -> str:
 
 def title_words(reading: Reading) -> str:
     """Words of a title: quoted ones, else those that the grammar does not know ("incidents about ransomware")."""
-    quoted = [name.value for name in reading.names if name.quoted]
+    quoted = [name.value for name in reading.names if name.quoted and name.kind is None]
     if quoted:
         return quoted[0]
     return " ".join(placed_words(reading))

@@ -24,7 +24,6 @@ _YES = re.compile(
     re.IGNORECASE,
 )
 _NO = re.compile(r"^\W*(?:no|nope|nah|never\s*mind|no\s+thanks?)\W*$", re.IGNORECASE)
-_ITEM_ONLY = re.compile(r"^\W*\[?\s*(\d{1,2})\s*\]?\W*$")
 _LEAN = re.compile(
     r"^\W*(?:and|only|just|but|what\s+about|how\s+about|same|now|also|then|instead|ok|again|with|without|except|for|in|on|since|from|between|of\s+(?:them|those|these))\b",
     re.IGNORECASE,
@@ -43,11 +42,10 @@ _ALL = re.compile(
 
 
 def accepted_offer(reading: Reading, conversation: Conversation) -> Decision | None:
-    """ "yes", "[1]" or "show those" after an answer that offered something."""
+    """ "yes", "show those" or the words of the offer after an answer that offered something."""
     text = reading.text
-    pick = _ITEM_ONLY.match(text)
     if conversation.offers:
-        place = 0 if _YES.match(text) else int(pick[1]) - 1 if pick else -1
+        place = 0 if _YES.match(text) else -1
         questions = [offer.question.lower() for offer in conversation.offers]
         if text.lower() in questions:
             place = questions.index(text.lower())
@@ -60,12 +58,6 @@ def accepted_offer(reading: Reading, conversation: Conversation) -> Decision | N
     if _NO.match(text):
         return Ask("All right. What would you like to know instead?")
     return None
-
-
-def picks_offer(question: str, conversation: Conversation) -> bool:
-    """True if the words take one of the open offers by its number."""
-    pick = _ITEM_ONLY.match(question)
-    return pick is not None and 1 <= int(pick[1]) <= len(conversation.offers)
 
 
 def completed(question: str, conversation: Conversation) -> str:
@@ -135,7 +127,7 @@ def _leans(reading: Reading) -> bool:
         return False
     says_slot = bool(
         reading.window or reading.severity.arguments() or reading.status or reading.names or reading.limit
-        or reading.order or reading.tactic or reading.product
+        or reading.order or reading.tactic or reading.product or reading.owner.nobody
     )  # fmt: skip
     if not says_slot:
         return False
@@ -149,7 +141,7 @@ _FILLERS = frozenset(
     the and only just but what about how same now also then instead again with for please ones one those these them
     show list give last from since between too well high low medium new open closed first sort sorted order host
     user account file machine device address ip server computer more than per are were was there any many count
-    number severe
+    number severe which that
     """
     )
 )
@@ -163,7 +155,9 @@ def _changed(reading: Reading, last: AskedCall) -> Decision | None:
     changes |= reading.severity.arguments()
     fresh = slots.incident_filters(reading) if last.tool == "query_incidents" else slots.alert_filters(reading)
     changes |= {
-        name: value for name, value in fresh.items() if name in ("status", "order", "limit", "tactic", "product")
+        name: value
+        for name, value in fresh.items()
+        if name in ("status", "order", "limit", "tactic", "product", "owner")
     }
     if reading.names:
         changes |= slots.entity_argument(reading)

@@ -7,7 +7,7 @@ One pass over the text; each reader blanks out what it understood, so that no la
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from sentinel_rag.agent.offline import filters, mentions, names, qualifiers, severities, vocabulary
@@ -84,9 +84,17 @@ class Reading:
 def _without_unnamed(question: str, resolution: Resolution) -> str:
     """The question without the words of references that have no name to stand there: their thing is known already."""
     for each in resolution.resolved:
-        if question[each.start : each.end] == each.said:
+        if not each.named:
             question = blank(question, each.start, each.end)
     return question
+
+
+def _as_resolved(name: names.NameSlot, resolution: Resolution) -> names.NameSlot:
+    """A quoted name that a reference stands for is that entity, and not words of a title."""
+    for thing in resolution.items:
+        if name.quoted and thing.kind == "entity" and thing.value == name.value:
+            return names.NameSlot(name.value, thing.entity_kind or None)
+    return name
 
 
 _WORD = re.compile(r"[A-Za-zÀ-ɏ][\w'’+-]*")
@@ -97,6 +105,8 @@ def read_question(question: str, now: Now, resolution: Resolution | None = None)
     question = question if resolution is None else _without_unnamed(question, resolution)
     text = names.refang(plain(question, limit=MAX_QUESTION))
     shaped = names.read_names(text)
+    if resolution is not None:
+        shaped = replace(shaped, names=tuple(_as_resolved(name, resolution) for name in shaped.names))
     mended = vocabulary.mend(shaped.rest)
     time = read_time_in_its_zone(mended, now)
     core = time.rest

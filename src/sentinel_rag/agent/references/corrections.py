@@ -27,6 +27,8 @@ _REPEATS = re.compile(
 
 def corrected(masked: str) -> tuple[int, int] | None:
     """Where the words stand that correct the last question; None if the question corrects nothing."""
+    if re.match(r"\W*not\s", masked, re.IGNORECASE) and not _OPENING.match(masked):
+        return (0, len(masked))
     opening = _OPENING.match(masked)
     closing = _CLOSING.search(masked)
     start = opening.end() if opening is not None else 0

@@ -100,7 +100,14 @@ def _word_test(word: str) -> Test | None:
         return lambda line: line.severity.casefold() == _SEVERITIES[word]
     if word in _STATUSES:
         return lambda line: line.status.casefold() in _STATUSES[word]
-    return lambda line: word in f"{line.title}\n{line.place}\n{line.value if line.kind == 'entity' else ''}".casefold()
+    if len(word) < 3:
+        return lambda line: False
+    begins = re.compile(rf"(?<![^\W_]){re.escape(word)}")
+    return lambda line: begins.search(_said_of(line)) is not None
+
+
+def _said_of(line: ListItem) -> str:
+    return f"{line.title}\n{line.place}\n{line.value if line.kind == 'entity' else ''}".casefold()
 
 
 def _ranked(rank: re.Match[str], lines: Sequence[ListItem]) -> list[ListItem]:

@@ -7,7 +7,7 @@ high one", "the one from yesterday"). Those words are what the screen showed the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from sentinel_rag.contracts.json_values import JsonValue
 
@@ -28,7 +28,7 @@ class ListItem:
     """
 
     kind: str
-    value: str
+    value: str = ""
     entity_kind: str = ""
     time: str = ""
     incident: str = ""
@@ -48,21 +48,6 @@ class ListItem:
     def of_kind(self) -> str:
         """The kind that a noun asks for: `incident`, `alert`, or the entity's own, such as `host`."""
         return self.entity_kind if self.kind == ENTITY and self.entity_kind else self.kind
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        """The fields that are not empty."""
-        return {name: getattr(self, name) for name in _NAMES if getattr(self, name)}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, JsonValue]) -> ListItem:
-        """Inverse of `to_dict`. Raises ValueError for a stored item of another shape."""
-        unknown = set(data) - set(_NAMES)
-        if unknown or not all(isinstance(value, str) for value in data.values()) or "kind" not in data:
-            raise ValueError("a stored reference does not have the fields of this version")
-        return cls(**{"value": "", **data})  # type: ignore[arg-type]
-
-
-_NAMES = tuple(each.name for each in fields(ListItem))
 
 
 def incident_item(row: Mapping[str, JsonValue], *, by_guid: bool = False) -> ListItem:

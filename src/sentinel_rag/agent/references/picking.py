@@ -11,13 +11,14 @@ from datetime import datetime
 
 from sentinel_rag.agent.references.descriptions import fitting
 from sentinel_rag.agent.references.listed import INCIDENT, ListItem
-from sentinel_rag.agent.references.mentions import Form, Mention, mentions_in, whole
+from sentinel_rag.agent.references.mention_forms import Form, Mention
+from sentinel_rag.agent.references.mentions import mentions_in, whole
 from sentinel_rag.agent.references.state import Choices, References
 
 _YES = re.compile(r"^\W*(?:yes|yep|yeah|yup|y|sure|ok|okay|right|exactly|correct)\W*$", re.IGNORECASE)
 _ALL = re.compile(r"^\W*(?:both|all|either|any)(?:\s+(?:of\s+)?(?:them|these|those|two|three))?\W*$", re.IGNORECASE)
 _INCIDENT = re.compile(r"^\W*(?:(?:the\s+)?(?:incident|case)\s*)?#?\s?(\d{1,9})\W*$", re.IGNORECASE)
-_OPENING = re.compile(r"^\W*(?:(?:i\s+mean[t]?|it\s+is|it['’]s|sorry|please)\b[\s,]*)+", re.IGNORECASE)
+_OPENING = re.compile(r"^\W*(?:(?:i\s+mean[t]?|and|then|it\s+is|it['’]s|sorry|please)\b[\s,]*)+", re.IGNORECASE)
 
 
 def picked(masked: str, references: References, now: datetime) -> tuple[ListItem, ...] | None:
@@ -30,28 +31,26 @@ def picked(masked: str, references: References, now: datetime) -> tuple[ListItem
         return choices.items if len(choices.items) == 1 else None
     if _ALL.match(words) and len(choices.items) > 1:
         return choices.items
-    mentions = mentions_in(words)
-    only = mentions[0] if len(mentions) == 1 and whole(mentions[0], words) else None
-    if only is not None and only.form in (Form.PLACES, Form.NUMBERS) and not only.chosen:
-        by_place = _by_place(only, words, choices)
-        if by_place is not None:
-            return by_place
     if (said := _INCIDENT.match(words)) is not None:
         found = tuple(item for item in choices.items if item.kind == INCIDENT and item.value == said[1])
         if found:
             return found
-    if only is not None and only.form in (Form.THAT, Form.DESCRIBED):
-        of_kind = tuple(item for item in choices.items if only.kind and item.of_kind == only.kind)
-        if len(of_kind) == 1 and not only.words:
+    only = [mention for mention in mentions_in(words) if whole(mention, words)]
+    for mention in only:
+        if mention.form in (Form.PLACES, Form.NUMBERS) and not mention.chosen:
+            return _by_place(mention, choices)
+        of_kind = tuple(item for item in choices.items if mention.kind and item.of_kind == mention.kind)
+        if mention.form is Form.THAT and len(of_kind) == 1:
             return of_kind
-    return _by_words(only.words if only is not None else words, choices, now)
+    described = next((mention.words for mention in only if mention.form is Form.DESCRIBED), words)
+    return _by_words(described, choices, now)
 
 
-def _by_place(mention: Mention, words: str, choices: Choices) -> tuple[ListItem, ...] | None:
+def _by_place(mention: Mention, choices: Choices) -> tuple[ListItem, ...] | None:
     """Numbers are those on the screen; places in words count the choices."""
     found = []
     for place in mention.places:
-        if re.search(r"\d(?!\w)", words):
+        if not mention.in_words:
             if place not in choices.numbers:
                 return None
             found.append(choices.items[choices.numbers.index(place)])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sentinel_rag.agent.references.listed import QUESTION, ListItem
 from sentinel_rag.agent.references.state import AskedQuestion
-from sentinel_rag.agent.references.words_for import shown_words
+from sentinel_rag.agent.references.words_for import joined_words, shown_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,11 @@ class Resolved:
     items: tuple[ListItem, ...]
     start: int
     end: int
+
+    @property
+    def named(self) -> bool:
+        """False if the text keeps the person's words, because the thing has no words that may stand there."""
+        return joined_words(self.items) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,8 @@ class Resolution:
     choices: tuple[ListItem, ...] = ()
     numbers: tuple[int, ...] = ()
     question: AskedQuestion | None = None
+    screen: int = 0
+    """The number of the list that was pointed into, if it is not the one on the screen."""
 
     @property
     def items(self) -> tuple[ListItem, ...]:

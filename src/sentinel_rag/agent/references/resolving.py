@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from sentinel_rag.agent.references.choosing import Context, Found, Unclear, choose
+from sentinel_rag.agent.references.choices import Context, Found, Unclear
+from sentinel_rag.agent.references.choosing import choose
 from sentinel_rag.agent.references.corrections import corrected, only_denied, repeated_part
 from sentinel_rag.agent.references.listed import INCIDENT, QUESTION, ListItem
-from sentinel_rag.agent.references.mentions import Mention, mentions_in, whole
+from sentinel_rag.agent.references.mention_forms import Mention
+from sentinel_rag.agent.references.mentions import mentions_in, whole
 from sentinel_rag.agent.references.picking import picked
 from sentinel_rag.agent.references.resolution import Resolution, Resolved
 from sentinel_rag.agent.references.state import AskedQuestion, References
@@ -43,7 +45,7 @@ def resolve(question: str, references: References, *, now: datetime) -> Resoluti
             return _asked_back(question, target, references, references.asked)
         if target is not None:
             said = question[correction[0] : correction[1]].strip()
-            return _put(references.asked, said, target, fallback=question)
+            return _put(references.asked, said, target.items, fallback=question)
     again = repeated_part(masked)
     if again and references.asked is not None:
         repeated = _repeated(question, again, references, references.asked, now)
@@ -59,10 +61,8 @@ def _in_place(question: str, masked: str, references: References, now: datetime)
     at = 0
     resolved: list[Resolved] = []
     unclear: list[tuple[Unclear, int, int]] = []
-    for mention in mentions_in(masked):
-        choice = choose(mention, context)
-        if choice is None or (isinstance(choice, Found) and not choice.items):
-            continue
+    screen = 0
+    for mention, choice in _chosen(masked, context):
         said = question[mention.start : mention.end]
         text += question[at : mention.start]
         at = mention.end
@@ -75,6 +75,7 @@ def _in_place(question: str, masked: str, references: References, now: datetime)
                 return Resolution(choice.items[0].value, (Resolved(said, choice.items, 0, len(choice.items[0].value)),))
             text += said
             continue
+        screen = choice.screen
         words = _words(choice.items, mention)
         shown = said if words is None else words
         resolved.append(Resolved(said.strip(), choice.items, len(text), len(text) + len(shown)))
@@ -86,7 +87,19 @@ def _in_place(question: str, masked: str, references: References, now: datetime)
         if len(unclear) > 1:
             first = replace(first, choices=())
         return _asked_back(question, first, references, waiting)
-    return Resolution(text, tuple(resolved))
+    return Resolution(text, tuple(resolved), screen=screen if len(resolved) == 1 else 0)
+
+
+def _chosen(masked: str, context: Context) -> list[tuple[Mention, Found | Unclear]]:
+    """The mentions that point at something, in their order, no two of them sharing a word."""
+    kept: list[tuple[Mention, Found | Unclear]] = []
+    for mention in mentions_in(masked):
+        if any(mention.start < other.end and other.start < mention.end for other, _ in kept):
+            continue
+        choice = choose(mention, context)
+        if choice is not None and (isinstance(choice, Unclear) or choice.items):
+            kept.append((mention, choice))
+    return sorted(kept, key=lambda each: each[0].start)
 
 
 def _words(items: tuple[ListItem, ...], mention: Mention) -> str | None:
@@ -96,22 +109,18 @@ def _words(items: tuple[ListItem, ...], mention: Mention) -> str | None:
     return f"{words}'s"
 
 
-def _single(words: str, references: References, now: datetime) -> tuple[ListItem, ...] | Unclear | None:
+def _single(words: str, references: References, now: datetime) -> Found | Unclear | None:
     """The things that `words` name, if they name nothing else: a reference, or an incident by its number."""
     masked = mask(words)
     said = INCIDENT_SAID.search(masked)
     if said is not None and not re.search(r"\w", masked[: said.start()] + masked[said.end() :]):
-        return (ListItem(INCIDENT, said[1], incident=said[1]),)
-    mentions = mentions_in(masked)
-    if len(mentions) == 2:
-        mentions = [each for each in mentions if not _denied(masked, each)]
-        left = mentions[0] if len(mentions) == 1 else None
-    else:
-        left = mentions[0] if len(mentions) == 1 and whole(mentions[0], masked) else None
-    if left is None:
+        return Found((ListItem(INCIDENT, said[1], incident=said[1]),))
+    chosen = _chosen(masked, Context(references, masked, now))
+    if len(chosen) == 2:
+        chosen = [each for each in chosen if not _denied(masked, each[0])]
+    elif len(chosen) == 1 and not whole(chosen[0][0], masked):
         return None
-    choice = choose(left, Context(references, masked, now))
-    return choice.items if isinstance(choice, Found) else choice
+    return chosen[0][1] if len(chosen) == 1 else None
 
 
 def _denied(masked: str, mention: Mention) -> bool:
@@ -125,16 +134,16 @@ def _repeated(
 ) -> Resolution | None:
     """ "And [3]?": the last question about another thing of the same kind; None if it is not that."""
     here = _single(question[begin:], references, now)
-    if isinstance(here, Unclear) or here is None or here[0].kind == QUESTION:
+    if not isinstance(here, Found) or here.items[0].kind == QUESTION:
         return None
     before = references.as_of(asked.screen)
     there = _single(question[begin:], before, now) if before.screen_number != references.screen_number else here
-    if isinstance(there, tuple) and there[0].key != here[0].key and there[0].of_kind == asked.kind:
-        both = Unclear("Do you mean the line of the last list, or of the list before?", (here[0], there[0]))
+    if isinstance(there, Found) and there.items[0].key != here.items[0].key and there.items[0].of_kind == asked.kind:
+        both = Unclear("Do you mean the line of the last list, or of the list before?", (here.items[0], there.items[0]))
         return _asked_back(question, both, references, asked)
-    if here[0].of_kind != asked.kind:
+    if here.items[0].of_kind != asked.kind:
         return None
-    return _put(asked, question[begin:].strip(" .?!"), here, fallback="")
+    return replace(_put(asked, question[begin:].strip(" .?!"), here.items, fallback=""), screen=here.screen)
 
 
 def _put(asked: AskedQuestion, said: str, items: tuple[ListItem, ...], *, fallback: str) -> Resolution:
@@ -144,12 +153,11 @@ def _put(asked: AskedQuestion, said: str, items: tuple[ListItem, ...], *, fallba
         place = asked.about(said)
         text = said if place is None else place
         begin = 0 if place is None else asked.spans[0][0]
-        return Resolution(text or fallback, (Resolved(said, items, begin, begin + len(said)),))
+        return Resolution(text or fallback, (Resolved(said, items, begin, begin + len(said)),), screen=asked.screen)
     place = asked.about(words)
-    if place is None:
-        return Resolution(words, (Resolved(said, items, 0, len(words)),))
-    begin = asked.spans[0][0]
-    return Resolution(place, (Resolved(said, items, begin, begin + len(words)),))
+    begin = 0 if place is None else asked.spans[0][0]
+    resolved = Resolved(said, items, begin, begin + len(words))
+    return Resolution(words if place is None else place, (resolved,), screen=asked.screen)
 
 
 def _another_one(question: str, references: References) -> Resolution:
@@ -202,7 +210,9 @@ def remember(question: str, resolution: Resolution, references: References) -> N
             items.append(ListItem(INCIDENT, said[1], incident=said[1]))
     kinds = {item.of_kind for item in items}
     kind = kinds.pop() if len(kinds) == 1 else ""
-    references.asked = AskedQuestion(resolution.text, tuple(sorted(spans)), kind, references.screen_number)
+    references.asked = AskedQuestion(
+        resolution.text, tuple(sorted(spans)), kind, resolution.screen or references.screen_number
+    )
     for item in items:
         references.focus_on(item)
     if len(items) > 1:

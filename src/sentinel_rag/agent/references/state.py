@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 from sentinel_rag.agent.references.listed import LONGEST_ID, QUESTION, ListItem
 from sentinel_rag.contracts.json_values import JsonValue
 
@@ -102,19 +104,24 @@ class References:
         """The number of that list among all that were shown, from 1; 0 for none."""
         return self.dropped + len(self.lists)
 
+    def number_of(self, shown: ShownList) -> int:
+        """The number of a list that is still kept; 0 for another one."""
+        places = [place for place, each in enumerate(self.lists, start=1) if each is shown]
+        return self.dropped + places[0] if places else 0
+
     def as_of(self, screen_number: int) -> References:
         """These references with the list of that number on the screen, as when an earlier question was asked."""
         kept = screen_number - self.dropped
         return self if kept < 1 else replace(self, lists=self.lists[:kept])
 
+    def begin_turn(self) -> None:
+        """A new question came."""
+        self.turn += 1
+
     def leave_open_questions(self) -> None:
         """Nothing waits for an answer any more, and a correction has no question to correct."""
         self.asked = None
         self.choices = None
-
-    def begin_turn(self) -> None:
-        """A new question came."""
-        self.turn += 1
 
     def show_list(self, items: Iterable[ListItem], *, first: int = 0, total: int | None = None) -> None:
         """Remember a numbered list; `first` rows stood above it already and keep their numbers."""
@@ -196,82 +203,20 @@ class References:
         )
 
     def to_dict(self) -> dict[str, JsonValue]:
-        """The form in which a conversation is stored."""
-        return {
-            "version": VERSION,
-            "turn": self.turn,
-            "lists": [
-                {"items": [item.to_dict() for item in each.items], "turn": each.turn, "total": each.total}
-                for each in self.lists
-            ],
-            "dropped": self.dropped,
-            "focused": [_focus_dict(each) for each in self.focused],
-            "mentioned": [_focus_dict(each) for each in self.mentioned],
-            "group": [item.to_dict() for item in self.group],
-            "group_turn": self.group_turn,
-            "asked": None if self.asked is None else _asked_dict(self.asked),
-            "choices": None
-            if self.choices is None
-            else {
-                "items": [item.to_dict() for item in self.choices.items],
-                "question": _asked_dict(self.choices.question),
-                "numbers": list(self.choices.numbers),
-            },
-        }
+        """The form in which a conversation is stored; fields that say nothing are left out."""
+        form: dict[str, JsonValue] = _without_empty(msgspec.to_builtins(self))
+        return {"version": VERSION, **form}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, JsonValue]) -> References:
         """Inverse of `to_dict`. Raises ValueError for another version or shape."""
         if data.get("version") != VERSION:
-            raise ValueError(f"stored references have version {data.get('version')!r}, this program reads {VERSION}")
-        try:
-            return cls(
-                turn=int(data["turn"]),  # type: ignore[arg-type]
-                lists=tuple(
-                    ShownList(_items(each["items"]), int(each["turn"]), each["total"]) for each in _list(data["lists"])
-                ),
-                dropped=int(data["dropped"]),  # type: ignore[arg-type]
-                focused=_focuses(data["focused"]),
-                mentioned=_focuses(data["mentioned"]),
-                group=_items(data["group"]),
-                group_turn=int(data["group_turn"]),  # type: ignore[arg-type]
-                asked=None if data["asked"] is None else _asked(data["asked"]),
-                choices=None if data["choices"] is None else _choices(data["choices"]),
-            )
-        except (KeyError, TypeError, AttributeError, IndexError) as error:
-            raise ValueError(f"stored references do not have the shape of version {VERSION}") from error
+            raise ValueError(f"The stored references are not of version {VERSION}, which this program reads.")
+        return msgspec.convert({name: value for name, value in data.items() if name != "version"}, cls)
 
 
-def _focus_dict(focus: Focus) -> dict[str, JsonValue]:
-    return {"item": focus.item.to_dict(), "turn": focus.turn}
-
-
-def _asked_dict(asked: AskedQuestion) -> dict[str, JsonValue]:
-    spans: list[JsonValue] = [list(span) for span in asked.spans]
-    return {"text": asked.text, "spans": spans, "kind": asked.kind, "screen": asked.screen}
-
-
-def _items(data: object) -> tuple[ListItem, ...]:
-    return tuple(ListItem.from_dict(each) for each in _list(data))
-
-
-def _focuses(data: object) -> tuple[Focus, ...]:
-    return tuple(Focus(ListItem.from_dict(each["item"]), int(each["turn"])) for each in _list(data))
-
-
-def _asked(data: object) -> AskedQuestion:
-    (found,) = _list([data])
-    spans = tuple((int(begin), int(end)) for begin, end in found["spans"])
-    return AskedQuestion(str(found["text"]), spans, str(found["kind"]), int(found["screen"]))
-
-
-def _choices(data: object) -> Choices:
-    (found,) = _list([data])
-    numbers = tuple(int(number) for number in found["numbers"])
-    return Choices(_items(found["items"]), _asked(found["question"]), numbers)
-
-
-def _list(data: object) -> list[Any]:
-    if not isinstance(data, list | tuple):
-        raise TypeError("not a list")
-    return list(data)
+def _without_empty(value: Any) -> Any:
+    """A JSON value whose objects lack the fields with an empty text."""
+    if isinstance(value, dict):
+        return {name: _without_empty(each) for name, each in value.items() if each != ""}
+    return [_without_empty(each) for each in value] if isinstance(value, list | tuple) else value

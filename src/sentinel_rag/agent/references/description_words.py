@@ -1,0 +1,57 @@
+"""Words that describe a line or a list: "the high one", "the one assigned to m.keller", "the incidents from before"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sentinel_rag.agent.references.mention_forms import Form, Mention
+from sentinel_rag.agent.references.wording import LINE, NOUN, is_plural, kind_of
+
+_BETWEEN = (
+    "of|in|on|for|from|to|by|with|about|at|behind|this|that|these|those|the|a|an|its|it|his|her|their|them|and|or|is|are|was|"
+    "were|who|which|what|all|any|each|every|no|not|many|most"
+)
+"""Words that end a description: what stands behind them is another thing."""
+_DESCRIBED = re.compile(
+    rf"\bthe\s+(?P<words>(?!other\b|same\b|next\b|previous\b|very\b)(?:(?!(?:{_BETWEEN})\b)[\w'’-]+\s+){{1,4}}?)(?P<noun>one|{LINE}|{NOUN})\b(?P<genitive>['’]s)?(?!\s+(?:one|{NOUN})\b)",
+    re.IGNORECASE,
+)
+_ONE_THAT = re.compile(
+    rf"\b(?:the|that)\s+(?:one|(?P<noun>{LINE}|{NOUN}))\s+(?P<words>(?:about|with|on|from|of|for|named|called|titled|mentioning|involving|created|opened|raised|"
+    r"assigned|owned|without|naming|at|in|that\s+(?:is|was|has|mentions|involves|names|came|happened)|which\s+(?:is|was|has|mentions))\b[^,;?!]{1,120})",
+    re.IGNORECASE,
+)
+_EARLIER = re.compile(
+    rf"\b(?:the|those|these)\s+(?:(?P<adjective>earlier|previous|former|listed|original)\s+)?(?P<noun>{NOUN})"
+    r"(?P<tail>\s+(?:from|of)\s+(?:before|earlier|the\s+list(?:\s+before)?|that\s+list|the\s+first\s+list|the\s+previous\s+list)|\s+(?:you\s+)?(?:listed|showed)(?:\s+(?:before|earlier|above))?|\s+above)?",
+    re.IGNORECASE,
+)
+
+
+def read_described(masked: str) -> Iterator[Mention]:
+    for match in _ONE_THAT.finditer(masked):
+        kind = kind_of(match["noun"] or "")
+        end = match.start("words") + len(match["words"].rstrip(" ."))
+        yield Mention(
+            form=Form.DESCRIBED, in_words=True, start=match.start(), end=end, kind=kind,
+            words=match["words"].rstrip(" ."), soft=bool(kind),
+        )  # fmt: skip
+    for match in _DESCRIBED.finditer(masked):
+        noun = match["noun"]
+        if is_plural(noun):
+            continue
+        yield Mention(
+            form=Form.DESCRIBED, in_words=True, start=match.start(), end=match.end(), kind=kind_of(noun),
+            words=match["words"].strip(),
+            soft=kind_of(noun) != "" and kind_of(noun) != "row", genitive=bool(match["genitive"]),
+        )  # fmt: skip
+
+
+def read_earlier(masked: str) -> Iterator[Mention]:
+    for match in _EARLIER.finditer(masked):
+        if not (match["adjective"] or match["tail"]) or not is_plural(match["noun"]):
+            continue
+        yield Mention(
+            form=Form.EARLIER, start=match.start(), end=match.end(), kind=kind_of(match["noun"]), plural=True, soft=True
+        )

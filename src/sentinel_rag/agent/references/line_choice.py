@@ -1,0 +1,142 @@
+"""Which line of which list is meant: by its number or place, by the line beside it, by what it says."""
+
+from __future__ import annotations
+
+from sentinel_rag.agent.references.choices import (
+    MOST_TOGETHER,
+    Choice,
+    Context,
+    Found,
+    Unclear,
+    of_kinds,
+    unique,
+    wanted_kinds,
+    which,
+)
+from sentinel_rag.agent.references.descriptions import fitting, superlative
+from sentinel_rag.agent.references.listed import ALERT, INCIDENT, QUESTION, ListItem
+from sentinel_rag.agent.references.mention_forms import Form, ListChoice, Mention
+from sentinel_rag.agent.references.state import References, ShownList
+from sentinel_rag.agent.references.wording import ORDINALS
+from sentinel_rag.agent.references.words_for import shown_words
+
+
+def _list_for(mention: Mention, context: Context) -> ShownList | None:
+    """The list in which the line stands: the one named, else the screen's, else the newest of the kind asked for."""
+    references = context.references
+    if mention.chosen is not None:
+        return _named_list(mention.chosen, references)
+    screen = references.screen
+    kinds: tuple[str, ...] = (mention.kind,) if mention.kind else ()
+    if not kinds and mention.in_words:
+        kinds = wanted_kinds(mention, context)
+    if screen is None or not kinds or any(item.of_kind in kinds for item in screen.items):
+        return screen
+    older = [each for each in references.lists if any(item.of_kind in kinds for item in each.items)]
+    return older[-1] if older else screen
+
+
+def _named_list(chosen: ListChoice, references: References) -> ShownList | None:
+    lists = list(references.lists)
+    if chosen.earlier and references.choices is None:
+        lists = lists[:-1]  # behind choices to pick from, the list before is the one that they were taken from
+    if chosen.kind:
+        lists = [each for each in lists if any(item.of_kind == chosen.kind for item in each.items)]
+    elif chosen.place > 0:
+        place = chosen.place - 1 - references.dropped
+        return lists[place] if 0 <= place < len(lists) else None
+    if chosen.place > 0:
+        return lists[chosen.place - 1] if chosen.place <= len(lists) and not references.dropped else None
+    return lists[-1] if lists else None
+
+
+def by_places(mention: Mention, context: Context) -> Choice:
+    shown = _list_for(mention, context)
+    if shown is None:
+        if mention.chosen is not None:
+            return Unclear("I do not have that list any more. Ask for it again, or name the thing itself.")
+        return None
+    found = []
+    for place in mention.places:
+        line = shown.line(place)
+        if line is None:
+            return None
+        if not line.value:
+            return Unclear(f"I cannot tell which thing line [{place}] names. Give its number or its name, please.")
+        if mention.kind and line.kind != QUESTION and line.of_kind != mention.kind:
+            return _of_another_kind(mention, line, place)
+        found.append(line)
+    return Found(tuple(found), context.references.number_of(shown))
+
+
+def _of_another_kind(mention: Mention, line: ListItem, place: int) -> Choice:
+    if mention.soft:
+        return None
+    if mention.kind == INCIDENT and line.kind == ALERT and line.incident:
+        owner = ListItem(INCIDENT, line.incident, incident=line.incident)
+        return Unclear(f"Line [{place}] is an alert, of incident {line.incident}. Do you mean that incident?", (owner,))
+    return Unclear(f"Line [{place}] of the last list is of another kind: {shown_words(line)}. Do you mean it?", (line,))
+
+
+def by_numbers(mention: Mention, context: Context) -> Choice:
+    """A bare number: a line where there is one, an incident where one of that number is known; both are asked back."""
+    number = mention.places[0]
+    screen = context.references.screen
+    line = None if screen is None else screen.line(number)
+    known = str(number) in context.references.numbers_known()
+    incident = ListItem(INCIDENT, str(number), incident=str(number))
+    if len(mention.places) > 1:
+        return by_places(mention, context)
+    if line is not None and line.kind == INCIDENT and line.value == str(number):
+        return Found((line,))
+    if line is not None and line.value and (known or mention.form is Form.HASHED) and line.kind != QUESTION:
+        return Unclear(
+            f"Do you mean line [{number}] of the list, or the incident with the number {number}?", (line, incident)
+        )
+    if line is not None and line.value and mention.form is not Form.HASHED:
+        return Found((line,))
+    return Found((incident,)) if known else None
+
+
+def by_beside(mention: Mention, context: Context) -> Choice:
+    screen = context.references.screen
+    focus = context.references.focus()
+    if screen is None or focus is None:
+        return None
+    keys = [item.key for item in screen.items]
+    if focus.item.key not in keys:
+        return None
+    place = keys.index(focus.item.key) + mention.places[0]
+    return Found((screen.items[place],)) if 0 <= place < len(keys) else None
+
+
+def by_described(mention: Mention, context: Context) -> Choice:
+    shown = _list_for(mention, context)
+    if shown is None or mention.words.lower().strip() in ORDINALS:
+        return None
+    kinds = (mention.kind,) if mention.kind else ()
+    lines = of_kinds(shown.items, kinds)
+    if not lines or (mention.kind and superlative(mention.words)):
+        return None
+    found = fitting(mention.words, lines, context.now)
+    if len(found) == 1:
+        return Found(found, context.references.number_of(shown))
+    if found:
+        return which("one", found)
+    if mention.soft:
+        return None
+    earlier = unique(line for each in context.references.lists for line in each.items)
+    fit = fitting(mention.words, earlier, context.now)
+    if len(fit) == 1:
+        return Unclear("No line of the last list fits that. Do you mean this one, shown before?", fit)
+    return Unclear("No line of the last list fits that. Name the line by its number, or the thing itself.")
+
+
+def by_earlier(mention: Mention, context: Context) -> Choice:
+    lists = [of_kinds(each.items, (mention.kind,)) for each in context.references.lists]
+    known = [each for each in lists if each]
+    if not known:
+        return None
+    if len(known[-1]) > MOST_TOGETHER:
+        return Unclear(f"That list has {len(known[-1])} lines. Which of them do you mean, for example [1] and [3]?")
+    return Found(known[-1])
