@@ -55,7 +55,7 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
     if not quantity.noun and (_ORDERING.search(before) or _DISCOURSE.match(quantity.phrase)):
         return HARMLESS, counted.used
     if atom.text.lower() == "both":
-        return HARMLESS, counted.used
+        return HARMLESS, ()
     if not quantity.noun and _IDENTIFIED.search(before):
         leaf = _exact_number(reading, atom)
         return (in_result(leaf) if leaf is not None else unsupported("no result holds this number")), counted.used

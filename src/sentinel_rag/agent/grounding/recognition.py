@@ -48,7 +48,8 @@ _NO_NOUN_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _NO_NOUN_AFTER = re.compile(
-    r"^[*_`]*\s*(?:[,.;:()–—|…?!-]|$|(?:is|was|has|had|and|or|remains|stays|stands|being|which|with|came|carries|contains|"
+    r"^[*_`]*\s*(?:[,.;:()–—|…?!-]|$|(?:is|was|has|had|and|or|remains|stays|stands|being|"
+    r"which|with|came|carries|contains|"
     r"involves|includes|from|on|at|in|to|followed|whereas|while|but|belongs|shows|looks)\b)",
     re.IGNORECASE,
 )
