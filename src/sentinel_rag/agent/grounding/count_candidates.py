@@ -150,6 +150,10 @@ def _of_alert(subject: Subject, counted: Counted) -> Iterator[Candidate]:
 def _of_row(subject: Subject, counted: Counted) -> Iterator[Candidate]:
     """Numbers of a ranking, of a bucket of a trend, of a row of a query; else the alerts that name the entity."""
     records = [record for record in subject.records if not _inner(record) or _inner(record) in counted.within]
+    named = [leaf for record in records or subject.records for leaf in _named_by(record, counted.words)]
+    if named and counted.noun not in ("alert", "incident"):
+        yield from (Candidate(float(str(leaf.value)), leaf) for leaf in named)
+        return
     direct = [each for record in records or subject.records for each in _own_numbers(record, counted)]
     if direct:
         yield from direct
@@ -175,6 +179,16 @@ def _inner(record: Record) -> str:
     return next((outer.incident for outer in record.chain() if outer.speaks is Speaks.INCIDENT), "")
 
 
+def _named_by(record: Record, words: str) -> list[Leaf]:
+    """Numbers of a row whose column is named by the words of the answer."""
+    wanted = _stems(words)
+    return [
+        leaves[0]
+        for key, leaves in record.leaves.items()
+        if record.speaks in (Speaks.ROW, Speaks.ENTITY) and _is_number(leaves[0].value) and wanted & _stems(key)
+    ]
+
+
 def _own_numbers(record: Record, counted: Counted) -> Iterator[Candidate]:
     if counted.noun == "incident" and "incident_numbers" in record.lists:
         yield Candidate(record.lists["incident_numbers"], record.first("incident_numbers"), "incidents, counted")
@@ -194,8 +208,7 @@ def _own_numbers(record: Record, counted: Counted) -> Iterator[Candidate]:
                 return
     if record.speaks not in (Speaks.ROW, Speaks.ENTITY):
         return
-    wanted = _stems(counted.words)
-    named = [leaf for key, leaf in numbers.items() if wanted & _stems(key)]
+    named = _named_by(record, counted.words)
     if not named and len(numbers) > 1:
         named = [
             leaf for key, leaf in numbers.items() if re.search(r"count|total|number|sum|attempt|event|hit|fail", key)

@@ -73,7 +73,13 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
     values = {each.value: each for each in found}
     reason = "the results give another number" if found else "no result gives this number"
     told = quantity.noun or quantity.label or reading.piece.layout is Layout.CELL or counted.subjects
-    if len(values) == 1 and quantity.amount is Amount.EXACT and counted.noun and told and not counted.from_context:
+    if (
+        len(values) == 1
+        and quantity.amount is Amount.EXACT
+        and (counted.noun or counted.subjects)
+        and told
+        and not counted.from_context
+    ):
         (only,) = values.values()
         if only.leaf is not None:
             return unsupported(reason, only.leaf, _written(only.value)), counted.used

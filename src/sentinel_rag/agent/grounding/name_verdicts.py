@@ -84,6 +84,8 @@ def judge_name(reading: Reading, atom: Atom) -> Verdict:
     if not leaves:
         if index.said(_CUT.sub("", text), reading.question):
             return FROM_PERSON
+        if atom.kind is Kind.NAME and folded(text).replace(" ", "_") in str(index.zone).lower():
+            return HARMLESS
         if atom.kind in (Kind.CODE, Kind.TOKEN, Kind.NAME) and index.names_key(text):
             return HARMLESS
         if atom.kind is Kind.GUID or atom.kind in _TIED:

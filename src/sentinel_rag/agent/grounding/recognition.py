@@ -96,8 +96,8 @@ def atoms_of(piece: Piece, index: EvidenceIndex, titles: Titles, known_incidents
         take(identifiers_in(text))
         take(times_in(text), wanted=lambda atom: getattr(atom.value, "year", None) is not None)
         return sorted(taken, key=lambda atom: atom.start)
-    take(Atom(Kind.CODE, match[0], match.start(), match.end(), "") for match in _LIST_NUMBER.finditer(text))
-    list_numbers = list(taken)
+    list_numbers = [Atom(Kind.CODE, match[0], match.start(), match.end(), "") for match in _LIST_NUMBER.finditer(text)]
+    take(list_numbers)
     take(code_spans_in(text), wanted=lambda atom: not _simple(str(atom.value)))
     take(quotations_in(text), wanted=lambda atom: _is_quotation(atom, text, index))
     take(_titles_in(text, titles))
