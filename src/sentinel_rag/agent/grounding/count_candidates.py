@@ -62,7 +62,7 @@ def candidates(counted: Counted, index: EvidenceIndex) -> list[Candidate]:
             found += _of_alert(subject, counted)
         else:
             found += _of_row(subject, counted)
-    if counted.subjects and not counted.from_context and (found or _bound(counted)):
+    if counted.subjects and not counted.loosely and (found or _bound(counted)):
         return found
     return [*found, *_of_lists(counted, index)]
 
@@ -93,8 +93,9 @@ def _of_incident(subject: Subject, counted: Counted, index: EvidenceIndex) -> It
     if not found and counted.noun == "alert":
         alerts = {
             str(leaf.value): record
-            for record in index.records(Speaks.ALERT)
-            if record.incident in subject.numbers and (leaf := record.first("alert_id")) is not None
+            for number in sorted(subject.numbers)
+            for record in index.alerts(number)
+            if (leaf := record.first("alert_id")) is not None
         }
         chosen = [record for record in alerts.values() if _all_fit(record, counted.states)]
         if alerts:

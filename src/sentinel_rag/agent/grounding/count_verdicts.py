@@ -78,7 +78,7 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
         and quantity.amount is Amount.EXACT
         and (counted.noun or counted.subjects)
         and told
-        and not counted.from_context
+        and not counted.loosely
     ):
         (only,) = values.values()
         if only.leaf is not None:
@@ -114,7 +114,7 @@ def _decimals(written: float) -> int:
 
 def _quantified(reading: Reading, atom: Atom, quantity: Quantity, counted: Counted) -> Verdict:
     """ "no", "none", "all", "some": the narrowed count beside the whole one."""
-    whole = Counted(counted.noun, counted.words, (), (), counted.subjects, counted.from_context)
+    whole = Counted(counted.noun, counted.words, (), (), counted.subjects, counted.loosely)
     narrowed = candidates(counted, reading.index)
     totals = candidates(whole, reading.index)
     if quantity.value == 0:

@@ -50,10 +50,10 @@ class RunEvidence:
         return [record for record in self.records if re.fullmatch(r"/rows/\d+", record.pointer)]
 
     @cached_property
-    def titles(self) -> tuple[tuple[str, list[Leaf]], ...]:
-        """Names of the result, folded, with the leaves that hold them."""
-        return tuple(
-            (value, leaves)
+    def titles(self) -> frozenset[str]:
+        """Names of the result, folded."""
+        return frozenset(
+            value
             for value, leaves in self.by_text.items()
             if len(value) >= _SHORTEST_NAME and any(leaf.key in _NAME_KEYS for leaf in leaves)
         )
@@ -88,6 +88,20 @@ class RunEvidence:
         return found
 
     @cached_property
+    def alerts(self) -> dict[str, list[Record]]:
+        """Records of alerts by the number of their incident."""
+        found: dict[str, list[Record]] = {}
+        for record in self.records:
+            if record.speaks is Speaks.ALERT:
+                found.setdefault(record.incident, []).append(record)
+        return found
+
+    @cached_property
+    def incident_numbers(self) -> frozenset[str]:
+        """Every incident that the result tells of."""
+        return frozenset(number for record in self.records for number in (record.incident, *record.incidents)) - {""}
+
+    @cached_property
     def blob(self) -> str:
         """Every text of the result, keys included, one a line, folded; for words inside a longer text."""
         return "\n".join((*self.by_text, *sorted({leaf.key for leaf in self.leaves})))
@@ -114,6 +128,7 @@ class EvidenceIndex:
         self.zone = zone
         self._runs: deque[RunEvidence] = deque()
         self._newest_first: tuple[RunEvidence, ...] = ()
+        self._titles: frozenset[str] | None = None
         self._words: deque[str] = deque()
         self._added = 0
 
@@ -126,6 +141,7 @@ class EvidenceIndex:
         ):
             self._runs.popleft()
         self._newest_first = tuple(reversed(self._runs))
+        self._titles = None
 
     def add_words(self, text: str) -> None:
         """Take in what the person said."""
@@ -170,9 +186,11 @@ class EvidenceIndex:
     @property
     def incident_numbers(self) -> frozenset[str]:
         """Every incident that a result tells of, be it only as the incident of an alert."""
-        return frozenset(
-            number for run in self.results for record in run.records for number in (record.incident, *record.incidents)
-        ) - {""}
+        return frozenset().union(*(run.incident_numbers for run in self.results))
+
+    def alerts(self, number: str) -> list[Record]:
+        """The alerts of an incident, newest result first."""
+        return [record for run in self.results for record in run.alerts.get(number, ())]
 
     def exactly(self, text: str) -> Iterator[Leaf]:
         """Leaves whose whole text this is, in any case."""
@@ -219,10 +237,12 @@ class EvidenceIndex:
             low, high = bisect_left(instants, start.timestamp()), bisect_left(instants, end.timestamp())
             yield from leaves[low : max(low, high)]
 
-    def titles(self) -> Iterator[tuple[str, list[Leaf]]]:
-        """Names that an answer may use without quotation marks, folded, with the leaves that hold them."""
-        for run in self.results:
-            yield from run.titles
+    @property
+    def titles(self) -> frozenset[str]:
+        """Names that an answer may use without quotation marks, folded."""
+        if self._titles is None:
+            self._titles = frozenset().union(*(run.titles for run in self.results))
+        return self._titles
 
 
 _LOOKALIKES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "‐": "-", "‑": "-", "–": "-", "\u200b": None})

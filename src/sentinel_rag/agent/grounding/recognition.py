@@ -75,7 +75,7 @@ class Titles:
         whole = _searchable(text)
         found = {
             name
-            for name, _ in index.titles()
+            for name in index.titles
             if name in whole and name not in KNOWN_WORDS and not name.isdigit() and not _STATE_WORD.fullmatch(name)
         }
         return cls(tuple(sorted(found, key=lambda name: (-len(name), name))))
