@@ -27,12 +27,18 @@ _DISCOURSE = re.compile(
     re.IGNORECASE,
 )
 _IDENTIFIED = re.compile(
-    r"\b(?:port|pid|process id|event ?id|id|code|error|kb|rule|version|build|line|under|defender|as|uid)[\s:#=*_`]*$",
+    r"\b(?:port|pid|process id|event ?id|id|code|error|kb|rule|version|build|line|under|"
+    r"defender|as|uid|calls(?: it)?|called|numbered)[\s:#=*_`]*$",
     re.IGNORECASE,
 )
+_THAN = re.compile(r"\b(?:more recent|newer|younger|later|older|earlier)\s+than\b", re.IGNORECASE)
 _EACH = re.compile(r"\b(?:each|apiece|per|every|other|respectively|the rest|others)\b", re.IGNORECASE)
 _EXCEPT = re.compile(r"\b(?:except|apart from|other than|besides|but)\b", re.IGNORECASE)
 _AMOUNT_KEY = re.compile(r"count|alerts|total|rows|returned|_s$|duration|high|medium|low|found")
+_QUALIFIED = re.compile(
+    r"^\s+\w+\s+(?:are|is|were|was|have|had|need|require|involve|concern|affect|contain|wait)\b", re.IGNORECASE
+)
+"""The words behind a counted noun narrow it, in a way that is not known."""
 _YEAR = re.compile(r"\b(?:in|of|since|during|until|year)\s+$", re.IGNORECASE)
 _LISTED_KINDS = {
     "incident": (Kind.INCIDENT,), "alert": (Kind.TITLE, Kind.QUOTE, Kind.GUID), "ip": (Kind.ADDRESS,),
@@ -72,6 +78,8 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
         return other, counted.used
     values = {each.value: each for each in found}
     reason = "the results give another number" if found else "no result gives this number"
+    if _QUALIFIED.search(reading.text[atom.end :]) and not counted.states:
+        return unsupported(reason), counted.used
     told = quantity.noun or quantity.label or reading.piece.layout is Layout.CELL or counted.subjects
     if (
         len(values) == 1
@@ -117,6 +125,8 @@ def _quantified(reading: Reading, atom: Atom, quantity: Quantity, counted: Count
     whole = Counted(counted.noun, counted.words, (), (), counted.subjects, counted.loosely)
     narrowed = candidates(counted, reading.index)
     totals = candidates(whole, reading.index)
+    if quantity.value == 0 and _THAN.search(reading.text, atom.end):
+        return HARMLESS  # a superlative, which `order_verdicts` judges
     if quantity.value == 0:
         listed = _distinct(each for each in reading.atoms if each.start > atom.end and each.kind is Kind.INCIDENT)
         if listed and _EXCEPT.search(reading.text, atom.end):

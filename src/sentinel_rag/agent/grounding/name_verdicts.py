@@ -38,7 +38,8 @@ _OWNER = re.compile(
     r"\b(?:owned by|assigned to|owner(?:\s+is|:)?|assignee(?:\s+is|:)?|belongs to)[\s*_`“\"]*$", re.IGNORECASE
 )
 _OWNS = re.compile(
-    r"^[\s*_`”\"]*(?:(?:is|was)\s+(?:the\s+|its\s+)?(?:current\s+|assigned\s+)?(?:owner|assignee)|owns|is assigned)\b",
+    r"^[\s*_`”\"]*(?:(?:is|was)\s+(?:the\s+|its\s+)?(?:current\s+|assigned\s+)?(?:owner|"
+    r"assignee)|owns|is assigned|['’]s\s+(?:hands|queue|plate|care))\b",
     re.IGNORECASE,
 )
 _LOOSE = re.compile(

@@ -128,7 +128,7 @@ _PLURAL = re.compile(
     re.IGNORECASE,
 )
 _HASH_SIGN = re.compile(r"(?<![\w&#/])#(?P<n>\d{1,9})\b")
-_NUMBERED = re.compile(r"\b(?:[Nn]umber(?:\s+is)?|[Nn]o\.|INC-?|[Tt]icket)\s*[#:*_`]*(?P<n>\d{1,9})\b(?!\s*[.:]\d)")
+_NUMBERED = re.compile(r"\b(?:[Nn]umber(?:\s+is)?|[Nn]o\.|INC-?|[Tt]icket)[\s#:*_`]*(?P<n>\d{1,9})\b(?!\s*[.:]\d)")
 
 
 _COUNT_OF_INCIDENTS = re.compile(r"(?:incidents|cases)[\s*_`]*[:(][\s*_`]*\d+$", re.IGNORECASE)
@@ -209,7 +209,13 @@ def noun_of(word: str) -> str:
 
 def nouns_in(text: str) -> Collection[str]:
     """What the words of `text` count, in order."""
-    return [NOUNS[found] for word in re.findall(r"[A-Za-z]+", text) if (found := _singular(word)) is not None]
+    return [
+        NOUNS[found] for word in re.findall(r"[A-Za-z]+", text) if (found := _singular(word)) and found not in _VERBS
+    ]
+
+
+_VERBS = frozenset({"match", "hit", "result", "link", "label", "file", "process"})
+"""Nouns that are verbs as well: "six incidents match" counts no matches."""
 
 
 def _singular(word: str) -> str | None:

@@ -104,7 +104,7 @@ def _bare(text: str, subject: Subject, atom: Atom) -> bool:
 
 def _role(text: str, atom: Atom) -> tuple[str, ...]:
     """The fields that the words around a time mean: the nearest words before it, or those right behind it."""
-    before = re.split(r"[;.]|,\s*(?:and|but|which|while|whereas)\b|\band\b", text[: atom.start])[-1][-60:]
+    before = re.split(r"[;.]|,\s*(?:and|but|while|whereas)\b|\band\b", text[: atom.start])[-1][-60:]
     best: tuple[int, tuple[str, ...]] | None = None
     for pattern, keys in _ROLES:
         for match in pattern.finditer(before):
