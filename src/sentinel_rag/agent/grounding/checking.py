@@ -82,11 +82,12 @@ def _look_ahead(readings: Sequence[Reading]) -> None:
         named = [subject for each in naming for subject in each.subjects if subject.topic in STRONG]
         if not named or len(items) < 2 or not all(_NAMES.match(each.text) for each in naming):
             continue
-        if any(not named[0].same(other) for other in named[1:]):
+        numbered = named[0].text.isdigit()
+        if any(not named[0].same(other) for other in named[1:]) and not (numbered and len(named) == 2):
             continue
         subject = replace(named[0], start=-1, end=-1)
         for each in items:
-            if each not in naming and _LABEL.match(each.text):
+            if each is not naming[0] and _LABEL.match(each.text):
                 each.context.last, each.context.firm = subject, True
 
 

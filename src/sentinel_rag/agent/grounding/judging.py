@@ -81,7 +81,7 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
     yield from judged
     if reading.piece.layout in (Layout.HEADER_CELL, Layout.CODE):
         return
-    wrong = mismatched(reading.subjects, text)
+    wrong = mismatched(reading.subjects, text) or _of_another(reading)
     if wrong is not None and all(each.verdict.supported for each in judged):
         yield Judged(_atom_of(wrong, text), _mismatch(wrong, reading), names_subject=True)
     if asks and text.rstrip(" *_").endswith("?"):
@@ -122,6 +122,20 @@ def _statements(reading: Reading, judged: list[Judged], *, anything_known: bool)
 
 
 _RESPECTIVELY = re.compile(r"\brespectively\b", re.IGNORECASE)
+
+
+def _of_another(reading: Reading) -> Subject | None:
+    """The title of a list of labels that is not the title of the incident whose number the list gives."""
+    context = reading.context.last
+    if context is None or context.topic is not Topic.INCIDENT or not context.text.isdigit() or not reading.context.firm:
+        return None
+    if reading.piece.layout is not Layout.ITEM or not _TITLE_LABEL.match(reading.text):
+        return None
+    named = [each for each in reading.subjects if each.topic is Topic.INCIDENT and each.start >= 0]
+    return next((each for each in named if not each.same(context)), None)
+
+
+_TITLE_LABEL = re.compile(r"^[*_`\s]*(?:title|name|incident (?:title|name)|guid)[*_`]*\s*[:=–-]", re.IGNORECASE)
 
 
 def _listed(reading: Reading, atom: Atom) -> bool:

@@ -214,8 +214,8 @@ def nouns_in(text: str) -> Collection[str]:
     ]
 
 
-_VERBS = frozenset({"match", "hit", "result", "link", "label", "file", "process"})
-"""Nouns that are verbs as well: "six incidents match" counts no matches."""
+_VERBS = frozenset({"match", "record", "hit", "result", "link", "label", "file", "process"})
+"""Nouns that are verbs or turns of phrase as well: "six incidents match", "on record"."""
 
 
 def _singular(word: str) -> str | None:

@@ -88,7 +88,7 @@ def _claims(reading: Reading) -> Iterator[Claim]:
         (_FEWEST, False, False),
     ):
         for match in pattern.finditer(text):
-            if any(atom.start <= match.start() < atom.end for atom in reading.atoms):
+            if any(atom.start <= match.start() < atom.end for atom in reading.atoms if atom.kind is not Kind.COUNT):
                 continue
             subject = _said_of(match, subjects, text, by_time=by_time)
             if subject is not None:

@@ -167,7 +167,9 @@ def _is_incident(
     after = text[atom.end :]
     if quantity.noun or piece.layout is Layout.CELL or _in_brackets(atom, text, taken):
         return False
-    if quantity.label and not (atom.text in known_incidents and _RATED.match(after)):
+    if atom.text in known_incidents and _RATED.match(after):
+        return True
+    if quantity.label:
         return False
     if _COUNTED_AFTER.match(after):
         return False

@@ -131,7 +131,7 @@ _ABOUT_SECURITY = re.compile(
     re.IGNORECASE,
 )
 _ABOUT_THE_ANSWER = re.compile(
-    r"\b(?:i|me|my|here|below|above|following|list(?:ed|s|ing)?|tables?|results?|details?|"
+    r"\b(?:i|me|my|here(?= (?:is|are))|here[’']s|below|above|following|list(?:ed|s|ing)?|tables?|results?|details?|"
     r"figures|rows|quer(?:y|ies)|shown|"
     r"summary|overview|sorted|ordered|nothing else|ask|let|based on|information|available|retrieved|returned|looked|"
     r"recorded|checked|verify|verified)\b|[?:]\s*$",
@@ -143,9 +143,11 @@ _VERB = re.compile(
     re.IGNORECASE,
 )
 _CONTENT = re.compile(r"[a-z]{4,}")
-_NO_CONTENT = frozenset(
-    ["this", "that", "these", "those", "there", "their", "they", "with", "from", "have", "been", "were", "will", "also", "very", "just", "only", "some", "such", "into", "over", "more", "most", "than", "then", "when", "what", "which", "while", "where", "here", "does", "done", "each", "both", "well", "fully", "many", "much", "being", "about", "after", "before", "your", "ours"]
-)
+_LITTLE_WORDS = """
+this that these those there their they with from have been were will also very just only some such into over more most
+than then when what which while where does done each both well fully many much being about after before your ours
+"""
+_NO_CONTENT = frozenset(_LITTLE_WORDS.split())
 
 
 def unfounded_statement(sentence: str, index: EvidenceIndex) -> bool:
@@ -155,7 +157,9 @@ def unfounded_statement(sentence: str, index: EvidenceIndex) -> bool:
     if not _ABOUT_SECURITY.search(plain) or not _VERB.search(plain) or _ABOUT_THE_ANSWER.search(plain):
         return False
     words = [word for word in _CONTENT.findall(folded(plain)) if word not in _NO_CONTENT]
-    return len(words) < _FEWEST_WORDS or not all(any(word[:6] in run.blob for run in index.results) for word in words)
+    return len(words) < _FEWEST_WORDS or not any(
+        all(word[:6] in value for word in words) for run in index.results for value in run.by_text
+    )
 
 
 _FEWEST_WORDS = 3
