@@ -156,7 +156,9 @@ class Reading:
         with self._snapshot() as connection:
             rows = connection.execute(
                 "SELECT c.id, d.collection, d.name, d.title, d.source, d.facets, d.label, c.number, c.path, c.place, "
-                f"c.body FROM chunk c JOIN document d ON d.id = c.document WHERE c.id IN ({marks}) AND {condition}",
+                # CROSS, since SQLite would begin with all documents that the filter lets through.
+                "c.body FROM chunk c CROSS JOIN document d ON d.id = c.document "
+                f"WHERE c.id IN ({marks}) AND {condition}",
                 [*numbers, *values],
             )
             found = {row[0]: _stored(row) for row in rows}
