@@ -98,7 +98,7 @@ def main() -> None:
         search = KnowledgeSearch(store, model)
 
         def ids(keys: Sequence[int | str]) -> list[str]:
-            return list(dict.fromkeys(each.document_id for each in store.load(keys, Wanted())))
+            return list(dict.fromkeys(each.document_id for each in store.load(keys, frozenset())))
 
         ways: dict[str, Callable[[str], list[str]]] = {
             "words": lambda text: ids([each.key for each in store.by_words(text, Wanted(), 20)]),

@@ -89,7 +89,7 @@ class KnowledgeSearch:
         place_by_words = {key: place for place, key in enumerate(words, 1)}
         place_by_meaning = {key: place for place, key in enumerate(near, 1)}
         hits: list[Hit] = []
-        for chunk, score in self._loaded(fused([near, words]), wanted):
+        for chunk, score in self._loaded(fused([near, words]), wanted.readers):
             if len(hits) >= min(limit, MOST_HITS):
                 break
             if _is_new(chunk, hits, per_document):
@@ -97,11 +97,13 @@ class KnowledgeSearch:
                 hits.append(Hit(chunk, score, why))
         return SearchAnswer(tuple(hits), tuple(remarks))
 
-    def _loaded(self, best: Sequence[tuple[int | str, float]], wanted: Wanted) -> Iterator[tuple[StoredChunk, float]]:
+    def _loaded(
+        self, best: Sequence[tuple[int | str, float]], readers: frozenset[str]
+    ) -> Iterator[tuple[StoredChunk, float]]:
         """The chunks in their order, read a few at a time: most searches need the first few only."""
         for start in range(0, len(best), _AT_ONCE):
             part = dict(best[start : start + _AT_ONCE])
-            for chunk in self._store.load(list(part), wanted):
+            for chunk in self._store.load(list(part), readers):
                 yield chunk, part[chunk.key]
 
     def _near(self, query: str, wanted: Wanted) -> tuple[Sequence[int | str], list[str]]:

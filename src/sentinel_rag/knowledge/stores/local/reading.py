@@ -149,9 +149,9 @@ class Reading:
         places, scores = nearest(array, unit(vector)[0], allowed.slots, min(limit, MOST_RESULTS))
         return [Found(int(allowed.chunks[place]), float(score)) for place, score in zip(places, scores, strict=True)]
 
-    def load(self, keys: Sequence[int | str], wanted: Wanted) -> Sequence[StoredChunk]:
+    def load(self, keys: Sequence[int | str], readers: frozenset[str]) -> Sequence[StoredChunk]:
         numbers = [key for key in keys if isinstance(key, int)]
-        condition, values = conditions(wanted)
+        condition, values = conditions(Wanted(readers=readers))
         marks = ", ".join("?" * len(numbers))
         with self._snapshot() as connection:
             rows = connection.execute(
