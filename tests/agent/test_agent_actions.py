@@ -12,7 +12,7 @@ from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.conversations import Remembered
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
-from sentinel_rag.contracts.query_results import QueryErrorCode
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, ToolCall
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, failure, rows_result
 from sentinel_rag.testing.small_estate import NOW, small_estate
@@ -305,6 +305,94 @@ async def test_looser_words_count_right_after_the_change_only(ask: Ask, gateway:
     await ask("how many high alerts")
     await ask("try again")
     assert len(changes(gateway)) == 1
+
+
+async def test_a_single_offered_wish_is_taken_by_yes(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("can we set the severity of 12 to low?")
+    await ask("yes please")
+    assert changes(gateway) == [("update_incident", {"incident": "12", "severity": "Low"})]
+    assert (await ask("yes")).outcome is Outcome.CLARIFICATION
+    assert len(changes(gateway)) == 1
+
+
+@pytest.mark.parametrize(
+    "message", ["SigninLogs | where TimeGenerated > ago(1d) | take 5", "how many high alerts and how many incidents?"]
+)
+async def test_the_text_of_a_comment_is_never_asked(ask: Ask, gateway: ScriptedGateway, message: str) -> None:
+    await ask(f"comment on 12: {message}")
+    assert [call.tool_name for call in gateway.calls] == ["add_incident_comment"]
+    assert gateway.calls[0].arguments["message"] == message
+
+
+@pytest.mark.requirement("CHAT-6")
+async def test_an_incident_that_is_not_clear_is_chosen_and_the_whole_wish_goes_on(
+    ask: Ask, gateway: ScriptedGateway
+) -> None:
+    await ask("list open incidents")
+    answer = await ask("close it as undetermined with comment: see [1] and that host")
+    assert answer.outcome is Outcome.CLARIFICATION
+    assert "[2] incident 31" in answer.text
+    await ask("the second one")
+    assert changes(gateway) == [
+        (
+            "update_incident",
+            {
+                "incident": "31",
+                "status": "Closed",
+                "classification": "Undetermined",
+                "classification_comment": "see [1] and that host",
+            },
+        )
+    ]
+
+
+@pytest.mark.requirement("CHAT-6")
+@pytest.mark.parametrize("correction", ["and [3]?", "no, I meant 18", "the same for 18"])
+async def test_a_change_is_not_carried_over_to_another_incident(
+    ask: Ask, gateway: ScriptedGateway, correction: str
+) -> None:
+    await ask("list open incidents")
+    await ask("close [2] as undetermined")
+    await ask(correction)
+    assert [arguments["incident"] for _, arguments in changes(gateway)] == ["31"]
+
+
+@pytest.mark.requirement("DATA-3")
+async def test_where_there_are_several_workspaces_the_one_is_asked_for(ask: Ask, gateway: ScriptedGateway) -> None:
+    gateway.answers["add_incident_comment"] = QueryError(
+        code=QueryErrorCode.INVALID_ARGUMENT,
+        message="There are 2 workspaces.",
+        next_step="Name one.",
+        field="workspace",
+        allowed=("prod", "emea"),
+    )
+    answer = await ask("comment on 12: seen in the lab")
+    assert answer.outcome is Outcome.CLARIFICATION
+    assert "[2] Comment on incident 12 in workspace emea: seen in the lab" in answer.text
+    gateway.answers["add_incident_comment"] = WAITS
+    await ask("[2]")
+    assert changes(gateway)[-1] == (
+        "add_incident_comment",
+        {"incident": "12", "message": "seen in the lab", "workspace": "emea"},
+    )
+
+
+@pytest.mark.requirement("DATA-3")
+async def test_a_line_of_a_list_over_all_workspaces_is_changed_where_it_was_found(
+    ask: Ask, gateway: ScriptedGateway
+) -> None:
+    guid = "0d3c2e6a-7f50-4f0e-9a51-1f6a3b1c9d02"
+    row = {"number": 55, "title": "t", "severity": "High", "status": "New", "created_time": "2024-07-18T08:00:00Z",
+           "owner": None, "alert_count": 1, "incident_name": guid, "workspace": "emea"}  # fmt: skip
+    gateway.answers["query_incidents"] = rows_result([row, {**row, "incident_name": guid[:-1] + "3"}])
+    await ask("list the incidents in all workspaces")
+    await ask("close [1] as undetermined")
+    assert changes(gateway) == [
+        (
+            "update_incident",
+            {"incident": guid, "status": "Closed", "classification": "Undetermined", "workspace": "emea"},
+        )
+    ]
 
 
 async def test_a_change_that_is_dropped_is_not_made_later(ask: Ask, gateway: ScriptedGateway) -> None:

@@ -7,7 +7,7 @@ back with whole sentences to pick from, each of which reads as exactly the call 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sentinel_rag.agent.conversation import Conversation
@@ -20,6 +20,7 @@ from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.agent.offline.workspace_words import read_workspace
 from sentinel_rag.agent.references import Resolution
 from sentinel_rag.agent.row_text import plain
+from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS
 
 MOST_OFFERED = 10
@@ -224,8 +225,19 @@ def _arguments(kind: str, reason: str | None) -> dict[str, str]:
     return {"classification": kind, "classification_reason": reason or ""}
 
 
-def sentence_of(wish: ActionWish, incident: str) -> str:
+def wish_of(tool: str, arguments: Mapping[str, JsonValue]) -> ActionWish:
+    """The wish that became that call."""
+    fields = {name: str(value) for name, value in arguments.items() if name not in ("incident", "workspace")}
+    if tool == "add_incident_comment":
+        return ActionWish("", message=fields["message"], comments=True)
+    note = fields.pop("classification_comment", "")
+    return ActionWish("", fields, note=note)
+
+
+def sentence_of(wish: ActionWish, incident: str, workspace: str = "") -> str:
     """The wish for that incident as a sentence that reads as exactly this wish again."""
+    if workspace:
+        incident = f"{incident} in workspace {workspace}"
     if wish.comments:
         return f"Comment on incident {incident}: {wish.message}"
     changes = {name: value for name, value in wish.changes.items() if value}

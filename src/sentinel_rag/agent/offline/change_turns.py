@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from sentinel_rag.agent.conversation import AskedCall, AskedChange, ListItem
 from sentinel_rag.agent.offline import follow_up, outside
-from sentinel_rag.agent.offline.action_plans import Change, plan_change
+from sentinel_rag.agent.offline.action_plans import MOST_OFFERED, Change, plan_change, sentence_of, wish_of
 from sentinel_rag.agent.offline.action_words import ActionWish, read_action, refuses_action
 from sentinel_rag.agent.offline.change_repeats import DROPPED, asked_again, dropped
 from sentinel_rag.agent.offline.compositions import changes
@@ -20,8 +20,9 @@ from sentinel_rag.agent.offline.plan import Ask, PlannedCall, View
 from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.references import Resolution, resolve
+from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
-from sentinel_rag.contracts.tool_calls import Denied
+from sentinel_rag.contracts.tool_calls import Denied, Failed
 from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
 
 
@@ -63,6 +64,11 @@ def _question(turn: Turn) -> str:
     """The words that are read for a wish: the person's, a sentence of ours that they picked, or their earlier wish with
     the incident that they chose."""
     references = turn.conversation.references
+    screen = references.screen
+    if follow_up.agrees(turn.question) and screen is not None and screen.turn == references.turn:
+        only = screen.items[0] if len(screen.items) == 1 else None
+        if only is not None and only.kind == "question" and not turn.conversation.offers:
+            return only.value
     resolution = resolve(turn.question, references, now=turn.now.moment.astimezone(turn.zone))
     chosen = references.choices is not None and read_action(references.choices.question.text) is not None
     if resolution.asks_again or (chosen and resolution.resolved and _only_incidents(resolution)):
@@ -93,6 +99,15 @@ def _begin(turn: Turn) -> None:
     turn.conversation.pending = ""
 
 
+def _workspaces_to_choose(run: ToolRun) -> tuple[str, ...]:
+    """The workspaces of which the call has to name one, where it named none."""
+    match run.outcome:
+        case Failed(error=error) if error.field == "workspace" and "workspace" not in run.call.arguments:
+            return tuple(error.allowed[:MOST_OFFERED])
+        case _:
+            return ()
+
+
 async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
     if turn.progress is not None:
         turn.progress(Progress(f"Asking the gateway for {changes.call_text(call.tool, call.arguments)}"))
@@ -105,6 +120,13 @@ async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
     incident = str(arguments["incident"])
     conversation.references.focus_on(ListItem("incident", incident, incident=incident))
     conversation.last = AskedCall("get_incident_detail", {"incident": incident}, View.INCIDENT.value)
+    places = _workspaces_to_choose(run)
+    if places:
+        wish = wish_of(call.tool, arguments)
+        return turn.asked_back(
+            "Nothing was changed: there are several workspaces, and incident numbers repeat between them. Which one?",
+            tuple(sentence_of(wish, incident, place) for place in places),
+        )
     writer = turn.writer()
     try:
         composed = changes.compose(writer, run)
