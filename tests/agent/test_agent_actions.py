@@ -165,6 +165,7 @@ async def test_a_reference_names_the_incident(
         (None, "can we close 12 as true positive", "I change nothing on a question", 1),
         (None, "close 12 as true positive?", "I change nothing on a question", 1),
         (None, "close 12 and 18 as benign positive", "one incident at a time", 2),
+        (None, "assign 12 and 18 to Ines Duarte", "Ines Duarte names no user for certain", 0),
         ("list open incidents", "close them as benign positive", "one incident at a time", 4),
         ("list open incidents", "close all of them", "one incident at a time", 4),
         ("list open incidents", "close 2 as true positive", "incident 2, or line [2] of the list", 0),
@@ -213,6 +214,24 @@ async def test_an_option_that_is_picked_is_the_call_that_it_says(ask: Ask, gatew
             },
         )
     ]
+
+
+@pytest.mark.requirement("DATA-3")
+@pytest.mark.parametrize(
+    ("wish", "then"),
+    [
+        ("close 12 in workspace emea as false positive", "[1]"),
+        ("can we set the severity of 12 to low in workspace emea?", "yes"),
+        ("close 12 and 18 in workspace emea as undetermined", "[1]"),
+        ("assign 12 in workspace emea to me", "ana@contoso.example"),
+    ],
+)
+async def test_a_question_back_keeps_the_workspace_that_was_named(
+    ask: Ask, gateway: ScriptedGateway, wish: str, then: str
+) -> None:
+    assert (await ask(wish)).outcome is Outcome.CLARIFICATION
+    await ask(then)
+    assert [(arguments["incident"], arguments["workspace"]) for _, arguments in changes(gateway)] == [("12", "emea")]
 
 
 async def test_who_me_is_is_asked_once(ask: Ask, gateway: ScriptedGateway) -> None:

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import pytest
 
-from sentinel_rag.agent.conversation import AskedCall, Conversation, ListItem, Offer
+from sentinel_rag.agent.conversation import AskedCall, AskedChange, Conversation, ListItem, Offer
 from sentinel_rag.agent.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.references import References
 
@@ -25,6 +25,8 @@ def _full() -> Conversation:
         turns=4,
         calls=5,
         pending="which host?",
+        change=AskedChange("update_incident", {"incident": "38", "labels": ["a"]}, 2, "id-1", done=True),
+        person="ana@example.com",
         requested_workspace="emea",
         workspace="apac",
         found_in={"38": "emea"},

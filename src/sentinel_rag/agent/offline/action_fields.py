@@ -13,16 +13,6 @@ from dataclasses import dataclass
 from sentinel_rag.agent.offline.blanking import blank
 from sentinel_rag.agent.offline.word_lists import word_list
 
-CLASSIFICATION_WORDS: dict[tuple[str, str | None], str] = {
-    ("TruePositive", "SuspiciousActivity"): "true positive (suspicious activity)",
-    ("BenignPositive", "SuspiciousButExpected"): "benign positive (suspicious but expected)",
-    ("FalsePositive", "IncorrectAlertLogic"): "false positive (incorrect alert logic)",
-    ("FalsePositive", "InaccurateData"): "false positive (inaccurate data)",
-    ("Undetermined", None): "undetermined",
-}
-"""Every classification with its reason, in the words in which it can be asked for."""
-
-
 _CLASSES = {
     "FalsePositive": r"false[\s_-]*positives?|fp",
     "TruePositive": r"(?<!benign )true[\s_-]*positives?|tp",

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from sentinel_rag.agent.conversation import AskedCall, AskedChange, ListItem
 from sentinel_rag.agent.offline import follow_up, outside
-from sentinel_rag.agent.offline.action_plans import MOST_OFFERED, Change, plan_change, sentence_of, wish_of
+from sentinel_rag.agent.offline.action_plans import MOST_OFFERED, Change, plan_change
+from sentinel_rag.agent.offline.action_sentences import sentence_of, wish_of
 from sentinel_rag.agent.offline.action_words import ActionWish, read_action, refuses_action
 from sentinel_rag.agent.offline.change_repeats import DROPPED, asked_again, dropped
 from sentinel_rag.agent.offline.compositions import changes
