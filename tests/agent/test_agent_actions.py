@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.conversations import Remembered
@@ -20,6 +22,7 @@ from sentinel_rag.testing.small_estate import NOW, small_estate
 Ask = Callable[[str], Awaitable[Answer]]
 pytestmark = pytest.mark.anyio
 
+BENCH = Path(__file__).resolve().parents[2] / "bench"
 WAITS = Denied(
     ToolCall("", "", ""),
     Reason.APPROVAL_REQUIRED,
@@ -88,6 +91,13 @@ UPDATES = [
     ("assign 55 to Ana.Ruiz@contoso.example", {"incident": "55", "owner": "Ana.Ruiz@contoso.example"}),
     ("change the owner of 55 to ana@contoso.example.", {"incident": "55", "owner": "ana@contoso.example"}),
     ("assign 55 to me, who is ana@contoso.example", {"incident": "55", "owner": "ana@contoso.example"}),
+    ("assign ana@contoso.example to incident 55", {"incident": "55", "owner": "ana@contoso.example"}),
+    ("assign incident 55 ana@contoso.example", {"incident": "55", "owner": "ana@contoso.example"}),
+    ("reassign 55 from m.keller to ana@contoso.example", {"incident": "55", "owner": "ana@contoso.example"}),
+    ("make ana@contoso.example the owner of 55", {"incident": "55", "owner": "ana@contoso.example"}),
+    ("close 12 as a benign positive - the user was testing",
+     {"incident": "12", "status": "Closed", "classification": "BenignPositive",
+      "classification_comment": "the user was testing"}),
     ("unassign 55", {"incident": "55", "owner": "unassigned"}),
     ("remove the owner of incident 55", {"incident": "55", "owner": "unassigned"}),
     ("assign 12 to ana@contoso.example and set its severity to low",
@@ -116,6 +126,7 @@ async def test_a_wish_is_one_call_with_exactly_its_arguments(
     ("wish", "incident", "message"),
     [
         ("comment on #12: Isolated: ws-14, hxxp://evil[.]example", "12", "Isolated: ws-14, hxxp://evil[.]example"),
+        ("note on 12: seen", "12", "seen"),
         ("add a comment to incident 12: looks benign?", "12", "looks benign?"),
         ('add the comment "seen by tier 2" to 12', "12", "seen by tier 2"),
         ("leave a note on 12 saying user confirmed: all fine", "12", "user confirmed: all fine"),
@@ -153,6 +164,7 @@ async def test_a_reference_names_the_incident(
     [
         (None, "close incident 12", "Closing needs a classification", 5),
         (None, "close incident 12 as false positive", "For which reason? Sentinel takes two", 2),
+        (None, "mark 12 as false positive", "Only a closed incident has a classification", 2),
         (None, "mark 12 as true positive", "Only a closed incident has a classification", 2),
         (None, "close 12 as true positive, wrong logic", "does not take the reason", 5),
         (None, "close 12 as true positive or false positive", "more than one classification", 0),
@@ -162,8 +174,13 @@ async def test_a_reference_names_the_incident(
         (None, "set 12 to open", "New or Active", 0),
         (None, "assign 12 to me", "I do not know who you are", 0),
         (None, "assign 12 to Ines Duarte", "Ines Duarte names no user for certain", 0),
-        (None, "can we close 12 as true positive", "I change nothing on a question", 1),
-        (None, "close 12 as true positive?", "I change nothing on a question", 1),
+        (None, "can we close 12 as true positive", "I change nothing before you say so plainly", 1),
+        (None, "close 12 as true positive?", "I change nothing before you say so plainly", 1),
+        (None, "I want to close 12 as true positive", "I change nothing before you say so plainly", 1),
+        (None, "downgrade 12", "To which severity", 0),
+        ("what is incident 12 about", "close as benign positive", "Do you mean incident 12?", 1),
+        ("what is incident 12 about", "comment: checked by us", "Do you mean incident 12?", 1),
+        ("list open incidents", "close as benign positive", "Which incident do you mean?", 0),
         (None, "close 12 and 18 as benign positive", "one incident at a time", 2),
         (None, "assign 12 and 18 to Ines Duarte", "Ines Duarte names no user for certain", 0),
         ("list open incidents", "close them as benign positive", "one incident at a time", 4),
@@ -259,12 +276,33 @@ async def test_who_me_is_is_asked_once(ask: Ask, gateway: ScriptedGateway) -> No
         "take a look at incident 12",
         "give me incident 12",
         "change history of incident 12",
+        "update on the high incidents",
+        "make a list of the high incidents",
+        "make a table of high alerts",
+        "set of high alerts on web-03",
+        "put the newest high alerts in a table",
     ],
 )
 async def test_a_question_about_a_change_stays_a_question(ask: Ask, gateway: ScriptedGateway, question: str) -> None:
     await ask(question)
     assert gateway.calls
     assert changes(gateway) == []
+
+
+async def test_offering_the_writing_tools_changes_no_question_that_reads() -> None:
+    """Every question of the development set that is no wish plans the same calls with and without them."""
+    questions = yaml.safe_load((BENCH / "questions" / "development.yaml").read_text())["questions"]
+    reading = [item for item in questions if item.get("outcome") != "guard"]
+    assert len(reading) > 60
+    for item in reading:
+        planned = []
+        for tools in ({}, {"update_incident": WAITS, "add_incident_comment": WAITS}):
+            estate = small_estate(**tools)
+            analyst = OfflineAnalyst(estate, clock=lambda: NOW)
+            for question in (*item.get("after", ()), item["q"]):
+                await analyst.answer(question, session_id="s")
+            planned.append([(call.tool_name, call.arguments) for call in estate.calls])
+        assert planned[0] == planned[1], item["q"]
 
 
 @pytest.mark.requirement("CHAT-12")

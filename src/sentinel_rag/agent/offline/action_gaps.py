@@ -73,13 +73,13 @@ def _classification_gap(wish: ActionWish, spoken: Spoken) -> Ask | None:
     if classification is None and (status == "Closed" or reason is not None):
         sentence = "Closing needs a classification. These are the ones that Sentinel takes, with their reasons:"
         return Ask(sentence, _classified(wish, spoken, fitting))
-    if classification is not None and reason is None and len(CLASSIFICATION_REASONS[classification]) > 1:
-        sentence = "For which reason? Sentinel takes two for a false positive:"
-        return Ask(sentence, _classified(wish, spoken, fitting))
     if classification is not None and status is None and not wish.reclassifies:
         closing = replace(wish, changes={**wish.changes, "status": "Closed"})
         sentence = "Only a closed incident has a classification. Is it to be closed, or closed already?"
         return Ask(sentence, (spoken.sentence(closing), spoken.sentence(wish)))
+    if classification is not None and reason is None and len(CLASSIFICATION_REASONS[classification]) > 1:
+        sentence = "For which reason? Sentinel takes two for a false positive:"
+        return Ask(sentence, _classified(wish, spoken, fitting))
     return None
 
 

@@ -41,7 +41,7 @@ _FILLERS = frozenset(
         turn move mark classify classification classified reclassify flag severity sev priority prio status state
         owner assignee assign reassign unassign take close resolve dismiss reopen open again comment note reason
         lower raise downgrade upgrade bump increase decrease down up back over give hand remove clear delete modify
-        add leave write post thanks thank you me alert them these those all every each everything any both
+        add leave write post out due thanks thank you me alert them these those all every each everything any both
         """
     )
 )
@@ -64,20 +64,24 @@ def plan_change(wish: ActionWish, resolution: Resolution, conversation: Conversa
     said = read_workspace(resolution.text)
     reading = read_question(said.rest, now, resolution)
     named, workspace = _named(reading), said.name or ""
-    if wish.problem:
+    if wish.problem and (named or reading.numbers or reading.things or reading.that):
         return Ask(wish.problem)
     unnamed = gap_in_person(wish, named or reading.numbers, workspace, person=conversation.person)
     if unnamed is not None:
         return unnamed
-    if _SEVERAL.search(wish.target) or len(named) > 1:
+    unknown = [word for word in reading.words if word not in _FILLERS]
+    if len(named) > 1 or (_SEVERAL.search(wish.target) and (named or not unknown)):
         return _one_of(wish, named or (_on_screen(conversation) if reading.that == "them" else ()), workspace)
     if any(thing.kind != "incident" for thing in reading.things):
         return _no_incident(reading)
-    unknown = [word for word in reading.words if word not in _FILLERS]
     if wish.comments and not wish.message and (named or reading.numbers):
         number = (*named, *reading.numbers)[0]
         return Ask(f"What should the comment say? Write it behind a colon: comment on incident {plain(number)}: ...")
     if not named and not reading.numbers:
+        talked_about = conversation.references.current("incident")
+        if talked_about is not None and not unknown and _REFERENCE.fullmatch(talked_about.value):
+            sentence = sentence_of(wish, talked_about.value, workspace)
+            return Ask(f"Do you mean incident {talked_about.value}? If so:", (sentence,))
         of_an_incident = re.search(r"\b(?:incident|case|ticket|alert|it|one)\b", said.rest, re.IGNORECASE)
         return Ask(_WHICH) if of_an_incident or not unknown else None
     if named:
@@ -97,7 +101,7 @@ def plan_change(wish: ActionWish, resolution: Resolution, conversation: Conversa
         return gap
     if wish.unsure:
         sentence = sentence_of(wish, named[0], workspace)
-        return Ask("I change nothing on a question. If you want it done:", (sentence,))
+        return Ask("I change nothing before you say so plainly. If you want it done:", (sentence,))
     return Change(_call(wish, named[0], conversation), workspace, wish.person)
 
 

@@ -36,16 +36,18 @@ async def answer_change(turn: Turn) -> Answer | None:
     if dropped(question, conversation):
         return turn.plain_answer(Outcome.ANSWERED, DROPPED)
     again = asked_again(question, conversation)
-    wish = read_action(question) if again is None else None
+    wish = read_action(question) if again is None and not outside.only_reads(question) else None
     acts = wish is not None or again is not None or outside.wants_action(question)
     if not acts or not await turn.gateway.offered_tools() >= WRITING_TOOLS:
         return None
     resolution = _resolved(turn, question, wish)
+    decision = again if wish is None else plan_change(wish, resolution, conversation, turn.now)
+    if decision is None and not outside.wants_action(question):
+        return None
     _begin(turn)
     if resolution.ask:
         conversation.references.ask_to_choose(resolution.choices, resolution.numbers, resolution.question)
         return turn.asked_back(resolution.ask)
-    decision = again if wish is None else plan_change(wish, resolution, conversation, turn.now)
     match decision:
         case Ask(sentence=sentence, options=options, pending=pending):
             return turn.asked_back(sentence, options, pending)

@@ -14,6 +14,8 @@ from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
 
 MOST_SHARED = 40
+_KINDS_FIRST = {kind: place for place, kind in enumerate(("account", "host", "ip", "mailbox", "url", "dns"))}
+"""Kinds that tie attacks together come before files and hashes, which every machine has."""
 _Cell = Callable[[AnswerWriter, ToolRun], Fact]
 
 
@@ -120,7 +122,7 @@ def _say_shared(writer: AnswerWriter, found: Sequence[ToolRun], kinds: Sequence[
                     pointers = places.setdefault((kind, str(entity["name"]).lower()), {})
                     pointers.setdefault(run.call.call_id, f"/rows/0/entities/{escape(kind)}/{place}")
     shared = [(kind, pointers) for (kind, _), pointers in places.items() if len(pointers) > 1]
-    shared.sort(key=lambda each: -len(each[1]))
+    shared.sort(key=lambda each: (-len(each[1]), _KINDS_FIRST.get(each[0], len(_KINDS_FIRST))))
     by_id = {run.call.call_id: run for run in found}
     among = "both" if len(found) == 2 else "at least two of them"
     if not shared:
