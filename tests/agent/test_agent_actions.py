@@ -233,6 +233,14 @@ async def test_an_option_that_is_picked_is_the_call_that_it_says(ask: Ask, gatew
     ]
 
 
+async def test_another_question_in_the_place_of_a_name_is_a_question(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("assign 55 to me")
+    await ask("list open incidents")
+    assert [(call.tool_name, call.arguments) for call in gateway.calls] == [("query_incidents", {"status": "Open"})]
+    assert (await ask("ana@contoso.example")).outcome is not Outcome.DENIED
+    assert changes(gateway) == []
+
+
 @pytest.mark.requirement("DATA-3")
 @pytest.mark.parametrize(
     ("wish", "then"),
@@ -497,6 +505,15 @@ async def test_a_denial_by_a_person_is_told_with_its_reason() -> None:
         "Nothing was changed: Access denied by security policy. Taint level: MEDIUM (rule r1)."
     )
     assert "A person has denied exactly this call" in answer.text
+
+
+async def test_a_change_that_may_not_hold_what_was_read_names_the_way_out() -> None:
+    refused = Denied(ToolCall("", "", ""), Reason.SINK_LABEL, "Access denied by security policy.", "update_any")
+    gateway = small_estate(update_incident=refused, add_incident_comment=WAITS)
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("reopen 12", session_id="s")
+    assert answer.outcome is Outcome.DENIED
+    assert answer.text.startswith("Nothing was changed: Access denied by security policy (rule update_any).")
+    assert "ask for the change in a new session" in answer.text
 
 
 @pytest.mark.requirement("CHAT-13")

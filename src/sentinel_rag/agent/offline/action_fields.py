@@ -180,6 +180,11 @@ def _taken(text: str, *patterns: str) -> str:
     return text
 
 
+def names_person(text: str) -> bool:
+    """True if a user is named for certain: by an address or an object id."""
+    return re.search(rf"{_ADDRESS}|{_GUID}", text, re.IGNORECASE) is not None
+
+
 def names_classification(text: str) -> bool:
     """True if a classification stands in `text`."""
     return bool(_found(text, _CLASSES))

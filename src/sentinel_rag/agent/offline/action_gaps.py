@@ -27,6 +27,14 @@ class Spoken:
         return sentence_of(wish, self.incident, self.workspace)
 
 
+_ASSIGN = "Assign incident"
+
+
+def asks_for_person(pending: str) -> bool:
+    """True if the wish that waits lacks nothing but the owner."""
+    return pending.startswith(_ASSIGN)
+
+
 def gap_in_person(wish: ActionWish, incidents: Sequence[str], workspace: str, *, person: str) -> Ask | None:
     """Who is to own it, where the words do not tell a user for certain. `person` is who "me" is, if that is known."""
     owner = wish.changes.get("owner", "")
@@ -40,7 +48,7 @@ def gap_in_person(wish: ActionWish, incidents: Sequence[str], workspace: str, *,
     pending = ""
     if len(incidents) == 1 and len(wish.changes) == 1:
         place = f" in workspace {workspace}" if workspace else ""
-        pending = f"Assign incident {incidents[0]}{place} to {'me, who is' if owner == 'me' else ''}"
+        pending = f"{_ASSIGN} {incidents[0]}{place} to {'me, who is' if owner == 'me' else ''}"
     return Ask(f"{unknown} Give the user principal name, e-mail address or object id.", pending=pending)
 
 

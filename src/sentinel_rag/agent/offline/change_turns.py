@@ -12,6 +12,8 @@ from dataclasses import replace
 
 from sentinel_rag.agent.conversation import AskedCall, AskedChange, ListItem
 from sentinel_rag.agent.offline import follow_up, outside
+from sentinel_rag.agent.offline.action_fields import names_person
+from sentinel_rag.agent.offline.action_gaps import asks_for_person
 from sentinel_rag.agent.offline.action_plans import MOST_OFFERED, Change, plan_change
 from sentinel_rag.agent.offline.action_sentences import sentence_of, wish_of
 from sentinel_rag.agent.offline.action_words import ActionWish, read_action, refuses_action
@@ -76,6 +78,8 @@ def _question(turn: Turn) -> str:
     chosen = references.choices is not None and read_action(references.choices.question.text) is not None
     if resolution.asks_again or (chosen and resolution.resolved and _only_incidents(resolution)):
         return resolution.text
+    if asks_for_person(turn.conversation.pending) and not names_person(turn.question):
+        turn.conversation.pending = ""  # another question came instead of the name
     return follow_up.completed(turn.question, turn.conversation)
 
 
