@@ -51,8 +51,8 @@ async def answer_change(turn: Turn) -> Answer | None:
         conversation.references.ask_to_choose(resolution.choices, resolution.numbers, resolution.question)
         return turn.asked_back(resolution.ask)
     match decision:
-        case Ask(sentence=sentence, options=options, pending=pending):
-            return turn.asked_back(sentence, options, pending)
+        case Ask():
+            return _asked_back(turn, decision)
         case AskedChange(tool=tool, arguments=arguments):
             # An approval is for these arguments and for no others, whatever the workspace is by now.
             return await _ask_for(turn, PlannedCall(tool, dict(arguments)), exact=True)
@@ -66,17 +66,19 @@ async def answer_change(turn: Turn) -> Answer | None:
 
 
 def _question(turn: Turn) -> str:
-    """The words that are read for a wish: the person's, a sentence of ours that they picked, or their earlier wish with
-    the incident that they chose."""
+    """The words that are read for a wish: the person's, a wish of theirs that was offered whole and that they picked,
+    or their earlier wish with the incident that they chose."""
     references = turn.conversation.references
     screen = references.screen
     if follow_up.agrees(turn.question) and screen is not None and screen.turn == references.turn:
         only = screen.items[0] if len(screen.items) == 1 else None
-        if only is not None and only.kind == "question" and not turn.conversation.offers:
+        if only is not None and only.value in turn.conversation.offered_changes and not turn.conversation.offers:
             return only.value
     resolution = resolve(turn.question, references, now=turn.now.moment.astimezone(turn.zone))
     chosen = references.choices is not None and read_action(references.choices.question.text) is not None
-    if resolution.asks_again or (chosen and resolution.resolved and _only_incidents(resolution)):
+    if resolution.asks_again:
+        return resolution.text if resolution.text in turn.conversation.offered_changes else turn.question
+    if chosen and resolution.resolved and _only_incidents(resolution):
         return resolution.text
     if asks_for_person(turn.conversation.pending) and not names_person(turn.question):
         turn.conversation.pending = ""  # another question came instead of the name
@@ -106,6 +108,11 @@ def _begin(turn: Turn) -> None:
     turn.conversation.pending = ""
 
 
+def _asked_back(turn: Turn, ask: Ask) -> Answer:
+    turn.conversation.offered_changes = ask.options
+    return turn.asked_back(ask.sentence, ask.options, ask.pending)
+
+
 def _workspaces_to_choose(run: ToolRun) -> tuple[str, ...]:
     """The workspaces of which the call has to name one, where it named none."""
     match run.outcome:
@@ -130,10 +137,8 @@ async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
     places = _workspaces_to_choose(run)
     if places:
         wish = wish_of(call.tool, arguments)
-        return turn.asked_back(
-            "Nothing was changed: there are several workspaces, and incident numbers repeat between them. Which one?",
-            tuple(sentence_of(wish, incident, place) for place in places),
-        )
+        sentence = "Nothing was changed: incident numbers repeat between the workspaces. In which one is it?"
+        return _asked_back(turn, Ask(sentence, tuple(sentence_of(wish, incident, place) for place in places)))
     writer = turn.writer()
     try:
         composed = changes.compose(writer, run)
