@@ -10,8 +10,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 SHARED_WITH_OPENAI_2 := annotated-types anyio certifi colorama h11 idna jiter pydantic pydantic-core sniffio \
   typing-extensions typing-inspection
 
+# Where Python may not keep what it compiled, each worker of the suite compiles every test again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help demo kql-parser test check format types imports bench bench-kql mutation lock clean
+.PHONY: help demo model-local kql-parser embedding-model test check format types imports bench bench-kql mutation lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -42,16 +45,27 @@ $(VENV)/openai-2/installed: $(VENV)/created requirements-openai-2.lock
 demo: $(VENV)/installed ## Three questions of a sample estate, then the calls of a hijacked agent
 	@$(BIN)/sentinel demo
 
+# Optional: a real model over llama.cpp's server. MODEL is a .gguf file of a model that calls tools.
+LLAMA_SERVER ?= llama-server
+model-local: $(VENV)/installed-dev ## Ask a local model: make model-local MODEL=FILE.gguf (needs llama.cpp)
+	@$(BIN)/python -m bench.local_model --server '$(LLAMA_SERVER)' --model '$(MODEL)'
+
 # Without it the tests of the guard's official parser fail in CI and are skipped, with the reason, elsewhere.
 $(VENV)/kql-parser: $(VENV)/installed-dev src/sentinel_rag/sentinel/kql_guard/microsoft_parser/package-lock.json
 	@$(BIN)/sentinel kql install && touch $@ || echo "Going on without it."
 
 kql-parser: $(VENV)/kql-parser ## Microsoft's KQL parser for the guard, into .venv (npm package, pinned by hash)
 
+# Without it the tests of the local embedding model fail in CI and are skipped, with the reason, elsewhere.
+$(VENV)/embedding-model: $(VENV)/installed-dev src/sentinel_rag/knowledge/embedding/local_installation.py
+	@$(BIN)/sentinel knowledge install && touch $@ || echo "Going on without it."
+
+embedding-model: $(VENV)/embedding-model ## The embedding model on this machine, into .venv (pinned by hash)
+
 # One more than cores: many tests wait for a process or a deadline, and leave a core idle.
 WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
-test: check $(VENV)/kql-parser ## All checks and all tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
+test: check $(VENV)/kql-parser $(VENV)/embedding-model ## All checks and all tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/installed-dev ## Lint, format, types and import contracts
 	$(BIN)/ruff check .

@@ -15,6 +15,13 @@ from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with a slow test first, then the end-to-end ones: whatever starts last, the workers wait for."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: 0 if item.path in slow else 1 if item.path.parent.name == "e2e" else 2)
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"

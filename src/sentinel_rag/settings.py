@@ -74,6 +74,8 @@ class ModelSettings:
     prices: Mapping[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
     timeout_s: float = 120.0
     idle_timeout_s: float = 30.0
+    tool_rounds: int = 5
+    """Rounds of tool calls of one question, before its model is asked to answer without further ones."""
     context_tokens: int = 128_000
     """The model's context, as far as it is used."""
 
@@ -198,6 +200,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_MODEL_PRICES", "US dollars a million tokens: large=2.50/10,small=0.15/0.60.", "none"),
     Variable("SENTINEL_MODEL_TIMEOUT_S", "Seconds that one answer of the model may take.", "120"),
     Variable("SENTINEL_MODEL_IDLE_TIMEOUT_S", "Seconds that the model may fall silent amid an answer.", "30"),
+    Variable("SENTINEL_MAX_TOOL_ROUNDS", "Rounds of tool calls that a model has for a question (1 to 20).", "5"),
     Variable("SENTINEL_MODEL_CONTEXT_TOKENS", "Tokens of the model's context that may be used.", "128000"),
     Variable("AZURE_OPENAI_ENDPOINT", "Address of the Azure OpenAI resource.", "none"),
     Variable("AZURE_OPENAI_API_KEY", "Key of that resource.", "none: Entra ID"),
@@ -572,6 +575,7 @@ def _model_settings(provider: str, reader: _Reader) -> ModelSettings | None:
         prices=read("SENTINEL_MODEL_PRICES", _model_prices, {}),
         timeout_s=read("SENTINEL_MODEL_TIMEOUT_S", _seconds, 120.0),
         idle_timeout_s=read("SENTINEL_MODEL_IDLE_TIMEOUT_S", _seconds, 30.0),
+        tool_rounds=read("SENTINEL_MAX_TOOL_ROUNDS", _between(1, 20), 5),
         context_tokens=read("SENTINEL_MODEL_CONTEXT_TOKENS", _between(2_048, 10_000_000), 128_000),
     )
 

@@ -129,7 +129,7 @@ async def test_numbers_stay_valid_after_a_clear_and_a_call_id_is_never_reused(
     ask: Ask, analyst: OfflineAnalyst
 ) -> None:
     first = await ask("list open incidents")
-    analyst.forget("shift-1")
+    analyst.clear("shift-1", ())
     again = await ask("who owns [2]")
     assert again.tools[0].arguments == {"incident": "31"}
     assert first.tools[0].call_id != again.tools[0].call_id
@@ -138,7 +138,7 @@ async def test_numbers_stay_valid_after_a_clear_and_a_call_id_is_never_reused(
 @pytest.mark.anyio
 async def test_a_clear_drops_the_last_query_and_what_was_offered(ask: Ask, analyst: OfflineAnalyst) -> None:
     await ask("what is incident 12 about")
-    analyst.forget("shift-1")
+    analyst.clear("shift-1", ())
     assert (await ask("yes")).outcome is Outcome.CLARIFICATION
     assert (await ask("show more")).outcome is Outcome.CLARIFICATION
 

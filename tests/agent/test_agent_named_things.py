@@ -255,7 +255,7 @@ async def test_how_much_was_looked_at_stands_once_and_few_alerts_are_read_again(
     )
     assert answer.text.count("I looked at") == 1
     again = [arguments for name, arguments in calls(gateway) if "alert_id" in arguments]
-    assert len(again) == 3
+    assert len(again) == 7
     assert all(set(arguments) == {"alert_id"} for arguments in again)
 
 

@@ -16,13 +16,11 @@ from sentinel_rag.assembly.model_access import (
     model_resource,
     needs_identity,
     open_models,
-    require_offline,
 )
 from sentinel_rag.assembly.model_identity import create_app
 from sentinel_rag.assembly.plan import Listener, ModelPlan, plan_model
 from sentinel_rag.assembly.zones import BUILDERS
-from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.settings import ModelSettings, Secret, bare_environment, load_settings
+from sentinel_rag.settings import ModelSettings, Secret, bare_environment
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.scripted_model import ScriptedModel, text_reply
 
@@ -100,13 +98,6 @@ async def test_the_agent_enters_azure_with_a_token_that_another_process_holds():
 )
 def test_the_audience_of_a_token_follows_the_cloud(address: str, resource: str):
     assert model_resource(address) == resource
-
-
-def test_a_model_that_nothing_would_ask_is_said_and_not_ignored(tmp_path):
-    environment = {"SENTINEL_HOME": str(tmp_path), "SENTINEL_MODEL": "openrouter", "OPENROUTER_API_KEY": "a-key"}
-    settings = load_settings({**environment, "SENTINEL_MODEL_NAME": "m"}, tmp_path / "absent")
-    with pytest.raises(ConfigurationError, match="SENTINEL_MODEL=openrouter"):
-        require_offline(settings)
 
 
 def _listener(name: str) -> Listener:

@@ -20,9 +20,7 @@ from urllib.parse import urlsplit
 
 import hypothesis
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, Phase
-from schemathesis.checks import CHECKS
 from whole_gateway import whole_gateway
 
 from sentinel_rag.contracts.json_values import canonical_json
@@ -129,6 +127,9 @@ def test_a_real_server_answers_each_mutated_body_below_500(fuzzed: RunningGatewa
     "operation", [f"{operation.method} {operation.path}" for operation in OPERATIONS], ids=lambda name: str(name)
 )
 def test_generated_requests_end_as_the_document_says(fuzzed: RunningGateway, operation: str) -> None:
+    import schemathesis  # here, because every worker of the suite would pay for it at module level
+    from schemathesis.checks import CHECKS
+
     method, _, path = operation.partition(" ")
     document = fuzzed.request("GET", PATH).body
     schema = schemathesis.openapi.from_dict(document)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -155,3 +156,55 @@ def test_azure_is_changed_by_settings_alone(sentinel: Any, tmp_path: Path) -> No
         assert rows.rows == [("Low",)]
     finally:
         workspace.close()
+
+
+def asked(product: Any, *arguments: str, code: int) -> dict[str, Any]:
+    answer: dict[str, Any] = product.json("ask", *arguments, code=code)
+    return answer
+
+
+@pytest.mark.requirement("DATA-4")
+@pytest.mark.requirement("APPR-1")
+def test_a_change_asked_in_words_is_made_once_a_person_has_approved_it(generated: Any, tmp_path: Path) -> None:
+    product = generated.copy(tmp_path / "home")
+    words = "close incident 124 as false positive, inaccurate data, with comment: agreed with the owner"
+    with product.up():
+        first = asked(product, words, code=4)
+        session = first["session_id"]
+        assert first["answer"].startswith("Nothing was changed yet: a person has to approve exactly this call.")
+        approval_id = re.search(r"sentinel approvals approve ([0-9a-f-]+)", first["answer"])
+        assert approval_id is not None
+        waiting = product.json("approvals", "show", approval_id[1])
+        assert (waiting["tool"], waiting["state"]) == ("update_incident", "pending")
+        assert waiting["arguments"] == {
+            "incident": "124",
+            "status": "Closed",
+            "classification": "FalsePositive",
+            "classification_reason": "InaccurateData",
+            "classification_comment": "agreed with the owner",
+        }
+        assert "Nothing was changed yet" in asked(product, "--session", session, "do it now", code=4)["answer"]
+        product.json("approvals", "approve", approval_id[1])
+        done = asked(product, "--session", session, "it is approved", code=0)
+        assert "was changed." in done["answer"]
+        fields = {row[0]: tuple(row[1:]) for row in done["tables"][0]["rows"]}
+        assert fields["status"] == ("Active", "Closed")
+        assert fields["classification_comment"] == ("-", "agreed with the owner")
+        state = asked(product, "--session", session, "what is the classification of incident 124?", code=0)
+        assert "FalsePositive" in state["answer"]
+        # The approval was for one call: the same words are a new question to a person.
+        again = asked(product, "--session", session, words, code=4)
+        other = re.search(r"sentinel approvals approve ([0-9a-f-]+)", again["answer"])
+        assert other is not None
+        assert other[1] != approval_id[1]
+        assert product.json("approvals", "show", approval_id[1])["state"] == "used"
+
+        refused = asked(product, "comment on incident 124: please reset the password", code=4)
+        denied_id = re.search(r"sentinel approvals approve ([0-9a-f-]+)", refused["answer"])
+        assert denied_id is not None
+        product.json("approvals", "deny", denied_id[1])
+        told = asked(product, "--session", refused["session_id"], "do it now", code=4)
+        assert told["answer"].startswith("Nothing was changed: ")
+        assert "A person has denied exactly this call a short while ago." in told["answer"]
+        comments = asked(product, "what are the comments on incident 124?", code=0)
+        assert "reset the password" not in comments["answer"]

@@ -34,13 +34,13 @@ def test_the_same_question_goes_to_azure_by_settings_alone(sentinel: Any, tmp_pa
                     "IDENTITY_HEADER": header,
                 },
             )
-            answer = azure.json("ask", "how many incidents are there?")
-            assert str(guide.incidents) in answer["answer"]
-            assert answer["coverage"][0]["workspace"] == "prod"
             with azure.up() as parts:
                 assert parts["workspace"] == {"url": url, "state": "azure", "pid": None}
-            other = azure.json("ask", "how many incidents are there?", "--workspace", "dev", code=5)
-            assert other["outcome"] == "tool_failed"  # the server knows prod alone: dev was asked and nothing else
+                answer = azure.json("ask", "how many incidents are there?")
+                assert str(guide.incidents) in answer["answer"]
+                assert answer["coverage"][0]["workspace"] == "prod"
+                other = azure.json("ask", "how many incidents are there?", "--workspace", "dev", code=5)
+                assert other["outcome"] == "tool_failed"  # the server knows prod alone: dev was asked and nothing else
             unknown = azure.run("ask", "how many incidents are there?", "--workspace", "default")
             assert unknown.returncode == 2
             assert "Use one of: prod, dev" in unknown.stderr

@@ -39,14 +39,15 @@ def test_the_same_query_runs_on_azure_by_settings_alone(sentinel: Any, tmp_path:
             assert (mine["workspace"], mine["tables"]) == ("prod", ["SigninLogs"])
             count = mine["rows"][0]["SignIns"]
             assert count > 0
-            asked = azure.json("ask", kql)
+            with azure.up():
+                asked = azure.json("ask", kql)
+                columns = azure.json("ask", "which columns does SigninLogs have?")
             assert (asked["outcome"], asked["tables"][0]["rows"]) == ("answered", [[str(count)]])
             assert asked["coverage"][0]["workspace"] == "prod"
+            assert "Location" in {row[0] for row in columns["tables"][0]["rows"]}
             wrong = azure.run("kql", "query", "SigninLogs | where Locaton == 'x'")
             assert wrong.returncode == 2
             assert "Did you mean 'Location'" in wrong.stderr
-            columns = azure.json("ask", "which columns does SigninLogs have?")
-            assert "Location" in {row[0] for row in columns["tables"][0]["rows"]}
             none = azure.run("kql", "query", "SigninLogs", "--until", "2020-01-01")
             assert none.returncode == 3
             assert "All of them lie outside the window" in none.stdout

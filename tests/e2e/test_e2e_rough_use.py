@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,23 @@ def test_a_workspace_name_cannot_be_a_path(sentinel: Any, command: tuple[str, ..
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("arguments", ["ask", "ask 'how many incidents?'", "chat", "workspace query", "status"])
+@pytest.mark.parametrize("arguments", ["ask", "chat", "workspace query", "status"])
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&-"])
-def test_closed_streams_are_no_fault(generated: Any, arguments: str, closed: str, tmp_path: Path) -> None:
+def test_closed_streams_are_no_fault(sample: Any, arguments: str, closed: str, tmp_path: Path) -> None:
+    run_with_closed_streams(
+        sample, arguments, closed, tmp_path, code=2 if arguments in ("ask", "workspace query") else 0
+    )
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&-"])
+def test_closed_streams_are_no_fault_for_zones_that_a_question_starts(
+    generated: Any, closed: str, tmp_path: Path
+) -> None:
     home = generated.copy(tmp_path / "home")
+    run_with_closed_streams(home, "ask 'how many incidents?'", closed, tmp_path, code=0)
+
+
+def run_with_closed_streams(home: Any, arguments: str, closed: str, tmp_path: Path, *, code: int) -> None:
     sentinel = Path(sys.executable).parent / "sentinel"
     done = subprocess.run(
         ["/bin/sh", "-c", f"'{sentinel}' {arguments} {closed}"],
@@ -45,7 +59,7 @@ def test_closed_streams_are_no_fault(generated: Any, arguments: str, closed: str
         text=True,
         timeout=100,
     )
-    answered_in_sentences(done, 2 if arguments in ("ask", "workspace query") else 0)
+    answered_in_sentences(done, code)
 
 
 def test_a_full_disk_is_told(sample: Any) -> None:
@@ -183,16 +197,16 @@ def test_ctrl_c_in_a_long_statement_is_no_fault(sentinel: Any, arguments: tuple[
     with sentinel.start(*arguments) as process:
         database = sentinel.home / "workspaces" / "default" / "workspace.duckdb"
         while process.poll() is None and not (database.exists() and busy(process.pid)):
-            pass
+            time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert (process.returncode, said) == (130, "Stopped.\n")
 
 
 def busy(pid: int) -> bool:
-    """True once a process has used two seconds of processor time: it is past its imports, in its work."""
+    """True once a process has used a second of processor time: it is past its imports, in its work."""
     ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return sum(map(int, ticks)) > 2 * os.sysconf("SC_CLK_TCK")
+    return sum(map(int, ticks)) > os.sysconf("SC_CLK_TCK")
 
 
 def read_until(descriptor: int, wanted: bytes) -> bytes:

@@ -116,24 +116,31 @@ def test_the_interceptor_allows_denies_and_asks_who_is_there(sample: Any) -> Non
     assert "kql_raw_signins_needs_approval" in records
 
 
-@pytest.mark.parametrize("victim", ["agent", "interceptor", "workspace", "executor"])
-def test_a_killed_zone_ends_all_and_the_next_question_is_answered(generated: Any, tmp_path: Path, victim: str) -> None:
+@pytest.fixture(scope="module")
+def tables(generated: Any) -> Any:
+    """What the sample estate holds."""
+    return generated.json("workspace", "tables")
+
+
+def test_a_killed_zone_ends_all_and_the_next_question_is_answered(generated: Any, tables: Any, tmp_path: Path) -> None:
+    """One after the other in one home: each start, and the question in it, comes after the kill before it."""
     generated = generated.copy(tmp_path / "home")
-    with generated.start("up", "--json") as process:
-        status = json.loads(process.stdout.readline())
-        part = status["executors"]["sentinel"] if victim == "executor" else status[victim]
-        os.kill(part["pid"], signal.SIGKILL)
-        output, errors = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert "ended unexpectedly" in json.loads(output)["error"]["message"]
-    assert errors == ""
-    pids = [status[name]["pid"] for name in ("agent", "interceptor", "workspace")]
-    pids.append(status["executors"]["sentinel"]["pid"])
-    assert not [pid for pid in pids if is_alive(pid)]
-    before = generated.json("workspace", "tables")
+    for victim in ("agent", "interceptor", "workspace", "executor"):
+        with generated.start("up", "--json") as process:
+            status = json.loads(process.stdout.readline())
+            assert generated.run("ask", "how many incidents are there?").returncode == 0, f"before {victim} is killed"
+            part = status["executors"]["sentinel"] if victim == "executor" else status[victim]
+            os.kill(part["pid"], signal.SIGKILL)
+            output, errors = process.communicate(timeout=60)
+        assert process.returncode == 1, victim
+        assert "ended unexpectedly" in json.loads(output)["error"]["message"], victim
+        assert errors == "", victim
+        pids = [status[name]["pid"] for name in ("agent", "interceptor", "workspace")]
+        pids.append(status["executors"]["sentinel"]["pid"])
+        assert not [pid for pid in pids if is_alive(pid)], victim
+        assert generated.json("audit", "verify")["intact"] is True, victim
+        assert generated.json("workspace", "tables") == tables, victim
     assert generated.run("ask", "how many incidents are there?").returncode == 0
-    assert generated.json("workspace", "tables") == before
-    assert generated.json("audit", "verify")["intact"] is True
 
 
 def test_a_killed_supervisor_leaves_no_process_behind(generated: Any, tmp_path: Path) -> None:
@@ -184,9 +191,8 @@ def test_questions_asked_at_once_wait_for_each_other(generated: Any, tmp_path: P
 
 
 @pytest.mark.parametrize("victim", ["agent", "interceptor", "workspace", "executor-sentinel", "supervisor"])
-def test_a_zone_killed_while_it_answers_loses_nothing(generated: Any, tmp_path: Path, victim: str) -> None:
+def test_a_zone_killed_while_it_answers_loses_nothing(generated: Any, tables: Any, tmp_path: Path, victim: str) -> None:
     generated = generated.copy(tmp_path / "home")
-    before = generated.json("workspace", "tables")
     folder = RunFolder(generated.home)
     with generated.start("ask", "what is incident 124 about?") as process:
         wait_until(lambda: folder.read() is not None or process.poll() is not None)
@@ -198,7 +204,7 @@ def test_a_zone_killed_while_it_answers_loses_nothing(generated: Any, tmp_path: 
     assert process.returncode in (0, 1, 5, -signal.SIGKILL)
     assert "Traceback" not in errors
     assert generated.run("ask", "how many incidents are there?").returncode == 0
-    assert generated.json("workspace", "tables") == before
+    assert generated.json("workspace", "tables") == tables
     assert generated.json("audit", "verify")["intact"] is True
 
 

@@ -96,7 +96,7 @@ def _size(fitted: Fitted) -> int:
 
 
 @given(st.lists(_steps, max_size=40))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_after_any_order_of_steps_the_conversation_is_valid_and_within_its_budget(
     steps: list[tuple[str, object]],
 ) -> None:
@@ -116,7 +116,7 @@ def test_after_any_order_of_steps_the_conversation_is_valid_and_within_its_budge
 
 
 @given(st.lists(_steps, max_size=30))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_the_newest_turn_keeps_every_message(steps: list[tuple[str, object]]) -> None:
     history = History(BUDGET, COUNTER)
     said: list[type] = []
@@ -134,7 +134,7 @@ def test_the_newest_turn_keeps_every_message(steps: list[tuple[str, object]]) ->
 
 
 @given(st.lists(_steps, max_size=30))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_what_is_stored_is_what_is_recalled(steps: list[tuple[str, object]]) -> None:
     history = History(BUDGET, COUNTER)
     for step in steps:

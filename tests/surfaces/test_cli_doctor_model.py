@@ -74,17 +74,3 @@ def test_offline_has_no_model_to_ask(doctor: Any) -> None:
     found = doctor("--model")
     assert found["model"]["ok"]
     assert not found["model call"]["ok"]
-
-
-def test_a_question_is_not_answered_offline_when_a_model_is_set(
-    clean_environment: Path, tmp_path: Path, capsys: Any, monkeypatch: Any
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SENTINEL_MODEL", "openrouter")
-    monkeypatch.setenv("SENTINEL_MODEL_NAME", "m")
-    monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
-    assert main(["ask", "How many incidents are open?"]) != 0
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "SENTINEL_MODEL=openrouter is set" in err
-    assert KEY not in err

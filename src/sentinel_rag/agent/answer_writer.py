@@ -53,10 +53,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """A count that we made over places of one result, which the check counts again."""
+    """A count that we made over places of one result, or of it and `more` results, which the check counts again."""
 
     call_id: str
     pointers: tuple[str, ...]
+    more: tuple[Tally, ...] = ()
 
 
 @dataclass(slots=True)
@@ -111,6 +112,18 @@ class AnswerWriter:
         self.tallies.append(Tally(run.call.call_id, tuple(pointers)))
         text = str(len(pointers))
         return Fact(text, self._evidence(run, pointers[0], text, run.at(pointers[0])))
+
+    def tally_all(self, places: Sequence[tuple[ToolRun, str]]) -> Fact:
+        """How many places of several results these are, as `tally` for one."""
+        assert places, "a tally of nothing needs no figure"
+        of_call: dict[str, list[str]] = {}
+        for run, pointer in places:
+            of_call.setdefault(run.call.call_id, []).append(pointer)
+        first, *more = (Tally(call_id, tuple(pointers)) for call_id, pointers in of_call.items())
+        self.tallies.append(Tally(first.call_id, first.pointers, tuple(more)))
+        run, pointer = places[0]
+        text = str(len(places))
+        return Fact(text, self._evidence(run, pointer, text, run.at(pointer)))
 
     def duration(self, run: ToolRun, pointer: str) -> Fact:
         """A number of seconds in words."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sentinel_rag.agent.references import ListItem as ListItem
 from sentinel_rag.agent.references import References
@@ -36,6 +36,18 @@ class Offer:
     call: AskedCall
 
 
+@dataclass(frozen=True, slots=True)
+class AskedChange:
+    """A change as it was asked of the gateway, so that it can be asked again exactly. `turn` counts as `turns` does;
+    `approval_id` is empty where none was asked for; `done` once the call has run."""
+
+    tool: str
+    arguments: Mapping[str, JsonValue]
+    turn: int
+    approval_id: str = ""
+    done: bool = False
+
+
 @dataclass(slots=True)
 class Conversation:
     """One session: `references` are the things that its questions can point at."""
@@ -48,6 +60,10 @@ class Conversation:
     calls: int = 0
     pending: str = ""
     """A question that waits for one missing value, so that the value alone completes it."""
+    change: AskedChange | None = None
+    """The change that was asked for last."""
+    person: str = ""
+    """Who the person says to be, as an owner of incidents: a user principal name, an address or an object id."""
     requested_workspace: str = ""
     """The workspace that the surface asked for; empty for the default one."""
     workspace: str = ""
@@ -100,10 +116,15 @@ class Conversations:
         self.of(session_id)
 
     def forget(self, session_id: str) -> None:
-        """Drop the last query and what is open. Numbers on the screen go on meaning what they mean, and call ids go on
-        counting, so that old footnotes stay unique."""
+        """Drop all; call ids go on counting, so that old footnotes stay unique."""
         before = self._open.pop(session_id, None)
         if before is not None:
-            self._open[session_id] = Conversation(
-                references=before.references, calls=before.calls, turns=before.turns, found_in=before.found_in
-            )
+            self._open[session_id] = Conversation(calls=before.calls, turns=before.turns)
+
+    def clear(self, session_id: str) -> None:
+        """Drop the last query and what is open. Numbers on the screen go on meaning what they mean, questions go where
+        they went, and call ids go on counting, so that old footnotes stay unique."""
+        before = self._open.get(session_id)
+        if before is not None:
+            before.references.leave_open_questions()
+            self._open[session_id] = replace(before, last=None, change=None, offers=(), shown=0, pending="")

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from sentinel_rag.agent.conversation import AskedCall, Conversation, Offer
+from sentinel_rag.agent.conversation import AskedCall, AskedChange, Conversation, Offer
 from sentinel_rag.agent.references import References
 from sentinel_rag.contracts.json_values import JsonObject
 
@@ -32,11 +32,16 @@ def conversation_from_dict(stored: Mapping[str, Any]) -> Conversation | None:
                 "references": References.from_dict(stored["references"]),
                 "last": None if stored["last"] is None else _asked(stored["last"]),
                 "offers": tuple(Offer(offer["question"], _asked(offer["call"])) for offer in stored["offers"]),
+                "change": _change(stored.get("change")),
                 "names": None,
             }
         )
     except (TypeError, KeyError, AttributeError, ValueError):
         return None
+
+
+def _change(stored: Mapping[str, Any] | None) -> AskedChange | None:
+    return None if stored is None else AskedChange(**{**stored, "arguments": dict(stored["arguments"])})
 
 
 def _asked(stored: Mapping[str, Any]) -> AskedCall:

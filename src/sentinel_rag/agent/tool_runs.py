@@ -36,6 +36,8 @@ _STATUS = {
     "file_read": "Reading the file...",
     "file_list": "Listing files...",
     "web_search": "Searching the web...",
+    "update_incident": "Asking for the change...",
+    "add_incident_comment": "Asking to add the comment...",
 }
 
 

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from sentinel_rag.contracts.errors import ConfigurationError, SentinelError
-from sentinel_rag.settings import ModelSettings, Settings
+from sentinel_rag.contracts.errors import SentinelError
+from sentinel_rag.settings import ModelSettings
 
 if TYPE_CHECKING:
     from sentinel_rag.agent.models import Admission, ChatModel, ModelEndpoint, Tier
@@ -55,15 +55,6 @@ class ModelCheck:
     next_step: str = ""
 
 
-def require_offline(settings: Settings) -> None:
-    """Raise ConfigurationError if a model is set: the analyst of this version plans without one."""
-    if settings.model != "offline":
-        raise ConfigurationError(
-            f"SENTINEL_MODEL={settings.model} is set, but questions are answered without a model in this version.",
-            next_step="Set SENTINEL_MODEL=offline; `sentinel doctor --model` tries the model all the same.",
-        )
-
-
 def model_configuration(settings: ModelSettings, *, identity: Mapping[str, str] | None = None) -> dict[str, Any]:
     """What the process that asks the model is handed, as JSON values. `identity` names where tokens are had."""
     return {
@@ -76,6 +67,7 @@ def model_configuration(settings: ModelSettings, *, identity: Mapping[str, str] 
         "prices": {tier: [str(price) for price in prices] for tier, prices in settings.prices.items()},
         "timeout_s": settings.timeout_s,
         "idle_timeout_s": settings.idle_timeout_s,
+        "tool_rounds": settings.tool_rounds,
         "identity": None if identity is None else dict(identity),
     }
 

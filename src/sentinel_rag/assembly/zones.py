@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentinel_rag.assembly.conversations import open_conversations
+from sentinel_rag.assembly.conversations import model_budget, open_conversations
+from sentinel_rag.assembly.model_access import open_models
 from sentinel_rag.assembly.plan import gateway_folder, policies_folder
-from sentinel_rag.contracts.ports import Chat, utc_now
+from sentinel_rag.contracts.ports import Analyst, Chat, ToolGateway, utc_now
 from sentinel_rag.settings import Settings, agent_gateway
 
 if TYPE_CHECKING:
@@ -150,24 +151,54 @@ BUILDERS: Mapping[str, Callable[[Configuration], ASGIApp]] = {
 }
 
 
-def build_agent(*, timezone: str, conversations: Configuration) -> Agent:
-    """The analyst over the gateway that the environment names (`SENTINEL_URL`, `SENTINEL_API_KEY`)."""
+def build_agent(
+    *, timezone: str, conversations: Configuration, model: Configuration | None, question_timeout_s: float
+) -> Agent:
+    """The analyst over the gateway that the environment names (`SENTINEL_URL`, `SENTINEL_API_KEY`), with the model of a
+    `model_configuration` or, without one, offline."""
     from sentinel_rag.agent.gateway_client import HttpToolGateway
-    from sentinel_rag.agent.offline import OfflineAnalyst
     from sentinel_rag.agent.remembering.analyst import RememberingAnalyst
 
     url, key = agent_gateway()
     gateway = HttpToolGateway(url, key.reveal())
-    analyst = OfflineAnalyst(gateway, clock=utc_now, timezone=timezone)
+    analyst, close_models = _analyst(gateway, timezone, conversations, model, question_timeout_s)
     store = open_conversations(conversations)
     chat = RememberingAnalyst(analyst, store, clock=utc_now, knows_session=gateway.knows_session)
 
     async def close() -> None:
+        await close_models()
         await gateway.aclose()
         if store is not None:
             store.close()
 
     return Agent(chat, close)
+
+
+def _analyst(
+    gateway: ToolGateway,
+    timezone: str,
+    conversations: Configuration,
+    model: Configuration | None,
+    question_timeout_s: float,
+) -> tuple[Analyst, Callable[[], Awaitable[None]]]:
+    """The analyst, and what closes its models. One with a model ends a question a little before its surface does, so
+    that the person reads what was found until then."""
+    if model is None:
+        from sentinel_rag.agent.offline import OfflineAnalyst
+
+        return OfflineAnalyst(gateway, clock=utc_now, timezone=timezone), _nothing
+    from sentinel_rag.agent.model_analyst import ModelAnalyst, TurnLimits
+
+    models = open_models(model)
+    limits = TurnLimits(turn_s=question_timeout_s - min(3.0, question_timeout_s / 10), rounds=model["tool_rounds"])
+    analyst = ModelAnalyst(
+        gateway, models, clock=utc_now, timezone=timezone, limits=limits, budget=model_budget(conversations)
+    )
+    return analyst, models.aclose
+
+
+async def _nothing() -> None:
+    """There is no model to close."""
 
 
 def journal_reader(settings: Settings) -> JournalReader:

@@ -73,7 +73,7 @@ class Failed:
 @dataclass(frozen=True, slots=True)
 class Denied:
     """The Interceptor refused. `detail` is its sentence; it names the rule and never the data. `approval_id` names the
-    approval by which a person may let exactly this call run, in the same session."""
+    approval by which a person may let exactly this call run, in the same session; `note` says why there is none."""
 
     call: ToolCall
     reason: Reason
@@ -81,6 +81,7 @@ class Denied:
     rule_id: str | None = None
     audit_id: str = ""
     approval_id: str | None = None
+    note: str = ""
 
 
 ToolOutcome = Succeeded | Failed | Denied

@@ -70,6 +70,7 @@ def shown_properties(entity: Entity) -> dict[str, str]:
     match entity.kind:
         case "account":
             found["upn"] = user_principal_name(entity)
+            found["display_name"] = found["display_name"] or _written_name(entity)
         case "file":
             found |= _hashes_of(entity)
             found["created_time"] = _created_time(entity)
@@ -107,6 +108,12 @@ def merged_properties(entities: Iterable[Entity]) -> dict[str, JsonValue]:
 def agree(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
     """False if a property that both have has two values."""
     return all(one.get(name, text) == text for name, text in other.items())
+
+
+def _written_name(entity: Entity) -> str:
+    """The name of a person that a provider wrote where others write the login: `Name` with a space in it."""
+    name = entity.text("Name")
+    return name if " " in name else ""
 
 
 def _hashes_of(entity: Entity) -> dict[str, str]:

@@ -7,6 +7,7 @@ answers over a handful of made-up incidents and alerts in the documented shapes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from sentinel_rag.contracts.decisions import Reason
@@ -52,8 +53,8 @@ class ScriptedGateway:
                 return Succeeded(call, answer, audit_id)
             case QueryError():
                 return Failed(call, answer, audit_id)
-            case Denied(reason=reason, detail=detail, rule_id=rule_id):
-                return Denied(call, reason, detail, rule_id, audit_id)
+            case Denied() as denied:
+                return replace(denied, call=call, audit_id=audit_id)
             case _:
                 return Denied(
                     call, Reason.NO_RULE_MATCHED, "Access denied by security policy. Taint level: HIGH", None, audit_id

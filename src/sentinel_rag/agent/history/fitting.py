@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sentinel_rag.agent.history.budget import Budget
-from sentinel_rag.agent.history.result_cut import cut_text
+from sentinel_rag.agent.history.result_cut import cut_lines, cut_text
 from sentinel_rag.agent.history.turns import Counted, Turn, with_text
 from sentinel_rag.agent.models import AssistantMessage, ModelMessage
 from sentinel_rag.agent.tokens import TokenCounter
@@ -127,4 +127,5 @@ def _cut_message(each: Counted, height: int, counter: TokenCounter) -> Counted:
         )
         message = replace(message, tool_calls=calls)
     frame = Counted.of(with_text(message, ""), counter).tokens
-    return Counted.of(with_text(message, cut_text(message.text, height - frame, counter)), counter)
+    cut = cut_lines if each.is_result else cut_text
+    return Counted.of(with_text(message, cut(message.text, height - frame, counter)), counter)

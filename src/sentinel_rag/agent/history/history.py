@@ -11,16 +11,18 @@ from typing import Any
 
 from sentinel_rag.agent.history.budget import WARNING, Budget
 from sentinel_rag.agent.history.fitting import Fitted, fit_turns
-from sentinel_rag.agent.history.result_cut import cut_text
+from sentinel_rag.agent.history.fixed_part import FixedPart
+from sentinel_rag.agent.history.result_cut import MOST_CHARACTERS, cut_lines
 from sentinel_rag.agent.history.stored_form import message_from_dict, message_to_dict
 from sentinel_rag.agent.history.turns import Counted, Turn, with_text
 from sentinel_rag.agent.models import (
+    AssistantMessage,
     ModelMessage,
     SystemMessage,
     ToolResultMessage,
     UserMessage,
 )
-from sentinel_rag.agent.tokens import TokenCounter, count_message, count_tool
+from sentinel_rag.agent.tokens import TokenCounter, count_message
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.tool_calls import ToolSchema
@@ -40,8 +42,7 @@ class History:
         self._open = False
         self._forgotten = 0
         self._warned_in = -1
-        self._tools: dict[str, tuple[ToolSchema, int]] = {}
-        self._rules: tuple[str, int] = ("", 0)
+        self._fixed = FixedPart(count)
 
     @property
     def turns(self) -> int:
@@ -72,15 +73,15 @@ class History:
             raise ValueError("there is no open turn; begin one with its question")
         turn = self._turns[-1]
         refusal = turn.refusal(message)
-        if not refusal and any(call_id in self.call_ids for call_id in _new_ids(message)):
-            refusal = "a call id of an earlier turn is used again"
+        calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+        if calls and not self.call_ids.isdisjoint(call.call_id for call in calls):
+            refusal = refusal or "a call id of an earlier turn is used again"
         if refusal:
             raise ValueError(refusal)
         if isinstance(message, ToolResultMessage):
-            message = with_text(message, cut_text(message.text, self.budget.tool_result, self.counter))
-        elif not message.text and not getattr(message, "tool_calls", ()):
-            return
-        turn.messages.append(self._counted(message))
+            turn.messages.append(self._counted_result(message))
+        elif message.text or calls:
+            turn.messages.append(self._counted(message))
 
     def end(self) -> None:
         """Close the turn. One without an answer is closed as `abandon` does."""
@@ -112,7 +113,7 @@ class History:
 
         Raises ConfigurationError if rules and tools alone leave no room for a question.
         """
-        fixed = self._count_rules(system) + self._count_tools(tools)
+        fixed = self._fixed.tokens(system, tools)
         carried = self._carried_text()
         preface = count_message(UserMessage(carried + _DROPPED.format(self.turns)), self.counter)
         room = self.budget.total - self.budget.response - fixed - preface
@@ -180,19 +181,14 @@ class History:
     def _counted(self, message: ModelMessage) -> Counted:
         return Counted.of(message, self.counter)
 
-    def _count_rules(self, system: SystemMessage) -> int:
-        if self._rules[0] != system.text:
-            self._rules = (system.text, count_message(system, self.counter))
-        return self._rules[1]
-
-    def _count_tools(self, tools: Sequence[ToolSchema]) -> int:
-        total = 0
-        for tool in tools:
-            known = self._tools.get(tool.name)
-            if known is None or known[0] is not tool:
-                known = self._tools[tool.name] = (tool, count_tool(tool, self.counter))
-            total += known[1]
-        return total
+    def _counted_result(self, message: ToolResultMessage) -> Counted:
+        """A tool result in its share; one that fits is counted once."""
+        limit = self.budget.tool_result
+        if len(message.text) <= limit * MOST_CHARACTERS:
+            counted = self._counted(message)
+            if counted.tokens <= limit:
+                return counted
+        return self._counted(ToolResultMessage(message.call_id, cut_lines(message.text, limit, self.counter)))
 
     def _carried_text(self) -> str:
         return "" if not self.carried else "\n".join((_CARRIED, *(f"- {line}" for line in self.carried)))
@@ -205,7 +201,3 @@ class History:
         if self._warned_in < 0:
             self._warned_in = self.turns
         return WARNING if self._warned_in == self.turns else ""
-
-
-def _new_ids(message: ModelMessage) -> tuple[str, ...]:
-    return tuple(call.call_id for call in getattr(message, "tool_calls", ()))

@@ -9,7 +9,8 @@ from sentinel_rag.agent.tokens import TokenCounter
 
 MARK = " ... (cut)"
 _ROOM_FOR_NOTE = 24
-_MOST_CHARACTERS = 32  # of one token; longer ones are runs of spaces or signs
+MOST_CHARACTERS = 32
+"""Of one token, as far as it matters: longer ones are runs of spaces or signs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,13 @@ def cut_result(
     total: int | None = None,
     head: str = "",
     tail: str = "",
+    what: str = "results",
 ) -> CutResult:
     """`head`, as many whole `rows` as fit into `limit` tokens, and `tail`, one below the other.
 
     `total` is how many results there are, if the tool left some out already. Where fewer are shown than there are, the
-    line "... showing first N of M results" says so. A first row that is too long alone is cut inside, with a mark.
+    line "... showing first N of M results" (`what`) says so. A first row that is too long alone is cut inside, with a
+    mark.
     """
     total = max(len(rows), total or 0)
     room = limit - _ROOM_FOR_NOTE
@@ -41,21 +44,30 @@ def cut_result(
     room -= sum(counter.count(part) + 1 for part in (head, tail) if part)
     shown: list[str] = []
     for row in rows:
-        size = counter.count(row[: room * _MOST_CHARACTERS + 1]) + 1
+        size = counter.count(row[: room * MOST_CHARACTERS + 1]) + 1
         if size > room:
             if not shown and room > _ROOM_FOR_NOTE:
                 shown.append(cut_text(row, room, counter))
             break
         shown.append(row)
         room -= size
-    note = f"... showing first {len(shown)} of {total} results" if len(shown) < total else ""
+    note = f"... showing first {len(shown)} of {total} {what}" if len(shown) < total else ""
     return CutResult("\n".join(part for part in (head, *shown, note, tail) if part), len(shown), total)
+
+
+def cut_lines(text: str, limit: int, counter: TokenCounter) -> str:
+    """`text` in `limit` tokens, cut between its lines; the first and the last stay, since they are what marks it as
+    data. A text of a few lines is cut like `cut_text`."""
+    first, *lines = text.splitlines() or [""]
+    if len(lines) < 3:
+        return cut_text(text, limit, counter)
+    return cut_result(lines[:-1], limit, counter, head=first, tail=lines[-1], what="lines").text
 
 
 def cut_text(text: str, limit: int, counter: TokenCounter) -> str:
     """`text` if it takes at most `limit` tokens, else its beginning and " ... (cut)". Never more than `limit`, unless
     that is too small for the mark."""
-    start = text[: max(0, limit) * _MOST_CHARACTERS]
+    start = text[: max(0, limit) * MOST_CHARACTERS]
     size = counter.count(start)
     if not text or (len(start) == len(text) and size <= limit):
         return text

@@ -50,6 +50,11 @@ class Memory:
         """The session's time zone by its IANA name."""
         return self.zone.key
 
+    @property
+    def runs(self) -> tuple[ToolRun, ...]:
+        """The calls whose results answers may rest on, newest first."""
+        return tuple(each.run for each in self.evidence.runs)
+
     def carry(self, facts: Sequence[CarriedFact]) -> None:
         """Facts that a /clear left: the model is told of them, and an answer may repeat them."""
         self.history.clear([fact.line() for fact in facts])

@@ -31,7 +31,6 @@ from sentinel_rag.agent.models import (
     ToolResultMessage,
     choose_tier,
     complete,
-    features_of,
 )
 from sentinel_rag.agent.tokens import count_message, count_tool
 from sentinel_rag.contracts.errors import ConfigurationError
@@ -57,7 +56,7 @@ async def ask(
     while True:
         messages, tokens = _messages(turn, prompts)
         turn.tier = choose_tier(
-            features_of(turn.question),
+            turn.features,
             TierHistory(turn.memory.last_tier, turn.memory.last_failed, turn.rounds, tokens),
         )
         model = RetryingModel(models.of(turn.tier.tier), budget=turn.retries)
@@ -65,7 +64,7 @@ async def ask(
         try:
             finished = await complete(model, request, deadline=turn.deadline, listen=turn.hear)
         except ModelError as failure:
-            _count(turn, failure.usage, messages, "")
+            turn.usage += failure.usage
             if not _another_way(turn, failure, messages):
                 raise
             continue
@@ -129,7 +128,7 @@ def _shorten(turn: Turn, failure: ContextOverflowError) -> bool:
 
 
 def _count(turn: Turn, usage: ModelUsage, messages: Sequence[ModelMessage], said: str) -> None:
-    """Add the usage of a request; where the provider counted nothing, count here."""
+    """Add the usage of an answer; where the provider counted nothing, count here."""
     turn.usage += usage
     if usage.uncounted:
         counter = turn.memory.history.counter

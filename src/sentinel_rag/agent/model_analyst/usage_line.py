@@ -39,6 +39,6 @@ def _tokens(turn: Turn) -> str:
     tokens = turn.usage.tokens
     counted = f"{tokens.input} + {tokens.output} tokens"
     if not turn.uncounted_tokens:
-        return counted
+        return counted if tokens.input or tokens.output else "no tokens counted"
     estimate = f"about {turn.uncounted_tokens} tokens, counted here"
     return estimate if turn.usage.uncounted == turn.usage.requests else f"{counted} and {estimate}"

@@ -14,19 +14,23 @@ from sentinel_rag.agent.conversation import Conversations
 from sentinel_rag.agent.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.footnote import FREEFORM_TOOL
 from sentinel_rag.agent.offline import follow_up, outside
-from sentinel_rag.agent.offline.compositions import compose, freeform
+from sentinel_rag.agent.offline.alert_walk import walk_plan
+from sentinel_rag.agent.offline.change_turns import answer_change
+from sentinel_rag.agent.offline.compositions import Composed, compose, freeform
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.moment_kinds import Now
+from sentinel_rag.agent.offline.named_zones import read_named_zone
 from sentinel_rag.agent.offline.parts import joined, parts_of
 from sentinel_rag.agent.offline.plan import Ask, NeedTemplates, Plan, PlannedCall, Reply, View
 from sentinel_rag.agent.offline.planner import decide
 from sentinel_rag.agent.offline.reading import Reading, read_question
 from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
+from sentinel_rag.agent.offline.two_steps import FirstStep, first_step, of_its_incident, say_found
 from sentinel_rag.agent.offline.workspace_words import WorkspaceWords, asks_for_workspaces, read_workspace
-from sentinel_rag.agent.references import ListItem, remember, resolve
+from sentinel_rag.agent.references import remember, resolve
 from sentinel_rag.agent.retry import RetryOnce
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.times import zone_named
@@ -81,8 +85,7 @@ class OfflineAnalyst:
     def clear(self, session_id: str, carried: Sequence[CarriedFact]) -> None:
         """Drop what the last question was about; what was shown keeps its number. Facts are not needed: a question
         about a state always queries again."""
-        conversation = self._conversations.of(session_id)
-        conversation.last, conversation.offers, conversation.pending = None, (), ""
+        self._conversations.clear(session_id)
 
     def remembered(self, session_id: str) -> Remembered | None:
         """The references of the conversation. No turns: each question is read with the references alone."""
@@ -119,6 +122,22 @@ class OfflineAnalyst:
     async def _answer_part(self, turn: Turn) -> Answer:
         if not plain(turn.question):
             return turn.plain_answer(Outcome.CLARIFICATION, "Ask me something about Sentinel.")
+        changed = await answer_change(turn)
+        if changed is not None:
+            return changed
+        said = read_workspace(turn.question)
+        told = walk_plan(said.rest, turn.now)
+        if told is not None:  # "this device" and "the same account" are of its own story, not of the conversation
+            turn.conversation.pending = ""
+            if said.name is not None:
+                turn.conversation.go_to(said.name)
+            return await carry_out(turn, told)
+        named = read_named_zone(turn.question)
+        if named.sentence:
+            return turn.asked_back(named.sentence)
+        if named.zone is not None:
+            turn.question, turn.zone = named.rest, named.zone
+            turn.now = replace(turn.now, zone=named.zone)
         said = self._resolve(turn)
         reading = read_question(said.rest, turn.now, turn.resolution)
         turn.conversation.pending = ""
@@ -128,6 +147,9 @@ class OfflineAnalyst:
                 return await carry_out(turn, follow_up.repeated(reading, turn.conversation.last))
         if said.switches or asks_for_workspaces(turn.question):
             return await self._about_workspaces(turn, reading, said)
+        step = first_step(reading, turn.now)
+        if step is not None:
+            return await self._in_two_steps(turn, step)
         wish = await self._wish(turn, reading)
         if wish is None:
             return await self._from_the_workspace(turn, reading)
@@ -142,6 +164,21 @@ class OfflineAnalyst:
         refused = found.outcome is not Outcome.NO_DATA and answer.outcome is Outcome.CLARIFICATION
         return found if refused else answer
 
+    async def _in_two_steps(self, turn: Turn, step: FirstStep) -> Answer:
+        """The thing that the question is about, then the answer about it."""
+        (found,) = await turn.run(step.plan.calls)
+        if found.result is None:
+            return turn.failed_answer([found])
+        question = step.then(found)
+        if question is None:
+            turn.runs.clear()
+            return await carry_out(turn, step.plan)
+        writer = turn.writer()
+        say_found(writer, step, found)
+        opening = turn.checked_answer(writer, Composed())
+        answer = await self._from_the_workspace(turn, read_question(question, turn.now))
+        return replace(answer, text=f"{opening.text}\n{answer.text}", evidence=(*opening.evidence, *answer.evidence))
+
     def _resolve(self, turn: Turn) -> WorkspaceWords:
         """The question with ids in the place of its references, and the workspace that it names; a picked option or
         offer is a whole question again."""
@@ -155,6 +192,7 @@ class OfflineAnalyst:
             said = read_workspace(follow_up.completed(turn.question, conversation))
         else:
             said = replace(said, rest=resolution.text)
+        said = replace(said, rest=of_its_incident(said.rest))
         turn.resolution = replace(resolution, text=said.rest)
         return said
 
@@ -187,11 +225,7 @@ class OfflineAnalyst:
             case Reply(outcome=outcome, text=text, suggestions=suggestions):
                 return turn.plain_answer(outcome, text, suggestions)
             case Ask(sentence=sentence, options=options, pending=pending):
-                if options:
-                    turn.conversation.references.show_list(ListItem("question", option) for option in options)
-                turn.conversation.offers = ()
-                turn.conversation.pending = pending
-                return turn.plain_answer(Outcome.CLARIFICATION, sentence, options, numbered=True)
+                return turn.asked_back(sentence, options, pending)
             case Plan():
                 return await carry_out(turn, decision)
 

@@ -93,7 +93,7 @@ ATTRIBUTES: tuple[Attribute, ...] = (
     ),
     Attribute(
         "email address",
-        r"(?:primary\s+)?e?-?mail\s+address(?:es)?|e-?mail\s+of|mailbox\s+(?:primary\s+)?address(?:es)?",
+        r"(?:primary\s+)?e?-?mail\s+address(?:es)?|primary\s+address(?:es)?|e-?mail\s+of|mailbox\s+(?:primary\s+)?address(?:es)?",
         ("mailbox", "account"),
         ("mailboxprimaryaddress", "upn", "userprincipalname"),
         named=True,

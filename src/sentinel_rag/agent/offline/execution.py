@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.conversation import AskedCall, Offer
-from sentinel_rag.agent.offline import directory, every_workspace, second_look
+from sentinel_rag.agent.offline import alert_walk, directory, every_workspace, second_look
 from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered
 from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
 from sentinel_rag.agent.offline.incident_plans import needs_whole_incident
@@ -28,20 +28,28 @@ async def carry_out(turn: Turn, plan: Plan) -> Answer:
     plan, runs = await _run_with_second_look(turn, plan)
     writer = turn.writer()
     try:
-        closer = second_look.closer_calls(plan, runs)
-        if closer:
-            runs = [*await turn.run(closer), *runs]
+        runs = await _walked(turn, plan, runs)
         composed = compose(writer, plan, runs)
         open_with_verdict(writer, plan, runs)
     except MISSHAPEN:
         return turn.misshapen_answer(runs)
     every_workspace.say_asked_alone(writer, turn.conversation, runs)
     say_remarks(writer, plan, runs)
-    if composed.outcome is Outcome.NO_DATA:
+    if composed.outcome is Outcome.NO_DATA and not plan.without:
         composed = await _near_names(turn, writer, plan, runs) or composed
     answer = turn.checked_answer(writer, composed)
     _remember(turn, plan, composed, answer, numbered=writer.listed > 0)
     return answer
+
+
+async def _walked(turn: Turn, plan: Plan, runs: list[ToolRun]) -> list[ToolRun]:
+    """The runs with those that follow from them where one thing is looked for along the alerts, in bounded rounds."""
+    for _ in range(alert_walk.MOST_ROUNDS if plan.view is View.ATTRIBUTE else 0):
+        closer = alert_walk.next_calls(plan, runs)
+        if not closer:
+            break
+        runs = [*runs, *await turn.run(closer)]
+    return runs
 
 
 async def _run_with_second_look(turn: Turn, plan: Plan) -> tuple[Plan, list[ToolRun]]:
@@ -67,11 +75,31 @@ async def _run_with_second_look(turn: Turn, plan: Plan) -> tuple[Plan, list[Tool
 
 async def _run_plan(turn: Turn, plan: Plan) -> list[ToolRun]:
     calls = plan.calls
+    if plan.without:
+        return [run for call in calls for run in await _pages(turn, call)]
     if every_workspace.in_sections(plan, turn.conversation):
         (workspaces,) = await turn.run((every_workspace.WORKSPACES,))
         calls = every_workspace.calls_for_each(plan, workspaces)
     runs = await turn.run(calls)
     return [await turn.whole(run) for run in runs] if needs_whole_incident(plan) else runs
+
+
+MOST_PAGES = 10
+"""Pages of a list of which something is left out; more rows than that are told as not looked at."""
+
+
+async def _pages(turn: Turn, call: PlannedCall) -> list[ToolRun]:
+    """Every row of a list, page by page."""
+    runs: list[ToolRun] = []
+    seen = 0
+    for _ in range(MOST_PAGES):
+        paged = replace(call, arguments={**call.arguments, "offset": seen}) if seen else call
+        (run,) = await turn.run((paged,))
+        runs.append(run)
+        seen += len(run.rows)
+        if not run.rows or run.result is None or seen >= (run.result.coverage.rows_total or 0):
+            break
+    return runs
 
 
 async def _near_names(turn: Turn, writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed | None:
@@ -127,4 +155,6 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer, *, num
         if item is not None:
             references.focus_on(item)
     call = plan.calls[0]
-    conversation.last = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
+    # A list without something is no query that could be refined or paged.
+    asked = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
+    conversation.last = None if plan.without else asked

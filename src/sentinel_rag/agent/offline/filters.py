@@ -15,6 +15,8 @@ from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 _STATUS = tuple(
     (re.compile(pattern, re.IGNORECASE), status)
     for pattern, status in (
+        (r"\bno\s+longer\s+(?:open|active)\b|\bnot\s+open(?:\s+any\s*more)?\b", "closed"),
+        (r"\bno\s+longer\s+(?:closed|resolved)\b", "open"),
         (
             r"\b(?:nobody|no\s*one|none|not|never|n't|isn't|aren't|wasn't|hasn't been)\s+(?:yet\s+|"
             r"been\s+|has\s+)*clos\w+"

@@ -127,7 +127,7 @@ def _leans(reading: Reading) -> bool:
         return False
     says_slot = bool(
         reading.window or reading.severity.arguments() or reading.status or reading.names or reading.limit
-        or reading.order or reading.tactic or reading.product
+        or reading.order or reading.tactic or reading.product or reading.owner.nobody
     )  # fmt: skip
     if not says_slot:
         return False
@@ -141,7 +141,7 @@ _FILLERS = frozenset(
     the and only just but what about how same now also then instead again with for please ones one those these them
     show list give last from since between too well high low medium new open closed first sort sorted order host
     user account file machine device address ip server computer more than per are were was there any many count
-    number severe
+    number severe which that
     """
     )
 )
@@ -155,7 +155,9 @@ def _changed(reading: Reading, last: AskedCall) -> Decision | None:
     changes |= reading.severity.arguments()
     fresh = slots.incident_filters(reading) if last.tool == "query_incidents" else slots.alert_filters(reading)
     changes |= {
-        name: value for name, value in fresh.items() if name in ("status", "order", "limit", "tactic", "product")
+        name: value
+        for name, value in fresh.items()
+        if name in ("status", "order", "limit", "tactic", "product", "owner")
     }
     if reading.names:
         changes |= slots.entity_argument(reading)

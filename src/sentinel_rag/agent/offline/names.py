@@ -200,11 +200,23 @@ _SAFE_KINDS = frozenset({"account", "host", "ip", "url", "file", "mailbox"})
 _PARTS = frozenset({"rule", "rules", "agent", "agents", "principal", "principals", "group", "groups", "code", "codes"})
 """Words that end a compound with a kind before them: "mailbox rules", "user agents", "device code"."""
 
+_DESCRIBING = frozenset(
+    word_list(
+        """
+        behind tied pertaining implicated utilized employed dropped modified registered flagged contacted initiated
+        performing conducting originating exhibiting attempting leveraged abused blocked quarantined removed delivered
+        enumerated injected downloaded spawned executing launching serving dumped stolen encrypted renamed
+        """
+    )
+)
+"""Words that say what became of a thing: "the file dropped by", "the account behind it"."""
+
 
 def _may_name(word: str) -> bool:
     return not (
         is_known(word.rstrip("."))
         or word.lower() in _PARTS
+        or word.lower() in _DESCRIBING
         or word.isdigit()
         or _TECHNIQUE.fullmatch(word)
         or _DURATION.fullmatch(word)

@@ -37,6 +37,7 @@ class View(StrEnum):
     WORKSPACES = "workspaces"
     COLUMNS = "columns"
     ANALYSIS = "analysis"
+    COMPARISON = "comparison"
     EVENTS = "events"
     WEB = "web"
     FILE = "file"
@@ -65,7 +66,9 @@ class PlannedCall:
 class Plan:
     """Calls and their view. `aspects` are the fields asked for; `opening` are fixed sentences that come first;
     `first` rows were on the screen already (a "next page"); `others` are calls to try one by one where the table of the
-    first holds nothing; `section` if this is shown as one of several workspaces, where an empty one offers nothing."""
+    first holds nothing; `without` if the first call is for everything and the others for what is left out of it;
+    `told` are the sentences before the question;
+    `section` if this is shown as one of several workspaces, where an empty one offers nothing."""
 
     view: View
     calls: tuple[PlannedCall, ...]
@@ -74,7 +77,9 @@ class Plan:
     opening: tuple[str, ...] = ()
     first: int = 0
     alert_id: str = ""
+    told: tuple[str, ...] = ()
     others: tuple[PlannedCall, ...] = ()
+    without: bool = False
     section: bool = False
 
 

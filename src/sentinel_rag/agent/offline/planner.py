@@ -15,7 +15,9 @@ from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline import cues, follow_up, names, outside, subjects, template_match
 from sentinel_rag.agent.offline.attribute_catalogue import HASHES, IDENTITIES
 from sentinel_rag.agent.offline.attributes import attribute_of, is_search
+from sentinel_rag.agent.offline.comparison_plans import comparison_plan
 from sentinel_rag.agent.offline.event_plans import events_plan
+from sentinel_rag.agent.offline.exclusions import exclusion_plan
 from sentinel_rag.agent.offline.incident_plans import ACTS, detail_plan, incident_plan
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
@@ -63,6 +65,12 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
             question.sentence,
             tuple(reading.text.replace(question.said, other) for other in question.replacements if question.said),
         )
+    compared = comparison_plan(reading)
+    if compared is not None:
+        return compared
+    excluded = exclusion_plan(reading, conversation, now)
+    if excluded is not None:
+        return excluded
     if reading.severity.question:
         return Ask(reading.severity.question)
     inexpressible = _inexpressible(reading)
@@ -281,11 +289,20 @@ def _plan(
     return _last_resort(reading, conversation, templates)
 
 
+def _are_joined(reading: Reading) -> bool:
+    """True for "who owns 12, 18 and 31": numbers that stand together as a list."""
+    joint = r"\s*(?:,\s*and\b|,|\band\b|&|\bor\b)\s*"
+    return re.search(joint.join(map(re.escape, reading.numbers)), reading.core, re.IGNORECASE) is not None
+
+
 def _last_resort(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None) -> Decision:
+    if reading.has(cues.ANALYSIS) and not reading.unknown_words and not reading.has(cues.SUMMARY):
+        return Ask("Which incident do you want analyzed? Give its number, or ask for a list first.", ALTERNATIVES[:1])
     if reading.numbers and reading.has(cues.ENTITIES):
         return detail_plan(reading, Subject("incident", reading.numbers[:1]), View.INCIDENT, ("entities:",))
     if reading.numbers and cues.aspects_of(reading):
-        return detail_plan(reading, Subject("incident", reading.numbers[:1]), View.INCIDENT, cues.aspects_of(reading))
+        numbers = reading.numbers if _are_joined(reading) else reading.numbers[:1]
+        return detail_plan(reading, Subject("incident", numbers), View.INCIDENT, cues.aspects_of(reading))
     attribute = attribute_of(reading)
     if attribute is not None and len(reading.words) >= 4:
         return search_plan(reading)

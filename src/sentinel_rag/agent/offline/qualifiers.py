@@ -133,7 +133,10 @@ _MINE = re.compile(
     re.I,
 )
 _NOBODY = re.compile(
-    r"\bunassigned\b|\b(?:without|no)\s+(?:an\s+)?owner\b|\bassigned\s+to\s+(?:nobody|no\s*one)\b", re.I
+    r"\bunassigned\b|\b(?:without|no)\s+(?:an\s+)?owner\b|\bassigned\s+to\s+(?:nobody|no\s*one)\b|"
+    r"\b(?:not|aren['’]t|isn['’]t)\s+(?:yet\s+|been\s+|currently\s+)*(?:assigned|owned)\b"
+    r"(?:\s+(?:to|by)\s+any\s*(?:one|body)\b|(?!\s+(?:to|by)\b))",
+    re.IGNORECASE,
 )
 
 

@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.offline.alert_ranking import NEAR_BEST, candidates_of, ranked_alerts
 from sentinel_rag.agent.offline.attribute_catalogue import IDENTITIES
 from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.offline.qualifiers import TECHNIQUES, older_product_name
@@ -19,43 +18,10 @@ from sentinel_rag.agent.tool_runs import ToolRun
 OTHER_TABLE = "The table of the first query that fits holds no rows, so I ran another one."
 
 
-MOST_CLOSER = 3
-WITH_PROPERTIES = 20
-"""Rows of an answer of query_alerts up to which its entities carry their properties."""
-_ALERT_ID = re.compile(r"(?:[a-z]{2})?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[a-z]{2}\d{6,24}_-?\d{1,12}", re.I)
-
-
-def closer_calls(plan: Plan, runs: Sequence[ToolRun]) -> tuple[PlannedCall, ...]:
-    """Calls that read the best fitting alerts again, alone: a row among many names only some of its entities.
-
-    An alert is asked for by its id, and only if that is a GUID, so that nothing an attacker wrote becomes an argument.
-    """
-    if plan.view is not View.ATTRIBUTE:
-        return ()
-    listed = [run for run in runs if run.result is not None and run.call.tool_name == "query_alerts"]
-    ranked = ranked_alerts(plan.reading, candidates_of(listed))
-    calls: list[PlannedCall] = []
-    for score, run, place in ranked[:MOST_CLOSER]:
-        alert_id = run.rows[place].get("alert_id")
-        fits = score >= NEAR_BEST * ranked[0][0] and isinstance(alert_id, str) and _is_guid(alert_id)
-        if fits and (len(run.rows) > WITH_PROPERTIES or _shown_in_part(run, place)):
-            calls.append(PlannedCall("query_alerts", {"alert_id": alert_id}))
-    return tuple(calls)
-
-
-def _shown_in_part(run: ToolRun, place: int) -> bool:
-    entities, count = run.rows[place].get("entities"), run.rows[place].get("entity_count")
-    shown = len(entities) if isinstance(entities, list | tuple) else 0
-    return isinstance(count, int) and count > shown
-
-
-def _is_guid(text: str) -> bool:
-    """True for a GUID, with the two letters before it that some products write."""
-    return _ALERT_ID.fullmatch(text) is not None
-
-
 def other_calls(plan: Plan, runs: Sequence[ToolRun]) -> Plan | None:
     """The other reading, or None if there is none or the first one found rows."""
+    if plan.without:
+        return None
     if plan.view is View.KEYWORD and all(run.result is not None and not run.rows for run in runs):
         words = str(plan.calls[0].arguments.get("title_contains", ""))
         return _by_technique(plan, words) or _as_entity(plan, words)

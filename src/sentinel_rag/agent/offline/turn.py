@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from zoneinfo import ZoneInfo
 
 from sentinel_rag.agent.answer_writer import AnswerWriter
-from sentinel_rag.agent.conversation import Conversation
+from sentinel_rag.agent.conversation import Conversation, ListItem
 from sentinel_rag.agent.footnote import footnote
 from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_lines, checked_table
 from sentinel_rag.agent.offline.compositions import Composed, say_failures
@@ -51,14 +51,17 @@ class Turn:
         """An empty answer in the session's time zone."""
         return AnswerWriter(self.zone)
 
-    async def run(self, planned: Sequence[PlannedCall]) -> list[ToolRun]:
-        """Make the calls together, each in the workspace that the conversation is at; results in their order."""
+    async def run(self, planned: Sequence[PlannedCall], *, exact: bool = False) -> list[ToolRun]:
+        """Make the calls together, each in the workspace that the conversation is at; results in their order.
+
+        `exact` sends the arguments as they are, whatever the workspace is by now.
+        """
         calls = [
             ToolCall(
                 self.conversation.next_call_id(),
                 self.session_id,
                 call.tool,
-                placed(call.tool, self._with_zone(call), self.conversation),
+                dict(call.arguments) if exact else placed(call.tool, self._with_zone(call), self.conversation),
             )
             for call in planned
         ]
@@ -107,6 +110,15 @@ class Turn:
         if numbered and suggestions:
             text += "\n" + "\n".join(f"[{place}] {plain(option)}" for place, option in enumerate(suggestions, start=1))
         return self._answer(outcome, text, () if numbered else suggestions)
+
+    def asked_back(self, sentence: str, options: Sequence[str] = (), pending: str = "") -> Answer:
+        """A question back. `options` are whole questions that can be picked by their numbers; a value alone completes
+        `pending`."""
+        if options:
+            self.conversation.references.show_list(ListItem("question", option) for option in options)
+        self.conversation.offers = ()
+        self.conversation.pending = pending
+        return self.plain_answer(Outcome.CLARIFICATION, sentence, options, numbered=True)
 
     def failed_answer(self, runs: Sequence[ToolRun]) -> Answer:
         """Why none of the calls gave an answer."""

@@ -32,7 +32,7 @@ KIND_WORDS: dict[str, str] = {
 
 _OTHER = word_list(
     """
-    child combination combinations pair pairs parent
+    child combination combinations identifier identifiers pair pairs parent
     a about above access account active and approximately activity add after again against alert alerts all also am
     an analyst analysts analysis any anyone anything are around as asc ascending ask assign assigned at attack
     attacked attacker attacks attention be because been before begin being belong belongs below best between big
@@ -79,7 +79,9 @@ _OTHER = word_list(
     without words write written touch touches urgent urgently priorities remediation remediate mitigate mitigation
     technique techniques duration age sev enough upn upns aad entra os pid md primary secondary compromised infected
     bad good safe clean hacked breached dangerous legit legitimate benign harmless guilty trustworthy known zero
-    stop stopped silent reporting offline sending
+    analyze analyse implication implications interpret assess assessment correlate correlation
+    share shared shares sharing overlap both difference differ side linked related
+    stop stopped silent reporting offline sending except excepting excluding exclude apart aside leaving longer anymore
     """
 )
 

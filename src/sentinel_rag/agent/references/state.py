@@ -118,6 +118,11 @@ class References:
         """A new question came."""
         self.turn += 1
 
+    def leave_open_questions(self) -> None:
+        """Nothing waits for an answer any more, and a correction has no question to correct."""
+        self.asked = None
+        self.choices = None
+
     def show_list(self, items: Iterable[ListItem], *, first: int = 0, total: int | None = None) -> None:
         """Remember a numbered list; `first` rows stood above it already and keep their numbers."""
         above = self.screen.items[:first] if first and self.screen is not None else ()

@@ -18,6 +18,7 @@ MAX_CHARACTERS = 240
 MAX_SUBJECT = 100
 _NOT_CARRIED = ("Note:", "Window:", "Page")
 _NUMBER = re.compile(r"\[\d+\]")
+_ITEM = re.compile(r"(?:\[\d+\]|\d+[.)]|[-*•])\s+")
 
 
 def supported_facts(answer: Answer, at: str) -> tuple[CarriedFact, ...]:
@@ -27,6 +28,10 @@ def supported_facts(answer: Answer, at: str) -> tuple[CarriedFact, ...]:
     for line in map(str.strip, answer.text.splitlines()):
         pieces = [piece for piece in answer.evidence if piece.text.strip() and piece.text in line]
         if not pieces or line.startswith(_NOT_CARRIED) or line.endswith("?"):
+            continue
+        item = _ITEM.match(line)
+        if item is not None:
+            facts.append(_fact(line[item.end() :], pieces, at))
             continue
         # Lines after the first speak of what the first one names: alone they would be true of nothing.
         facts.append(_fact(f"{subject} {line}".strip(), pieces, at))

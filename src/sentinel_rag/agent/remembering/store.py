@@ -76,7 +76,7 @@ class ConversationStore:
                     "INSERT INTO conversation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     [conversation.conversation_id, now, now, title, *_memory(conversation)],
                 )
-                self._purge(run)
+                self._purge(run, conversation.conversation_id)
             run.executemany(
                 "INSERT OR REPLACE INTO turn VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 [_turn_row(conversation.conversation_id, turn) for turn in conversation.turns],
@@ -120,6 +120,11 @@ class ConversationStore:
             for key, title, started, used, turns, *chosen in rows
         )
 
+    def count(self) -> int:
+        """How many conversations are kept."""
+        with self._transaction(reads=True) as run:
+            return int(run.execute("SELECT count(*) FROM conversation").fetchone()[0])
+
     def find(self, beginning: str) -> str:
         """The id that starts with `beginning`. Raises UsageError if none does, or several."""
         with self._transaction(reads=True) as run:
@@ -145,13 +150,16 @@ class ConversationStore:
         with self._lock:
             self._drop()
 
-    def _purge(self, run: sqlite3.Connection) -> None:
+    def _purge(self, run: sqlite3.Connection, newest: str) -> None:
+        """Hold the bounds. Single questions go before conversations: a script that asks often displaces no chat."""
         oldest = format_time(self._clock() - timedelta(days=self._keep_days))
         run.execute("DELETE FROM conversation WHERE used_at < ?", [oldest])
         run.execute(
             "DELETE FROM conversation WHERE id IN "
-            "(SELECT id FROM conversation ORDER BY used_at DESC, rowid DESC LIMIT -1 OFFSET ?)",
-            [self._keep],
+            "(SELECT id FROM conversation WHERE id <> ? ORDER BY "
+            "(SELECT count(*) > 1 FROM turn WHERE conversation_id = id) DESC, used_at DESC, rowid DESC "
+            "LIMIT -1 OFFSET ?)",
+            [newest, self._keep - 1],
         )
 
     def _truncate_log(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import logging
+import threading
 from base64 import b64decode
 from functools import lru_cache
 from io import BytesIO
@@ -46,6 +47,7 @@ PATTERN = "|".join(
 )
 SPECIAL = {"<|endoftext|>": 199_999, "<|endofprompt|>": 200_018}
 
+_loading = threading.Lock()
 _log = logging.getLogger(__name__)
 
 
@@ -85,8 +87,13 @@ async def load_counter() -> TokenCounter:
     return await anyio.to_thread.run_sync(_counter)
 
 
-@lru_cache(maxsize=1)
 def _counter() -> TokenCounter:
+    with _loading:  # two threads that ask at once load it once
+        return _loaded()
+
+
+@lru_cache(maxsize=1)
+def _loaded() -> TokenCounter:
     try:
         return ExactCounter(_encoding())
     except VocabularyError as error:

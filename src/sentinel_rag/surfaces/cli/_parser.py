@@ -89,6 +89,12 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
 
         _kql_commands.add_actions(kql)
 
+    knowledge = group(commands, "knowledge", "playbooks and past incidents: put them in, look them up (this is you)")
+    if only in (None, "knowledge"):
+        from sentinel_rag.surfaces.cli import _knowledge_commands
+
+        _knowledge_commands.add_actions(knowledge)
+
     policy = group(commands, "policy", "the policy: check it, run its cases, explain calls, decide past ones again")
     if only in (None, "policy"):
         from sentinel_rag.surfaces.cli import _policy_commands

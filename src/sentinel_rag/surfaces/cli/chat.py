@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sentinel_rag.assembly.processes import RunningZones
 from sentinel_rag.contracts.conversations import Verbosity
@@ -20,6 +21,9 @@ from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.cli._user_session import UserSession, user_session
 from sentinel_rag.surfaces.cli._zones import attached_zones
 from sentinel_rag.surfaces.cli.ask import checked_question, not_utf8, print_result, waiting
+
+if TYPE_CHECKING:
+    from sentinel_rag.agent.remembering import StoredConversation
 
 MEMORY_NOTICE = "memory:"
 
@@ -42,12 +46,13 @@ def run(*, workspace: str | None, resume: str | None = None) -> int:
         served = () if settings.gateway_url is not None else state.workspaces
         if stored is not None:
             preferences = stored.preferences
-            known = not served or preferences.workspace in served
+            known = not served or preferences.workspace is None or preferences.workspace in served
             client.workspace = preferences.workspace if known else None
+            if not known:
+                print(f"Its workspace {preferences.workspace} is not served now, so questions go to {served[0]}.")
             client.timezone, client.verbosity = preferences.timezone, preferences.verbosity
             _go_on(client, user, stored.conversation_id)
-            last = stored.turns[-1].question if stored.turns else ""
-            print(f"{len(stored.turns)} questions were asked before; the last one: {safe_cell(last)}")
+            _tell_what_was_asked(stored)
         elif interactive:
             print("Ask about incidents, alerts, entities or logs. /help lists the commands.")
         client.workspace = workspace or client.workspace
@@ -63,6 +68,13 @@ def run(*, workspace: str | None, resume: str | None = None) -> int:
             else:
                 _ask(text, client, zones)
     return 0
+
+
+def _tell_what_was_asked(stored: StoredConversation) -> None:
+    if stored.turns:
+        number = stored.turns[-1].number
+        asked = "1 question was" if number == 1 else f"{number} questions were"
+        print(f"{asked} asked before; the last one: {safe_cell(stored.turns[-1].question)}")
 
 
 def _go_on(client: AgentClient, user: UserSession | None, session_id: str) -> None:

@@ -70,6 +70,7 @@ def _examine() -> Iterator[Finding]:
         ("kql parser", _kql_parser),
         ("files", _files),
         ("web", _web),
+        ("conversations", _conversations),
         ("model", _model),
         ("zones", _zones),
     )
@@ -171,6 +172,18 @@ def _tool_servers(settings: Settings) -> Finding:
         return Finding("tool servers", False, " ".join(map(str, faults)), faults[0].next_step)
     declared = ", ".join(policy.server_specs) or "only those of the product"
     return Finding("tool servers", True, declared)
+
+
+def _conversations(settings: Settings) -> Finding:
+    from contextlib import closing
+
+    from sentinel_rag.assembly.conversations import kept_conversations
+
+    if not settings.chat_keep_days:
+        return Finding("conversations", True, "not kept: SENTINEL_CHAT_KEEP_DAYS is 0")
+    with closing(kept_conversations(settings)) as store:
+        kept = store.count() if store.path.exists() else 0
+        return Finding("conversations", True, f"{store.path}: {kept} kept")
 
 
 def _workspace_checks(settings: Settings) -> list[tuple[str, Callable[[Settings], Finding]]]:

@@ -9,7 +9,9 @@ from sentinel_rag.surfaces.http import create_app
 
 def main() -> None:
     configuration = begin_zone("agent")
-    agent = build_agent(timezone=configuration["timezone"], conversations=configuration["conversations"])
+    agent = build_agent(
+        **{name: configuration[name] for name in ("timezone", "conversations", "model", "question_timeout_s")}
+    )
     app = create_app(
         agent.analyst,
         token=configuration["token"],

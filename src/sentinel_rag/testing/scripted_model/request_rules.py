@@ -1,4 +1,4 @@
-"""What the real services refuse in a chat completions request, so that the fake refuses it too.
+"""What the real services refuse in a request for a chat completion or for embeddings, so that the fake refuses it too.
 
 Returns the sentence of the refusal, None for a request that is fine. Also what this product has promised never to send
 (`strict`, `parallel_tool_calls`), which a service would take.
@@ -32,6 +32,20 @@ def request_fault(body: Any) -> str | None:
     if not isinstance(body, Mapping):
         return "We could not parse the JSON body of your request."
     return next(_faults(body), None)
+
+
+def embedding_fault(body: Any) -> str | None:
+    """The first thing that is wrong with the body of an embeddings request."""
+    if not isinstance(body, Mapping):
+        return "We could not parse the JSON body of your request."
+    for name in sorted(set(body) - {"model", "input", "dimensions", "encoding_format"}):
+        return f"Unknown parameter: '{name}'."
+    texts = body.get("input")
+    if not isinstance(texts, list) or not 1 <= len(texts) <= 2_048:
+        return "'input' must be an array of 1 to 2048 texts."
+    if not all(isinstance(text, str) and text for text in texts):
+        return "'$.input' is invalid: an empty text."
+    return None
 
 
 def _faults(body: Mapping[str, Any]) -> Iterator[str]:

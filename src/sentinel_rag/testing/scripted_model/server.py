@@ -33,11 +33,11 @@ from sentinel_rag.testing.scripted_model.replies import (
     event_bytes,
     json_reply,
 )
-from sentinel_rag.testing.scripted_model.request_rules import request_fault
+from sentinel_rag.testing.scripted_model.request_rules import embedding_fault, request_fault
 
-_AZURE_DEPLOYMENT = re.compile(r"/openai/deployments/([^/]+)/chat/completions")
-_AZURE_V1 = "/openai/v1/chat/completions"
-_COMPATIBLE = re.compile(r"(?:/[\w.-]+)*/v\d+(?:/chat/completions|/models)")
+_AZURE_DEPLOYMENT = re.compile(r"/openai/deployments/([^/]+)/(?:chat/completions|embeddings)")
+_AZURE_V1 = ("/openai/v1/chat/completions", "/openai/v1/embeddings")
+_COMPATIBLE = re.compile(r"(?:/[\w.-]+)*/v\d+(?:/chat/completions|/embeddings|/models)")
 MAX_REQUEST_BYTES = 64_000_000
 
 
@@ -151,13 +151,14 @@ class ScriptedModel:
             body = json.loads(raw) if raw else None
         except ValueError:
             body = None
-        request = ModelHttpRequest(parts.path, query, headers, body, request_fault(body))
+        fault_of = embedding_fault if parts.path.endswith("/embeddings") else request_fault
+        request = ModelHttpRequest(parts.path, query, headers, body, fault_of(body))
         azure = _AZURE_DEPLOYMENT.fullmatch(parts.path) is not None
-        if not azure and parts.path != _AZURE_V1 and not _COMPATIBLE.fullmatch(parts.path):
+        if not azure and parts.path not in _AZURE_V1 and not _COMPATIBLE.fullmatch(parts.path):
             return json_reply({"error": {"code": "404", "message": "Resource not found"}}, 404)
         if azure and not re.fullmatch(r"\d{4}-\d\d-\d\d(-preview)?", query.get("api-version", "")):
             return json_reply({"error": {"code": "404", "message": "Resource not found"}}, 404)
-        if not self._lets_in(request, azure=azure or parts.path == _AZURE_V1):
+        if not self._lets_in(request, azure=azure or parts.path in _AZURE_V1):
             shown = headers.get("authorization", "") or headers.get("api-key", "")
             message = f"Incorrect API key provided: {shown}. Access denied."
             return json_reply({"error": {"code": "invalid_api_key", "message": message}}, 401)

@@ -79,25 +79,23 @@ def _inspect(path: Path) -> SourceFile:
     digest = hashlib.sha256()
     utf8 = _Utf8Check()
     head = b""
-    says_null, size, zero_bytes = False, 0, False
+    says_null, size = False, 0
     for chunk in _chunks(path):
         digest.update(chunk)
         utf8.feed(chunk)
         if len(head) < SAMPLE_BYTES:
             head = (head + chunk)[:SAMPLE_BYTES]
-            zero_bytes = b"\0" in head
+            if _is_binary(head):  # whatever comes after it, and that may be terabytes
+                raise _no_text(path)
         size += len(chunk)
         says_null = says_null or b"null" in chunk
     if not head.strip():
         raise UnreadableFileError(f"{path} is empty.", next_step="Export it again.")
     if head[:4] == b"PAR1":
         return SourceFile(path, Format.PARQUET, "binary", digest.hexdigest(), "", size, says_null=False)
-    encoding = _encoding(head, is_utf8=utf8.holds(), zero_bytes=zero_bytes)
+    encoding = _encoding(head, is_utf8=utf8.holds())
     if encoding is None:
-        raise UnreadableFileError(
-            f"{path} is a binary file, not an export of rows.",
-            next_step="Importable are CSV (any separator), JSON, JSON lines and Parquet; unpack archives first.",
-        )
+        raise _no_text(path)
     sample = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head).lstrip("\ufeff")
     format_ = _text_format(sample)
     return SourceFile(path, format_, encoding, digest.hexdigest(), sample, size, says_null)
@@ -128,14 +126,25 @@ def _chunks(path: Path) -> Iterator[bytes]:
             yield chunk
 
 
-def _encoding(head: bytes, *, is_utf8: bool, zero_bytes: bool) -> str | None:
+def _is_binary(head: bytes) -> bool:
+    """True for zero bytes without a mark that explains them."""
+    explained = (b"PAR1", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return b"\0" in head and not head.startswith(explained)
+
+
+def _no_text(path: Path) -> UnreadableFileError:
+    return UnreadableFileError(
+        f"{path} is a binary file, not an export of rows.",
+        next_step="Importable are CSV (any separator), JSON, JSON lines and Parquet; unpack archives first.",
+    )
+
+
+def _encoding(head: bytes, *, is_utf8: bool) -> str | None:
     """The codec, or None for bytes that are no text. Without a mark and not UTF-8, a Windows code page is assumed."""
     if head.startswith(codecs.BOM_UTF8):
         return "utf-8-sig" if is_utf8 else "cp1252"
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
-    if zero_bytes:
-        return None
     if is_utf8:
         return "utf-8"
     control = sum(byte < 9 or 13 < byte < 32 for byte in head)

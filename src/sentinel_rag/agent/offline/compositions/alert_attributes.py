@@ -12,12 +12,14 @@ from typing import Any
 from sentinel_rag.agent.answer_writer import AnswerWriter, Fact, Line
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.offline.alert_ranking import NEAR_BEST, candidates_of, ranked_alerts
+from sentinel_rag.agent.offline.alert_walk import asks_for_several, choose
 from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES, HASHES, Attribute
 from sentinel_rag.agent.offline.attributes import values_of
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.listed_items import alert_item
 from sentinel_rag.agent.offline.compositions.other_alerts import say_of_other_alerts
+from sentinel_rag.agent.offline.compositions.singled_out import say_choices, say_singled_out
 from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
@@ -34,7 +36,14 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
     candidates = candidates_of(runs)
     if not candidates:
         return scope.compose_empty(writer, plan, (runs or details)[0], "alerts")
+    chosen = choose(plan, runs)
+    if chosen is not None and not asks_for_several(plan):
+        composed = say_singled_out(writer, chosen) if chosen.reason is not None else say_choices(writer, chosen)
+        _say_looked_at(writer, runs)
+        return composed
     ranked = ranked_alerts(plan.reading, candidates)
+    if chosen is None and plan.told:
+        return _say_missing(writer, plan, ranked, runs, None)
     incident = runs[0].call.arguments.get("incident")
     focus = None if incident is None else str(incident)
     listed: list[ListItem] = []

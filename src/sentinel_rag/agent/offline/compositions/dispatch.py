@@ -15,9 +15,11 @@ from sentinel_rag.agent.offline.compositions import (
     entity_properties,
     files,
     incident_analysis,
+    incident_comparison,
     incident_detail,
     incidents,
     keywords,
+    left_out,
     rankings,
     shared_alerts,
     situation,
@@ -59,6 +61,7 @@ _TOGETHER: dict[View, Callable[[AnswerWriter, Plan, Sequence[ToolRun]], Composed
     View.PROPERTY: entity_properties.compose,
     View.KEYWORD: keywords.compose,
     View.SHARED_ALERTS: shared_alerts.compose,
+    View.COMPARISON: incident_comparison.compose,
 }
 """Views that tell the results of all calls as one answer."""
 
@@ -69,7 +72,7 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
         writer.fixed(sentence)
     worked = [run for run in runs if run.worked]
     composed = Composed()
-    together = _TOGETHER.get(plan.view)
+    together = left_out.compose if plan.without else _TOGETHER.get(plan.view)
     if together is not None and worked:
         composed = together(writer, plan, worked)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact, Line
@@ -13,6 +14,7 @@ from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.plan import Plan, listed
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import format_time
 
 _WINDOW_NAMES = ("time_window", "start_time", "end_time")
@@ -32,6 +34,11 @@ _FILTERS = {
     "workspace": "workspace {}",
 }
 
+_NO_FILTERS: Mapping[str, JsonValue] = MappingProxyType({})
+HOW_TO_FILL = (
+    "To fill the workspace of this machine: `sentinel workspace import FILE` takes an export in, `sentinel workspace "
+    "generate` makes a sample estate. In Azure a data connector fills it."
+)
 _ENUMERATED = frozenset({"severity", "min_severity", "status", "tactic", "time_field"})
 _REMOVABLE = (
     ("min_severity", "severity"),
@@ -42,6 +49,12 @@ _REMOVABLE = (
     ("product", "product"),
     ("tactic", "tactic"),
 )
+
+
+def say_how_to_fill(writer: AnswerWriter) -> None:
+    """How rows come into a workspace that has none; once in an answer."""
+    if not any(HOW_TO_FILL in line.text for line in writer.lines):
+        writer.fixed(HOW_TO_FILL)
 
 
 def say_window(writer: AnswerWriter, run: ToolRun) -> None:
@@ -91,9 +104,11 @@ def say_partial(writer: AnswerWriter, run: ToolRun, aspects: Sequence[str] = ())
             writer.note(run, place, brief=True)
 
 
-def filters_shown(run: ToolRun) -> tuple[str, list[Echo]]:
-    """A template and its parts that repeat the filters of a call: "severity {}, status {}"."""
-    names = [name for name in _FILTERS if name in run.call.arguments]
+def filters_shown(run: ToolRun, *, without: Mapping[str, JsonValue] = _NO_FILTERS) -> tuple[str, list[Echo]]:
+    """A template and its parts that repeat the filters of a call: "severity {}, status {}"; those `without` which are
+    told already."""
+    names = [name for name, value in run.call.arguments.items() if name in _FILTERS and without.get(name) != value]
+    names.sort(key=list(_FILTERS).index)
     parts = [Echo(str(run.call.arguments[name]), word=name in _ENUMERATED) for name in names]
     return ", ".join(_FILTERS[name] for name in names), parts
 
@@ -154,6 +169,7 @@ def compose_empty(writer: AnswerWriter, plan: Plan, run: ToolRun, noun: str) -> 
             "The table behind it ({}) holds no rows at all: nothing was collected or imported yet.",
             _tables(writer, run),
         )
+        say_how_to_fill(writer)
         return Composed(outcome=Outcome.NO_DATA, suggestions=("What data do you have?",))
     if run.at("/coverage/table_newest"):
         writer.say(

@@ -1,0 +1,222 @@
+"""One piece of an answer judged: a verdict for each of its atoms, and for what it states without an atom.
+
+Only picks who judges what and what stands outside the check (questions, advice, analysis that says so); how each kind
+of claim is judged is in the `*_verdicts` modules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from sentinel_rag.agent.grounding.atoms import IDENTIFIERS, Atom, Kind
+from sentinel_rag.agent.grounding.count_verdicts import judge_count, judge_percent
+from sentinel_rag.agent.grounding.evidence_index import moment_of
+from sentinel_rag.agent.grounding.markdown_text import Layout
+from sentinel_rag.agent.grounding.name_verdicts import judge_name
+from sentinel_rag.agent.grounding.order_verdicts import judge_orders
+from sentinel_rag.agent.grounding.reading import Reading
+from sentinel_rag.agent.grounding.state_verdicts import judge_state
+from sentinel_rag.agent.grounding.statement_verdicts import is_hedged, is_request, verdict_statement
+from sentinel_rag.agent.grounding.subjects import STRONG, Subject, Topic, governing, mismatched
+from sentinel_rag.agent.grounding.time_atoms import Moment
+from sentinel_rag.agent.grounding.time_verdicts import judge_duration, judge_time
+from sentinel_rag.agent.grounding.verdicts import FROM_PERSON, Verdict, in_result, unsupported
+
+_STATES = (Kind.SEVERITY, Kind.STATUS, Kind.CLASSIFICATION, Kind.OWNERSHIP)
+_CITED = (Kind.TITLE, Kind.QUOTE, Kind.CODE)
+_FIRM_IN_QUESTIONS = (IDENTIFIERS - {Kind.NAME, Kind.TACTIC, Kind.QUOTE}) | {Kind.INCIDENT, Kind.HANDLE, Kind.TIME}
+"""What is checked in a question or a piece of advice too: things that exist or do not."""
+_ABOUT_DATA = re.compile(
+    r"\b(?:incidents?|alerts?|hosts?|accounts?|users?|attack\w*|malware|ransomware|address(?:es)?|devices?|servers?|"
+    r"workstations?|processes|files?|sign-?ins?|log-?ins?|logons?|credentials?|password|phish\w*|breach\w*|activity|"
+    r"compromis\w+|exfiltrat\w+|lateral|entities|severity|threats?|events?|connections?|traffic)\b",
+    re.IGNORECASE,
+)
+_ABOUT_NOT_KNOWING = re.compile(
+    r"\b(?:no|not|none|nothing|never|n[’']t|cannot|unable|failed|fails?|failing|errors?|"
+    r"unavailable|empty|denied|refused|timed out|"
+    r"without|try|could|would|i|ask)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An atom with its verdict; `atom` is the words themselves for a statement without one."""
+
+    atom: Atom
+    verdict: Verdict
+    names_subject: bool = False
+
+
+def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
+    """The verdicts of a piece. `anything_known` is False where no result holds any row."""
+    text = reading.text
+    prose = reading.piece.layout not in (Layout.CELL, Layout.HEADER_CELL, Layout.CODE)
+    own_words = _without(reading, [atom for atom in reading.atoms if atom.kind in _CITED])
+    asks, guesses = prose and is_request(own_words), prose and is_hedged(own_words)
+    judged: list[Judged] = []
+    used: list[Atom] = []
+    for atom in reading.atoms:
+        if atom.kind is Kind.COUNT and not asks:
+            verdict, states = judge_count(reading, atom)
+            judged.append(Judged(atom, verdict))
+            used += states
+    for atom in reading.atoms:
+        if atom.kind is Kind.COUNT or atom in used:
+            continue
+        if asks and atom.kind not in _FIRM_IN_QUESTIONS:
+            continue
+        if guesses and atom.kind in (Kind.CLASSIFICATION, Kind.NAME):
+            continue
+        judged.append(_judge_atom(reading, atom))
+    yield from judged
+    if reading.piece.layout in (Layout.HEADER_CELL, Layout.CODE):
+        return
+    wrong = mismatched(reading.subjects, text)
+    if wrong is not None and all(each.verdict.supported for each in judged):
+        yield Judged(_atom_of(wrong, text), _mismatch(wrong, reading), names_subject=True)
+    if asks and text.rstrip(" *_").endswith("?"):
+        return
+    if not asks:
+        for claim, verdict in judge_orders(reading):
+            yield Judged(Atom(Kind.NAME, text[claim.start : claim.end], claim.start, claim.end), verdict)
+    yield from _statements(reading, judged, anything_known=anything_known)
+
+
+def _statements(reading: Reading, judged: list[Judged], *, anything_known: bool) -> Iterator[Judged]:
+    told = [each.atom for each in judged if each.verdict.supported and each.atom.kind in (*_CITED, Kind.CLASSIFICATION)]
+    text = _without(reading, told)
+    words = verdict_statement(text, reading.index, reading.question)
+    if words:
+        at = reading.text.find(words)
+        start, end = (at, at + len(words)) if at >= 0 else (0, len(reading.text))
+        yield Judged(Atom(Kind.NAME, words, start, end), unsupported("no result makes this statement"))
+    elif (
+        not anything_known
+        and reading.piece.layout in (Layout.SENTENCE, Layout.ITEM)
+        and text.rstrip().endswith((".", "!"))
+        and _ABOUT_DATA.search(text)
+        and not _ABOUT_NOT_KNOWING.search(text)
+    ):
+        yield Judged(Atom(Kind.NAME, text, 0, len(text)), unsupported("no result holds any row"))
+
+
+def _without(reading: Reading, atoms: Iterable[Atom]) -> str:
+    """The words of the piece that are its own: what it cites is blanked out, every place stays."""
+    text = reading.text
+    for atom in atoms:
+        text = text[: atom.start] + "#" * (atom.end - atom.start) + text[atom.end :]
+    return text
+
+
+def _judge_atom(reading: Reading, atom: Atom) -> Judged:
+    if atom.kind is Kind.INCIDENT:
+        return Judged(atom, _incident(reading, atom), names_subject=True)
+    if atom.kind in _STATES:
+        subjects = _subjects(reading, atom, STRONG) or _subjects(reading, atom, (Topic.ENTITY,))
+        verdict = judge_state(atom, subjects, reading.index, text=reading.text, question=reading.question)
+        return Judged(atom, verdict)
+    if atom.kind is Kind.TIME:
+        subjects = [each for each in _subjects(reading, atom, tuple(Topic)) if each.start != atom.start]
+        cited = [each for each in reading.atoms if each.kind in _CITED]
+        verdict = judge_time(
+            atom,
+            subjects,
+            reading.index,
+            text=_without(reading, cited),
+            question=reading.question,
+            firm=reading.context.firm and reading.piece.layout is Layout.ITEM,
+        )
+        return Judged(atom, verdict)
+    if atom.kind is Kind.DURATION:
+        subjects = [each for each in reading.subjects if each.topic in STRONG] or _subjects(reading, atom, tuple(Topic))
+        return Judged(
+            atom,
+            judge_duration(atom, subjects, reading.index, question=reading.question, told=_told_times(reading)),
+        )
+    if atom.kind is Kind.PERCENT:
+        return Judged(atom, judge_percent(reading, atom))
+    verdict = judge_name(reading, atom)
+    names = reading.piece.layout in (Layout.HEADING, Layout.CELL) and atom.kind in (Kind.TITLE, Kind.QUOTE, Kind.GUID)
+    return Judged(atom, verdict, names_subject=names)
+
+
+def _subjects(reading: Reading, atom: Atom, topics: tuple[Topic, ...]) -> list[Subject]:
+    """Whose value it is: a subject of the piece, of its table row, or of what stands before it."""
+    own = [each for each in reading.subjects if not (each.start <= atom.start and atom.end <= each.end)]
+    strong = [topic for topic in topics if topic in STRONG]
+    found = governing(atom, own, reading.text, tuple(strong) or topics) or governing(atom, own, reading.text, topics)
+    if found and found[0].topic in STRONG:
+        return found
+    row = [subject for subject in reading.row_subjects if subject.topic in topics]
+    row.sort(key=lambda subject: subject.topic not in STRONG)
+    if row:
+        return row[:1]
+    if found:
+        return found
+    context = reading.context.last
+    return [context] if context is not None and context.topic in topics else []
+
+
+def _incident(reading: Reading, atom: Atom) -> Verdict:
+    number = str(atom.value)
+    index = reading.index
+    for record in index.incidents(number):
+        leaf = record.first("number")
+        if leaf is not None:
+            return in_result(leaf)
+    for run in index.runs:
+        for record in run.records:
+            if number == record.incident or number in record.incidents:
+                for key in ("incident_number", "incident_numbers"):
+                    for leaf in record.leaves.get(key, ()):
+                        if str(leaf.value) == number:
+                            return in_result(leaf)
+    if index.said(number, reading.question):
+        return FROM_PERSON
+    for leaf in index.exactly(number):
+        if leaf.key in ("provider_incident_id", "incidentnumber", "incident"):
+            return in_result(leaf)
+    right = _named_beside(reading, atom)
+    if right is not None:
+        return right
+    return unsupported("no result has an incident of this number")
+
+
+def _named_beside(reading: Reading, atom: Atom) -> Verdict | None:
+    """The number of the one incident whose title stands beside a wrong number."""
+    named = [each for each in reading.subjects if each.topic is Topic.INCIDENT and not each.text.isdigit()]
+    if len(named) != 1 or len(named[0].numbers) != 1:
+        return None
+    (number,) = named[0].numbers
+    leaf = named[0].records[0].first("number") if named[0].records else None
+    return None if leaf is None else unsupported("the incident of this title has another number", leaf, number)
+
+
+def _mismatch(wrong: Subject, reading: Reading) -> Verdict:
+    return unsupported(f"{wrong.text} is not the incident that stands beside it")
+
+
+def _atom_of(subject: Subject, text: str) -> Atom:
+    return Atom(Kind.INCIDENT, text[subject.start : subject.end], subject.start, subject.end, subject.text)
+
+
+def _told_times(reading: Reading) -> list[datetime]:
+    """Instants of results that the sentence itself tells."""
+    found: list[datetime] = []
+    for atom in reading.atoms:
+        if isinstance(atom.value, Moment):
+            found += next(_matching(atom.value, reading), [])
+    return found
+
+
+def _matching(moment: Moment, reading: Reading) -> Iterator[list[datetime]]:
+    for run in reading.index.runs:
+        for leaf in run.times[1]:
+            told = moment_of(leaf.value)
+            if told is not None and moment.fits(told, reading.index.zone):
+                yield [told]

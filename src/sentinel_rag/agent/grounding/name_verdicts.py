@@ -1,0 +1,238 @@
+"""Whether an identifier or a name stands in a result, and at the thing that the answer ties it to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sentinel_rag.agent.grounding.atoms import Atom, Kind
+from sentinel_rag.agent.grounding.evidence_index import EvidenceIndex, folded
+from sentinel_rag.agent.grounding.identifier_atoms import tactic_writings
+from sentinel_rag.agent.grounding.reading import Reading
+from sentinel_rag.agent.grounding.records import Leaf, Speaks
+from sentinel_rag.agent.grounding.subjects import STRONG, Subject, Topic, governing
+from sentinel_rag.agent.grounding.verdicts import FROM_PERSON, HARMLESS, Verdict, in_result, unsupported
+from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
+
+_TIED = frozenset(
+    {
+        Kind.ADDRESS,
+        Kind.HASH,
+        Kind.URL,
+        Kind.DOMAIN,
+        Kind.ACCOUNT,
+        Kind.PATH,
+        Kind.FILE,
+        Kind.TITLE,
+        Kind.CODE,
+        Kind.QUOTE,
+        Kind.NAME,
+        Kind.TOKEN,
+        Kind.TECHNIQUE,
+        Kind.TACTIC,
+        Kind.GUID,
+    }
+)
+_CUT = re.compile(r"(?:…|\.\.\.)$")
+_OWNER = re.compile(
+    r"\b(?:owned by|assigned to|owner(?:\s+is|:)?|assignee(?:\s+is|:)?|belongs to)[\s*_`“\"]*$", re.IGNORECASE
+)
+_OWNS = re.compile(
+    r"^[\s*_`”\"]*(?:(?:is|was)\s+(?:the\s+|its\s+)?(?:current\s+|assigned\s+)?(?:owner|assignee)|owns|is assigned)\b",
+    re.IGNORECASE,
+)
+_LOOSE = re.compile(
+    r"\b(?:unlike|similar|like|other than|besides|apart from|compared|related|elsewhere|overall|across|all)\b",
+    re.IGNORECASE,
+)
+_LABELLED = re.compile(
+    r"^[\W_]*(?:the\s+)?(?:following\s+)?(?:affected|compromised|involved|source|target|host|"
+    r"account|user|ip|address|device|entit|file|hash|url|domain)",
+    re.IGNORECASE,
+)
+_RELATION = re.compile(
+    r"^[*_`”\")]*\s*(?:'s|’s)?\s*(?:(?:was|were|is|had|has|been|then|also|the|its|a|an|"
+    r"account|host|user|ip|address|device|process|"
+    r"file|from|on|at|to|into|in|via|using|against|by|of|with|ran|run|running|seen|observed|"
+    r"found|signed|logged|logon|login|"
+    r"connected|connecting|contacted|dropped|executed|started|launched|detected|triggered|"
+    r"created|downloaded|sent|received|"
+    r"hash|sha256|sha-256|sha1|md5|has|named|having|workstation|server|machine)\b\s*[:(]?\s*)+[*_`“\"(:]*$",
+    re.IGNORECASE,
+)
+_WORKS_ON = re.compile(
+    r"\b(?:own(?:s|ed|er)|assign\w*|comment\w*|wrote|note[ds]?|changed|closed|reopened|updated|handl\w+|works?|working|status|by)\b",
+    re.IGNORECASE,
+)
+_ROLES = frozenset({"owner", "author", "created_by", "event", "message"})
+"""Fields that name who works on an incident, not what it is about."""
+_TOOLS = frozenset(tool.name for tool in SHIPPED_TOOLS)
+
+
+def judge_name(reading: Reading, atom: Atom) -> Verdict:
+    """The verdict for an identifier or a name."""
+    index, text = reading.index, str(atom.value)
+    if atom.kind is Kind.HANDLE:
+        return _handle(index, text)
+    if atom.kind in (Kind.CODE, Kind.TOKEN) and text.strip("()") in _TOOLS:
+        return HARMLESS
+    leaves = leaves_of(atom, index)
+    if not leaves:
+        if index.said(_CUT.sub("", text), reading.question):
+            return FROM_PERSON
+        if atom.kind in (Kind.CODE, Kind.TOKEN, Kind.NAME) and index.names_key(text):
+            return HARMLESS
+        if atom.kind is Kind.GUID or atom.kind in _TIED:
+            return unsupported(f"no result holds this {atom.kind.value}")
+        return unsupported("no result holds it")
+    if _OWNER.search(reading.text[: atom.start]) or _OWNS.match(reading.text[atom.end :]):
+        return _owner(reading, atom, leaves)
+    if atom.kind in _TIED:
+        broken = _tie(reading, atom, leaves)
+        if broken is not None:
+            return broken
+    return in_result(leaves[0])
+
+
+def leaves_of(atom: Atom, index: EvidenceIndex) -> list[Leaf]:
+    """The leaves that hold an identifier or a name, exactly or within a longer text."""
+    text = str(atom.value)
+    if atom.kind is Kind.TACTIC:
+        return [leaf for writing in tactic_writings(text) for leaf in index.all_holding(writing)]
+    if _CUT.search(text):
+        start = folded(_CUT.sub("", text))
+        return (
+            [leaf for run in index.runs for value, found in run.by_text.items() if start in value for leaf in found]
+            if len(start) >= 4
+            else []
+        )
+    found = list(index.all_holding(text))
+    if not found and atom.kind is Kind.QUOTE:
+        found = list(index.all_holding(text.rstrip(".,;:!? ")))
+    if not found and "\\\\" in text:
+        found = list(index.all_holding(text.replace("\\\\", "\\")))
+    if not found and atom.kind in (Kind.CODE, Kind.QUOTE) and "|" in text:
+        found = list(index.all_holding(text.replace("\\|", "|")))
+    if not found and atom.kind is Kind.GUID and "_" in text:
+        found = list(index.all_holding(text.partition("_")[0]))
+    return found
+
+
+def _handle(index: EvidenceIndex, handle: str) -> Verdict:
+    for run in index.runs:
+        if handle in run.handles:
+            return HARMLESS
+    return unsupported("no result has this handle")
+
+
+def _owner(reading: Reading, atom: Atom, leaves: Sequence[Leaf]) -> Verdict:
+    """ "assigned to X": X must be the owner of the incident that the sentence speaks of."""
+    subjects = governing(atom, reading.subjects, reading.text, (Topic.INCIDENT,)) or [
+        subject for subject in (*reading.row_subjects, reading.context.incident) if subject is not None
+    ]
+    owners = [leaf for leaf in leaves if leaf.key == "owner"]
+    incidents = [subject for subject in subjects if subject.topic is Topic.INCIDENT]
+    if incidents:
+        newest = {record.incident: record.first("owner") for record in reversed(incidents[0].records)}
+        for leaf in newest.values():
+            if leaf is not None and folded(str(atom.value)) in folded(str(leaf.value)):
+                return in_result(leaf)
+        others = [leaf for leaf in newest.values() if leaf is not None and leaf.value]
+        right = str(others[0].value) if len(newest) == 1 and others else ""
+        return unsupported("the results tell another owner", others[0] if right else None, right)
+    return in_result(owners[0]) if owners else unsupported("no result has this owner")
+
+
+def _tie(reading: Reading, atom: Atom, leaves: Sequence[Leaf]) -> Verdict | None:
+    """A verdict against the atom where it stands in results, but not at the thing that it is tied to."""
+    text = reading.text
+    if not _WORKS_ON.search(text):
+        leaves = [leaf for leaf in leaves if leaf.key not in _ROLES] or leaves
+    own = [subject for subject in reading.subjects if subject.start <= atom.start and atom.end <= subject.end]
+    strong_self = [subject for subject in own if subject.topic in STRONG]
+    others = [subject for subject in reading.subjects if subject not in own and subject.start >= 0]
+    if strong_self:
+        return _alert_of_incident(strong_self[0], others, text) if strong_self[0].topic is Topic.ALERT else None
+    said = reading.index.said(str(atom.value), reading.question)
+    if said and not any(subject.topic in STRONG for subject in others):
+        return None
+    subjects = governing(atom, others, text, STRONG)
+    if not subjects:
+        row = [subject for subject in reading.row_subjects if subject.topic in STRONG]
+        subjects = row[:1]
+    if subjects:
+        known = [subject for subject in subjects if subject.records or subject.numbers]
+        if known and not any(_ties(subject, leaf) for subject in known for leaf in leaves) and not said:
+            return unsupported(f"the results do not tie it to {known[0].text}")
+    elif broken := _off_context(reading, leaves, text):
+        return broken
+    return _unrelated(reading, atom, leaves)
+
+
+def _ties(subject: Subject, leaf: Leaf) -> bool:
+    if subject.holds(leaf):
+        return True
+    if leaf.record.speaks in (Speaks.SUMMARY, Speaks.COVERAGE):
+        return False
+    # A product or a workspace is no entity: it is tied to the alert whose field it is, which `holds` has seen.
+    return False
+
+
+def _alert_of_incident(alert: Subject, others: Sequence[Subject], text: str) -> Verdict | None:
+    incidents = [subject for subject in others if subject.topic is Topic.INCIDENT]
+    if len({number for subject in incidents for number in subject.numbers}) != 1 or _LOOSE.search(text):
+        return None
+    numbers = incidents[0].numbers
+    if any(numbers & set(record.numbers()) for record in alert.records):
+        return None
+    if not any(record.numbers() for record in alert.records):
+        return None
+    return unsupported(f"the alert does not belong to incident {incidents[0].text}")
+
+
+def _off_context(reading: Reading, leaves: Sequence[Leaf], text: str) -> Verdict | None:
+    """An entity in a sentence without a subject, under an incident that it has nothing to do with."""
+    context = reading.context.last
+    if context is None or _LOOSE.search(text) or not (reading.context.firm or _LABELLED.match(text)):
+        return None
+    numbers = context.numbers or {number for record in context.records for number in record.numbers()}
+    tied = [leaf for leaf in leaves if leaf.record.numbers()]
+    if not numbers or not tied:
+        return None
+    if any(numbers & set(leaf.record.numbers()) for leaf in tied) or any(context.holds(leaf) for leaf in leaves):
+        return None
+    return unsupported(f"the results do not tie it to {context.text}")
+
+
+def _unrelated(reading: Reading, atom: Atom, leaves: Sequence[Leaf]) -> Verdict | None:
+    """Two entities that a sentence relates ("X signed in from Y") and that no alert or row holds together."""
+    before = [
+        other
+        for other in reading.atoms
+        if other.end <= atom.start and other.kind in _TIED and other.kind is not Kind.TECHNIQUE
+    ]
+    if not before:
+        return None
+    other = before[-1]
+    if not _RELATION.match(reading.text[other.end : atom.start]):
+        return None
+    their = leaves_of(other, reading.index)
+    if not their:
+        return None
+    mine = {id(record) for leaf in leaves for record in _settings(leaf)}
+    if any(id(record) in mine for leaf in their for record in _settings(leaf)):
+        return None
+    return unsupported(f"no alert or row holds it together with {other.text}")
+
+
+def _settings(leaf: Leaf) -> list[object]:
+    """The records in which a value stands: up to the alert or the row, not the whole result. An incident in detail is a
+    setting only for what no alert of it holds."""
+    found: list[object] = []
+    for record in leaf.record.chain():
+        found.append(record)
+        if record.speaks is Speaks.ALERT:
+            return found
+        if record.speaks is Speaks.INCIDENT or re.fullmatch(r"/rows/\d+", record.pointer):
+            return found
+    return found

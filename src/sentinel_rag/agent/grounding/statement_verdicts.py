@@ -1,0 +1,139 @@
+"""Statements of a verdict that hold no atom: that an attack succeeded, that all is safe, that a group was behind it.
+
+No row says such things by a value, so a sentence of this kind stays only where it is marked as analysis or advice, asks
+or offers something, or says in a result's own words what the result says.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sentinel_rag.agent.grounding.evidence_index import EvidenceIndex, folded
+
+_HEDGED = re.compile(
+    r"\b(?:may|might|could|would|possibl[ey]|potential(?:ly)?|perhaps|likely|unlikely|"
+    r"probabl[ey]|suggests?|suggesting|indicates? that|appears? to|"
+    r"seems?|hypothes[ie]s|analysis|assum\w+|suspect(?:ed)?|if|whether|unclear|unknown|cannot|"
+    r"can[’']t|could not|not (?:checked|confirmed|verified|known|looked)|"
+    r"consistent with|point(?:s|ing)? to|in theory|typically|usually|often|generally|"
+    r"in general|presumably|interpretation|"
+    r"assessment)\b",
+    re.IGNORECASE,
+)
+_ADVICE = re.compile(
+    r"^\W*(?:(?:please|then|also|next|you (?:can|could|may|might|should|need)|i (?:can|could|"
+    r"would|recommend|suggest|did not|didn[’']t|do not|don[’']t|am not|have not|looked)|"
+    r"we (?:recommend|suggest|can)|consider|check|verify|"
+    r"review|isolate|reset|block|investigate|confirm|let me|would you|do you|shall|should|ask|"
+    r"note that i|recommended|one possible|to \w+)\b)",
+    re.IGNORECASE,
+)
+_SAFE_ADVICE = re.compile(
+    r"\b(?:safely|ignore|no (?:further |additional |immediate )?(?:action|steps?|follow-up|"
+    r"response|investigation)|nothing (?:more |else )?(?:to do|needs))\b",
+    re.IGNORECASE,
+)
+_ACTOR = (
+    r"(?:attackers?|adversar(?:y|ies)|intruders?|threat actors?|hackers?|malicious actors?|"
+    r"perpetrators?|insiders?|cyber ?criminals?)"
+)
+_VERDICTS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\b{_ACTOR}\b\s+(?:\w+\s+){{0,3}}?(?:was|were|has|have|had|is|are|did|gained|obtained|"
+        rf"managed|moved|stole|took|used|got|"
+        r"installed|deployed|compromised|accessed|exfiltrated|escalated|established|downloaded|created|dumped|achieved|"
+        r"entered|succeeded|breached|encrypted|deleted|disabled|ran|executed|sent|logged|signed|"
+        r"left|now|still|\w{3,}ed)\b",
+        r"\b(?:attack|breach|intrusion|compromise|exploit(?:ation)?|campaign|attempt|phishing|"
+        r"exfiltration)s?\b\s+(?:\w+\s+){0,3}?(?:was|were|is|are|has|have|had)\s+(?:\w+\s+){0,3}?"
+        r"(?:success\w*|unsuccess\w*|fail\w*|contain\w*|stopp?ed|blocked|prevented|over|caused|"
+        r"carried|thwarted|mitigated|remediated|resolved|ended|neutrali[sz]ed|foiled|confirmed|"
+        r"complete\w*)\b",
+        r"\b(?:threats?|malware|ransomware|infection|virus|trojan|backdoor|payload|risk|issue|"
+        r"problem|situation|damage)\b\s+(?:\w+\s+){0,3}?(?:was|were|is|are|has|have|"
+        r"had)\s+(?:\w+\s+){0,3}?"
+        r"(?:contain\w*|neutrali[sz]ed|removed|eliminated|cleaned|gone|stopped|eradicated|blocked|"
+        r"under control|resolved|over|limited|spread\w*|mitigated|remediated|quarantined|deleted|"
+        r"wiped)\b",
+        r"\b(?:is|are|was|were|as|looks|be)\s+(?:an?\s+)?(?:clearly\s+|definitely\s+|certainly\s+|"
+        r"just\s+|a\s+confirmed\s+)?(?:false positive|false alarm|true positive|benign|legitimate|"
+        r"harmless|malicious|safe|clean|authori[sz]ed|expected (?:behaviou?r|activity)|"
+        r"real attack|compromised|infected|breached|phished|hacked|under control|"
+        r"not (?:compromised|malicious|affected|a threat|a concern|at risk))\b",
+        r"\b(?:you|we|they)\s+(?:can|could|may)\s+(?:safely\s+)?(?:ignore|dismiss|disregard|close)\b",
+        r"\bno\s+(?:further|additional|immediate|more|other)?\s*(?:actions?|steps?|follow-up|"
+        r"investigation|response|remediation|intervention)\s+(?:\w+\s+){0,3}?(?:needed|required|"
+        r"necessary)\b",
+        r"\bno\s+(?:sensitive\s+|customer\s+|other\s+)?(?:data|information|files|credentials|"
+        r"systems?|users?|accounts?|harm|damage|risk|threat|danger|lateral movement|persistence|"
+        r"impact)\b\s+(?:\w+\s+){0,3}?(?:was|were|is|are|has|have|to|occurred|left|affected|"
+        r"stolen|exfiltrated|found)\b",
+        r"\bthere\s+(?:is|was|were|are)\s+no\s+(?:\w+\s+)?(?:risk|threat|danger|reason|evidence|"
+        r"sign|indication|need|cause|impact|damage|compromise|breach)s?\b",
+        r"\b(?:everything|all systems|your environment|the environment|the network|the tenant|"
+        r"all accounts|the organi[sz]ation)\s+(?:\w+\s+)?(?:is|are|was|remains?)\b",
+        r"\b(?:confirmed|proven|verified|definite)\s+(?:malicious|attack|compromise|breach|"
+        r"intrusion|threat|benign|true positive|false positive)\b",
+        r"\b(?:was|were|has been|have been|is|are)\s+(?:\w+ly\s+)?(?:phished|hacked|breached|"
+        r"exfiltrated|stolen|encrypted|tricked|socially engineered|compromised|infected|leaked|"
+        r"remediated|eradicated|neutrali[sz]ed|contained)\b",
+        r"\b(?:gave|given|giving|handed|entered|disclosed|typed)\s+(?:\w+\s+){0,3}?(?:passwords?|"
+        r"credentials|login details|pin)\b",
+        r"\b(?:is|are|was|were)\s+(?:behind|responsible for|to blame for)\b|\battribut(?:ed|able) to\b",
+        r"\b(?:was|were)\s+caused by\b|\broot cause (?:is|was)\b|\bdue to (?:an? )?(?:missing|"
+        r"weak|misconfig\w+|human error|negligen\w+)",
+        r"\b(?:APT[- ]?\d+|FIN\d+|UNC\d+|(?:Lazarus|Fancy Bear|Cozy Bear|Sandworm|Conti|LockBit|"
+        r"Scattered Spider|Midnight Blizzard)\b)",
+        r"\b(?:security|soc|it|incident response|response|blue|"
+        r"defen[cd]er)\s+team\b\s+(?:\w+\s+){0,2}?(?:has|have|had|removed|blocked|contained|"
+        r"isolated|resolved|stopped|cleaned|reset|fixed|disabled|is|was)\b",
+        r"\b(?:users?|employees?|victims?|the account holder)\s+(?:\w+\s+)?(?:clicked|opened the|"
+        r"fell for|approved|confirmed|downloaded|entered|gave|shared|reported that)\b",
+        r"\b(?:not|never|isn[’']t|wasn[’']t)\s+(?:an?\s+)?(?:real\s+|actual\s+)?(?:attack|threat|"
+        r"breach|compromise|risk|concern)\b",
+        r"\b(?:attack|intrusion|breach|compromise)\s+(?:succeeded|failed|ended|stopped)\b",
+        r"\b(?:moved|move|spread|pivoted)\s+(?:on\s+)?(?:laterally\s+)?(?:to|through|"
+        r"across)\s+(?:the\s+)?(?:domain controller|network|whole|entire|other)\b",
+    )
+)
+_ENOUGH_WORDS = 4
+
+
+def verdict_statement(sentence: str, index: EvidenceIndex, question: str) -> str:
+    """The words of a sentence that state a verdict which no result states; empty where there are none."""
+    plain = re.sub(r"[*_`]+", "", sentence)
+    if plain.rstrip().endswith("?"):
+        return ""
+    if (is_hedged(plain) or is_request(plain)) and not _SAFE_ADVICE.search(plain):
+        return ""
+    for pattern in _VERDICTS:
+        match = pattern.search(plain)
+        if match is not None and not _told(plain, match[0], index):
+            return match[0]
+    return ""
+
+
+def is_hedged(sentence: str) -> bool:
+    """True if a sentence says of itself that it is analysis or a guess."""
+    return bool(_HEDGED.search(sentence))
+
+
+def is_request(sentence: str) -> bool:
+    """True if a sentence asks, offers or advises something, and so states no fact by itself."""
+    return bool(_ADVICE.match(sentence)) or sentence.rstrip(" *_").endswith("?")
+
+
+def _told(sentence: str, words: str, index: EvidenceIndex) -> bool:
+    """True if a result says it in these words: the words themselves, or the sentence in a run of words around them."""
+    wanted = folded(words)
+    if len(wanted.split()) > 1 and index.holding(wanted) is not None:
+        return True
+    tokens = folded(sentence).rstrip(".").split()
+    at = next((place for place in range(len(tokens)) if " ".join(tokens[place:]).startswith(wanted.split()[0])), 0)
+    low = max(0, at - _ENOUGH_WORDS)
+    return any(
+        index.holding(" ".join(tokens[start : start + _ENOUGH_WORDS + 2])) is not None
+        for start in range(low, at + 1)
+        if len(tokens[start : start + _ENOUGH_WORDS + 2]) > _ENOUGH_WORDS
+    )

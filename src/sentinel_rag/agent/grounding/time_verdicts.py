@@ -1,0 +1,252 @@
+"""Whether a time is one of the thing that the answer speaks of, and a duration the one between two of its times."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+
+from sentinel_rag.agent.grounding.atoms import Atom
+from sentinel_rag.agent.grounding.evidence_index import EvidenceIndex, moment_of
+from sentinel_rag.agent.grounding.records import Leaf, Record, Speaks
+from sentinel_rag.agent.grounding.subjects import Subject, Topic
+from sentinel_rag.agent.grounding.time_atoms import Moment, Span
+from sentinel_rag.agent.grounding.verdicts import FROM_PERSON, Verdict, derived, in_result, unsupported
+from sentinel_rag.agent.times import show_time
+from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
+
+_ROLES: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
+    (
+        re.compile(r"\b(?:last|latest|most recent)\s+(?:updated?|modified|changed?)|\bupdated?\b|\bmodified\b", re.I),
+        ("updated_time",),
+    ),
+    (re.compile(r"\b(?:closed|resolved)\b(?!\s+incident)", re.I), ("closed_time",)),
+    (
+        re.compile(r"\b(?:first seen|first appeared|first time|starting|began|started|since)\b", re.I),
+        ("first_seen", "start_time", "created_time", "oldest", "time"),
+    ),
+    (
+        re.compile(r"\b(?:last seen|last time|last appeared|ended|until)\b", re.I),
+        ("last_seen", "end_time", "time", "newest", "updated_time"),
+    ),
+    (
+        re.compile(r"\b(?:created|opened|raised|generated|fired|came in|triggered|logged|reported|received)\b", re.I),
+        ("created_time", "time", "start_time", "end_time"),
+    ),
+)
+"""Words that say which of a thing's times is meant, and the fields that tell it."""
+_ABOUT = re.compile(
+    r"\b(?:about|around|approximately|roughly|shortly (?:after|before)|near|~|circa)\s*(?:the\s+)?$", re.I
+)
+_BOUND = re.compile(
+    r"\b(?:since|between|from|until|till|before|after|by|to|through|window|period|and|as of)\s*(?:the\s+)?$", re.I
+)
+_ANY_TIME = re.compile(r"\btime\b|_time$|^time|seen$|oldest$|newest$|timegenerated|timestamp|date", re.I)
+_TOLERANCE = timedelta(minutes=5)
+
+
+def judge_time(
+    atom: Atom, subjects: Sequence[Subject], index: EvidenceIndex, *, text: str, question: str, firm: bool = False
+) -> Verdict:
+    """The verdict for a time; with a subject it must be one of the subject's times, and the one that the verb means."""
+    moment = atom.value
+    assert isinstance(moment, Moment)
+    about = bool(_ABOUT.search(text[: atom.start]))
+
+    def right(leaf: Leaf) -> bool:
+        told = moment_of(leaf.value)
+        if told is None:
+            return False
+        return moment.near(told, index.zone, _TOLERANCE) if about else moment.fits(told, index.zone)
+
+    known = [subject for subject in subjects if subject.records]
+    unknown = [subject for subject in subjects if subject.topic is Topic.INCIDENT and not subject.records]
+    if unknown and not any(unknown[0].numbers & set(record.numbers()) for record in index.records(Speaks.ALERT)):
+        return unsupported(f"no result tells a time of {unknown[0].text}")
+    keys = _role(text, atom)
+    if known and known[0].start < 0 and not keys and not firm:
+        # Nothing in the sentence says that it still speaks of what came before.
+        known = []
+    if not known:
+        leaf = _anywhere(moment, index, right)
+        if leaf is not None:
+            return in_result(leaf)
+        return FROM_PERSON if index.said(atom.text, question) else unsupported("no result holds this time")
+    for subject in known:
+        meant, others = _times_of(subject, keys, index)
+        if not meant and subject.topic is Topic.INCIDENT and _bare(text, subject, atom):
+            meant = [leaf for record in subject.records for leaves in record.leaves.values() for leaf in leaves]
+        if meant:
+            if leaf := next(filter(right, meant), None):
+                return in_result(leaf)
+        elif leaf := next(filter(right, others), None):
+            return in_result(leaf)
+    if _BOUND.search(text[: atom.start]):
+        leaf = _window_bound(index, right)
+        if leaf is not None:
+            return in_result(leaf)
+    if index.said(atom.text, question):
+        return FROM_PERSON
+    meant, _ = _times_of(known[0], keys, index)
+    moments = {told: leaf for leaf in meant if (told := moment_of(leaf.value)) is not None}
+    reason = f"the results tell another time for {known[0].text}"
+    if len(moments) == 1 and len(known) == 1:
+        ((told, leaf),) = moments.items()
+        return unsupported(reason, leaf, show_time(told, index.zone))
+    return unsupported(reason)
+
+
+def _bare(text: str, subject: Subject, atom: Atom) -> bool:
+    """True if nothing but marks and values stands between an incident and a time: then it is one of its own times."""
+    between = text[max(subject.end, 0) : atom.start]
+    return subject.start >= 0 and not re.search(r"[a-z]{3,}", re.sub(r"[“\"*][^“”\"*]*[”\"*]", "", between))
+
+
+def _role(text: str, atom: Atom) -> tuple[str, ...]:
+    """The fields that the words around a time mean: the nearest words before it, or those right behind it."""
+    before = re.split(r"[;.]|,\s*(?:and|but|which|while|whereas)\b|\band\b", text[: atom.start])[-1][-60:]
+    best: tuple[int, tuple[str, ...]] | None = None
+    for pattern, keys in _ROLES:
+        for match in pattern.finditer(before):
+            if best is None or match.end() > best[0]:
+                best = (match.end(), keys)
+    if best is None and not before.strip(" *_`|([-–:,"):
+        after = text[atom.end : atom.end + 25]
+        for pattern, keys in _ROLES:
+            if pattern.search(after):
+                return keys
+    return () if best is None else best[1]
+
+
+def _times_of(subject: Subject, keys: Sequence[str], index: EvidenceIndex) -> tuple[list[Leaf], list[Leaf]]:
+    """The times that `keys` mean of a subject, and all of its times: its own before those of what lies in it."""
+    own = [record for record in subject.records if _owns(record, subject)]
+    meant: list[Leaf] = []
+    for record in own:
+        found = [leaf for key in keys for leaf in record.leaves.get(key, ()) if leaf.value]
+        if record.speaks is Speaks.INCIDENT:
+            found = found[:1]
+        meant += found
+    newest = max((leaf.run for leaf in meant if leaf.record.speaks is Speaks.INCIDENT), default=-1)
+    if subject.topic is Topic.INCIDENT and len(subject.numbers) == 1:
+        meant = [leaf for leaf in meant if leaf.run == newest or leaf.record.speaks is Speaks.ALERT]
+    others = [
+        leaf for record in own for inner in record.inside() for leaves in inner.leaves.values() for leaf in leaves
+    ]
+    others += [leaf for record in own for leaf in _around(record)]
+    if subject.topic is Topic.INCIDENT:
+        others += [
+            leaf
+            for record in index.records(Speaks.ALERT)
+            if record.incident in subject.numbers
+            for leaves in record.leaves.values()
+            for leaf in leaves
+        ]
+    return meant, others
+
+
+def _owns(record: Record, subject: Subject) -> bool:
+    if subject.topic is Topic.INCIDENT:
+        return record.speaks in (Speaks.INCIDENT, Speaks.ALERT)
+    return True
+
+
+def _around(record: Record) -> Iterator[Leaf]:
+    """Times of the alert that an entity lies in."""
+    if record.speaks in (Speaks.ENTITY, Speaks.OTHER):
+        for outer in record.chain():
+            if outer.speaks is Speaks.ALERT:
+                yield from (leaf for leaves in outer.leaves.values() for leaf in leaves)
+                return
+
+
+def _anywhere(moment: Moment, index: EvidenceIndex, right: object) -> Leaf | None:
+    assert callable(right)
+    if moment.year is not None and moment.month is not None and moment.day is not None:
+        try:
+            day = datetime(moment.year, moment.month, moment.day).astimezone(index.zone)
+        except ValueError:
+            return None
+        near = index.times_between(day - timedelta(days=2), day + timedelta(days=3))
+        found = next(filter(right, near), None)
+        if found is not None or not moment.swapped:
+            return found
+    return next((leaf for run in index.runs for leaf in run.times[1] if right(leaf)), None)
+
+
+def _window_bound(index: EvidenceIndex, right: object) -> Leaf | None:
+    assert callable(right)
+    for run in index.runs:
+        for record in run.records:
+            if record.speaks is Speaks.COVERAGE:
+                for inner in record.inside():
+                    for leaves in inner.leaves.values():
+                        if found := next(filter(right, leaves), None):
+                            return found
+    return None
+
+
+def judge_duration(
+    atom: Atom, subjects: Sequence[Subject], index: EvidenceIndex, *, question: str, told: Sequence[datetime]
+) -> Verdict:
+    """The verdict for a duration: a window that was asked for, a number of seconds of a result, or the time between two
+    times of the subject. `told` are the times that the sentence itself states."""
+    span = atom.value
+    assert isinstance(span, Span)
+    if index.said(atom.text, question) or any(
+        TIME_WINDOWS.get(str(run.run.call.arguments.get("time_window")), 0) * 3600 == span.seconds for run in index.runs
+    ):
+        return FROM_PERSON
+    for leaf, seconds in _seconds(subjects, index):
+        if _close(seconds, span):
+            return in_result(leaf)
+    instants = sorted(dict(_key_times(subjects, index)).items())
+    for place, (earlier, leaf) in enumerate(instants):
+        for later, other in instants[place + 1 :]:
+            if _close((later - earlier).total_seconds(), span):
+                return derived(other, f"{other.pointer} - {leaf.pointer}")
+    for earlier in told:
+        for later in told:
+            if earlier < later and _close((later - earlier).total_seconds(), span):
+                return derived(None, "difference of two times of the sentence")
+    return unsupported("no two times of the results are so far apart")
+
+
+def _close(seconds: float, span: Span) -> bool:
+    """True if a person would write `seconds` like this, cut or rounded to the unit that was written."""
+    return abs(seconds - span.seconds) <= max(span.unit * 0.5, 0.5) or 0 <= seconds - span.seconds < span.unit
+
+
+def _seconds(subjects: Sequence[Subject], index: EvidenceIndex) -> Iterator[tuple[Leaf, float]]:
+    records = [record for subject in subjects for record in subject.records] or [
+        record for run in index.runs for record in run.records
+    ]
+    for record in records:
+        for key, leaves in record.leaves.items():
+            if key.endswith(("duration_s", "response_s", "_seconds", "duration")):
+                for leaf in leaves:
+                    if isinstance(leaf.value, int | float):
+                        yield leaf, float(leaf.value)
+
+
+def _key_times(subjects: Sequence[Subject], index: EvidenceIndex) -> list[tuple[datetime, Leaf]]:
+    """The few times that a duration can be meant between: those of the subjects, of the incidents of their alerts, and
+    of the first and the last alert of their incidents."""
+    records = [record for subject in subjects for record in subject.records[:4]]
+    numbers = {number for record in records for number in record.numbers()}
+    incidents = [record for number in sorted(numbers)[:4] for record in index.incidents(number)[:2]]
+    found: list[tuple[datetime, Leaf]] = []
+    for record in dict.fromkeys((*records, *incidents)):
+        found += _moments(leaf for leaves in record.leaves.values() for leaf in leaves)
+    for number in sorted(numbers)[:4]:
+        alerts = [record for record in index.records(Speaks.ALERT) if record.incident == number]
+        for key in ("time", "start_time", "end_time"):
+            moments = sorted(
+                _moments(leaf for alert in alerts for leaf in alert.leaves.get(key, ())), key=lambda each: each[0]
+            )
+            found += moments[:1] + moments[-1:]
+    return found
+
+
+def _moments(leaves: Iterable[Leaf]) -> list[tuple[datetime, Leaf]]:
+    return [(moment, leaf) for leaf in leaves if (moment := moment_of(leaf.value)) is not None]

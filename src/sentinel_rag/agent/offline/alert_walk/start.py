@@ -1,0 +1,81 @@
+"""The first calls of a walk: what the person named, the incident they named, else the newest and oldest alerts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sentinel_rag.agent.offline.alert_walk.briefing import read_briefing
+from sentinel_rag.agent.offline.attributes import attributes_asked
+from sentinel_rag.agent.offline.moment_kinds import Now
+from sentinel_rag.agent.offline.names import NameSlot
+from sentinel_rag.agent.offline.outside import outside_reply
+from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
+from sentinel_rag.agent.offline.reading import Reading, read_question
+from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
+
+MOST_NAMED = 4
+"""Things of the context whose alerts are asked for."""
+
+
+_LIST_NUMBER = re.compile(r"\[\d{1,3}\]")
+_ASKS = re.compile(
+    r"\b(?:what|which|who(?:m|se)?|identify|find|provide|determine|retrieve|obtain|get|tell|name|specify|reveal|confirm|"
+    r"give)\b",
+    re.IGNORECASE,
+)
+_ASKS_FOR_MANY = re.compile(
+    r"\b(?:how\s+many|number\s+of|count|list|top|most|rank\w*|per\s+(?:day|hour)|trend)\b|"
+    r"\b(?:what|which|who|identify|find|provide|give|tell|get)\W+(?:\w+\W+){0,3}(?:all|every|each|incidents|alerts|queries|"
+    r"tables|templates)\b",
+    re.IGNORECASE,
+)
+
+
+def walk_plan(text: str, now: Now) -> Plan | None:
+    """A plan for a text that tells what happened and asks for one thing of it, or None for any other text."""
+    briefing = read_briefing(text)
+    if briefing is None or _LIST_NUMBER.search(text):
+        return None
+    asked, told = briefing.question, " ".join(briefing.told)
+    reading, context = read_question(asked, now), read_question(told, now)
+    if not _ASKS.search(asked) or _ASKS_FOR_MANY.search(asked) or outside_reply(reading, turn=1) is not None:
+        return None
+    attributes = attributes_asked(reading)
+    if not attributes:
+        return None
+    incidents = tuple(dict.fromkeys((*reading.incidents, *context.incidents)))
+    named = () if incidents else tuple(_naming(name) for name in _distinct(reading, context))
+    # Days and severities of a briefing describe what happened; they are no filter on what is asked.
+    return Plan(
+        view=View.ATTRIBUTE,
+        calls=(*listings(incidents), *named),
+        reading=replace(reading, window=None),
+        aspects=tuple(attribute.label for attribute in attributes),
+        told=briefing.told,
+    )
+
+
+def listings(incidents: Sequence[str]) -> tuple[PlannedCall, ...]:
+    """The alerts of the incidents, or the newest and the oldest ones of all."""
+    if incidents:
+        return tuple(PlannedCall("query_alerts", {"incident": each, "limit": MAX_LIMIT}) for each in incidents)
+    return (
+        PlannedCall("query_alerts", {"limit": MAX_LIMIT}),
+        PlannedCall("query_alerts", {"order": "oldest", "limit": MAX_LIMIT}),
+    )
+
+
+def _distinct(*readings: Reading) -> list[NameSlot]:
+    """Names that tell things apart: with a digit, a dot or a path in them, each once."""
+    found: dict[str, NameSlot] = {}
+    for reading in readings:
+        for name in reading.names:
+            if any(character.isdigit() or character in ".\\@" for character in name.value) and " " not in name.value:
+                found.setdefault(name.value.lower(), name)
+    return list(found.values())[:MOST_NAMED]
+
+
+def _naming(name: NameSlot) -> PlannedCall:
+    return PlannedCall("query_alerts", {"entity": name.value, "limit": 100})

@@ -1,0 +1,115 @@
+"""A turn in which the person asks for a change: one call of a writing tool, made once for each time they say so.
+
+Only the person's own words are read for a wish. What the conversation has shown comes in at one place, as the number of
+the incident that their words point at. The call goes to the gateway as it was read; whether it runs, waits for a person
+or is refused is the gateway's to say. What was asked is kept, so that "do it now" after an approval asks for the same
+call and no other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sentinel_rag.agent.conversation import AskedCall, AskedChange, ListItem
+from sentinel_rag.agent.offline import follow_up, outside
+from sentinel_rag.agent.offline.action_plans import Change, plan_change
+from sentinel_rag.agent.offline.action_words import ActionWish, read_action, refuses_action
+from sentinel_rag.agent.offline.change_repeats import DROPPED, asked_again, dropped
+from sentinel_rag.agent.offline.compositions import changes
+from sentinel_rag.agent.offline.plan import Ask, PlannedCall, View
+from sentinel_rag.agent.offline.remarks import say_instructions
+from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
+from sentinel_rag.agent.references import Resolution, resolve
+from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
+from sentinel_rag.contracts.tool_calls import Denied
+from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
+
+
+async def answer_change(turn: Turn) -> Answer | None:
+    """The answer to a wish to change something; None for any other question, and where nothing can be changed."""
+    question = _question(turn)
+    conversation = turn.conversation
+    if refuses_action(question):
+        return turn.plain_answer(Outcome.CLARIFICATION, "Nothing was changed, and nothing is unless you ask for it.")
+    if dropped(question, conversation):
+        return turn.plain_answer(Outcome.ANSWERED, DROPPED)
+    again = asked_again(question, conversation)
+    wish = read_action(question) if again is None else None
+    acts = wish is not None or again is not None or outside.wants_action(question)
+    if not acts or not await turn.gateway.offered_tools() >= WRITING_TOOLS:
+        return None
+    resolution = _resolved(turn, question, wish)
+    _begin(turn)
+    if resolution.ask:
+        conversation.references.ask_to_choose(resolution.choices, resolution.numbers, resolution.question)
+        return turn.asked_back(resolution.ask)
+    decision = again if wish is None else plan_change(wish, resolution, conversation, turn.now)
+    match decision:
+        case Ask(sentence=sentence, options=options, pending=pending):
+            return turn.asked_back(sentence, options, pending)
+        case AskedChange(tool=tool, arguments=arguments):
+            # An approval is for these arguments and for no others, whatever the workspace is by now.
+            return await _ask_for(turn, PlannedCall(tool, dict(arguments)), exact=True)
+        case Change(call=call, workspace=workspace, person=person):
+            if workspace:
+                conversation.go_to(workspace)
+            conversation.person = person or conversation.person
+            return await _ask_for(turn, call, exact=False)
+        case None:
+            return turn.plain_answer(Outcome.OUT_OF_SCOPE, outside.beyond_incidents(question))
+
+
+def _question(turn: Turn) -> str:
+    """The words that are read for a wish: the person's, a sentence of ours that they picked, or their earlier wish with
+    the incident that they chose."""
+    references = turn.conversation.references
+    resolution = resolve(turn.question, references, now=turn.now.moment.astimezone(turn.zone))
+    chosen = references.choices is not None and read_action(references.choices.question.text) is not None
+    if resolution.asks_again or (chosen and resolution.resolved and _only_incidents(resolution)):
+        return resolution.text
+    return follow_up.completed(turn.question, turn.conversation)
+
+
+def _only_incidents(resolution: Resolution) -> bool:
+    return all(item.kind == "incident" for item in resolution.items)
+
+
+def _resolved(turn: Turn, question: str, wish: ActionWish | None) -> Resolution:
+    """What the words that name the incident point at. Free text is not looked into: it is written as it stands."""
+    if wish is None:
+        return Resolution(question)
+    references = replace(turn.conversation.references, choices=None, asked=None)
+    resolution = resolve(wish.target, references, now=turn.now.moment.astimezone(turn.zone))
+    if resolution.question is None:
+        return resolution
+    return replace(resolution, question=replace(resolution.question, text=question))
+
+
+def _begin(turn: Turn) -> None:
+    """A change is a turn of its own. No correction and no "and [3]?" asks for it again with another incident."""
+    references = turn.conversation.references
+    references.begin_turn()
+    references.leave_open_questions()
+    turn.conversation.pending = ""
+
+
+async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
+    if turn.progress is not None:
+        turn.progress(Progress(f"Asking the gateway for {changes.call_text(call.tool, call.arguments)}"))
+    (run,) = await turn.run((call,), exact=exact)
+    conversation = turn.conversation
+    arguments = dict(run.call.arguments)
+    approval_id = run.outcome.approval_id if isinstance(run.outcome, Denied) else None
+    conversation.change = AskedChange(call.tool, arguments, conversation.turns, approval_id or "", done=run.worked)
+    conversation.offers = ()
+    incident = str(arguments["incident"])
+    conversation.references.focus_on(ListItem("incident", incident, incident=incident))
+    conversation.last = AskedCall("get_incident_detail", {"incident": incident}, View.INCIDENT.value)
+    writer = turn.writer()
+    try:
+        composed = changes.compose(writer, run)
+    except MISSHAPEN:
+        return turn.misshapen_answer([run])
+    if composed.outcome is Outcome.ANSWERED and call.tool == "update_incident":
+        say_instructions(writer, View.INCIDENT, [run])
+    return turn.checked_answer(writer, composed)

@@ -1,0 +1,144 @@
+"""What became of a change: made, with before and after; waiting for a person; refused; failed; or not known.
+
+Arguments are the person's own words and shown as they are sent. Nothing that was not written is told as written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
+from sentinel_rag.agent.offline.compositions.composed import Composed
+from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.query_results import QueryErrorCode
+from sentinel_rag.contracts.tool_calls import Denied, Failed
+
+LONGEST_SHOWN = 1_000
+_NOTHING_WRITTEN = frozenset(
+    {
+        QueryErrorCode.INVALID_ARGUMENT,
+        QueryErrorCode.QUERY_REJECTED,
+        QueryErrorCode.THROTTLED,
+        QueryErrorCode.ACCESS_DENIED,
+        QueryErrorCode.WORKSPACE_NOT_FOUND,
+        QueryErrorCode.CONFLICT,
+    }
+)
+"""Failures after which it is certain that nothing was written; after the others somebody has to look."""
+
+
+def call_text(tool: str, arguments: Mapping[str, JsonValue]) -> str:
+    """The call as it is sent, on one line, for a status line."""
+    said = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
+    return plain(f"{tool}({said})", limit=LONGEST_SHOWN)
+
+
+def compose(writer: AnswerWriter, run: ToolRun) -> Composed:
+    """One call of a writing tool."""
+    match run.outcome:
+        case Denied() as denied:
+            return _say_denied(writer, run, denied)
+        case Failed() as failed:
+            return _say_failed(writer, run, failed)
+    if run.call.tool_name == "add_incident_comment":
+        _say_comment(writer, run)
+    else:
+        _say_changes(writer, run)
+    return Composed()
+
+
+def _say_changes(writer: AnswerWriter, run: ToolRun) -> None:
+    made = run.at("/rows/0/changes")
+    count = len(made) if isinstance(made, list | tuple) else 0
+    first = 0
+    if count:
+        first = 1  # the tool's first note tells the changes, which the table tells with their evidence
+        writer.say(
+            "Done. Incident {} ({}) was changed.",
+            writer.number(run, "/rows/0/number"),
+            writer.name(run, "/rows/0/title"),
+        )
+        writer.table(
+            "What was changed",
+            ("Field", "Before", "After"),
+            [
+                [
+                    writer.cell(run, f"/rows/0/changes/{place}/{key}", limit=LONGEST_SHOWN)
+                    for key in ("field", "before", "after")
+                ]
+                for place in range(count)
+            ],
+        )
+    else:
+        writer.say("Incident {} ({}):", writer.number(run, "/rows/0/number"), writer.name(run, "/rows/0/title"))
+    for place in range(first, len(run.result.notes) if run.result is not None else 0):
+        writer.note(run, place)
+
+
+def _say_comment(writer: AnswerWriter, run: ToolRun) -> None:
+    writer.say(
+        "Done. The comment was added to incident {} ({}) at {} by {}: {}",
+        writer.number(run, "/rows/0/number"),
+        writer.name(run, "/rows/0/title"),
+        writer.time(run, "/rows/0/time"),
+        writer.name(run, "/rows/0/author"),
+        writer.words(run, "/rows/0/message", limit=LONGEST_SHOWN),
+    )
+    if run.at("/rows/0/comment_count") is not None:
+        writer.say("Comments of the incident now: {}.", writer.number(run, "/rows/0/comment_count"))
+    for place in range(1, len(run.result.notes) if run.result is not None else 0):
+        writer.note(run, place)
+
+
+def _say_denied(writer: AnswerWriter, run: ToolRun, denied: Denied) -> Composed:
+    approval_id, session_id = denied.approval_id, run.call.session_id
+    if approval_id is not None:
+        short = plain(approval_id)
+        writer.fixed("Nothing was changed yet: a person has to approve exactly this call.")
+        _say_call(writer, run)
+        writer.fixed(
+            f"It waits as approval {short}. Whoever decides looks at it with `sentinel approvals show {short}` and "
+            f"says `sentinel approvals approve {short}` or `deny`."
+        )
+        writer.fixed(
+            "When it is approved, say: do it now. (From another shell: "
+            f'`sentinel ask --session {plain(session_id)} "do it now"`.) The approval is for these arguments, once.'
+        )
+        return Composed(outcome=Outcome.DENIED)
+    rule = "no rule allows this call" if denied.rule_id is None else f"rule {plain(denied.rule_id)}"
+    writer.fixed(f"Nothing was changed: {plain(denied.detail).rstrip('.')} ({rule}).")
+    if denied.note:
+        writer.fixed(plain(denied.note))
+    _say_call(writer, run)
+    writer.fixed("Ask whoever keeps the policy, or make the change in the portal.")
+    return Composed(outcome=Outcome.DENIED)
+
+
+def _say_failed(writer: AnswerWriter, run: ToolRun, failed: Failed) -> Composed:
+    error = failed.error
+    message = plain(error.message, limit=600).rstrip(".")
+    if error.code in _NOTHING_WRITTEN:
+        writer.fixed(f"Nothing was changed: {message}.")
+    else:
+        writer.fixed(f"Whether it was changed is not known: {message}. It was not tried again. Look before you do:")
+        writer.say("ask what incident {} is about.", Echo(str(run.call.arguments["incident"])))
+    _say_call(writer, run)
+    if error.allowed:
+        writer.fixed(f"Allowed: {', '.join(plain(value) for value in error.allowed[:20])}.")
+    if error.next_step:
+        writer.fixed(plain(error.next_step))
+    return Composed(outcome=Outcome.TOOL_FAILED)
+
+
+def _say_call(writer: AnswerWriter, run: ToolRun) -> None:
+    """The tool and every argument, each on a line of its own."""
+    writer.fixed(f"The call: {run.call.tool_name}")
+    for name, value in run.call.arguments.items():
+        text = str(value)
+        writer.say("- " + name + ": {}", Echo(text[:LONGEST_SHOWN]))
+        if len(text) > LONGEST_SHOWN:
+            writer.fixed(f"  (its beginning; {len(text)} characters in all)")

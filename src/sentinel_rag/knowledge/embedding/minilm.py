@@ -1,0 +1,106 @@
+"""The embedding model on this machine: all-MiniLM-L6-v2 with int8 weights on onnxruntime. No network, 384 dimensions.
+
+It reads the first 256 word pieces of a text. onnxruntime's threads do not spin, since waiting ones would take the cores
+of whatever else runs here; batches are small and of like length, because every text of a batch costs as much as its
+longest.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.knowledge.embedding.local_installation import MODEL_SHA256, local_model_state
+from sentinel_rag.knowledge.stores.port import Vector, VectorSpace
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+    from tokenizers import Tokenizer
+
+DIMENSIONS = 384
+WORD_PIECES = 256
+BATCH = 8
+
+
+class MiniLm:
+    """The model; its files are checked and loaded on first use, which raises UnavailableError if one is missing or
+    another than the pinned one. Threads may share it; they take turns. `threads` 0 leaves their number to
+    onnxruntime."""
+
+    space = VectorSpace(f"all-MiniLM-L6-v2-int8@{MODEL_SHA256[:8]}", DIMENSIONS)
+    batch = 64
+
+    def __init__(self, tokenizer: Path | None = None, *, threads: int = 0) -> None:
+        self._tokenizer_file = tokenizer
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._loaded: tuple[Tokenizer, InferenceSession] | None = None
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        import numpy as np
+
+        tokenizer, session = self._opened()
+        found = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
+        with self._lock:
+            encodings = tokenizer.encode_batch([_clean(text) for text in texts])
+            by_length = sorted(range(len(texts)), key=lambda place: len(encodings[place].ids))
+            for start in range(0, len(by_length), BATCH):
+                places = by_length[start : start + BATCH]
+                found[places] = _vectors(session, [encodings[place].ids for place in places])
+        return found
+
+    def embed_query(self, text: str) -> Vector:
+        vector: Vector = self.embed_documents([text])[0]
+        return vector
+
+    def _opened(self) -> tuple[Tokenizer, InferenceSession]:
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = self._open()
+            return self._loaded
+
+    def _open(self) -> tuple[Tokenizer, InferenceSession]:
+        state = local_model_state(self._tokenizer_file)
+        if state.missing or state.model is None:
+            raise UnavailableError(state.missing, next_step=state.next_step)
+        import onnxruntime
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(state.tokenizer))
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(WORD_PIECES)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = self._threads
+        options.inter_op_num_threads = 1
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.log_severity_level = 3
+        session = onnxruntime.InferenceSession(str(state.model), options, providers=["CPUExecutionProvider"])
+        return tokenizer, session
+
+
+def _clean(text: str) -> str:
+    """The text as UTF-8 can hold it: a lone surrogate would stop the tokenizer."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _vectors(session: Any, tokens: Sequence[Sequence[int]]) -> Vector:
+    """The mean over each text's pieces, at length 1."""
+    import numpy as np
+
+    longest = max(map(len, tokens))
+    ids = np.zeros((len(tokens), longest), dtype=np.int64)
+    mask = np.zeros_like(ids)
+    for row, pieces in enumerate(tokens):
+        ids[row, : len(pieces)] = pieces
+        mask[row, : len(pieces)] = 1
+    (hidden,) = session.run(
+        ["last_hidden_state"], {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+    )
+    weights = mask[:, :, None].astype(np.float32)
+    means = (hidden * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1)
+    lengths: Vector = np.linalg.norm(means, axis=1, keepdims=True)
+    vectors: Vector = (means / np.maximum(lengths, 1e-12)).astype(np.float32)
+    return vectors

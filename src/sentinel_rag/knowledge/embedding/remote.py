@@ -1,0 +1,183 @@
+"""Embeddings from a service that speaks the OpenAI wire: Azure OpenAI, or any compatible server.
+
+Batches of texts, at a pace, with another try where that can help; a redirect is never followed, since it would carry
+the key away. The port's calls block, so the connections live in an event loop of their own thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import anyio
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError
+from sentinel_rag.knowledge.embedding.pacing import Pace, estimated_tokens
+from sentinel_rag.knowledge.embedding.refusals import Refusal, refusal_of
+from sentinel_rag.knowledge.embedding.wire import LONGEST_TEXT, EmbeddingEndpoint, request_body, vectors_of
+from sentinel_rag.knowledge.stores.port import Vector, VectorSpace
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+
+MOST_CHARACTERS = 200_000
+"""Of all texts of one request."""
+LARGEST_ANSWER = 64_000_000
+_SHORT_TEXT = 6_000
+"""Characters that fit the models' 8,192 tokens in any language."""
+
+
+class RemoteEmbedder:
+    """An `Embedder` at an endpoint. Close it, or use it in a `with`.
+
+    `tokens_per_minute` 0 sets no pace. A request is tried up to `attempts` times; waits that the service asks for are
+    kept up to `longest_wait_s`, a longer one ends the call.
+    """
+
+    def __init__(
+        self,
+        endpoint: EmbeddingEndpoint,
+        *,
+        tokens_per_minute: int = 0,
+        timeout_s: float = 60.0,
+        attempts: int = 5,
+        longest_wait_s: float = 60.0,
+        first_wait_s: float = 1.0,
+    ) -> None:
+        self._endpoint = endpoint
+        self._pace = Pace(tokens_per_minute)
+        self._timeout_s = timeout_s
+        self._attempts = attempts
+        self._longest_wait_s = longest_wait_s
+        self._first_wait_s = first_wait_s
+        self._stack = ExitStack()
+        self._portal: BlockingPortal = self._stack.enter_context(start_blocking_portal("asyncio"))
+        self._session: ClientSession | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def space(self) -> VectorSpace:
+        return self._endpoint.space
+
+    @property
+    def batch(self) -> int:
+        return 64
+
+    def embed_documents(self, texts: Sequence[str]) -> Vector:
+        import numpy as np
+
+        parts = [self._portal.call(self._embed, part) for part in _requests(texts, self.batch)]
+        return np.concatenate(parts) if parts else np.zeros((0, self._endpoint.dimensions), dtype=np.float32)
+
+    def embed_query(self, text: str) -> Vector:
+        vector: Vector = self.embed_documents([text])[0]
+        return vector
+
+    def close(self) -> None:
+        """Close the connections; calls after it fail."""
+        session, self._session = self._session, None
+        if session is not None:
+            self._portal.call(session.close)
+        self._stack.close()
+
+    async def _embed(self, texts: list[str]) -> Vector:
+        longest = LONGEST_TEXT
+        attempt = 0
+        while True:
+            attempt += 1
+            await anyio.sleep(self._pace.wait(estimated_tokens(texts), anyio.current_time()))
+            answer = await self._asked(request_body(self._endpoint, texts, longest=longest))
+            if isinstance(answer, bytes):
+                return vectors_of(answer, self._endpoint, len(texts))
+            if answer.too_long and longest > _SHORT_TEXT:
+                longest = _SHORT_TEXT
+                continue
+            wait = self._first_wait_s * 2 ** (attempt - 1) if answer.wait_s is None else answer.wait_s
+            if not answer.try_again or attempt >= self._attempts or wait > self._longest_wait_s:
+                raise answer.error
+            await anyio.sleep(wait)
+
+    async def _asked(self, body: bytes) -> bytes | Refusal:
+        """One request: the body of its answer, or why there is none."""
+        import aiohttp
+
+        headers = {"Content-Type": "application/json", **await self._endpoint.admission.headers()}
+        try:
+            async with self._opened().post(
+                f"{self._endpoint.base_url}/embeddings",
+                params=self._endpoint.query,
+                data=body,
+                headers=headers,
+                allow_redirects=False,
+            ) as response:
+                content = await _bounded(response)
+                if response.status == 200:
+                    return content
+                named = {name.casefold(): value for name, value in response.headers.items()}
+                return refusal_of(response.status, named, content)
+        except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
+            return Refusal(self._unreachable(error), True)
+
+    def _unreachable(self, error: Exception) -> SentinelError:
+        import aiohttp
+
+        address = self._endpoint.base_url
+        if isinstance(error, aiohttp.ClientConnectorCertificateError):
+            return UnavailableError(
+                f"The embedding service at {address} has no certificate that this machine trusts.",
+                next_step="Set SSL_CERT_FILE to your organisation's certificates, or check the address.",
+            )
+        if isinstance(error, TimeoutError):
+            return UnavailableError(
+                f"The embedding service at {address} did not answer within {self._timeout_s:g} s.",
+                next_step="Go on later, what is done stays; or check the address.",
+            )
+        return UnavailableError(
+            f"The embedding service at {address} cannot be reached, or hangs up.",
+            next_step="Check the address and the network; what is done stays.",
+        )
+
+    def _opened(self) -> ClientSession:
+        if self._session is None:
+            import aiohttp
+
+            self._session = aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=self._timeout_s),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=not self._endpoint.is_loopback,
+            )
+        return self._session
+
+
+async def _bounded(response: ClientResponse) -> bytes:
+    """The body; of one that is larger than any answer only its beginning, which is then no answer."""
+    content = bytearray()
+    async for part in response.content.iter_chunked(1 << 16):
+        content += part
+        if len(content) > LARGEST_ANSWER:
+            break
+    return bytes(content)
+
+
+def _requests(texts: Sequence[str], batch: int) -> list[list[str]]:
+    """The texts in requests of at most `batch` texts and MOST_CHARACTERS characters."""
+    parts: list[list[str]] = []
+    characters = 0
+    for text in texts:
+        length = min(len(text), LONGEST_TEXT)
+        if not parts or len(parts[-1]) >= batch or characters + length > MOST_CHARACTERS:
+            parts.append([])
+            characters = 0
+        parts[-1].append(text)
+        characters += length
+    return parts

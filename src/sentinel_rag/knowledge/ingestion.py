@@ -1,0 +1,121 @@
+"""Documents into a store: only what changed, embedded once, in steps that a crash can part at any moment.
+
+What was embedded is kept before the documents that need it, and documents are put a few at a time, each whole. So a
+second run goes on where the first one ended, and search works in between. Above are the commands and the executor.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Collection as SomeOf
+from dataclasses import dataclass
+
+from sentinel_rag.knowledge.chunking import chunks_of
+from sentinel_rag.knowledge.documents import Collection, Document
+from sentinel_rag.knowledge.embedding.port import Embedder
+from sentinel_rag.knowledge.stores.port import Entry, KnowledgeStore, Version, mismatch
+
+_CHUNKS_AT_ONCE = 64
+"""Documents are put together until they have so many chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """How many documents were new, changed, as before, or gone from the source; chunks of those that were put, and how
+    many of their texts had to be embedded; seconds it took."""
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    seconds: float = 0.0
+
+
+ReportListener = Callable[[IngestReport], None]
+"""Called after each step with the figures so far."""
+
+
+def ingest(
+    store: KnowledgeStore,
+    embedder: Embedder | None,
+    collection: Collection,
+    documents: Iterable[Document],
+    *,
+    complete: bool,
+    unread: SomeOf[str] = (),
+    listener: ReportListener | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> IngestReport:
+    """Bring `collection` up to `documents`; those of another collection are refused with ValueError.
+
+    `complete`: these are all there are, so what the store has beyond them is removed at the end, except `unread`: ids
+    of what is there and could not be read now (asked at the end, so it may grow while `documents` are drawn). Raises
+    EmbeddingMismatchError before anything is embedded, and whatever the documents, the model or the store raise; what
+    was done until then stays, and the next run goes on from it.
+    """
+    held = store.state()
+    space = None if embedder is None else embedder.space
+    if held.space != space and (held.space is not None or any(held.documents.values())):
+        raise mismatch(held.space, space)
+    began = clock()
+    versions = store.versions(collection)
+    seen: set[str] = set()
+    counts = dict.fromkeys(("added", "changed", "unchanged", "removed", "chunks", "embedded"), 0)
+
+    def told() -> IngestReport:
+        report = IngestReport(**counts, seconds=clock() - began)
+        if listener is not None:
+            listener(report)
+        return report
+
+    def changed() -> Iterator[Entry]:
+        for document in documents:
+            if document.collection is not collection:
+                raise ValueError(f"{document.id} is of {document.collection.value}, not of {collection.value}")
+            seen.add(document.id)
+            if versions.get(document.id) == Version(document.content_hash, document.etag):
+                counts["unchanged"] += 1
+            else:
+                yield Entry(document, chunks_of(document))
+
+    for entries in _steps(changed()):
+        counts["embedded"] += _embed(store, embedder, entries)
+        store.put(entries, space)
+        for entry in entries:
+            counts["changed" if entry.document.id in versions else "added"] += 1
+            counts["chunks"] += len(entry.chunks)
+        told()
+    if complete:
+        counts["removed"] = store.remove(
+            collection, [name for name in versions if name not in seen and name not in unread]
+        )
+    return told()
+
+
+def _steps(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """Entries a few at a time; a large document makes a step of its own."""
+    step: list[Entry] = []
+    for entry in entries:
+        step.append(entry)
+        if sum(len(each.chunks) for each in step) >= _CHUNKS_AT_ONCE:
+            yield step
+            step = []
+    if step:
+        yield step
+
+
+def _embed(store: KnowledgeStore, embedder: Embedder | None, entries: Sequence[Entry]) -> int:
+    """See that a vector is kept for every chunk; how many texts were embedded for that."""
+    if embedder is None:
+        return 0
+    texts = {chunk.search_hash: chunk.search_text for entry in entries for chunk in entry.chunks}
+    missing = store.missing_vectors(embedder.space, texts.keys())
+    wanted = [search_hash for search_hash in texts if search_hash in missing]
+    for start in range(0, len(wanted), embedder.batch):
+        part = wanted[start : start + embedder.batch]
+        vectors = embedder.embed_documents([texts[search_hash] for search_hash in part])
+        store.keep_vectors(embedder.space, dict(zip(part, vectors, strict=True)))
+    return len(wanted)

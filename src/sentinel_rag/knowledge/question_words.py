@@ -1,0 +1,29 @@
+"""The words of a question that tell something: what is searched for, and what a hit is explained by."""
+
+from __future__ import annotations
+
+import re
+
+MOST_WORDS = 48
+_LONGEST_WORD = 100
+_WORD = re.compile(r"\w+(?:[.@:/\\-]\w+)*")
+
+# Words that nearly every text has: they cost most of the time and tell nothing.
+_STOP = frozenset(
+    word
+    for line in """
+    a about after all also an and any are as at be because been before being but by can could did do does for from
+    get give had has have having he her here him his how i if in into is it its just me more most my no nor not now
+    of on once only or other our out over own please she should show so some such tell than that the their them then
+    there these they this those through to too under until up us very was we were what when where which while who
+    whom why will with would you your
+    """.splitlines()
+    for word in line.split()
+)
+
+
+def query_words(text: str) -> tuple[str, ...]:
+    """The telling words of a question in lower case, each once, in order; all of them if none tells anything."""
+    found = dict.fromkeys(word.casefold()[:_LONGEST_WORD] for word in _WORD.findall(text))
+    telling = [word for word in found if word not in _STOP]
+    return tuple((telling or list(found))[:MOST_WORDS])

@@ -1,0 +1,184 @@
+"""The port of knowledge stores: what is kept, what is asked, and the rules that every store obeys.
+
+A store keeps documents as chunks with their vectors, finds chunks by words and by vector, and filters in the query:
+what a caller may not read, or did not ask for, takes no place among the results. All stores pass the same tests
+(`tests/knowledge/store_contract.py`). Calls block; whoever serves them gives them a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection as SomeOf
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from sentinel_rag.contracts.errors import SentinelError
+from sentinel_rag.contracts.labels import Label
+from sentinel_rag.knowledge.chunking import Chunk
+from sentinel_rag.knowledge.documents import Collection, Document, Facets
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Vector: TypeAlias = "NDArray[np.float32]"
+"""One vector of shape (dimensions,), or several of shape (n, dimensions)."""
+
+EmbedTexts = Callable[[Sequence[str]], Vector]
+"""Texts to their vectors, shape (texts, dimensions)."""
+
+REBUILD_COMMAND = "sentinel knowledge rebuild"
+MOST_RESULTS = 1_000
+
+
+class EmbeddingMismatchError(SentinelError):
+    """The store holds vectors of another model, or the other size; comparing them would rank by chance."""
+
+    code = "embedding_mismatch"
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSpace:
+    """What makes vectors comparable: the model, with what tells its weights apart, and the dimensions."""
+
+    model: str
+    dimensions: int
+
+    def __str__(self) -> str:
+        return f"{self.model} ({self.dimensions} dimensions)"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document with its chunks, as it is put into a store."""
+
+    document: Document
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What tells whether a stored document is still the source's: the hash of its content, and the source's etag."""
+
+    content_hash: str
+    etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Who asks and what for. `readers` are the names under which the caller may read; everyone's documents are always
+    among theirs. An empty filter lets everything through; several values of one filter are alternatives, several
+    filters all hold. A technique stands for its sub-techniques too. Times bound the document's own, both ends included;
+    a document without one is outside every bound."""
+
+    readers: frozenset[str] = frozenset()
+    collections: frozenset[Collection] = frozenset(Collection)
+    severities: frozenset[str] = frozenset()
+    statuses: frozenset[str] = frozenset()
+    classifications: frozenset[str] = frozenset()
+    techniques: frozenset[str] = frozenset()
+    tactics: frozenset[str] = frozenset()
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A chunk by its key (opaque, of this store) and how well it fits: higher is better, comparable in one answer
+    only."""
+
+    key: int | str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk as it came in, with what an answer says of its document."""
+
+    key: int | str
+    collection: Collection
+    document_id: str
+    title: str
+    source: str
+    facets: Facets
+    label: Label
+    number: int
+    path: tuple[str, ...]
+    place: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoreState:
+    """What a store holds. `documents` and `chunks` count by collection; `space` is None while it holds no vectors."""
+
+    space: VectorSpace | None
+    documents: Mapping[Collection, int] = field(default_factory=dict)
+    chunks: Mapping[Collection, int] = field(default_factory=dict)
+
+
+class KnowledgeStore(Protocol):
+    """One store. Each call may raise UnavailableError when the store cannot be reached, is locked or is full."""
+
+    def state(self) -> StoreState:
+        """What it holds now."""
+        ...
+
+    def versions(self, collection: Collection) -> Mapping[str, Version]:
+        """Of every document of a collection, by its id."""
+        ...
+
+    def missing_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> frozenset[str]:
+        """Those of the hashes (`Chunk.search_hash`) for which no vector of `space` is kept."""
+        ...
+
+    def keep_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector]) -> None:
+        """Keep vectors by search hash, for `put` and for the next time that the same text comes. Durable on return, so
+        that what was embedded is not embedded again after a crash."""
+        ...
+
+    def put(self, entries: Sequence[Entry], space: VectorSpace | None) -> None:
+        """Put documents, each in place of its earlier version; all of them or, on an error, none.
+
+        With a `space` the vector of each chunk must have been kept, else KeyError. The first put decides the space of
+        the store; a later one with another (or None) raises EmbeddingMismatchError.
+        """
+        ...
+
+    def remove(self, collection: Collection, ids: Iterable[str]) -> int:
+        """Remove documents; ids that are not there are no error. Returns how many were removed."""
+        ...
+
+    def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[Found]:
+        """The best chunks by BM25 over their search text, best first. Whatever `query` holds is words, never syntax."""
+        ...
+
+    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
+        """The nearest chunks by cosine, best first. Raises EmbeddingMismatchError for another space than the store's;
+        a store without vectors finds none."""
+        ...
+
+    def load(self, keys: Sequence[int | str], wanted: Wanted) -> Sequence[StoredChunk]:
+        """The chunks of these keys that `wanted` still lets through, in the order of the keys. One that was replaced or
+        removed since is left out."""
+        ...
+
+    def re_embed(self, space: VectorSpace, embed: EmbedTexts, *, batch: int = 64) -> int:
+        """Give every chunk a vector of `space`, and make it the store's. Until then the old ones serve. What was kept
+        before an interruption is not embedded again. Returns how many texts were embedded."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        ...
+
+
+def mismatch(held: VectorSpace | None, given: VectorSpace | None) -> EmbeddingMismatchError:
+    """The error for vectors of `given` in a store that holds `held`; its next step is the command that re-embeds."""
+    held_words = "no vectors" if held is None else f"vectors of {held}"
+    given_words = "no embedding model is in use" if given is None else f"the model in use is {given}"
+    return EmbeddingMismatchError(
+        f"The knowledge store holds {held_words}, and {given_words}.",
+        next_step=f"Run: {REBUILD_COMMAND} (it embeds everything again), or set the model back.",
+    )

@@ -1,0 +1,390 @@
+"""Wishes to change an incident: which call they become, what is asked back, and what is told of what became of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from sentinel_rag.agent.offline import OfflineAnalyst
+from sentinel_rag.contracts.conversations import Remembered
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
+from sentinel_rag.contracts.query_results import QueryErrorCode
+from sentinel_rag.contracts.tool_calls import Denied, ToolCall
+from sentinel_rag.testing.scripted_gateway import ScriptedGateway, failure, rows_result
+from sentinel_rag.testing.small_estate import NOW, small_estate
+
+Ask = Callable[[str], Awaitable[Answer]]
+pytestmark = pytest.mark.anyio
+
+WAITS = Denied(
+    ToolCall("", "", ""),
+    Reason.APPROVAL_REQUIRED,
+    "Access denied by security policy. Taint level: MEDIUM",
+    "update_incident_any",
+    approval_id="3f2c9a10-0000-4000-8000-000000000001",
+)
+MADE = rows_result(
+    [
+        {
+            "number": 12,
+            "title": "Lateral movement from fin-ws-014 with ransomware tools",
+            "severity": "High",
+            "status": "Closed",
+            "changes": [
+                {"field": "status", "before": "Active", "after": "Closed"},
+                {"field": "classification", "before": None, "after": "Undetermined"},
+            ],
+        }
+    ],
+    summary={"changed": ["status", "classification"]},
+    notes=["Incident 12: status Active → Closed, classification none → Undetermined."],
+)
+
+
+@pytest.fixture
+def gateway() -> ScriptedGateway:
+    """The small estate, where a person has to approve every change."""
+    return small_estate(update_incident=WAITS, add_incident_comment=WAITS)
+
+
+def changes(gateway: ScriptedGateway) -> list[tuple[str, dict[str, Any]]]:
+    return [
+        (call.tool_name, dict(call.arguments))
+        for call in gateway.calls
+        if call.tool_name in ("update_incident", "add_incident_comment")
+    ]
+
+
+UPDATES = [
+    ("close 12 as benign positive", {"incident": "12", "status": "Closed", "classification": "BenignPositive"}),
+    ("Can you please close #12 as true positive?",
+     {"incident": "12", "status": "Closed", "classification": "TruePositive"}),
+    ("resolve incident 12 as undetermined, please",
+     {"incident": "12", "status": "Closed", "classification": "Undetermined"}),
+    ("close 12 as true positive because of wrong logic",
+     {"incident": "12", "status": "Closed", "classification": "TruePositive",
+      "classification_comment": "of wrong logic"}),
+    ("close incident 12 as false positive, incorrect alert logic, with comment tested by us",
+     {"incident": "12", "status": "Closed", "classification": "FalsePositive",
+      "classification_reason": "IncorrectAlertLogic", "classification_comment": "tested by us"}),
+    ('close incident 12 as fp, inaccurate data with the comment "a \\"drill\\""',
+     {"incident": "12", "status": "Closed", "classification": "FalsePositive",
+      "classification_reason": "InaccurateData", "classification_comment": '"a \\"drill\\""'}),
+    ("close 12 as benign positive because it was a pentest",
+     {"incident": "12", "status": "Closed", "classification": "BenignPositive",
+      "classification_comment": "it was a pentest"}),
+    ("reclassify 12 as benign positive", {"incident": "12", "classification": "BenignPositive"}),
+    ("reopen 23", {"incident": "23", "status": "Active"}),
+    ("set the status of 23 to new", {"incident": "23", "status": "New"}),
+    ("put incident 12 in progress", {"incident": "12", "status": "Active"}),
+    ("set severity of 12 to low", {"incident": "12", "severity": "Low"}),
+    ("set the severity of incident 12 from high to low", {"incident": "12", "severity": "Low"}),
+    ("lower 40 to medium", {"incident": "40", "severity": "Medium"}),
+    ("make 23 high", {"incident": "23", "severity": "High"}),
+    ("assign 55 to Ana.Ruiz@contoso.example", {"incident": "55", "owner": "Ana.Ruiz@contoso.example"}),
+    ("change the owner of 55 to ana@contoso.example.", {"incident": "55", "owner": "ana@contoso.example"}),
+    ("assign 55 to me, who is ana@contoso.example", {"incident": "55", "owner": "ana@contoso.example"}),
+    ("unassign 55", {"incident": "55", "owner": "unassigned"}),
+    ("remove the owner of incident 55", {"incident": "55", "owner": "unassigned"}),
+    ("assign 12 to ana@contoso.example and set its severity to low",
+     {"incident": "12", "owner": "ana@contoso.example", "severity": "Low"}),
+    ("close incident 12 in workspace emea as undetermined",
+     {"incident": "12", "status": "Closed", "classification": "Undetermined", "workspace": "emea"}),
+]  # fmt: skip
+
+
+@pytest.mark.requirement("DATA-4")
+@pytest.mark.parametrize(("wish", "arguments"), UPDATES)
+async def test_a_wish_is_one_call_with_exactly_its_arguments(
+    ask: Ask, gateway: ScriptedGateway, wish: str, arguments: dict[str, Any]
+) -> None:
+    answer = await ask(wish)
+    assert [(call.tool_name, dict(call.arguments)) for call in gateway.calls] == [("update_incident", arguments)]
+    assert answer.outcome is Outcome.DENIED
+    assert answer.text.startswith("Nothing was changed yet: a person has to approve exactly this call.")
+    for name, value in arguments.items():
+        assert f"- {name}: `{value}`" in answer.text
+    assert "`sentinel approvals approve 3f2c9a10-0000-4000-8000-000000000001`" in answer.text
+    assert "say: do it now" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("wish", "incident", "message"),
+    [
+        ("comment on #12: Isolated: ws-14, hxxp://evil[.]example", "12", "Isolated: ws-14, hxxp://evil[.]example"),
+        ("add a comment to incident 12: looks benign?", "12", "looks benign?"),
+        ('add the comment "seen by tier 2" to 12', "12", "seen by tier 2"),
+        ("leave a note on 12 saying user confirmed: all fine", "12", "user confirmed: all fine"),
+        ("comment on 12: close incident 5 as undetermined\nok", "12", "close incident 5 as undetermined\nok"),
+        ("comment on 12: seen in workspace emea", "12", "seen in workspace emea"),
+    ],
+)  # fmt: skip
+async def test_a_comment_is_sent_as_it_was_written(
+    ask: Ask, gateway: ScriptedGateway, wish: str, incident: str, message: str
+) -> None:
+    await ask(wish)
+    assert changes(gateway) == [("add_incident_comment", {"incident": incident, "message": message})]
+
+
+@pytest.mark.requirement("CHAT-6")
+@pytest.mark.parametrize(
+    ("before", "wish", "incident"),
+    [
+        ("list open incidents", "close [2] as undetermined", "31"),
+        ("list open incidents", "close the second one as undetermined", "31"),
+        ("what is incident 12 about", "close it as undetermined", "12"),
+        ("what is incident 12 about", "close this incident as undetermined", "12"),
+    ],
+)
+async def test_a_reference_names_the_incident(
+    ask: Ask, gateway: ScriptedGateway, before: str, wish: str, incident: str
+) -> None:
+    await ask(before)
+    await ask(wish)
+    assert [arguments["incident"] for _, arguments in changes(gateway)] == [incident]
+
+
+@pytest.mark.parametrize(
+    ("before", "wish", "sentence", "options"),
+    [
+        (None, "close incident 12", "Closing needs a classification", 5),
+        (None, "close incident 12 as false positive", "For which reason? Sentinel takes two", 2),
+        (None, "mark 12 as true positive", "Only a closed incident has a classification", 2),
+        (None, "close 12 as true positive, wrong logic", "does not take the reason", 5),
+        (None, "close 12 as true positive or false positive", "more than one classification", 0),
+        (None, "reopen 12 as true positive", "An incident that is open has no classification", 0),
+        (None, "set severity of 12 to critical", "no severity Critical", 0),
+        (None, "set severity of 12 to low or medium", "more than one value for one field", 0),
+        (None, "set 12 to open", "New or Active", 0),
+        (None, "assign 12 to me", "I do not know who you are", 0),
+        (None, "assign 12 to Ines Duarte", "Ines Duarte names no user for certain", 0),
+        (None, "can we close 12 as true positive", "I change nothing on a question", 1),
+        (None, "close 12 as true positive?", "I change nothing on a question", 1),
+        (None, "close 12 and 18 as benign positive", "one incident at a time", 2),
+        ("list open incidents", "close them as benign positive", "one incident at a time", 4),
+        ("list open incidents", "close all of them", "one incident at a time", 4),
+        ("list open incidents", "close 2 as true positive", "incident 2, or line [2] of the list", 0),
+        (None, "close all incidents as benign positive", "Which incident do you mean?", 0),
+        (None, "close everything", "Which incident do you mean?", 0),
+        (None, "close the phishing incident as undetermined", "Which incident do you mean?", 0),
+        (None, "close it as undetermined", "Which incident or alert do you mean?", 0),
+        (None, "close [7] as undetermined", "no such line", 0),
+        ("newest 5 alerts", "close [2] as undetermined", "it belongs to incident 31", 0),
+        ("top accounts", "close [1] as undetermined", "That is no incident", 0),
+        (None, "close 12 as undetermined if nobody objects", "I did not understand if nobody objects", 0),
+        (None, "close 12 tomorrow as undetermined", "I did not understand tomorrow", 0),
+        (None, "comment on 12", "What should the comment say?", 0),
+        (None, "comment on 12 looks benign", "What should the comment say?", 0),
+        (None, "close 12 as undetermined and add a comment: done", "That is a change and a comment", 2),
+        (None, "set severity of 12 to low with comment checked", "That is a change and a comment", 2),
+        (None, "don't close incident 12", "nothing is unless you ask for it", 0),
+        (None, "do it now", "No change waits in this conversation", 0),
+    ],
+)  # fmt: skip
+async def test_what_is_not_sure_is_asked_back_and_nothing_is_sent(
+    ask: Ask, gateway: ScriptedGateway, before: str | None, wish: str, sentence: str, options: int
+) -> None:
+    if before is not None:
+        await ask(before)
+    answer = await ask(wish)
+    assert answer.outcome is Outcome.CLARIFICATION
+    assert sentence in answer.text
+    assert sum(f"\n[{place}] " in answer.text for place in range(1, 20)) == options
+    assert changes(gateway) == []
+
+
+async def test_an_option_that_is_picked_is_the_call_that_it_says(ask: Ask, gateway: ScriptedGateway) -> None:
+    answer = await ask("close incident 12 as false positive with comment: a [drill], as agreed")
+    assert "[2] Close incident 12 as false positive (inaccurate data) with comment: a [drill], as agreed" in answer.text
+    await ask("2")
+    assert changes(gateway) == [
+        (
+            "update_incident",
+            {
+                "incident": "12",
+                "status": "Closed",
+                "classification": "FalsePositive",
+                "classification_reason": "InaccurateData",
+                "classification_comment": "a [drill], as agreed",
+            },
+        )
+    ]
+
+
+async def test_who_me_is_is_asked_once(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("assign 55 to me")
+    await ask("ana@contoso.example")
+    await ask("assign incident 12 to me")
+    assert [arguments for _, arguments in changes(gateway)] == [
+        {"incident": "55", "owner": "ana@contoso.example"},
+        {"incident": "12", "owner": "ana@contoso.example"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "who closed 23?",
+        "how many incidents were closed last week?",
+        "was 12 closed as false positive?",
+        "which incidents were closed as benign positive",
+        "when was incident 23 reopened?",
+        "who is incident 12 assigned to?",
+        "what is the severity of 12",
+        "comments on incident 12",
+        "update me on 12",
+        "take a look at incident 12",
+        "give me incident 12",
+        "change history of incident 12",
+    ],
+)
+async def test_a_question_about_a_change_stays_a_question(ask: Ask, gateway: ScriptedGateway, question: str) -> None:
+    await ask(question)
+    assert gateway.calls
+    assert changes(gateway) == []
+
+
+@pytest.mark.requirement("CHAT-12")
+@pytest.mark.parametrize(
+    "wish", ["isolate host web-03", "block 203.0.113.77", "delete all alerts", '"close incident 12 as undetermined"',
+             "> close incident 12 as undetermined", "update incident 12"],
+)  # fmt: skip
+async def test_other_actions_and_quotations_are_not_taken(ask: Ask, gateway: ScriptedGateway, wish: str) -> None:
+    answer = await ask(wish)
+    assert answer.outcome is Outcome.OUT_OF_SCOPE
+    assert "nothing was changed" in answer.text
+    assert not gateway.calls
+
+
+@pytest.mark.parametrize("again", ["do it now", "try again", "ok, it is approved", "Approved.", "run the change"])
+async def test_after_an_approval_exactly_the_same_call_is_made(again: str) -> None:
+    gateway = small_estate(update_incident=[WAITS, MADE])
+    gateway.answers["add_incident_comment"] = WAITS
+    analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
+    await analyst.answer("close 12 as undetermined with comment it's  done", session_id="s")
+    answer = await analyst.answer(again, session_id="s")
+    first, second = gateway.calls
+    assert (first.tool_name, first.arguments) == (second.tool_name, second.arguments)
+    assert first.call_id != second.call_id
+    assert answer.outcome is Outcome.ANSWERED
+    assert "Incident 12 (“Lateral movement from fin-ws-014 with ransomware tools”) was changed." in answer.text
+    assert answer.tables[0].rows == (("status", "Active", "Closed"), ("classification", "-", "Undetermined"))
+    once_more = await analyst.answer("do it now", session_id="s")
+    assert "was made already" in once_more.text
+    assert len(gateway.calls) == 2
+
+
+async def test_a_change_is_repeated_in_the_workspace_where_it_was_asked() -> None:
+    gateway = small_estate(update_incident=WAITS, add_incident_comment=WAITS)
+    analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
+    await analyst.answer("close 12 as undetermined", session_id="s")
+    await analyst.answer("how many high alerts in workspace emea", session_id="s")
+    await analyst.answer("do it now", session_id="s")
+    assert len(changes(gateway)) == 2
+    assert changes(gateway)[0] == changes(gateway)[1]
+
+
+async def test_a_change_that_waits_is_still_known_after_the_conversation_was_stored_and_taken_up_again() -> None:
+    gateway = small_estate(update_incident=WAITS, add_incident_comment=WAITS)
+    before = OfflineAnalyst(gateway, clock=lambda: NOW)
+    await before.answer("assign 12 to me, who is ana@contoso.example", session_id="s")
+    remembered = before.remembered("s")
+    assert remembered is not None
+    after = OfflineAnalyst(gateway, clock=lambda: NOW)
+    after.recall("s", Remembered(json.loads(json.dumps(remembered.state))))
+    await after.answer("do it now", session_id="s")
+    assert changes(gateway)[0] == changes(gateway)[1]
+
+
+async def test_looser_words_count_right_after_the_change_only(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("close 12 as undetermined")
+    await ask("how many high alerts")
+    await ask("try again")
+    assert len(changes(gateway)) == 1
+
+
+async def test_a_change_that_is_dropped_is_not_made_later(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("close 12 as undetermined")
+    answer = await ask("never mind")
+    assert "I will not ask for it again" in answer.text
+    assert "No change waits" in (await ask("do it now")).text
+    assert len(changes(gateway)) == 1
+
+
+async def test_a_comment_that_was_added_is_told_as_it_is_stored() -> None:
+    stored = rows_result(
+        [{"number": 12, "title": "Lateral movement", "comment_id": "c", "time": "2024-07-23T12:00:01Z",
+          "author": "sentinel-rag", "message": "a &lt;b", "comment_count": 2}],
+        notes=["A comment was added to incident 12.", "What the portal would take for markup was written as text."],
+    )  # fmt: skip
+    gateway = small_estate(update_incident=WAITS, add_incident_comment=stored)
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("comment on 12: a <b", session_id="s")
+    assert answer.outcome is Outcome.ANSWERED
+    assert "at 2024-07-23 12:00:01 UTC by “sentinel-rag”: `a &lt;b`" in answer.text
+    assert "Comments of the incident now: 2." in answer.text
+    assert "was written as text" in answer.text
+
+
+async def test_an_incident_that_was_so_already_is_told_so() -> None:
+    same = rows_result(
+        [{"number": 12, "title": "Lateral movement", "changes": []}],
+        notes=["Incident 12 was so already; nothing was written."],
+    )
+    gateway = small_estate(update_incident=same, add_incident_comment=WAITS)
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("reopen 12", session_id="s")
+    assert "nothing was written" in answer.text
+    assert "Done" not in answer.text
+
+
+async def test_a_denial_by_a_person_is_told_with_its_reason() -> None:
+    denied = Denied(
+        ToolCall("", "", ""), Reason.APPROVAL_REQUIRED, "Access denied by security policy. Taint level: MEDIUM", "r1",
+        note="A person has denied exactly this call a short while ago.",
+    )  # fmt: skip
+    gateway = small_estate(update_incident=denied, add_incident_comment=WAITS)
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("reopen 12", session_id="s")
+    assert answer.outcome is Outcome.DENIED
+    assert answer.text.startswith(
+        "Nothing was changed: Access denied by security policy. Taint level: MEDIUM (rule r1)."
+    )
+    assert "A person has denied exactly this call" in answer.text
+
+
+@pytest.mark.requirement("CHAT-13")
+@pytest.mark.parametrize(
+    ("code", "beginning"),
+    [
+        (QueryErrorCode.CONFLICT, "Nothing was changed: It broke."),
+        (QueryErrorCode.INVALID_ARGUMENT, "Nothing was changed: It broke."),
+        (QueryErrorCode.UNAVAILABLE, "Whether it was changed is not known: It broke."),
+        (QueryErrorCode.TIMEOUT, "Whether it was changed is not known: It broke."),
+        (QueryErrorCode.OUTCOME_UNKNOWN, "Whether it was changed is not known: It broke."),
+    ],
+)
+async def test_a_change_that_failed_is_never_tried_a_second_time(code: QueryErrorCode, beginning: str) -> None:
+    gateway = small_estate(update_incident=failure(code, "It broke.", "Look."), add_incident_comment=WAITS)
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("reopen 12", session_id="s")
+    assert answer.outcome is Outcome.TOOL_FAILED
+    assert answer.text.startswith(beginning)
+    assert len(gateway.calls) == 1
+
+
+async def test_the_call_is_shown_before_it_is_sent(analyst: OfflineAnalyst, gateway: ScriptedGateway) -> None:
+    seen: list[tuple[str, int]] = []
+
+    def listen(progress: Progress) -> None:
+        seen.append((progress.text, len(gateway.calls)))
+
+    await analyst.answer("set severity of 12 to low", session_id="s", progress=listen)
+    assert seen[0] == ('Asking the gateway for update_incident(incident="12", severity="Low")', 0)
+
+
+async def test_what_is_asked_after_a_change_is_asked_of_the_tools_again(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("close 12 as undetermined")
+    answer = await ask("what is its status?")
+    assert gateway.calls[-1].tool_name == "get_incident_detail"
+    assert "Status: Active." in answer.text

@@ -1,0 +1,153 @@
+"""Lists and counts without something: what is left out, what is asked back, and what is said where not all was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from sentinel_rag.agent.offline import OfflineAnalyst
+from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.query_results import QueryErrorCode, QueryResult
+from sentinel_rag.testing.scripted_gateway import ScriptedGateway, failure, rows_result
+from sentinel_rag.testing.small_estate import NOW, small_estate
+
+pytestmark = pytest.mark.anyio
+Ask = Callable[[str], Awaitable[Answer]]
+
+
+def column(answer: Answer, name: str) -> list[str]:
+    (table,) = answer.tables
+    return [row[table.columns.index(name)] for row in table.rows]
+
+
+@pytest.mark.parametrize(
+    ("question", "incidents"),
+    [
+        ("all incidents except incident 12", ["40", "31", "23", "18", "7"]),
+        ("all incidents except 12 and 18", ["40", "31", "23", "7"]),
+        ("list incidents without the low ones", ["40", "31", "18", "12", "7"]),
+        ("incidents that are not high", ["31", "23", "7"]),
+        ("incidents except low and informational, oldest first", ["12", "18", "31", "40"]),
+        ("which incidents are not assigned to m.keller", ["40", "31", "18", "7"]),
+        ("open incidents that don't involve m.keller", ["40"]),
+        ("incidents other than phishing", ["31", "18", "12", "7"]),
+        ("incidents except closed", ["40", "31", "18", "12"]),
+        ("incidents no longer open", ["23", "7"]),
+        ("which incidents are not assigned", ["40", "7"]),
+        ("open incidents that are not assigned to anyone", ["40"]),
+    ],
+)
+async def test_incidents_without(ask: Ask, question: str, incidents: list[str]) -> None:
+    answer = await ask(question)
+    if len(incidents) == 1:
+        assert f"{incidents[0]}" in answer.text or column(answer, "Incident") == incidents
+    assert column(answer, "Incident") == incidents
+    assert column(answer, "") == [f"[{place}]" for place in range(1, len(incidents) + 1)]
+
+
+@pytest.mark.parametrize(
+    ("question", "incidents"),
+    [
+        ("alerts not in incident 12", ["40", "31", "31", "23", "18", "7"]),
+        ("show all alerts except those of incident 12", ["40", "31", "31", "23", "18", "7"]),
+        ("alerts except low and informational", ["40", "31", "31", "18", "12", "12"]),
+        ("alerts of incident 12 except the medium ones", ["12"]),
+        ("alerts not involving host web-03", ["40", "31", "23", "18", "12", "12", "7"]),
+        ("alerts excluding informational in the last 30 days", ["40", "31", "31", "23", "18", "12", "12"]),
+        ("alerts other than powershell", ["40", "31", "23", "18", "12", "12", "7"]),
+    ],
+)
+async def test_alerts_without(ask: Ask, question: str, incidents: list[str]) -> None:
+    assert column(await ask(question), "Incident") == incidents
+
+
+async def test_a_count_tells_the_whole_and_what_was_left_out(ask: Ask) -> None:
+    answer = await ask("how many alerts are not high?")
+    assert answer.text.splitlines()[:2] == ["5 of 8 alerts are left.", "Left out: 3 (severity High)."]
+    assert not answer.tables
+    assert "Not all rows" not in answer.text
+
+
+async def test_nothing_may_be_left(ask: Ask) -> None:
+    answer = await ask("alerts on web-03 but not in incident 31")
+    assert answer.outcome is Outcome.NO_DATA
+    assert answer.text.startswith("None of the 1 alerts (naming `web-03`) is left.")
+
+
+@pytest.mark.requirement("CHAT-6")
+@pytest.mark.parametrize(
+    ("before", "question", "incidents"),
+    [
+        ("list incidents", "without the low ones", ["40", "31", "18", "12", "7"]),
+        ("list open incidents", "except the medium ones", ["40", "18", "12"]),
+        ("list open incidents", "which are not assigned", ["40"]),
+    ],
+)
+async def test_something_is_left_out_of_the_last_list(
+    ask: Ask, before: str, question: str, incidents: list[str]
+) -> None:
+    await ask(before)
+    assert column(await ask(question), "Incident") == incidents
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["incidents without comments", "alerts that are not interesting", "incidents except those that nobody has read",
+     "alerts except [2]"],
+)  # fmt: skip
+async def test_what_is_not_understood_whole_is_asked_back(ask: Ask, gateway: ScriptedGateway, question: str) -> None:
+    answer = await ask(question)
+    assert answer.outcome is Outcome.CLARIFICATION
+    assert answer.text.startswith("I am not sure what to leave out.")
+    assert not gateway.calls
+
+
+@pytest.mark.parametrize("question", ["is incident 12 not closed?", "why was incident 12 not closed?"])
+async def test_a_question_about_one_incident_leaves_nothing_out(
+    ask: Ask, gateway: ScriptedGateway, question: str
+) -> None:
+    await ask(question)
+    assert [call.tool_name for call in gateway.calls] == ["get_incident_detail"]
+
+
+def pages(total: int, told: int) -> Callable[[Any], QueryResult]:
+    """`total` alerts, a hundred at a time, of which each tenth is Low; the service tells `told` as their number."""
+
+    def answer(arguments: Any) -> QueryResult:
+        rows = [
+            {"alert_id": f"id-{place}", "severity": "Low" if place % 10 == 0 else "High", "incident_number": place}
+            for place in range(total)
+        ]
+        low = arguments.get("severity") == "Low"
+        rows = [row for row in rows if not low or row["severity"] == "Low"]
+        first = int(arguments.get("offset", 0))
+        return rows_result(rows[first : first + 100], total=len(rows) if low else told)
+
+    return answer
+
+
+async def test_every_page_is_looked_at() -> None:
+    gateway = small_estate(query_alerts=pages(250, 250))
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("alerts except the low ones", session_id="s")
+    assert answer.text.startswith("225 of 250 alerts are left.\nLeft out: 25 (severity Low).\n")
+    assert "Rows shown: 20." in answer.text
+    assert "Not all rows" not in answer.text
+    assert column(answer, "Incident")[:3] == ["1", "2", "3"]
+
+
+async def test_rows_that_were_not_seen_are_told() -> None:
+    gateway = small_estate(query_alerts=pages(250, 5_000))
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("alerts except the low ones", session_id="s")
+    assert "225 of 5000 alerts are left." in answer.text
+    assert "Not all rows could be looked at, so the count holds only for those that were." in answer.text
+
+
+async def test_a_part_that_failed_leaves_nothing_out() -> None:
+    broken = [pages(5, 5)({}), failure(QueryErrorCode.TIMEOUT, "Too slow.", "Ask for less.")]
+    gateway = small_estate(query_alerts=broken)
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("alerts except the low ones", session_id="s")
+    assert answer.text.startswith("Not every part of it could be looked up, so nothing can be left out of the rest.")
+    assert "Too slow" in answer.text
+    assert not answer.tables

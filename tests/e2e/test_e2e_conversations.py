@@ -1,0 +1,133 @@
+"""A conversation that outlives its processes: listed, resumed, cleared, deleted, and told where its session is gone."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent.parent
+HIDDEN = "    exposure: [{path: /rows/*/title, mode: hide}]\n"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a person was shown in three chats of one home, each with processes of its own. Titles of incidents are
+    hidden from the agent there."""
+
+    product: Any
+    first: str
+    second: str
+    third: str
+    file: bytes
+    """The conversations' file after the second chat."""
+
+
+@pytest.fixture(scope="module")
+def told(generated: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+    folder = tmp_path_factory.mktemp("conversations")
+    policy = (REPOSITORY / "config" / "sentinel_config.yaml").read_text()
+    tool = "  - name: query_incidents\n"
+    assert policy.count(tool) == 1
+    (folder / "policy.yaml").write_text(policy.replace(tool, tool + HIDDEN))
+    product = generated.copy(folder / "home")
+    product.settings["SENTINEL_CONFIG"] = str(folder / "policy.yaml")
+    try:
+        yield _tell(product)
+    finally:
+        del product.settings["SENTINEL_CONFIG"]  # the copy shares its settings with the other tests' product
+
+
+def _tell(product: Any) -> Told:
+    def chat(*arguments: str, lines: list[str]) -> str:
+        done = product.run("chat", *arguments, stdin="\n".join(lines) + "\n")
+        assert done.returncode == 0, done.stderr
+        return str(done.stdout)
+
+    first = chat(lines=["/tz Europe/Berlin", "/verbosity full", "list open incidents"])
+    second = chat("--resume", lines=["/tz", "/verbosity", "/history", "/verbosity normal", "details of [2]", "/clear"])
+    file = b"".join(each.read_bytes() for each in (product.home / "agent").iterdir())
+    shutil.rmtree(product.home / "gateway")
+    third = chat("--resume", lines=["/tz", "details of [2]"])
+    return Told(product, first, second, third, file)
+
+
+def _second_incident(text: str) -> str:
+    found = re.search(r"\[2\]\s+│ (\d+)", text)
+    assert found is not None, text
+    return found[1]
+
+
+@pytest.mark.requirement("CHAT-6")
+def test_a_number_of_an_earlier_process_still_names_its_incident(told: Told) -> None:
+    assert f"Incident {_second_incident(told.first)}:" in told.second
+
+
+@pytest.mark.requirement("CHAT-7")
+def test_preferences_are_kept_and_shape_the_answers(told: Told) -> None:
+    assert "Evidence:" in told.first, "verbosity full shows the evidence"
+    assert re.search(r"UTC \([\d:-]+( [\d:]+)? CES?T\)", told.first), "times stand in the zone of the person too"
+    assert "Days and times are those of Europe/Berlin." in told.second
+    assert "Answers are full;" in told.second
+    assert "1 question was asked before; the last one: list open incidents" in told.second
+
+
+def test_the_history_shows_questions_and_the_beginning_of_answers(told: Told) -> None:
+    assert re.search(r"1\. [\d-]+ [\d:]+ UTC  list open incidents\n     \d+ incidents match", told.second)
+
+
+@pytest.mark.requirement("CHAT-7")
+def test_clear_shows_what_it_carries_on_with_source_and_time(told: Told) -> None:
+    carried = told.second.partition("These facts are carried on, each as of its time")[2]
+    assert re.search(r"  - .* \[query_incidents, call c1, /[\w/]+; as of \d{4}-\d\d-\d\dT", carried)
+    assert f"Incident {_second_incident(told.first)}" in carried
+
+
+@pytest.mark.requirement("TAINT-3")
+def test_a_value_that_is_hidden_from_the_agent_is_shown_to_the_person_and_never_stored(told: Told) -> None:
+    titles = set(
+        re.findall(r"(?:Port scan from the internet|Multi-stage attack: phishing, stolen session)", told.first)
+    )
+    assert titles, "the person sees the titles"
+    assert [title for title in titles if title.encode() in told.file] == []
+    assert "⟦r1#/rows/0/title⟧".encode() in told.file, "the handle is what is kept"
+    assert "⟦" not in told.first + told.second
+
+
+@pytest.mark.requirement("TAINT-2")
+def test_where_the_session_is_gone_nothing_that_was_read_is_carried_on(told: Told) -> None:
+    assert "The Interceptor no longer knows the session of this conversation" in told.third
+    assert "Days and times are those of Europe/Berlin." in told.third, "preferences stay"
+    assert f"Incident {_second_incident(told.first)}:" not in told.third
+
+
+def test_kept_conversations_are_listed_and_deleted_without_any_zone(told: Told) -> None:
+    kept = told.product.json("chat", "--list")
+    assert [entry["title"] for entry in kept] == ["details of [2]", "list open incidents"]
+    assert kept[1] | {"turns": 2, "timezone": "Europe/Berlin", "verbosity": "normal"} == kept[1]
+    old = kept[1]["session_id"]
+    assert old[:8] in told.product.run("chat", "--list").stdout
+    findings = {finding["name"]: finding for finding in json.loads(told.product.run("doctor", "--json").stdout)}
+    assert findings["conversations"]["detail"].endswith("conversations.db: 2 kept")
+    assert "is deleted" in told.product.run("chat", "--delete", old[:8]).stdout
+    again = told.product.run("chat", "--delete", old[:8])
+    assert (again.returncode, "No conversation begins with" in again.stderr) == (2, True)
+    assert [entry["session_id"] for entry in told.product.json("chat", "--list")] == [kept[0]["session_id"]]
+    assert told.product.run("chat", "--resume", "no-such-id").returncode == 2
+
+
+def test_nothing_is_kept_where_that_is_set(told: Told, new_product: Callable[[str], Any]) -> None:
+    empty = new_product("unkept")
+    assert "No conversation is kept yet" in empty.run("chat", "--list").stdout
+    assert json.loads(empty.run("chat", "--list", "--json").stdout) == []
+    assert "No conversation is kept yet" in empty.run("chat", "--resume").stderr
+    empty.settings["SENTINEL_CHAT_KEEP_DAYS"] = "0"
+    for arguments in (["--list"], ["--resume"], ["--delete", "x"]):
+        done = empty.run("chat", *arguments)
+        assert (done.returncode, "SENTINEL_CHAT_KEEP_DAYS is 0" in done.stderr) == (2, True)

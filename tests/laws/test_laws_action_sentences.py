@@ -1,0 +1,95 @@
+"""Every sentence that an action's question back offers reads as exactly the call that it says."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sentinel_rag.agent.conversation import Conversation
+from sentinel_rag.agent.offline.action_plans import Change, plan_change, sentence_of
+from sentinel_rag.agent.offline.action_words import ActionWish, read_action
+from sentinel_rag.agent.offline.moment_kinds import Now
+from sentinel_rag.agent.references import References, resolve
+from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS, INCIDENT_STATUSES, SEVERITIES
+
+NOW = Now(datetime(2024, 7, 23, 12, tzinfo=UTC), UTC)
+INCIDENTS = st.one_of(st.integers(1, 999_999_999).map(str), st.uuids(version=4).map(str))
+TEXTS = (
+    st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=60)
+    .map(str.strip)
+    .filter(lambda text: bool(text) and text[0] not in "\"'“:=")
+    .filter(lambda text: not text.lower().startswith(("saying", "that says", "stating")))
+)
+OWNERS = st.one_of(
+    st.just("unassigned"),
+    st.uuids(version=4).map(str),
+    st.from_regex(r"[a-z]{2,8}\.[a-z]{2,8}@[a-z]{3,8}\.example", fullmatch=True),
+)
+
+
+@st.composite
+def updates(draw: st.DrawFn) -> dict[str, str]:
+    arguments: dict[str, str] = {}
+    if draw(st.booleans()):
+        kind = draw(st.sampled_from(sorted(CLASSIFICATION_REASONS)))
+        arguments["classification"] = kind
+        if CLASSIFICATION_REASONS[kind]:
+            arguments["classification_reason"] = draw(st.sampled_from(CLASSIFICATION_REASONS[kind]))
+        if draw(st.booleans()):
+            arguments["status"] = "Closed"
+        if draw(st.booleans()):
+            arguments["classification_comment"] = draw(TEXTS)
+    elif draw(st.booleans()):
+        arguments["status"] = draw(st.sampled_from([status for status in INCIDENT_STATUSES if status != "Closed"]))
+    if draw(st.booleans()):
+        arguments["severity"] = draw(st.sampled_from(SEVERITIES))
+    if not arguments or draw(st.booleans()):
+        arguments["owner"] = draw(OWNERS)
+    return arguments
+
+
+def planned(sentence: str) -> dict[str, Any]:
+    wish = read_action(sentence)
+    assert wish is not None, sentence
+    change = plan_change(wish, resolve(wish.target, References(), now=NOW.moment), Conversation(), NOW)
+    assert isinstance(change, Change), (sentence, change)
+    return {"tool": change.call.tool, **change.call.arguments}
+
+
+@pytest.mark.requirement("DATA-4")
+@settings(max_examples=150)
+@given(INCIDENTS, updates())
+def test_an_update_reads_as_itself(incident: str, arguments: dict[str, str]) -> None:
+    changes = {name: value for name, value in arguments.items() if name != "classification_comment"}
+    wish = ActionWish("", changes, note=arguments.get("classification_comment", ""))
+    assert planned(sentence_of(wish, incident)) == {"tool": "update_incident", "incident": incident, **arguments}
+
+
+@settings(max_examples=150)
+@given(INCIDENTS, TEXTS)
+def test_a_comment_reads_as_itself(incident: str, message: str) -> None:
+    sentence = sentence_of(ActionWish("", message=message, comments=True), incident)
+    assert planned(sentence) == {"tool": "add_incident_comment", "incident": incident, "message": message}
+
+
+ELSEWHERE = ("13", "#13", "[2]", "18,", "not", "unless", "if", "except", "all", "them", "tomorrow")
+HARMLESS = ("and", "it", "please", "now", "to", "low", "with", "x@y.example", "owner", "the", "one", "incident", "for")
+WORDS = st.lists(st.sampled_from(ELSEWHERE + HARMLESS), max_size=4)
+
+
+@settings(max_examples=200)
+@given(st.sampled_from(["", "please", "can you", "ok then", "so"]), WORDS, WORDS)
+def test_words_around_a_wish_never_move_it_to_another_incident(
+    before: str, between: list[str], behind: list[str]
+) -> None:
+    wish = read_action(f"{before} close incident 12 {' '.join(between)} as undetermined {' '.join(behind)}")
+    change = None
+    if wish is not None:
+        change = plan_change(wish, resolve(wish.target, References(), now=NOW.moment), Conversation(), NOW)
+    if isinstance(change, Change):
+        assert change.call.arguments["incident"] == "12"
+        assert not set(ELSEWHERE) & {*between, *behind}
