@@ -245,3 +245,19 @@ async def test_zero_data_leaves_no_fact_to_carry(home: Home) -> None:
     chat = home.chat()
     await chat.answer("what is incident 12 about", session_id=SESSION)
     assert await chat.clear(SESSION, carry=True) == ()
+
+
+async def test_what_a_memory_needs_is_loaded_before_it_is_recalled_and_not_for_new_conversations(home: Home) -> None:
+    prepared: list[int] = []
+
+    async def prepare() -> None:
+        prepared.append(len(home.gateway.calls))
+
+    def chat() -> RememberingAnalyst:
+        analyst = OfflineAnalyst(home.gateway, clock=lambda: NOW)
+        return RememberingAnalyst(analyst, home.store(), clock=lambda: NOW, knows_session=home.knows, prepare=prepare)
+
+    await chat().answer("list open incidents", session_id=SESSION)
+    assert prepared == []
+    await chat().answer("who owns [2]?", session_id=SESSION)
+    assert prepared == [1]

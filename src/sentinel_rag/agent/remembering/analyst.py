@@ -58,15 +58,23 @@ class _Open:
 
 
 class RememberingAnalyst:
-    """`Chat` over an `Analyst`. `store` is None where nothing is to be kept."""
+    """`Chat` over an `Analyst`. `store` is None where nothing is to be kept. `prepare` is awaited before the analyst is
+    handed a memory: it loads what that needs, which the analyst would else load while others wait."""
 
     def __init__(
-        self, analyst: Analyst, store: ConversationStore | None, *, clock: Clock, knows_session: KnowsSession
+        self,
+        analyst: Analyst,
+        store: ConversationStore | None,
+        *,
+        clock: Clock,
+        knows_session: KnowsSession,
+        prepare: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         self._analyst = analyst
         self._store = store
         self._clock = clock
         self._knows_session = knows_session
+        self._prepare = prepare
         self._open: OrderedDict[str, _Open] = OrderedDict()
 
     async def answer(
@@ -114,6 +122,7 @@ class RememberingAnalyst:
         conversation.facts = ()
         conversation.cleared_turns = conversation.turns
         if carry:
+            await self._prepared()
             self._analyst.clear(session_id, conversation.carried)
         else:
             self._analyst.forget(session_id)
@@ -159,9 +168,14 @@ class RememberingAnalyst:
         conversation.carried = stored.carried
         conversation.facts = tuple(fact for turn in since for fact in turn.facts)[-MAX_FACTS:]
         memories = tuple(turn.memory for turn in since if turn.memory is not None)
+        await self._prepared()
         self._analyst.clear(session_id, stored.carried)
         self._analyst.recall(session_id, Remembered(stored.state, memories))
         return conversation
+
+    async def _prepared(self) -> None:
+        if self._prepare is not None:
+            await self._prepare()
 
     async def _save(self, session_id: str, conversation: _Open, turn: StoredTurn | None, notices: list[str]) -> None:
         """Write what is new. Turns that could not be written wait for the next time."""
