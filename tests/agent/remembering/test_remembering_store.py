@@ -81,6 +81,13 @@ def test_only_the_owner_may_read_the_file_and_its_neighbours(store: Conversation
     assert {stat.S_IMODE(each.stat().st_mode) for each in file.parent.iterdir()} == {0o600}
 
 
+def test_looking_makes_no_file(store: ConversationStore, file: Path) -> None:
+    assert (store.list(), store.count(), store.load("session-0001")) == ((), 0, None)
+    with pytest.raises(UsageError, match="No conversation begins"):
+        store.find("session")
+    assert not file.parent.exists()
+
+
 def test_an_id_is_found_by_its_beginning(store: ConversationStore) -> None:
     for conversation_id in ("abcd-1111", "abzz-2222"):
         _save(store, conversation_id)
@@ -185,7 +192,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "agent").write_text("a file where the folder should be")
     store = ConversationStore(tmp_path / "agent" / "conversations.db", clock=Calendar())
     with pytest.raises(UnavailableError, match="cannot be opened"):
-        store.list()
+        store.save(WHOLE, known=False)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file size limits are POSIX")
