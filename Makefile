@@ -14,7 +14,7 @@ SHARED_WITH_OPENAI_2 := annotated-types anyio certifi colorama h11 idna jiter py
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo kql-parser embedding-model test check format types imports bench bench-kql mutation lock clean
+.PHONY: help demo model-local kql-parser embedding-model test check format types imports bench bench-kql mutation lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -44,6 +44,11 @@ $(VENV)/openai-2/installed: $(VENV)/created requirements-openai-2.lock
 
 demo: $(VENV)/installed ## Three questions of a sample estate, then the calls of a hijacked agent
 	@$(BIN)/sentinel demo
+
+# Optional: a real model over llama.cpp's server. MODEL is a .gguf file of a model that calls tools.
+LLAMA_SERVER ?= llama-server
+model-local: $(VENV)/installed-dev ## Ask a local model: make model-local MODEL=FILE.gguf (needs llama.cpp)
+	@$(BIN)/python -m bench.local_model --server '$(LLAMA_SERVER)' --model '$(MODEL)'
 
 # Without it the tests of the guard's official parser fail in CI and are skipped, with the reason, elsewhere.
 $(VENV)/kql-parser: $(VENV)/installed-dev src/sentinel_rag/sentinel/kql_guard/microsoft_parser/package-lock.json

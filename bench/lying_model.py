@@ -418,6 +418,11 @@ class Liar:
     def foreign_entities(self, number: str, own: set[str]) -> dict[str, str]:
         """Names of entities that only other incidents hold."""
         found: dict[str, str] = {}
+        own = own | {
+            str(row["name"]).lower()
+            for row in self.estate.accounts.rows
+            if number in map(str, row["incident_numbers"])  # type: ignore[arg-type]
+        }
         for alert in self.estate.alerts.rows:
             if str(alert.get("incident_number")) in (number, "None"):
                 continue
@@ -476,7 +481,9 @@ class Liar:
         others = [
             str(each["name"])
             for each in rows
-            if each["alerts"] != row["alerts"] and not set(each["incident_numbers"]) & set(row["incident_numbers"])
+            if each["alerts"] != row["alerts"]
+            and each["last_seen"] != row["last_seen"]
+            and not set(each["incident_numbers"]) & set(row["incident_numbers"])
         ]  # type: ignore[arg-type]
         mine = {str(number) for number in row["incident_numbers"]}  # type: ignore[union-attr]
         foreign = [number for number in self.numbers if number not in mine]

@@ -6,7 +6,7 @@ import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Outcome
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway
+from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
 pytestmark = pytest.mark.anyio
@@ -50,3 +50,33 @@ async def test_an_empty_window_is_explained_and_the_wider_one_is_a_word_away(
     assert not any(name in second.arguments for name in WINDOWS)
     assert {name: value for name, value in first.arguments.items() if name not in WINDOWS} == dict(second.arguments)
     assert wider.outcome is Outcome.ANSWERED
+
+
+EMPTY = rows_result([], table="SecurityIncident", table_rows=0)
+
+
+@pytest.mark.requirement("CHAT-10")
+@pytest.mark.parametrize(
+    "question",
+    [
+        "how many incidents are there?",
+        "list the alerts",
+        "top hosts",
+        "alerts per day",
+        "what happened in the last 7 days?",
+        "what data do you have?",
+        "what is incident 12 about?",
+        "compare 12 and 18",
+        "alerts except the low ones",
+        "what triggered the newest alert?",
+        "mimikatz",
+    ],
+)
+async def test_a_workspace_without_data_is_told_as_such_with_how_to_fill_it(question: str) -> None:
+    estate = small_estate()
+    gateway = ScriptedGateway({**dict.fromkeys(estate.answers, EMPTY), "list_kql_templates": rows_result([])})
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(question, session_id="s")
+    assert answer.outcome is Outcome.NO_DATA
+    assert answer.text.count("`sentinel workspace import FILE`") == 1
+    assert "`sentinel workspace generate`" in answer.text
+    assert not answer.tables

@@ -196,7 +196,7 @@ def test_a_label_is_up_before_the_read_is_sent(gateway: RunningGateway) -> None:
     gateway.executor.on("query_incidents", Waits(release))
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(gateway.call, "query_incidents", {})
-        assert gateway.executor.arrived.acquire(timeout=10)
+        assert gateway.executor.arrived.acquire(timeout=60)
         gateway.call("file_write", {})
         during = gateway.last_record()
         release.set()

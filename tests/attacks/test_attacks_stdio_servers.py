@@ -152,7 +152,7 @@ async def test_giving_up_one_call_tells_the_server_and_harms_no_other(tmp_path: 
             group.start_soon(keep)
             while len(server.sent("tools/call")) < 2:
                 await anyio.sleep(0)
-            late = await server.call("ignore", timeout_s=0.05)
+            late = await server.call("ignore", timeout_s=0.5)
             assert isinstance(late, Unanswered)
             assert late.reason is Reason.UPSTREAM_TIMEOUT
             # It answers a ping, so it does not hang: the same process, and all that it remembers, serves on.

@@ -29,10 +29,10 @@ pytestmark = [pytest.mark.requirement("DATA-3"), pytest.mark.requirement("DATA-1
 HEADER = "an-identity-header-of-the-tests"
 
 
-def _nobody() -> str:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{taken.getsockname()[1]}"
+def _nobody(taken: socket.socket) -> str:
+    """An address at which nobody listens, and nobody can for as long as `taken` is open."""
+    taken.bind(("127.0.0.1", 0))
+    return f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def azure(new_product: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterato
                     "arm_endpoint": url,
                 }
             )
-        away = _nobody()
+        away = _nobody(stack.enter_context(socket.socket()))
         entries.append({"name": "down", "workspace_id": str(uuid4()), "logs_endpoint": away, "arm_endpoint": away})
         entries.append({"name": "practice", "embedded": True})
         (made.home / "workspaces.yaml").write_text(json.dumps({"workspaces": entries}))

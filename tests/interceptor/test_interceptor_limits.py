@@ -29,9 +29,12 @@ tools:
     taint_rules: [{rule_id: any, condition: "true", taint_level: LOW}]
   - name: query_incidents
     effect: read
-    timeout_s: 1
     rate: {calls: 2, seconds: 600}
     taint_rules: [{rule_id: any_incident, condition: "true", taint_level: LOW}]
+  - name: query_alerts
+    effect: read
+    timeout_s: 1
+    taint_rules: [{rule_id: any_alert, condition: "true", taint_level: LOW}]
 """
 
 
@@ -209,8 +212,8 @@ def test_a_connection_that_ends_within_a_body_is_on_record_and_harms_nobody(tmp_
 def test_a_tool_over_its_deadline_is_504(tmp_path: Path) -> None:
     release = threading.Event()
     with limited(tmp_path, Limits()) as gateway:
-        gateway.executor.on("query_incidents", Waits(release))
-        answer = gateway.call("query_incidents", {})
+        gateway.executor.on("query_alerts", Waits(release))
+        answer = gateway.call("query_alerts", {})
         release.set()
         assert (answer.status, answer.body["reason"]) == (504, "upstream_timeout")
 

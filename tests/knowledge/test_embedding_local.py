@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 from pathlib import Path
 
@@ -14,18 +13,12 @@ from sentinel_rag.knowledge.embedding import local_installation
 from sentinel_rag.knowledge.embedding.local_installation import default_tokenizer, install_tokenizer, local_model_state
 from sentinel_rag.knowledge.embedding.minilm import MiniLm
 from sentinel_rag.surfaces.cli import main
+from sentinel_rag.testing.embedding_model import embedding_model
 
 
 @pytest.fixture(scope="module")
 def model() -> MiniLm:
-    """The installed model; in CI a missing one is a failure."""
-    state = local_model_state()
-    if state.missing:
-        reason = f"{state.missing} {state.next_step} (make embedding-model)"
-        if os.environ.get("CI"):
-            pytest.fail(f"CI must not skip: {reason}")
-        pytest.skip(reason)
-    return MiniLm()
+    return embedding_model()
 
 
 @pytest.fixture

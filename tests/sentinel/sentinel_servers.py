@@ -3,12 +3,16 @@ rows; and a client that calls a tool as the executor does."""
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
+import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +156,15 @@ class Served:
         return outcome
 
 
+@cache
+def _made_once() -> Path:
+    """An empty workspace for all tests of a process, to be copied."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    Workspace.open(folder).close()
+    return folder
+
+
 def start_estate(
     stack: ExitStack,
     folder: Path,
@@ -161,6 +174,7 @@ def start_estate(
     limits: Mapping[str, int] | None = None,
 ) -> Served:
     """Import the rows into a fresh embedded workspace in `folder` and serve it for as long as `stack` is open."""
+    shutil.copytree(_made_once(), folder / "workspace")
     workspace = Workspace.open(folder / "workspace")
     stack.callback(workspace.close)
     for table, rows in tables.items():

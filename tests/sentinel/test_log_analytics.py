@@ -249,12 +249,12 @@ async def test_a_rejected_query_is_not_repeated_even_with_retry_after(wire: Any)
 
 
 async def test_an_endpoint_that_is_away_is_told_with_its_address() -> None:
-    with socket.socket() as taken:
+    with socket.socket() as taken:  # bound and never listening: nobody else can get the port either
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    async with connected(url) as workspace:
-        with pytest.raises(QueryFailedError) as caught:
-            await workspace.query("T")
+        async with connected(url) as workspace:
+            with pytest.raises(QueryFailedError) as caught:
+                await workspace.query("T")
     assert caught.value.error.code is QueryErrorCode.UNAVAILABLE
     assert url in str(caught.value)
 

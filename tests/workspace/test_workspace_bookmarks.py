@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 from arm_client import PATH, ArmClient, app_over
 
 from sentinel_rag.testing.loopback import serve
-from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
 
 pytestmark = [pytest.mark.requirement("DATA-2"), pytest.mark.requirement("DATA-4")]
@@ -30,14 +28,9 @@ BOOKMARK: dict[str, Any] = {
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> Iterator[ArmClient]:
-    workspace = Workspace.open(tmp_path / "workspace")
-    workspace.generate(EstateOptions(days=8, events=100, end=datetime(2025, 3, 12, 15, tzinfo=UTC)))
-    try:
-        with serve(app_over(workspace)) as url:
-            yield ArmClient(url)
-    finally:
-        workspace.close()
+def client(small_estate: Workspace) -> Iterator[ArmClient]:
+    with serve(app_over(small_estate)) as url:
+        yield ArmClient(url)
 
 
 def incident(client: ArmClient) -> dict[str, Any]:

@@ -14,7 +14,6 @@ import pytest
 from arm_client import WORKSPACE_ID, ArmClient, Reply, app_over
 
 from sentinel_rag.testing.loopback import serve
-from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.serving.faults import Fault, FaultSchedule
 from sentinel_rag.workspace.workspace import Workspace
 
@@ -44,14 +43,9 @@ class Both:
 
 
 @pytest.fixture
-def both(tmp_path: Path) -> Iterator[Both]:
-    workspace = Workspace.open(tmp_path / "workspace")
-    workspace.generate(EstateOptions(days=8, events=100, end=datetime(2025, 3, 12, 15, tzinfo=UTC)))
-    try:
-        with serve(app_over(workspace)) as url:
-            yield Both(url)
-    finally:
-        workspace.close()
+def both(small_estate: Workspace) -> Iterator[Both]:
+    with serve(app_over(small_estate)) as url:
+        yield Both(url)
 
 
 @pytest.mark.parametrize(

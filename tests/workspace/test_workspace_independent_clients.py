@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +23,6 @@ from azure.monitor.query import LogsBatchQuery, LogsQueryClient, LogsQueryPartia
 
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.estate.company import WORKSPACE_RESOURCE
-from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.serving.identity import TokenIssuer
 from sentinel_rag.workspace.workspace import Workspace
 
@@ -56,16 +54,11 @@ class Served:
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
-    workspace = Workspace.open(tmp_path / "workspace")
-    workspace.generate(EstateOptions(days=8, events=100, end=END))
+def served(small_estate: Workspace) -> Iterator[Served]:
     state = Served("", datetime.now(UTC).timestamp())
-    try:
-        with serve(app_over(workspace, max_rows=1000, issuer=TokenIssuer(state.clock))) as url:
-            state.url = url
-            yield state
-    finally:
-        workspace.close()
+    with serve(app_over(small_estate, max_rows=1000, issuer=TokenIssuer(state.clock))) as url:
+        state.url = url
+        yield state
 
 
 @pytest.fixture(autouse=True)

@@ -25,14 +25,9 @@ COMMENT = "0d3c2e6a-7f50-4f0e-9a51-1f6a3b1c9d01"
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> Iterator[ArmClient]:
-    workspace = Workspace.open(tmp_path / "workspace")
-    workspace.generate(EstateOptions(days=8, events=100, end=END))
-    try:
-        with serve(app_over(workspace)) as url:
-            yield ArmClient(url)
-    finally:
-        workspace.close()
+def client(small_estate: Workspace) -> Iterator[ArmClient]:
+    with serve(app_over(small_estate)) as url:
+        yield ArmClient(url)
 
 
 def incident(client: ArmClient, number: int = MAIN) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sentinel_rag.knowledge.documents.model import Block, BlockKind, Document, Section
 
@@ -46,7 +47,7 @@ def chunks_of(document: Document, *, target: int = TARGET, whole: int = WHOLE) -
     for section in document.sections:
         head = _head(document.title, section)
         for blocks in _runs(section.blocks, target, whole):
-            text = "\n\n".join(block.text for block in blocks)
+            text = _joined(blocks)
             found.append(Chunk(len(found), section.path, blocks[0].place, text, f"{head}\n\n{text}"))
     return tuple(found)
 
@@ -55,6 +56,15 @@ def _head(title: str, section: Section) -> str:
     """The title, then the headings; the title is not said twice."""
     headings = section.path[1:] if section.path[:1] == (title,) else section.path
     return "\n".join(filter(None, (title, " > ".join(headings)[:_MOST_HEADINGS])))
+
+
+def _joined(blocks: Sequence[Block]) -> str:
+    """Blocks parted by a blank line, items of a list by a line's end."""
+    texts = [blocks[0].text]
+    for before, block in pairwise(blocks):
+        in_list = before.kind is block.kind is BlockKind.LIST_ITEM
+        texts += ["\n" if in_list else "\n\n", block.text]
+    return "".join(texts)
 
 
 def _runs(blocks: Sequence[Block], target: int, whole: int) -> Iterator[list[Block]]:

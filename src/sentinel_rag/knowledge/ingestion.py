@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Collection as SomeOf
 from dataclasses import dataclass
 
 from sentinel_rag.knowledge.chunking import chunks_of
@@ -44,12 +45,14 @@ def ingest(
     documents: Iterable[Document],
     *,
     complete: bool,
+    unread: SomeOf[str] = (),
     listener: ReportListener | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> IngestReport:
     """Bring `collection` up to `documents`; those of another collection are refused with ValueError.
 
-    `complete`: these are all there are, so what the store has beyond them is removed at the end. Raises
+    `complete`: these are all there are, so what the store has beyond them is removed at the end, except `unread`: ids
+    of what is there and could not be read now (asked at the end, so it may grow while `documents` are drawn). Raises
     EmbeddingMismatchError before anything is embedded, and whatever the documents, the model or the store raise; what
     was done until then stays, and the next run goes on from it.
     """
@@ -86,7 +89,9 @@ def ingest(
             counts["chunks"] += len(entry.chunks)
         told()
     if complete:
-        counts["removed"] = store.remove(collection, [name for name in versions if name not in seen])
+        counts["removed"] = store.remove(
+            collection, [name for name in versions if name not in seen and name not in unread]
+        )
     return told()
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.labels import Label, join_all
+from sentinel_rag.knowledge.attack import known_techniques
 from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.embedding.port import Embedder
 from sentinel_rag.knowledge.fusion import fused
@@ -81,8 +82,9 @@ class KnowledgeSearch:
         vectors: ranking by those would be by chance.
         """
         query = query[:LONGEST_QUERY]
-        words = [found.key for found in self._store.by_words(query, wanted, DEPTH)]
-        near, remarks = self._near(query, wanted)
+        spelled = _with_names(query)
+        words = [found.key for found in self._store.by_words(spelled, wanted, DEPTH)]
+        near, remarks = self._near(spelled, wanted)
         best = fused([near, words])
         chunks = {chunk.key: chunk for chunk in self._store.load([key for key, _ in best], wanted)}
         place_by_words = {key: place for place, key in enumerate(words, 1)}
@@ -104,6 +106,13 @@ class KnowledgeSearch:
         except SentinelError as error:
             return (), [f"Searched by words only: {error}"]
         return [found.key for found in self._store.by_vector(self._embedder.space, vector, wanted, DEPTH)], []
+
+
+def _with_names(query: str) -> str:
+    """The question with the names of techniques that it cites by id: texts speak of web shells, not of T1505.003."""
+    known = known_techniques()
+    named = dict.fromkeys(name.upper() for name in _TECHNIQUE.findall(query))
+    return " ".join((query, *(known[name].name for name in named if name in known)))
 
 
 def _is_new(chunk: StoredChunk, hits: Sequence[Hit], per_document: int) -> bool:

@@ -19,7 +19,7 @@ import uvicorn
 
 from sentinel_rag.assembly.bounded_http import BoundedHttp
 
-STARTUP_SECONDS = 10.0
+STARTUP_SECONDS = 60.0
 SHUTDOWN_SECONDS = 5
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.audit import JournalReader, KeyChanged
+from sentinel_rag.audit import Entry, JournalReader, KeyChanged
 from sentinel_rag.audit.approval_events import ApprovalNotified
 from sentinel_rag.audit.tool_events import ToolPinned
 from sentinel_rag.contracts.labels import Sensitivity
@@ -28,6 +28,9 @@ from sentinel_rag.interceptor.store import Scope, State, open_state
 from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.loopback import serve
+
+PAGE = 1_000
+"""As many records as a journal gives at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +113,20 @@ class RunningGateway:
 
     def records(self) -> list[dict[str, Any]]:
         """The journal so far, oldest first, without what opens every journal here: pins of tools, making of keys."""
-        entries = JournalReader(self.state.database.path).read(0, 1_000)
-        return [entry.record for entry in entries if entry.kind not in (KeyChanged.kind, ToolPinned.kind)]
+        reader = JournalReader(self.state.database.path)
+        entries: list[Entry] = []
+        while page := reader.read(entries[-1].seq if entries else 0, PAGE):
+            entries += page
+        return _told(entries)
 
     def last_record(self) -> dict[str, Any]:
         """What the last request wrote. Notices do not count: they are recorded beside the requests, at any time."""
-        return next(record for record in reversed(self.records()) if record["kind"] != ApprovalNotified.kind)
+        newest = _told(JournalReader(self.state.database.path).last(100))
+        return next(record for record in reversed(newest) if record["kind"] != ApprovalNotified.kind)
+
+
+def _told(entries: list[Entry]) -> list[dict[str, Any]]:
+    return [entry.record for entry in entries if entry.kind not in (KeyChanged.kind, ToolPinned.kind)]
 
 
 @contextmanager

@@ -58,7 +58,11 @@ def _read(text: str, index: EvidenceIndex, question: str) -> list[Reading]:
     flow = _Flow(index, question)
     for place, piece in enumerate(pieces):
         context = flow.before(piece)
-        subjects = subjects_in(piece.text, atoms[place], index, context) if piece.layout is not Layout.CODE else []
+        subjects = (
+            subjects_in(piece.text, atoms[place], index, context, column=piece.header)
+            if piece.layout is not Layout.CODE
+            else []
+        )
         following = [atom for later in range(place + 1, min(place + _FOLLOWING, len(pieces))) for atom in atoms[later]]
         readings.append(Reading(piece, atoms[place], subjects, context, index, question, (), following))
         flow.after(piece, subjects)

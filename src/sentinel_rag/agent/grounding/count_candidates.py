@@ -39,6 +39,7 @@ _LISTS = {
 }  # fmt: skip
 _NOT_LISTS = ("get_threat_summary", "get_alert_trend", "get_incident_detail")
 """Tools whose rows are not all that match."""
+_ALERT_TOTALS = {"alert": ("alerts_considered",)}
 _WORD = re.compile(r"[a-z]{3,}")
 
 
@@ -264,9 +265,9 @@ def _of_summary(run: RunEvidence, counted: Counted, noun: str) -> Iterator[Candi
             kind = Kind.SEVERITY if record.pointer.endswith("severity") else Kind.STATUS
             yield from _of_group(record, kind, counted.states)
         elif not counted.states:
-            for key in ("total", "distinct_entities", "alerts_considered", "alert_count", "open", "peak_count"):
+            for key in ("total", *(("distinct_entities",) if about == noun else ()), *_ALERT_TOTALS.get(about, ())):
                 leaf = record.first(key)
-                if leaf is not None and _is_number(leaf.value) and key not in ("open", "peak_count"):
+                if leaf is not None and _is_number(leaf.value):
                     yield Candidate(float(str(leaf.value)), leaf)
         elif [state.word for _, state in counted.states] == ["Open"]:
             leaf = record.first("open")
@@ -322,6 +323,12 @@ def _across(counted: Counted, index: EvidenceIndex) -> Iterator[Candidate]:
                 numbers = {row.incident for row in run.rows} - {""}
                 if numbers:
                     yield Candidate(len(numbers), run.rows[0].first("incident_number"), "incidents of the alerts")
+    for run in index.runs:
+        if run.tool in ("run_kql_query", "run_freeform_kql") and counted.noun:
+            for key in run.rows[0].leaves if run.rows else ():
+                values = {str(leaf.value): leaf for row in run.rows for leaf in row.leaves.get(key, ())}
+                if counted.noun[:6] in _stems(key) and not any(_is_number(leaf.value) for leaf in values.values()):
+                    yield Candidate(len(values), next(iter(values.values())), f"distinct values of {key}")
     if counted.noun in ("host", "account", "ip", "url", "file", "process", "mailbox", "filehash"):
         for run in index.runs:
             names = {

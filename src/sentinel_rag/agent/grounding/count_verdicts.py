@@ -32,6 +32,7 @@ _IDENTIFIED = re.compile(
 )
 _EACH = re.compile(r"\b(?:each|apiece|per|every|other|respectively|the rest|others)\b", re.IGNORECASE)
 _EXCEPT = re.compile(r"\b(?:except|apart from|other than|besides|but)\b", re.IGNORECASE)
+_AMOUNT_KEY = re.compile(r"count|alerts|total|rows|returned|_s$|duration|high|medium|low|found")
 _YEAR = re.compile(r"\b(?:in|of|since|during|until|year)\s+$", re.IGNORECASE)
 _LISTED_KINDS = {
     "incident": (Kind.INCIDENT,), "alert": (Kind.TITLE, Kind.QUOTE, Kind.GUID), "ip": (Kind.ADDRESS,),
@@ -196,11 +197,13 @@ def _elsewhere(reading: Reading, atom: Atom, quantity: Quantity, before: str) ->
 
 
 def _exact_number(reading: Reading, atom: Atom) -> Leaf | None:
-    leaf = next(reading.index.exactly(re.sub(r"[,  ]", "", atom.text)), None) or reading.index.holding(atom.text)
+    digits = re.sub(r"[,  ]", "", atom.text)
+    named = [leaf for leaf in reading.index.exactly(digits) if _AMOUNT_KEY.search(leaf.key) is None]
+    leaf = named[0] if named else None if list(reading.index.exactly(digits)) else reading.index.holding(atom.text)
     if leaf is None:
         return None
     strong = [subject for subject in reading.subjects if subject.records]
-    holders = list(reading.index.exactly(atom.text)) or [leaf]
+    holders = named or [leaf]
     if strong and not any(subject.holds(each) for subject in strong for each in holders):
         return None
     return leaf

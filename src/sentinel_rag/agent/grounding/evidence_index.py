@@ -50,6 +50,15 @@ class RunEvidence:
         return [record for record in self.records if re.fullmatch(r"/rows/\d+", record.pointer)]
 
     @cached_property
+    def titles(self) -> tuple[tuple[str, list[Leaf]], ...]:
+        """Names of the result, folded, with the leaves that hold them."""
+        return tuple(
+            (value, leaves)
+            for value, leaves in self.by_text.items()
+            if len(value) >= _SHORTEST_NAME and any(leaf.key in _NAME_KEYS for leaf in leaves)
+        )
+
+    @cached_property
     def by_text(self) -> dict[str, list[Leaf]]:
         """Leaves by their text, lower-cased and with single spaces."""
         found: dict[str, list[Leaf]] = {}
@@ -206,9 +215,7 @@ class EvidenceIndex:
     def titles(self) -> Iterator[tuple[str, list[Leaf]]]:
         """Names that an answer may use without quotation marks, folded, with the leaves that hold them."""
         for run in self.runs:
-            for value, leaves in run.by_text.items():
-                if len(value) >= _SHORTEST_NAME and any(leaf.key in _NAME_KEYS for leaf in leaves):
-                    yield value, leaves
+            yield from run.titles
 
 
 _SPACES = re.compile(r"\s+")

@@ -7,7 +7,7 @@ of claim is judged is in the `*_verdicts` modules.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,13 +19,14 @@ from sentinel_rag.agent.grounding.name_verdicts import judge_name
 from sentinel_rag.agent.grounding.order_verdicts import judge_orders
 from sentinel_rag.agent.grounding.reading import Reading
 from sentinel_rag.agent.grounding.state_verdicts import judge_state
-from sentinel_rag.agent.grounding.statement_verdicts import is_analysis, verdict_statement
+from sentinel_rag.agent.grounding.statement_verdicts import is_hedged, is_request, verdict_statement
 from sentinel_rag.agent.grounding.subjects import STRONG, Subject, Topic, governing, mismatched
 from sentinel_rag.agent.grounding.time_atoms import Moment
 from sentinel_rag.agent.grounding.time_verdicts import judge_duration, judge_time
 from sentinel_rag.agent.grounding.verdicts import FROM_PERSON, Verdict, in_result, unsupported
 
 _STATES = (Kind.SEVERITY, Kind.STATUS, Kind.CLASSIFICATION, Kind.OWNERSHIP)
+_CITED = (Kind.TITLE, Kind.QUOTE, Kind.CODE)
 _FIRM_IN_QUESTIONS = (IDENTIFIERS - {Kind.NAME, Kind.TACTIC, Kind.QUOTE}) | {Kind.INCIDENT, Kind.HANDLE, Kind.TIME}
 """What is checked in a question or a piece of advice too: things that exist or do not."""
 _ABOUT_DATA = re.compile(
@@ -54,7 +55,9 @@ class Judged:
 def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
     """The verdicts of a piece. `anything_known` is False where no result holds any row."""
     text = reading.text
-    asks = is_analysis(text) and reading.piece.layout not in (Layout.CELL, Layout.HEADER_CELL, Layout.CODE)
+    prose = reading.piece.layout not in (Layout.CELL, Layout.HEADER_CELL, Layout.CODE)
+    own_words = _without(reading, [atom for atom in reading.atoms if atom.kind in _CITED])
+    asks, guesses = prose and is_request(own_words), prose and is_hedged(own_words)
     judged: list[Judged] = []
     used: list[Atom] = []
     for atom in reading.atoms:
@@ -66,6 +69,8 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
         if atom.kind is Kind.COUNT or atom in used:
             continue
         if asks and atom.kind not in _FIRM_IN_QUESTIONS:
+            continue
+        if guesses and atom.kind in (Kind.CLASSIFICATION, Kind.NAME):
             continue
         judged.append(_judge_atom(reading, atom))
     yield from judged
@@ -83,11 +88,8 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
 
 
 def _statements(reading: Reading, judged: list[Judged], *, anything_known: bool) -> Iterator[Judged]:
-    text = reading.text
-    for each in judged:
-        quoted = each.atom.kind in (Kind.TITLE, Kind.QUOTE, Kind.CODE, Kind.CLASSIFICATION)
-        if quoted and each.verdict.supported:
-            text = text[: each.atom.start] + "#" * (each.atom.end - each.atom.start) + text[each.atom.end :]
+    told = [each.atom for each in judged if each.verdict.supported and each.atom.kind in (*_CITED, Kind.CLASSIFICATION)]
+    text = _without(reading, told)
     words = verdict_statement(text, reading.index, reading.question)
     if words:
         at = reading.text.find(words)
@@ -103,6 +105,14 @@ def _statements(reading: Reading, judged: list[Judged], *, anything_known: bool)
         yield Judged(Atom(Kind.NAME, text, 0, len(text)), unsupported("no result holds any row"))
 
 
+def _without(reading: Reading, atoms: Iterable[Atom]) -> str:
+    """The words of the piece that are its own: what it cites is blanked out, every place stays."""
+    text = reading.text
+    for atom in atoms:
+        text = text[: atom.start] + "#" * (atom.end - atom.start) + text[atom.end :]
+    return text
+
+
 def _judge_atom(reading: Reading, atom: Atom) -> Judged:
     if atom.kind is Kind.INCIDENT:
         return Judged(atom, _incident(reading, atom), names_subject=True)
@@ -112,11 +122,12 @@ def _judge_atom(reading: Reading, atom: Atom) -> Judged:
         return Judged(atom, verdict)
     if atom.kind is Kind.TIME:
         subjects = [each for each in _subjects(reading, atom, tuple(Topic)) if each.start != atom.start]
+        cited = [each for each in reading.atoms if each.kind in _CITED]
         verdict = judge_time(
             atom,
             subjects,
             reading.index,
-            text=reading.text,
+            text=_without(reading, cited),
             question=reading.question,
             firm=reading.context.firm and reading.piece.layout is Layout.ITEM,
         )

@@ -93,7 +93,7 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 _BOUNDS = {
-    "at least": Amount.AT_LEAST, "no fewer than": Amount.AT_LEAST, "more than": Amount.MORE, "over": Amount.MORE,
+    "at least": Amount.AT_LEAST, "no fewer than": Amount.AT_LEAST, "more than": Amount.MORE, "over": Amount.AT_LEAST,
     "at most": Amount.AT_MOST, "up to": Amount.AT_MOST, "no more than": Amount.AT_MOST, "less than": Amount.LESS,
     "fewer than": Amount.LESS, "under": Amount.LESS,
 }  # fmt: skip
@@ -128,7 +128,7 @@ _PLURAL = re.compile(
     re.IGNORECASE,
 )
 _HASH_SIGN = re.compile(r"(?<![\w&#/])#(?P<n>\d{1,9})\b")
-_NUMBERED = re.compile(r"\b(?:[Nn]umber|[Nn]o\.|INC-?|[Tt]icket)\s*[#:*_`]*(?P<n>\d{1,9})\b(?!\s*[.:]\d)")
+_NUMBERED = re.compile(r"\b(?:[Nn]umber(?:\s+is)?|[Nn]o\.|INC-?|[Tt]icket)\s*[#:*_`]*(?P<n>\d{1,9})\b(?!\s*[.:]\d)")
 
 
 _COUNT_OF_INCIDENTS = re.compile(r"(?:incidents|cases)[\s*_`]*[:(][\s*_`]*\d+$", re.IGNORECASE)
@@ -252,7 +252,7 @@ _PRONOUN_ONE = re.compile(
 )
 _QUANTITY_BEFORE = re.compile(
     r"(?:\b(?:peaked at|total of|count of|number of \w+ (?:is|was)|from|to|at|only|just|"
-    r"exactly|has|had|have|with)|\()\s*$",
+    r"exactly|has|had|have|with)\s*|[(:=|–][\s*_`]*)$",
     re.IGNORECASE,
 )
 

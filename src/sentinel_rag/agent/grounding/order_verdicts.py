@@ -187,6 +187,10 @@ def _group(record: Record, reading: Reading) -> list[Record]:
         for each in record.parent.children
         if each.speaks is record.speaks and each.pointer.rpartition("/")[0] == folder
     ]
+    if record.speaks is Speaks.ALERT:
+        spoken_of = [each for each in (*reading.subjects, reading.context.incident) if each is not None]
+        numbers = next((each.numbers for each in spoken_of if each.topic is Topic.INCIDENT), frozenset())
+        group = [each for each in group if not numbers or numbers & set(each.numbers())]
     states = [
         (atom.kind, atom.value)
         for atom in reading.atoms

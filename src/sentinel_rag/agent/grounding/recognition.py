@@ -47,6 +47,11 @@ _NO_NOUN_BEFORE = re.compile(
     r"with|one|by|from|include|includes|are|were|in|case)\b[\s,*_`(“\"]*|^[\s*_`]*|[,;(]\s*[*_`]*)$",
     re.IGNORECASE,
 )
+_NO_NOUN_AFTER = re.compile(
+    r"^[*_`]*\s*(?:[,.;:()–—|…?!-]|$|(?:is|was|has|had|and|or|remains|stays|stands|being|which|with|came|carries|contains|"
+    r"involves|includes|from|on|at|in|to|followed|whereas|while|but|belongs|shows|looks)\b)",
+    re.IGNORECASE,
+)
 _COUNTED_AFTER = re.compile(
     r"^[*_`]*\s*(?:%|of\b|in all\b|in total\b|times?\b|overall\b|(?:are|were|have)\b|high\b|"
     r"medium\b|low\b|informational\b|"
@@ -150,7 +155,7 @@ def _is_incident(atom: Atom, quantity: Quantity, text: str, piece: Piece, known_
     after = text[atom.end :]
     if _COUNTED_AFTER.match(after):
         return False
-    if not _NO_NOUN_BEFORE.search(text[: atom.start]):
+    if not _NO_NOUN_BEFORE.search(text[: atom.start]) or not _NO_NOUN_AFTER.match(after):
         return False
     return atom.text in known_incidents or bool(re.match(r"[*_`]*\s+(?:is|was|has been|remains)\b", after))
 

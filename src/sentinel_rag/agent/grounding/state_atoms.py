@@ -68,6 +68,11 @@ _STATUS = (
         re.IGNORECASE,
     ),
     re.compile(
+        r"(?:\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty))\s+"
+        r"(?P<word>open|closed|active|resolved|dismissed|new)\b(?=\s*(?:[,.;)]|and\b|$))",
+        re.IGNORECASE,
+    ),
+    re.compile(
         rf"\b{_VERB}\s+(?:(?:still|now|currently|already|also|all|both|yet|not|no longer|marked|"
         rf"set|to|as|at|in|the|status)\s+){{0,4}}[*_`“\"]*{_STATUS_WORD}\b(?!\s*(?:[-–]?(?:process|"
         rf"user|account|directory|session|port|connection|source|investigation|window|one|tab|"

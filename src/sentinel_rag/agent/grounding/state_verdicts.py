@@ -76,8 +76,7 @@ def _of_subject(atom: Atom, state: State, subject: Subject, index: EvidenceIndex
 def _holders(kind: Kind, subject: Subject) -> list[Record]:
     """The records that can have the value: the subject's own, or for an entity the alerts that name it."""
     if subject.topic in (Topic.INCIDENT, Topic.ALERT):
-        wanted = Speaks.INCIDENT if subject.topic is Topic.INCIDENT else Speaks.ALERT
-        return [record for record in subject.records if record.speaks is wanted]
+        return [record for record in subject.records if record.speaks in (Speaks.INCIDENT, Speaks.ALERT)]
     found: list[Record] = []
     for record in subject.records:
         for outer in record.chain():

@@ -105,7 +105,7 @@ def verdict_statement(sentence: str, index: EvidenceIndex, question: str) -> str
     plain = re.sub(r"[*_`]+", "", sentence)
     if plain.rstrip().endswith("?"):
         return ""
-    if (_HEDGED.search(plain) or _ADVICE.match(plain)) and not _SAFE_ADVICE.search(plain):
+    if (is_hedged(plain) or is_request(plain)) and not _SAFE_ADVICE.search(plain):
         return ""
     for pattern in _VERDICTS:
         match = pattern.search(plain)
@@ -114,9 +114,14 @@ def verdict_statement(sentence: str, index: EvidenceIndex, question: str) -> str
     return ""
 
 
-def is_analysis(sentence: str) -> bool:
-    """True if a sentence says of itself that it is analysis, a guess or advice."""
-    return bool(_HEDGED.search(sentence) or _ADVICE.match(sentence)) or sentence.rstrip(" *_").endswith("?")
+def is_hedged(sentence: str) -> bool:
+    """True if a sentence says of itself that it is analysis or a guess."""
+    return bool(_HEDGED.search(sentence))
+
+
+def is_request(sentence: str) -> bool:
+    """True if a sentence asks, offers or advises something, and so states no fact by itself."""
+    return bool(_ADVICE.match(sentence)) or sentence.rstrip(" *_").endswith("?")
 
 
 def _told(sentence: str, words: str, index: EvidenceIndex) -> bool:

@@ -129,8 +129,11 @@ _ORDINAL = re.compile(
     re.IGNORECASE,
 )
 _ORDINALS = {"first": 0, "former": 0, "second": 1, "latter": -1, "other": 1, "third": 2}
-_ALERT_BEFORE = re.compile(r"\b(?:alerts?|detections?|alert named|alert called)[\s:*_`“\"‘(]*$", re.IGNORECASE)
-_INCIDENT_BEFORE = re.compile(r"\bincidents?\b[^.]{0,12}$", re.IGNORECASE)
+_ALERT_BEFORE = re.compile(
+    r"\b(?:alert|detection)s?\b[^.;,]{0,45}\b(?:was|is|were|are|named|called|include[sd]?|including)[\s:*_`“\"‘(]*$|"
+    r"\b(?:alerts?|detections?|alert named|alert called)[\s:,*_`“\"‘(]*$",
+    re.IGNORECASE,
+)
 _ENTITY_KINDS = frozenset(
     {Kind.ADDRESS, Kind.HASH, Kind.URL, Kind.DOMAIN, Kind.ACCOUNT, Kind.PATH, Kind.FILE, Kind.TITLE, Kind.CODE,
      Kind.QUOTE, Kind.NAME, Kind.TOKEN}
@@ -138,9 +141,11 @@ _ENTITY_KINDS = frozenset(
 _NOT_ENTITIES = frozenset({"owner", "product", "provider", "description", "author", "message", "workspace", "template"})
 
 
-def subjects_in(text: str, atoms: Sequence[Atom], index: EvidenceIndex, context: Context) -> list[Subject]:
+def subjects_in(
+    text: str, atoms: Sequence[Atom], index: EvidenceIndex, context: Context, *, column: str = ""
+) -> list[Subject]:
     """The subjects that a piece names or refers to, in order; two names of one thing become one subject."""
-    found = [subject for atom in atoms if (subject := subject_of(atom, text, index, context)) is not None]
+    found = [subject for atom in atoms if (subject := subject_of(atom, f"{column} ", text, index, context)) is not None]
     merged: list[Subject] = []
     for subject in found:
         before = merged[-1] if merged else None
@@ -170,7 +175,7 @@ def mismatched(subjects: Sequence[Subject], text: str) -> Subject | None:
     return None
 
 
-def subject_of(atom: Atom, text: str, index: EvidenceIndex, context: Context) -> Subject | None:
+def subject_of(atom: Atom, column: str, text: str, index: EvidenceIndex, context: Context) -> Subject | None:
     """The thing that an atom names, if it names one."""
     if atom.kind is Kind.INCIDENT:
         number = str(atom.value)
@@ -189,10 +194,15 @@ def subject_of(atom: Atom, text: str, index: EvidenceIndex, context: Context) ->
     ]
     alerts = [leaf.record for leaf in leaves if leaf.record.speaks is Speaks.ALERT and leaf.key in ("name", "alert_id")]
     if incidents and alerts:
-        if _ALERT_BEFORE.search(text[: atom.start]) or _is_alert_of(alerts, incidents, context):
+        if _ALERT_BEFORE.search(column + text[: atom.start]) or _is_alert_of(alerts, incidents, context):
             incidents = []
         else:
-            alerts = []
+            # An incident of one alert often has its name: what is said may be of either.
+            spoken_of = context.incident.numbers if context.incident is not None else frozenset()
+            if any(record.incident in spoken_of for record in incidents):
+                incidents = [record for record in incidents if record.incident in spoken_of]
+            mine = {record.incident for record in incidents}
+            incidents += [record for record in alerts if record.incident in mine]
     if incidents:
         numbers = frozenset(record.incident for record in incidents)
         return Subject(Topic.INCIDENT, str(atom.value), tuple(incidents), numbers, atom.start, atom.end)
@@ -278,7 +288,12 @@ def _joined(before: Subject, after: Subject) -> Subject:
         records = tuple(record for record in before.records if record in after.records)
         return replace(before, records=records or before.records)
     numbers = before.numbers & after.numbers
-    records = tuple(record for record in dict.fromkeys((*before.records, *after.records)) if record.incident in numbers)
+    records = tuple(
+        record
+        for record in dict.fromkeys((*before.records, *after.records))
+        # A number names the incident, and not the alert of the same name.
+        if record.incident in numbers and record.speaks is Speaks.INCIDENT
+    )
     text = before.text if before.text.isdigit() else after.text
     return replace(before, text=text, records=records, numbers=numbers)
 

@@ -74,6 +74,8 @@ def judge_time(
         return FROM_PERSON if index.said(atom.text, question) else unsupported("no result holds this time")
     for subject in known:
         meant, others = _times_of(subject, keys, index)
+        if not meant and subject.topic is Topic.INCIDENT and _bare(text, subject, atom):
+            meant = [leaf for record in subject.records for leaves in record.leaves.values() for leaf in leaves]
         if meant:
             if leaf := next(filter(right, meant), None):
                 return in_result(leaf)
@@ -92,6 +94,12 @@ def judge_time(
         ((told, leaf),) = moments.items()
         return unsupported(reason, leaf, show_time(told, index.zone))
     return unsupported(reason)
+
+
+def _bare(text: str, subject: Subject, atom: Atom) -> bool:
+    """True if nothing but marks and values stands between an incident and a time: then it is one of its own times."""
+    between = text[max(subject.end, 0) : atom.start]
+    return subject.start >= 0 and not re.search(r"[a-z]{3,}", re.sub(r"[“\"*][^“”\"*]*[”\"*]", "", between))
 
 
 def _role(text: str, atom: Atom) -> tuple[str, ...]:
@@ -119,9 +127,9 @@ def _times_of(subject: Subject, keys: Sequence[str], index: EvidenceIndex) -> tu
         if record.speaks is Speaks.INCIDENT:
             found = found[:1]
         meant += found
-    newest = max((leaf.run for leaf in meant), default=-1)
+    newest = max((leaf.run for leaf in meant if leaf.record.speaks is Speaks.INCIDENT), default=-1)
     if subject.topic is Topic.INCIDENT and len(subject.numbers) == 1:
-        meant = [leaf for leaf in meant if leaf.run == newest]
+        meant = [leaf for leaf in meant if leaf.run == newest or leaf.record.speaks is Speaks.ALERT]
     others = [
         leaf for record in own for inner in record.inside() for leaves in inner.leaves.values() for leaf in leaves
     ]
@@ -139,7 +147,7 @@ def _times_of(subject: Subject, keys: Sequence[str], index: EvidenceIndex) -> tu
 
 def _owns(record: Record, subject: Subject) -> bool:
     if subject.topic is Topic.INCIDENT:
-        return record.speaks is Speaks.INCIDENT
+        return record.speaks in (Speaks.INCIDENT, Speaks.ALERT)
     return True
 
 

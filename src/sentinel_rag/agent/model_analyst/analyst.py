@@ -33,6 +33,9 @@ from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Clock, ProgressListener, ToolGateway
 
+RECENT_RUNS = 8
+"""Earlier calls whose things an answer may list again; what was listed or talked about is known anyway."""
+
 
 class ModelAnalyst:
     """`Analyst` over a `ToolGateway` and models. `timezone` is an IANA name; one that is not known raises UsageError.
@@ -155,7 +158,7 @@ class ModelAnalyst:
         if turn.tier is not None:
             memory.last_tier = turn.tier.tier
         memory.last_failed = composed.doubtful
-        show_answer(memory.references, composed.text, turn.runs, earlier=memory.runs)
+        show_answer(memory.references, composed.text, turn.runs, earlier=memory.runs[:RECENT_RUNS])
 
     def _answer(self, turn: Turn, composed: Composed, resolution: Resolution) -> Answer:
         lines = list(footnote(turn.runs, now=turn.now, zone=turn.memory.zone))

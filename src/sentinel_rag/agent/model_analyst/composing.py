@@ -24,7 +24,7 @@ from sentinel_rag.agent.model_analyst.plain_facts import (
     unsuccessful,
 )
 from sentinel_rag.agent.model_analyst.turn import Turn
-from sentinel_rag.agent.models import PromptFilteredError, features_of
+from sentinel_rag.agent.models import PromptFilteredError
 from sentinel_rag.agent.offline.compositions.unsuccessful import say_failures
 from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE, wants_sample
 from sentinel_rag.agent.retry import READING_TOOLS
@@ -180,7 +180,7 @@ def _closings(turn: Turn, ended: Ended, body: str) -> list[str]:
         said.append(SUSPECT)
     if turn.warning:
         said.append(turn.warning)
-    analysed = features_of(turn.question).reasons
+    analysed = turn.features.reasons
     if analysed and turn.runs and "verified by a person" not in body:
         said.append(VERIFY)
     detail = any(run.call.tool_name == "get_incident_detail" and len(run.rows) == 1 for run in turn.runs)

@@ -31,7 +31,6 @@ from sentinel_rag.agent.models import (
     ToolResultMessage,
     choose_tier,
     complete,
-    features_of,
 )
 from sentinel_rag.agent.tokens import count_message, count_tool
 from sentinel_rag.contracts.errors import ConfigurationError
@@ -57,7 +56,7 @@ async def ask(
     while True:
         messages, tokens = _messages(turn, prompts)
         turn.tier = choose_tier(
-            features_of(turn.question),
+            turn.features,
             TierHistory(turn.memory.last_tier, turn.memory.last_failed, turn.rounds, tokens),
         )
         model = RetryingModel(models.of(turn.tier.tier), budget=turn.retries)

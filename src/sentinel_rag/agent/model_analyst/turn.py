@@ -12,7 +12,15 @@ from datetime import datetime
 
 from sentinel_rag.agent.model_analyst.limits import TurnLimits
 from sentinel_rag.agent.model_analyst.memory import Memory
-from sentinel_rag.agent.models import ModelEvent, ModelUsage, RetryBudget, RetryScheduled, Tier, TierChoice
+from sentinel_rag.agent.models import (
+    ModelEvent,
+    ModelUsage,
+    QuestionFeatures,
+    RetryBudget,
+    RetryScheduled,
+    TierChoice,
+    features_of,
+)
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.evidence import Progress
@@ -51,6 +59,7 @@ class Turn:
     uncounted_tokens: int = 0
     """Tokens that were counted here, of requests that came without a count."""
     warning: str = ""
+    _features: QuestionFeatures | None = None
 
     def say(self, text: str) -> None:
         """A status line for the person."""
@@ -68,6 +77,8 @@ class Turn:
         self.retries.left = 0
 
     @property
-    def used_large(self) -> bool:
-        """True if the large model was asked."""
-        return self.tier is not None and self.tier.tier is Tier.LARGE
+    def features(self) -> QuestionFeatures:
+        """What the rule of tiers, and the notices of an answer, read of the question; read once."""
+        if self._features is None:
+            self._features = features_of(self.question)
+        return self._features

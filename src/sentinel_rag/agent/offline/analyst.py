@@ -13,7 +13,8 @@ from zoneinfo import ZoneInfo
 from sentinel_rag.agent.conversation import Conversations
 from sentinel_rag.agent.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.footnote import FREEFORM_TOOL
-from sentinel_rag.agent.offline import alert_walk, follow_up, outside
+from sentinel_rag.agent.offline import follow_up, outside
+from sentinel_rag.agent.offline.alert_walk import walk_plan
 from sentinel_rag.agent.offline.change_turns import answer_change
 from sentinel_rag.agent.offline.compositions import Composed, compose, freeform
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
@@ -124,6 +125,13 @@ class OfflineAnalyst:
         changed = await answer_change(turn)
         if changed is not None:
             return changed
+        said = read_workspace(turn.question)
+        told = walk_plan(said.rest, turn.now)
+        if told is not None:  # "this device" and "the same account" are of its own story, not of the conversation
+            turn.conversation.pending = ""
+            if said.name is not None:
+                turn.conversation.go_to(said.name)
+            return await carry_out(turn, told)
         named = read_named_zone(turn.question)
         if named.sentence:
             return turn.asked_back(named.sentence)
@@ -133,9 +141,6 @@ class OfflineAnalyst:
         said = self._resolve(turn)
         reading = read_question(said.rest, turn.now, turn.resolution)
         turn.conversation.pending = ""
-        told = alert_walk.walk_plan(said.rest, turn.now)
-        if told is not None:
-            return await carry_out(turn, told)
         if said.name is not None:
             turn.conversation.go_to(said.name)
             if said.repeats and turn.conversation.last is not None:

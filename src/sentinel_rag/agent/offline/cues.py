@@ -134,7 +134,8 @@ NEXT = (
     r"\d{1,3}(?:\s+(?:rows?|ones?|incidents?|alerts?))?))?|continue|go\s+on|keep\s+going)"
 )
 ANALYSIS = (
-    r"analy[sz]e|analysis|implications?|what\s+does\s+(?:it|this|that)\s+mean|assess(?:ment)?|"
+    r"analy[sz]e|analysis|implications?|assess(?:ment)?|"
+    r"what\s+does\s+(?:it|this|that|(?:the\s+|this\s+|that\s+)?(?:incident|case)(?:\s+[\w-]+)?)\s+mean|"
     r"interpret\w*|kill\s*chain|correlat\w+"
 )
 

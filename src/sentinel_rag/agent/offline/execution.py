@@ -28,11 +28,7 @@ async def carry_out(turn: Turn, plan: Plan) -> Answer:
     plan, runs = await _run_with_second_look(turn, plan)
     writer = turn.writer()
     try:
-        for _ in range(alert_walk.MOST_ROUNDS if plan.view is View.ATTRIBUTE else 0):
-            closer = alert_walk.next_calls(plan, runs)
-            if not closer:
-                break
-            runs = [*runs, *await turn.run(closer)]
+        runs = await _walked(turn, plan, runs)
         composed = compose(writer, plan, runs)
         open_with_verdict(writer, plan, runs)
     except MISSHAPEN:
@@ -44,6 +40,16 @@ async def carry_out(turn: Turn, plan: Plan) -> Answer:
     answer = turn.checked_answer(writer, composed)
     _remember(turn, plan, composed, answer, numbered=writer.listed > 0)
     return answer
+
+
+async def _walked(turn: Turn, plan: Plan, runs: list[ToolRun]) -> list[ToolRun]:
+    """The runs with those that follow from them where one thing is looked for along the alerts, in bounded rounds."""
+    for _ in range(alert_walk.MOST_ROUNDS if plan.view is View.ATTRIBUTE else 0):
+        closer = alert_walk.next_calls(plan, runs)
+        if not closer:
+            break
+        runs = [*runs, *await turn.run(closer)]
+    return runs
 
 
 async def _run_with_second_look(turn: Turn, plan: Plan) -> tuple[Plan, list[ToolRun]]:

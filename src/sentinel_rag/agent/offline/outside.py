@@ -19,7 +19,8 @@ CAN_DO = (
     "timeline), alerts (by time, severity, status, product, tactic, or by a host, account, "
     "address, hash, file or URL that "
     "they name), trends over time, the entities that most alerts name, a situation report, named KQL queries, and what "
-    "data there is. Below each answer stand the calls I made, the time window and how many rows I saw."
+    "data there is. Where the policy offers it, I ask for a change of one incident that you name (close, reopen, "
+    "assign, severity, comment). Below each answer stand the calls I made, the time window and how many rows I saw."
 )
 HELP_SUGGESTIONS = (
     "List the incidents still open, newest first",
@@ -35,8 +36,8 @@ _POLITE = (
 )
 _VERBS = (
     "close|reopen|re-open|assign|reassign|unassign|isolate|unisolate|contain|quarantine|block|unblock|ban|disable|enable|"
-    "delete|remove|erase|purge|drop|truncate|resolve|dismiss|suppress|escalate|kick|lock|unlock|wipe|throw|shut|cut|kill|terminate|stop|restart|reboot|revoke|"
-    "reset|patch|mark|tag|label|classify|set|change|update|modify|edit|rename|merge|lower|downgrade|upgrade|acknowledge|"
+    r"delete|remove|erase|purge|drop|truncate|resolve|dismiss|suppress|escalate|kick|lock|unlock|wipe|throw|shut|cut|kill(?![\s-]*chain)|terminate|stop|restart|reboot|revoke|"
+    r"reset|patch|mark|tag|label|classify|set|change|update|modify|edit|rename|merge|lower|downgrade|upgrade|acknowledge|"
     "comment|insert|upload|deploy|trigger|execute|notify|email|e-mail|send|approve|whitelist|allowlist|blacklist|blocklist"
 )
 _IMPERATIVE = re.compile(
@@ -93,7 +94,11 @@ _JOKE = re.compile(r"\b(?:jokes?|funny|make\s+me\s+laugh|pun|riddle)\b", re.IGNO
 _ASKS_JOKE = re.compile(r"\b(?:tell|know|make|say|crack|got|want|need)\b.*\bjokes?\b", re.IGNORECASE)
 _ELSEWHERE = re.compile(
     r"\b(?:weather|forecast|temperature|football|soccer|world\s+cup|cricket|recipe|cook|"
-    r"restaurant|movie|song|poem|lyrics|"
+    r"restaurant|movie|song|poem|lyrics|bake|bread|pizza|homework|"
+    r"book\s+(?:me\s+)?an?\s+\w+|(?:order|buy|sell)\s+(?:me\s+)?(?:an?\s+|some\s+)?(?:food|bitcoins?|tickets?\s+to|shares|"
+    r"stocks?|shoes|drinks?|coffee)|(?:your|ur)\s+name|"
+    r"(?:python|java|rust|javascript)\s+programming|you(?:['’]re|\s+are)\s+(?:an?\s+|so\s+|really\s+)*(?:stupid|dumb|idiot|useless|"
+    r"funny|great|cute)|"
     r"stock\s+price|bitcoin\s+price|translate|horoscope|capital\s+of|president|birthday|lottery|lunch|dinner|breakfast|"
     r"(?:write|generate|create|give)\s+(?:me\s+)?(?:an?\s+|some\s+)?(?:\w+\s+)?(?:script|code|"
     r"program|function|essay|story|poem|"
@@ -101,7 +106,7 @@ _ELSEWHERE = re.compile(
     r"system\s+prompt|api[\s-]*key|your\s+(?:instructions|prompt|password|secrets?)|(?:ignore|"
     r"disregard|forget)\s+(?:all\s+|any\s+|the\s+|your\s+)*"
     r"(?:previous|prior|above|earlier|former)?\s*(?:instructions|rules|prompts?)|"
-    r"meaning\s+of\s+life|are\s+you\s+(?:an?\s+)?(?:human|alive|real|robot|bot|ai|chatgpt|gpt\S*|copilot|claude|gemini)|"
+    r"meaning\s+of\s+life|are\s+you\s+(?:an?\s+)?(?:human|alive|real|sentient|conscious|robot|bot|ai|chatgpt|gpt\S*|copilot|claude|gemini)|"
     r"do\s+you\s+(?:love|like|feel|dream)|how\s+are\s+you|how\s+old\s+are\s+you|marry\s+me|"
     r"what(?:'s|\s+is)\s+(?:the\s+)?(?:date|time)(?:\s+(?:now|is\s+it))?\s*\??$)\b",
     re.IGNORECASE,
@@ -113,11 +118,14 @@ _JOKES = (
     "We both know which one you are.",
 )
 _SAMPLE = re.compile(
-    r"\b(?:(?:examples?|samples?|fake|dummy|mock|synthetic|made[\s-]?up|invented|fictional|fictitious|placeholder|demo)"
-    r"(?:\s+(?:of|some|an?|for|the|security|sentinel))*\s+(?:\w+\s+)?(?:data|incidents?|"
+    r"\b(?:(?:(?<!for )examples?|samples?|fake|dummy|mock|synthetic|made[\s-]?up|invented|fictional|fictitious|"
+    r"placeholder|demo|test(?=\s+(?:data|incidents?|alerts?|rows?|records?|logs?)\b))"
+    r"(?:\s+(?:of|some|an?|for|the|security|sentinel))*\s+(?:\w+\s+){0,2}(?:data|incidents?|"
     r"alerts?|records?|rows?|accounts?|hosts?|entities|events?|logs?|cases?)"
-    r"|(?:invent|make\s+up|fabricate|simulate|generate)\s+(?:(?:some|an?|a\s+few|me|\d+|fake|"
-    r"new|sample|example|the)\s+)*(?:data|incidents?|alerts?|logs?))\b",
+    r"|(?:fake|dummy|made[\s-]?up|invented|fictional)\s+ones?"
+    r"|(?:invent|make\s+up|fabricate|simulate|generate)\s+(?:(?:some|an?|a\s+few|me|\d+|two|three|four|five|ten|several|"
+    r"fake|test|new|sample|example|the)\s+)*(?:data|incidents?|alerts?|logs?|attacks?))\b"
+    r"|^\W*(?:please\s+)?(?:give|show)\s+(?:me\s+|us\s+)?(?:an?\s+|some\s+)?(?:examples?|samples?)\W*$",
     re.IGNORECASE,
 )
 
@@ -163,7 +171,7 @@ def without_sample_words(text: str) -> str:
     """The question behind a wish for examples: "show me some example incidents" → "show me some incidents"."""
     text = re.sub(
         r"\b(?:examples?|samples?|fake|dummy|mock|synthetic|made[\s-]?up|invented|fictional|"
-        r"fictitious|placeholder|demo)\b"
+        r"fictitious|placeholder|demo|test(?=\s+(?:data|incidents?|alerts?|rows?|records?|logs?)\b))\b"
         r"(?:\s+of\b)?|\bfor\s+(?:an?\s+|the\s+|our\s+)?(?:demo|test|testing|training|presentation|slides?)\b",
         " ",
         text,

@@ -296,6 +296,8 @@ def _are_joined(reading: Reading) -> bool:
 
 
 def _last_resort(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None) -> Decision:
+    if reading.has(cues.ANALYSIS) and not reading.unknown_words and not reading.has(cues.SUMMARY):
+        return Ask("Which incident do you want analyzed? Give its number, or ask for a list first.", ALTERNATIVES[:1])
     if reading.numbers and reading.has(cues.ENTITIES):
         return detail_plan(reading, Subject("incident", reading.numbers[:1]), View.INCIDENT, ("entities:",))
     if reading.numbers and cues.aspects_of(reading):

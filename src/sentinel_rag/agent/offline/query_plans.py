@@ -48,6 +48,13 @@ def alert_plan(reading: Reading, subject: Subject) -> Decision:
     item = subject.item
     assert item is not None
     reference = item.incident or item.value
+    if reading.has(cues.ANALYSIS):
+        return Plan(
+            view=View.ANALYSIS,
+            calls=(PlannedCall("get_incident_detail", {"incident": reference}),),
+            reading=reading,
+            opening=("What I can analyze is an incident, so this is about the one that the alert belongs to.",),
+        )
     aspects: tuple[str, ...] = ()
     if reading.has(cues.BELONGS):
         aspects = ("incident",)

@@ -46,6 +46,8 @@ def subject_of(reading: Reading, conversation: Conversation) -> Subject | Ask:
         return Subject("incident", named, reference_asked=reference_asked)
     if reading.numbers and reading.has(r"(?:sentinel|defender|incident|provider)\s+(?:incident\s+)?(?:number|id)"):
         return Subject("incident", reading.numbers[:1], reference_asked=True)
+    if reading.numbers and reading.has(cues.ANALYSIS) and not reading.names:
+        return Subject("incident", reading.numbers)
     if len(reading.numbers) == 2 and reading.has(_COMPARED):
         return Subject("incident", reading.numbers)
     if len(reading.numbers) == 1 and _asks_inside(reading):

@@ -19,6 +19,7 @@ MOST_NAMED = 4
 """Things of the context whose alerts are asked for."""
 
 
+_LIST_NUMBER = re.compile(r"\[\d{1,3}\]")
 _ASKS = re.compile(
     r"\b(?:what|which|who(?:m|se)?|identify|find|provide|determine|retrieve|obtain|get|tell|name|specify|reveal|confirm|"
     r"give)\b",
@@ -35,7 +36,7 @@ _ASKS_FOR_MANY = re.compile(
 def walk_plan(text: str, now: Now) -> Plan | None:
     """A plan for a text that tells what happened and asks for one thing of it, or None for any other text."""
     briefing = read_briefing(text)
-    if briefing is None:
+    if briefing is None or _LIST_NUMBER.search(text):
         return None
     asked, told = briefing.question, " ".join(briefing.told)
     reading, context = read_question(asked, now), read_question(told, now)
@@ -49,7 +50,7 @@ def walk_plan(text: str, now: Now) -> Plan | None:
     # Days and severities of a briefing describe what happened; they are no filter on what is asked.
     return Plan(
         view=View.ATTRIBUTE,
-        calls=(*named, *listings(incidents)),
+        calls=(*listings(incidents), *named),
         reading=replace(reading, window=None),
         aspects=tuple(attribute.label for attribute in attributes),
         told=briefing.told,

@@ -19,7 +19,7 @@ MAX_COLUMNS = 8
 def compose_tables(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     """Tables with row counts and age."""
     if not run.rows:
-        writer.fixed("No table holds rows yet. Import an export or generate the sample estate first.")
+        writer.fixed(f"No table holds rows yet. {scope.HOW_TO_FILL}")
         return Composed(outcome=Outcome.NO_DATA)
     writer.say("{} tables hold rows.", scope.total_of(writer, run))
     scope.say_partial(writer, run)

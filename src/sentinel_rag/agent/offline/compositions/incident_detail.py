@@ -74,6 +74,10 @@ def _not_found(writer: AnswerWriter, run: ToolRun) -> Composed:
         Echo(str(run.call.arguments["incident"])),
     )
     scope.say_partial(writer, run)
+    if run.at("/coverage/table_rows") == 0:
+        writer.fixed("The workspace holds no incident at all: nothing was collected or imported yet.")
+        scope.say_how_to_fill(writer)
+        return Composed(outcome=Outcome.NO_DATA, suggestions=("What data do you have?",))
     return Composed(outcome=Outcome.NO_DATA, suggestions=("List the incidents, newest first",))
 
 

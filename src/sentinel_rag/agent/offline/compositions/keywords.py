@@ -57,6 +57,7 @@ def _say_nowhere(writer: AnswerWriter, runs: Sequence[ToolRun]) -> Composed:
     words = _words(runs[0])
     if all(run.at("/coverage/table_rows") == 0 for run in runs):
         writer.fixed("The tables of incidents and alerts hold no rows at all: nothing was collected or imported yet.")
+        scope.say_how_to_fill(writer)
         return Composed(outcome=Outcome.NO_DATA, suggestions=("What data do you have?",))
     writer.say("No incident has {} in its title and no alert has it in its name.", words)
     scope.say_window(writer, runs[0])

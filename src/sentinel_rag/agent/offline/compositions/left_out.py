@@ -95,9 +95,15 @@ def _listed(writer: AnswerWriter, plan: Plan, kept: Sequence[tuple[ToolRun, int]
             incidents.incident_table(writer, page, places, first=0)
             items += incidents.incident_items(page, places)
     only = items[0] if len(items) == 1 else None
+    suggestions: tuple[str, ...] = ()
+    if only is None and items[0].kind == "incident":
+        suggestions = (f"What is incident {items[0].value} about?", f"Show the alerts of incident {items[0].value}")
+    elif only is None:
+        suggestions = ("Details of [1]", "+-10 minutes around alert [1]")
     return Composed(
         items=tuple(items),
         incident=None if only is None else only.incident or (only.value if only.kind == "incident" else None),
         alert=only if only is not None and only.kind == "alert" else None,
+        suggestions=suggestions,
         shown=len(items),
     )

@@ -35,6 +35,10 @@ _FILTERS = {
 }
 
 _NO_FILTERS: Mapping[str, JsonValue] = MappingProxyType({})
+HOW_TO_FILL = (
+    "To fill the workspace of this machine: `sentinel workspace import FILE` takes an export in, `sentinel workspace "
+    "generate` makes a sample estate. In Azure a data connector fills it."
+)
 _ENUMERATED = frozenset({"severity", "min_severity", "status", "tactic", "time_field"})
 _REMOVABLE = (
     ("min_severity", "severity"),
@@ -45,6 +49,12 @@ _REMOVABLE = (
     ("product", "product"),
     ("tactic", "tactic"),
 )
+
+
+def say_how_to_fill(writer: AnswerWriter) -> None:
+    """How rows come into a workspace that has none; once in an answer."""
+    if not any(HOW_TO_FILL in line.text for line in writer.lines):
+        writer.fixed(HOW_TO_FILL)
 
 
 def say_window(writer: AnswerWriter, run: ToolRun) -> None:
@@ -159,6 +169,7 @@ def compose_empty(writer: AnswerWriter, plan: Plan, run: ToolRun, noun: str) -> 
             "The table behind it ({}) holds no rows at all: nothing was collected or imported yet.",
             _tables(writer, run),
         )
+        say_how_to_fill(writer)
         return Composed(outcome=Outcome.NO_DATA, suggestions=("What data do you have?",))
     if run.at("/coverage/table_newest"):
         writer.say(

@@ -59,7 +59,9 @@ def say_choices(writer: AnswerWriter, choice: Choice) -> Composed:
         Fact(choice.attribute.label),
     )
     shown = choice.values[:MOST_CHOICES]
-    for place, value in enumerate(shown, start=1):
+    start = writer.listed + 1
+    writer.listed += len(shown)
+    for place, value in enumerate(shown, start=start):
         alert = value.alert
         writer.say(
             "{} {} (alert {} at {}, incident {}).",
