@@ -114,7 +114,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def locked(home: Home, impatient: None) -> Iterator[Callable[[], None]]:
-    home.store().list()
+    home.store().delete("makes the file")
     other = sqlite3.connect(home.file, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     yield lambda: other.execute("ROLLBACK")  # type: ignore[func-returns-value]
