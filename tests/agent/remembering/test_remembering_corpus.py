@@ -47,3 +47,4 @@ async def test_a_file_of_an_earlier_version_loads_and_goes_on(dump: Path, tmp_pa
     assert answer.outcome is Outcome.ANSWERED
     assert not [line for line in answer.footnote if line.startswith("memory:")]
     assert len(store.load(session).turns) == 3  # type: ignore[union-attr]
+    store.close()

@@ -8,7 +8,7 @@ knows the session: what was read in it would else stand in a session whose label
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -55,6 +55,13 @@ class _Open:
     newest_memory: Mapping[str, Any] | None = None
     unread: bool = False
     """True while what the store has of it is not recalled, so that it must not be written over."""
+
+    def take(self, waiting: Sequence[StoredTurn]) -> None:
+        """Go on after turns that were asked before the conversation could be read."""
+        for turn in waiting:
+            self.turns += 1
+            self.unsaved.append(replace(turn, number=self.turns))
+            self.facts = (*self.facts, *turn.facts)[-MAX_FACTS:]
 
 
 class RememberingAnalyst:
@@ -133,17 +140,17 @@ class RememberingAnalyst:
     async def _opened(self, session_id: str, notices: list[str]) -> _Open:
         """The conversation, recalled from the store if it is not in memory."""
         conversation = self._open.get(session_id)
-        if conversation is None:
-            conversation = await self._recalled(session_id, notices)
-            if conversation.unread:
-                return conversation
+        if conversation is None or conversation.unread:
+            waiting = [] if conversation is None else conversation.unsaved
+            conversation = await self._recalled(session_id, waiting, notices)
+            conversation.take(waiting)
             self._open[session_id] = conversation
         self._open.move_to_end(session_id)
         while len(self._open) > MAX_OPEN:
             self._open.popitem(last=False)
         return conversation
 
-    async def _recalled(self, session_id: str, notices: list[str]) -> _Open:
+    async def _recalled(self, session_id: str, waiting: Sequence[StoredTurn], notices: list[str]) -> _Open:
         if self._store is None:
             return _Open()
         try:
@@ -167,7 +174,7 @@ class RememberingAnalyst:
         since = [turn for turn in stored.turns if turn.number > stored.cleared_turns]
         conversation.carried = stored.carried
         conversation.facts = tuple(fact for turn in since for fact in turn.facts)[-MAX_FACTS:]
-        memories = tuple(turn.memory for turn in since if turn.memory is not None)
+        memories = tuple(turn.memory for turn in (*since, *waiting) if turn.memory is not None)
         await self._prepared()
         self._analyst.clear(session_id, stored.carried)
         self._analyst.recall(session_id, Remembered(stored.state, memories))
@@ -179,7 +186,7 @@ class RememberingAnalyst:
 
     async def _save(self, session_id: str, conversation: _Open, turn: StoredTurn | None, notices: list[str]) -> None:
         """Write what is new. Turns that could not be written wait for the next time."""
-        if self._store is None or conversation.unread:
+        if self._store is None:
             return
         store = self._store
         remembered = self._analyst.remembered(session_id)
@@ -190,6 +197,8 @@ class RememberingAnalyst:
                 conversation.newest_memory = newest
             conversation.unsaved = [each for each in conversation.unsaved if each.number != turn.number]
             conversation.unsaved = [*conversation.unsaved, turn][-MAX_UNSAVED:]
+        if conversation.unread:
+            return
         stored = StoredConversation(
             session_id,
             conversation.preferences,
