@@ -32,7 +32,7 @@ from sentinel_rag.agent.grounding.verdicts import FROM_PERSON, Verdict, in_resul
 
 _STATES = (Kind.SEVERITY, Kind.STATUS, Kind.CLASSIFICATION, Kind.OWNERSHIP)
 _CITED = (Kind.TITLE, Kind.QUOTE, Kind.CODE)
-_FIRM_IN_QUESTIONS = (IDENTIFIERS - {Kind.NAME, Kind.TACTIC, Kind.QUOTE}) | {Kind.INCIDENT, Kind.HANDLE, Kind.TIME}
+_FIRM_IN_QUESTIONS = (IDENTIFIERS - {Kind.NAME, Kind.TACTIC, Kind.QUOTE}) | {Kind.INCIDENT, Kind.HANDLE}
 """What is checked in a question or a piece of advice too: things that exist or do not."""
 _ABOUT_DATA = re.compile(
     r"\b(?:incidents?|alerts?|hosts?|accounts?|users?|attack\w*|malware|ransomware|address(?:es)?|devices?|servers?|"

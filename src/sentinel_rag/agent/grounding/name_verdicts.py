@@ -173,8 +173,12 @@ def _tie(reading: Reading, atom: Atom, leaves: Sequence[Leaf]) -> Verdict | None
     own = [subject for subject in reading.subjects if subject.start <= atom.start and atom.end <= subject.end]
     strong_self = [subject for subject in own if subject.topic in STRONG]
     others = [subject for subject in reading.subjects if subject not in own and subject.start >= 0]
-    if strong_self:
-        return _alert_of_incident(strong_self[0], others, text) if strong_self[0].topic is Topic.ALERT else None
+    if any(leaf.record.speaks is Speaks.INCIDENT and leaf.key in ("title", "incident_name") for leaf in leaves):
+        return None
+    alerts = [leaf.record for leaf in leaves if leaf.record.speaks is Speaks.ALERT and leaf.key in ("name", "alert_id")]
+    if strong_self or alerts:
+        alert = strong_self[0] if strong_self else Subject(Topic.ALERT, str(atom.value), tuple(alerts))
+        return _alert_of_incident(alert, others, text) if alert.topic is Topic.ALERT else None
     said = reading.index.said(str(atom.value), reading.question)
     if said and not any(subject.topic in STRONG for subject in others):
         return None

@@ -141,7 +141,7 @@ def incident_numbers_in(text: str) -> Iterator[Atom]:
     for pattern in (_PLURAL, _HASH_SIGN, _NUMBERED):
         for match in pattern.finditer(text):
             group = "list" if pattern is _PLURAL else "n"
-            if _COUNT_OF_INCIDENTS.match(match[0]):
+            if _COUNT_OF_INCIDENTS.match(match[0]) or match[0].lower().startswith("incidents 0"):
                 continue
             for number in re.finditer(r"\d+", match[group]):
                 start = match.start(group) + number.start()

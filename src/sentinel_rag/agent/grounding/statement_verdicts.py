@@ -24,7 +24,7 @@ _ADVICE = re.compile(
     r"^\W*(?:(?:please|then|also|next|you (?:can|could|may|might|should|need)|i (?:can|could|"
     r"would|recommend|suggest|did not|didn[’']t|do not|don[’']t|am not|have not|looked)|"
     r"we (?:recommend|suggest|can)|consider|check|verify|"
-    r"review|isolate|reset|block|investigate|confirm|let me|would you|do you|shall|should|ask|"
+    r"review|isolate|reset|block|investigate|confirm|let me|would you|do you|shall|should|ask|show|list|give|tell|"
     r"note that i|recommended|one possible|to \w+)\b)",
     re.IGNORECASE,
 )
@@ -134,7 +134,7 @@ _ABOUT_THE_ANSWER = re.compile(
     r"\b(?:i|me|my|here(?= (?:is|are))|here[’']s|below|above|following|list(?:ed|s|ing)?|tables?|results?|details?|"
     r"figures|rows|quer(?:y|ies)|shown|"
     r"summary|overview|sorted|ordered|nothing else|ask|let|based on|information|available|retrieved|returned|looked|"
-    r"recorded|checked|verify|verified)\b|[?:]\s*$",
+    r"recorded|person|human|yourself|policy|permissions?|portal|checked|verify|verified)\b|[?:]\s*$",
     re.IGNORECASE,
 )
 _VERB = re.compile(
