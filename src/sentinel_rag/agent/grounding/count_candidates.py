@@ -100,7 +100,9 @@ def single_counts(counted: Counted, index: EvidenceIndex) -> list[Candidate]:
 
 def _bound(counted: Counted) -> bool:
     """True if the subject, once named, must be the one whose things are counted."""
-    return any(subject.topic in (Topic.ENTITY, Topic.INCIDENT) for subject in counted.subjects)
+    return counted.noun != "row" and any(
+        subject.topic in (Topic.ENTITY, Topic.INCIDENT) for subject in counted.subjects
+    )
 
 
 def _of_incident(subject: Subject, counted: Counted, index: EvidenceIndex) -> Iterator[Candidate]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sentinel_rag.agent.grounding.atoms import Atom, Kind
 from sentinel_rag.agent.grounding.count_candidates import Candidate, candidates, single_counts
 from sentinel_rag.agent.grounding.counted_things import Counted, counted_by
+from sentinel_rag.agent.grounding.evidence_index import folded, has_words
 from sentinel_rag.agent.grounding.markdown_text import Layout
 from sentinel_rag.agent.grounding.number_atoms import NOUNS, Amount, Quantity
 from sentinel_rag.agent.grounding.reading import Reading
@@ -66,6 +68,8 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
         leaf = _exact_number(reading, atom)
         return (in_result(leaf) if leaf is not None else unsupported("no result holds this number")), counted.used
     found = candidates(counted, reading.index)
+    if counted.inherited and (counted.states or counted.name):
+        found += candidates(replace(counted, noun="", subjects=()), reading.index)
     if _EACH.search(reading.text):
         found += single_counts(counted, reading.index)
     hit = next((each for each in found if _agrees(quantity, each.value)), None)
@@ -137,6 +141,8 @@ def _quantified(reading: Reading, atom: Atom, quantity: Quantity, counted: Count
         else:
             hit = None
         if hit is None:
+            hit = _empty_call(reading, counted)
+        if hit is None:
             hit = _empty_result(reading)
             if hit is not None and any(each.value > 0 for each in narrowed) and not _narrower(quantity):
                 hit = None
@@ -161,6 +167,18 @@ def _quantified(reading: Reading, atom: Atom, quantity: Quantity, counted: Count
 def _narrower(quantity: Quantity) -> bool:
     """True if words of the answer narrow the count in a way that nothing computes ("no suspicious alerts")."""
     return bool(quantity.phrase) and len(quantity.phrase.split()) > 1
+
+
+def _empty_call(reading: Reading, counted: Counted) -> Candidate | None:
+    """A result without rows of a call that asked for just this: the states and the thing that the answer names."""
+    wanted = [state.word.lower() for _, state in counted.states]
+    wanted += [folded(subject.text) for subject in counted.subjects if subject.start >= 0]
+    for run in reading.index.results:
+        if run.run.worked and not run.rows and wanted and all(has_words(run.argument_text, each) for each in wanted):
+            leaf = next((leaf for record in run.records if (leaf := record.first("rows_returned"))), None)
+            if leaf is not None:
+                return Candidate(0, leaf)
+    return None
 
 
 def _empty_result(reading: Reading) -> Candidate | None:

@@ -14,7 +14,8 @@ from sentinel_rag.agent.grounding.state_atoms import State, states_in
 from sentinel_rag.agent.grounding.subjects import STRONG, Subject, Topic, governing
 
 _STOP = re.compile(
-    r"[;:.(]|,(?!\d)|\s[–—]\s|\b(?:and|but|which|while|whereas|that|whose|against|compared)\b|"
+    r"[;:.]|\((?!\s*(?:status|severity)\b)|,(?!\d)|\s[–—]\s|\b(?:and|but|which|while|whereas|"
+    r"that|whose|against|compared)\b|"
     r"\bwith\b(?!\s+(?:an?\s+)?(?:high|medium|low|informational|status|severity))",
     re.IGNORECASE,
 )
@@ -48,6 +49,8 @@ class Counted:
     subjects: tuple[Subject, ...]
     loosely: bool = False
     """True where the subject stands before the sentence, or a sum over all of them may be meant."""
+    inherited: bool = False
+    """True where the noun is not of the sentence itself."""
     name: str = ""
     """A name that stands right before the number, as the key of a group does ("Execution 2")."""
     within: frozenset[str] = frozenset()
@@ -68,6 +71,7 @@ def counted_by(reading: Reading, atom: Atom) -> Counted:
             for each in (*states_in(f" {reading.piece.header}"), *states_in(reading.piece.row_label))
             if isinstance(each.value, State) and each.kind in _STATE_KINDS
         ]
+    inherited = not noun and not nouns_in(reading.text[: atom.start])
     if not noun:
         noun = _noun_around(reading, atom)
     subjects = _subjects(reading, atom, noun)
@@ -87,7 +91,15 @@ def counted_by(reading: Reading, atom: Atom) -> Counted:
     ]
     name = named[-1] if named else ""
     return Counted(
-        noun, words, tuple(states), tuple(used), tuple(subjects), loosely or altogether, name=name, within=within
+        noun,
+        words,
+        tuple(states),
+        tuple(used),
+        tuple(subjects),
+        loosely or altogether,
+        inherited=inherited,
+        name=name,
+        within=within,
     )
 
 

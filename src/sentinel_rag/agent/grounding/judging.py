@@ -43,7 +43,7 @@ _ABOUT_DATA = re.compile(
 _ABOUT_NOT_KNOWING = re.compile(
     r"\b(?:no|not|none|nothing|never|n[’']t|cannot|unable|failed|fails?|failing|errors?|"
     r"unavailable|empty|denied|refused|timed out|"
-    r"without|try|could|would|i|ask)\b",
+    r"without|try|could|would|i|ask|person|human)\b",
     re.IGNORECASE,
 )
 

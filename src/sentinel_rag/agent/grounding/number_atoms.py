@@ -257,7 +257,7 @@ _PRONOUN_ONE = re.compile(
     r"\b(?:this|that|the|which|each|any|no|every|another|other|\w+est|recent|first|second|last)\s+$", re.IGNORECASE
 )
 _QUANTITY_BEFORE = re.compile(
-    r"(?:\b(?:peaked at|total of|count of|number of \w+ (?:is|was)|from|to|at|only|just|"
+    r"(?:\b(?:peaked at|went from|rose from|fell from|\d to|total of|count of|number of \w+ (?:is|was)|only|just|"
     r"exactly|has|had|have|with)\s*|[(:=|–][\s*_`]*)$",
     re.IGNORECASE,
 )
