@@ -252,12 +252,47 @@ def test_broken_html_is_read_as_a_browser_does(tmp_path: Path) -> None:
     ]
 
 
-def test_html_is_read_as_deep_as_browsers_go_and_refused_below(tmp_path: Path) -> None:
-    """The attacker writes a page that costs the parser quadratic time: a refusal, before it is parsed."""
-    reading = one(tmp_path, "deep.html", "<div>" * 500 + "<p>bottom" + "</div>" * 500 + "<table><tr><td>" * 10 + "cell")
-    assert "bottom" in [text for _, text in texts(document(reading))]
-    reading = one(tmp_path, "hostile.html", "<div>" * 1_000_000 + "<p>bottom")
-    assert reading.line == "hostile.html: broken. Its elements are nested more than 512 deep."
+def test_html_is_read_as_deep_as_browsers_go(tmp_path: Path) -> None:
+    page = "<div>" * 500 + "<p>bottom" + "</div>" * 500 + "<table><tr><td>" * 10 + "cell" + "<p><li>" * 2_000
+    page += "<script>" + "'<div>'" * 2_000 + "</script><!--" + "<div>" * 2_000 + "--><div title='<div><div>'>end</div>"
+    found = [text for _, text in texts(document(one(tmp_path, "deep.html", page)))]
+    assert "bottom" in found
+    assert any("end" in text for text in found)
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("<div>" * 1_000_000 + "<p>bottom", "Its elements are nested more than 512 deep."),
+        ("<div></ul>" * 1_000 + "x", "Its elements are nested more than 512 deep."),
+        ("<noscript>" + "<ul><li>" * 1_000 + "x", "Its elements are nested more than 512 deep."),
+        ("<p " + " ".join(f"a{n}=1" for n in range(100_000)) + ">x", "A tag has more than 1,000 attributes."),
+        ("<p a='>' " + " ".join(f"a{n}" for n in range(2_000)) + ">x", "A tag has more than 1,000 attributes."),
+    ],
+    ids=["deep", "wrong ends", "lists", "attributes", "quoted end"],
+)
+def test_html_that_costs_its_parser_quadratic_time_is_refused(tmp_path: Path, page: str, said: str) -> None:
+    """The attacker writes the page; it is refused before it is parsed."""
+    assert one(tmp_path, "hostile.html", page).line == f"hostile.html: broken. {said}"
+
+
+def test_a_table_of_one_endless_row_and_many_short_ones_stays_small(tmp_path: Path) -> None:
+    page = "<table><tr>" + "<td>a" * 5_000 + "<tr><td>b" * 5_000
+    (found,) = texts(document(one(tmp_path, "wide.html", page)))
+    assert found[1].count("a") == found[1].count("b") == 5_000
+    assert len(found[1]) < 1_500_000
+
+
+def test_front_matter_that_is_endless_when_written_out_costs_nothing(tmp_path: Path) -> None:
+    """The attacker nests YAML anchors: nine lines that stand for a thousand million values."""
+    bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True):
+        bomb += f"{name}: &{name} [{', '.join(['*' + before] * 10)}]\n"
+    head = "".join(f"{key}: *i\n" for key in ("severity", "title", "techniques", "tactics", "reviewed", "readers"))
+    reading = one(tmp_path, "a.md", f"---\n{bomb}{head}---\n{GOOD}")
+    assert document(reading).facets.severity == ""
+    assert document(reading).readers == frozenset()
+    assert "severity is not one of" in reading.said
 
 
 @pytest.mark.requirement("KNOW-1")
