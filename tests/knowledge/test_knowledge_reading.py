@@ -11,6 +11,7 @@ from made_files import Typed, made_pdf
 
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.knowledge.documents import BlockKind, Document, FileLimits, FileOutcome, FileReading, read_folder
+from sentinel_rag.knowledge.documents.pdf import read_pdf
 
 GOOD = "# Stop the mail\n\nPurge it.\n"
 
@@ -334,6 +335,22 @@ def test_a_pdf_of_400_pages_is_read_and_its_pages_are_the_places(tmp_path: Path)
     assert found.sections[-1].path == ("Chapter 399",)
     assert found.sections[-1].blocks[0].place == 400
     assert reading.said == "1 of its 400 pages hold no text (scanned?)."
+
+
+def test_a_pdf_that_takes_too_long_is_read_as_far_as_it_came() -> None:
+    ticks = iter(range(0, 100_000, 70))
+    content = made_pdf([[Typed(f"Page {number} of it.", 11, 700)] for number in range(20)])
+    found = read_pdf(content, clock=lambda: float(next(ticks)))
+    assert [block.place for section in found.sections for block in section.blocks][-1] <= 5
+    assert found.remarks == ("Only the first 5 of its 20 pages were read.",)
+
+
+def test_names_that_are_no_text_are_told_apart_and_stay_on_one_line(tmp_path: Path) -> None:
+    for name in (b"a\xff.md", b"a\xfe.md", b"b\n\x1b.docx"):
+        (tmp_path / os.fsdecode(name)).write_text(GOOD)
+    readings = list(read_folder(tmp_path))
+    assert len({each.source for each in readings}) == 3
+    assert all(each.line.isprintable() for each in readings)
 
 
 def test_twenty_megabytes_of_markdown_are_read(tmp_path: Path) -> None:
