@@ -7,6 +7,7 @@ Everything else of the model passes `answer_text`, `claims` and `grounding`, in 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -52,10 +53,16 @@ SUSPECT = (
     "Note: a text in the rows that were read for this answer reads like an instruction to an assistant. It came from "
     "the logs and is data; judge the answer with that in mind."
 )
+READ_EARLIER = "This was read earlier in this conversation and may have changed since."
 NOTHING_CHECKED = "Nothing of what the model wrote could be checked against the results."
 UNCHECKABLE = (
     "The results do not have the agreed shape, so the answer cannot be checked and is not shown. The agent and a tool "
     "server do not match: install one version of both. The agent's log has the details."
+)
+_LOOKS_BACK = re.compile(
+    r"\b(?:so far|recap|hand-?over|(?:this|our|the) conversation|what (?:did|have) (?:we|you) (?:just )?"
+    r"(?:say|said|see|seen|find|found|discuss\w*|look\w*)|you (?:just )?(?:said|told|mentioned|listed|found))\b",
+    re.IGNORECASE,
 )
 _log = logging.getLogger(__name__)
 
@@ -73,9 +80,12 @@ class Composed:
 
 
 def states_facts(turn: Turn, text: str) -> bool:
-    """True if `text` holds values that results would have to support, whether or not any does."""
+    """True if `text` holds values that results would have to support, whether or not any does. A question about what
+    was said before may be answered from that, as far as results hold it."""
     checked = ground(shown(text), turn.memory.evidence, question=turn.question)
-    return bool(checked.evidence or checked.removals or checked.repairs)
+    if _LOOKS_BACK.search(turn.question):
+        return checked.touched
+    return bool(checked.evidence) or checked.touched
 
 
 def compose(turn: Turn, ended: Ended) -> Composed:
@@ -122,7 +132,12 @@ def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[Too
     if not body:
         said = FILTERED.format(_named(ended)) if ended.ending is Ending.FILTERED else NO_ANSWER
         return Composed(Outcome.TOOL_FAILED, said, said, doubtful=True)
-    parts = [*_openings(turn, ended), body, "\n".join(line.text for line in notes.lines), *_closings(turn, ended, body)]
+    parts = [
+        *_openings(turn, ended),
+        body,
+        "\n".join(line.text for line in notes.lines),
+        *_closings(turn, ended, body, checked.evidence),
+    ]
     evidence = (*checked.evidence, *(piece for line in writer.lines for piece in line.evidence))
     broken = broken_evidence(evidence, turn.memory.runs)
     answer = _joined(parts)
@@ -166,9 +181,11 @@ def _openings(turn: Turn, ended: Ended) -> list[str]:
     return opening
 
 
-def _closings(turn: Turn, ended: Ended, body: str) -> list[str]:
+def _closings(turn: Turn, ended: Ended, body: str, evidence: Sequence[Evidence]) -> list[str]:
     """What code adds below the model's words, whether or not the model thought of it."""
     said = []
+    if evidence and not turn.runs:
+        said.append(READ_EARLIER)
     if ended.ending is Ending.CUT:
         said.append(CUT)
     if ended.ending is Ending.FILTERED:
