@@ -164,7 +164,12 @@ def build_agent(
     gateway = HttpToolGateway(url, key.reveal())
     analyst, close_models = _analyst(gateway, timezone, conversations, model, question_timeout_s)
     store = open_conversations(conversations)
-    chat = RememberingAnalyst(analyst, store, clock=utc_now, knows_session=gateway.knows_session)
+    prepare = None
+    if model is not None:
+        from sentinel_rag.agent.tokens import load_counter
+
+        prepare = load_counter  # a second or two of one core, in a thread
+    chat = RememberingAnalyst(analyst, store, clock=utc_now, knows_session=gateway.knows_session, prepare=prepare)
 
     async def close() -> None:
         await close_models()
