@@ -13,6 +13,7 @@ import pytest
 from sentinel_rag.agent.models import ModelAccessError, ModelRequest, Tier, UserMessage, complete
 from sentinel_rag.assembly.model_access import (
     model_configuration,
+    model_host,
     model_resource,
     needs_identity,
     open_models,
@@ -98,6 +99,20 @@ async def test_the_agent_enters_azure_with_a_token_that_another_process_holds():
 )
 def test_the_audience_of_a_token_follows_the_cloud(address: str, resource: str):
     assert model_resource(address) == resource
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("https://soc.openai.azure.com", "soc.openai.azure.com"),
+        ("https://openrouter.ai/api/v1", "openrouter.ai"),
+        ("http://127.0.0.1:11434/v1", ""),
+        ("http://localhost:8080/v1", ""),
+        ("http://[::1]:8080/v1", ""),
+    ],
+)
+def test_who_reads_questions_and_rows_is_named_unless_it_is_this_machine(address: str, host: str):
+    assert model_host({"url": address}) == host
 
 
 def _listener(name: str) -> Listener:

@@ -234,3 +234,13 @@ async def test_tokens_that_the_provider_does_not_count_are_counted_here_and_said
     assert answer.model["input_tokens"] == 0
     assert answer.model["estimated_tokens"] > 1_000
     assert f"about {answer.model['estimated_tokens']} tokens, counted here" in answer.footnote[-1]
+
+
+@pytest.mark.requirement("CHAT-8")
+async def test_each_answer_names_the_machine_that_read_its_rows(desk):
+    at = desk(text_reply("Hello."), host="soc.openai.azure.com")
+    answer = await at.ask("Hello")
+    assert answer.footnote[-1].startswith("model scripted at soc.openai.azure.com (")
+    assert answer.model["sent_to"] == "soc.openai.azure.com"
+    here = desk(text_reply("Hello."))
+    assert (await here.ask("Hello")).model["sent_to"] == "this machine"
