@@ -244,3 +244,26 @@ async def test_each_answer_names_the_machine_that_read_its_rows(desk):
     assert answer.model["sent_to"] == "soc.openai.azure.com"
     here = desk(text_reply("Hello."))
     assert (await here.ask("Hello")).model["sent_to"] == "this machine"
+
+
+@pytest.mark.requirement("CHAT-5")
+async def test_a_long_row_is_shortened_inside_and_keeps_every_field(desk):
+    detail = {
+        "number": 40,
+        "title": "Inbox rule",
+        "alerts": [{"alert_id": f"a{place}", "name": "Inbox rule forwards mail outside " * 4} for place in range(60)],
+        "entities": {"host": [{"name": f"host-{place}"} for place in range(300)]},
+        "comments": [{"message": "word " * 2_000}],
+        "techniques": ["T1114.003"],
+    }
+    gateway = small_estate(lambda: NOW)
+    gateway.answers["get_incident_detail"] = rows_result([detail])
+    at = desk(calls_reply(("get_incident_detail", {"incident": "40"})), text_reply("Incident 40."), gateway=gateway)
+    await at.ask("Show incident 40")
+    row = json.loads(at.results()[0].splitlines()[-2])
+    assert list(row) == list(detail)
+    assert row["techniques"] == ["T1114.003"]
+    assert row["alerts"][-1].startswith("... showing first ")
+    assert row["alerts"][-1].endswith(" of 60")
+    assert row["entities"]["host"][-1].endswith(" of 300")
+    assert row["comments"][0]["message"].endswith("(10000 characters)")

@@ -114,8 +114,8 @@ def _ended(finished: Finished, out: bool) -> Ended:
 
 def _told(turn: Turn, run: ToolRun) -> str:
     """A result for the model, in its share of the context."""
-    result = result_text(run)
     history = turn.memory.history
+    result = result_text(run, history.budget.tool_result, history.counter)
     return cut_result(
         result.rows,
         history.budget.tool_result,
