@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 
 from sentinel_rag.agent.model_analyst.claims import NOT_MADE
-from sentinel_rag.agent.model_analyst.composing import OFFER, SUSPECT, UNASKED, VERIFY
+from sentinel_rag.agent.model_analyst.composing import UNASKED
+from sentinel_rag.agent.model_analyst.notices import OFFER, SUSPECT, VERIFY
 from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Outcome

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from sentinel_rag.agent.model_analyst.composing import READ_EARLIER
 from sentinel_rag.agent.model_analyst.local_forms import with_calls, without_reasoning
+from sentinel_rag.agent.model_analyst.notices import READ_EARLIER
 from sentinel_rag.agent.models import AssistantMessage
 from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.contracts.evidence import Outcome

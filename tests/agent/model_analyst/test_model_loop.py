@@ -8,7 +8,8 @@ import anyio
 import pytest
 
 from sentinel_rag.agent.model_analyst import TurnLimits
-from sentinel_rag.agent.model_analyst.composing import NO_ANSWER, OUT_OF_ROUNDS
+from sentinel_rag.agent.model_analyst.composing import NO_ANSWER
+from sentinel_rag.agent.model_analyst.notices import OUT_OF_ROUNDS
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryProblem
 from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
@@ -74,7 +75,7 @@ async def test_a_model_that_goes_on_calling_ends_all_the_same(desk):
     answer = await at.ask("Which high severity incidents are open?")
     assert len(at.gateway.calls) == 2
     assert answer.text.startswith(OUT_OF_ROUNDS)
-    assert "query_incidents found 3 rows." in answer.text
+    assert "Rows that query_incidents found: 3." in answer.text
     at.script(text_reply("You are welcome."))
     assert (await at.ask("Thanks")).text == "You are welcome."
     assert at.server.requests[-1].fault is None
