@@ -21,7 +21,7 @@ from sentinel_rag.assembly.model_access import (
 from sentinel_rag.assembly.model_identity import create_app
 from sentinel_rag.assembly.plan import Listener, ModelPlan, plan_model
 from sentinel_rag.assembly.zones import BUILDERS
-from sentinel_rag.settings import ModelSettings, Secret, bare_environment
+from sentinel_rag.settings import ModelSettings, Secret, bare_environment, load_settings
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.scripted_model import ScriptedModel, text_reply
 
@@ -113,6 +113,16 @@ def test_the_audience_of_a_token_follows_the_cloud(address: str, resource: str):
 )
 def test_who_reads_questions_and_rows_is_named_unless_it_is_this_machine(address: str, host: str):
     assert model_host({"url": address}) == host
+
+
+@pytest.mark.requirement("CHAT-2")
+def test_the_rounds_of_tool_calls_are_a_setting_that_reaches_the_agent(tmp_path):
+    environment = {"SENTINEL_MODEL": "openai-compatible", "SENTINEL_MODEL_URL": "http://127.0.0.1:1/v1"}
+    named = {**environment, "SENTINEL_MODEL_NAME": "m", "SENTINEL_HOME": str(tmp_path)}
+    for given, rounds in ({}, 5), ({"SENTINEL_MAX_TOOL_ROUNDS": "2"}, 2):
+        settings = load_settings({**named, **given}, tmp_path / "absent").model_settings
+        assert settings is not None
+        assert model_configuration(settings)["tool_rounds"] == rounds
 
 
 def _listener(name: str) -> Listener:

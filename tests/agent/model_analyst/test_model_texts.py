@@ -16,7 +16,7 @@ from sentinel_rag.agent.model_analyst.result_json import compact_json
 from sentinel_rag.agent.prompts import NAMES, prompt
 
 TEXTS = {
-    ("rules", 1): "fb062f92a2e72bef",
+    ("rules", 1): "a0d27eb8774b7963",
     ("last_round", 1): "647703e8ba56b450",
     ("query_first", 1): "f14a136febbafd58",
     ("rows_shortened", 1): "a9c04030fc9dcc60",

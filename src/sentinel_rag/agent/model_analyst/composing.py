@@ -43,6 +43,7 @@ FILTERED_ROWS = (
     "narrower question; SENTINEL_MODEL=offline answers without a model."
 )
 NOTHING_CHECKED = "Nothing of what the model wrote could be checked against the results."
+LONGEST_QUESTION_BACK = 400
 UNCHECKABLE = (
     "The results do not have the agreed shape, so the answer cannot be checked and is not shown. The agent and a tool "
     "server do not match: install one version of both. The agent's log has the details."
@@ -69,9 +70,10 @@ class Composed:
 
 def states_facts(turn: Turn, text: str) -> bool:
     """True if `text` holds values that results would have to support, whether or not any does. A question about what
-    was said before may be answered from that, as far as results hold it."""
+    was said before may be answered from that, and a question back may name what was listed."""
     checked = ground(shown(text), turn.memory.evidence, question=turn.question)
-    if _LOOKS_BACK.search(turn.question):
+    asks_back = text.rstrip(" *_`").endswith("?") and len(text) <= LONGEST_QUESTION_BACK
+    if asks_back or _LOOKS_BACK.search(turn.question):
         return checked.touched
     return bool(checked.evidence) or checked.touched
 

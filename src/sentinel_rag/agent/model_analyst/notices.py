@@ -12,6 +12,7 @@ from sentinel_rag.agent.model_analyst.loop import Ended, Ending
 from sentinel_rag.agent.model_analyst.plain_facts import CATALOGUES
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE, wants_sample
+from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.evidence import Evidence
 
 OUT_OF_ROUNDS = "Reached maximum tool rounds. Here's what I found so far."
@@ -54,7 +55,8 @@ def closings(turn: Turn, ended: Ended, body: str, evidence: Sequence[Evidence]) 
     if analysed and turn.runs and "verified by a person" not in body:
         said.append(VERIFY)
     detail = any(run.call.tool_name == "get_incident_detail" and len(run.rows) == 1 for run in turn.runs)
-    if detail and not analysed and not turn.acted and "implications" not in body:
+    brief = turn.verbosity is Verbosity.SHORT
+    if detail and not analysed and not turn.acted and not brief and "implications" not in body:
         said.append(OFFER)
     return said
 
