@@ -39,6 +39,7 @@ class View(StrEnum):
     ANALYSIS = "analysis"
     COMPARISON = "comparison"
     EVENTS = "events"
+    NEIGHBOUR = "neighbour"
     WEB = "web"
     FILE = "file"
     FILES = "files"

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline import cues, follow_up, names, outside, subjects, template_match
+from sentinel_rag.agent.offline.alert_order import order_plan
 from sentinel_rag.agent.offline.attribute_catalogue import HASHES, IDENTITIES
 from sentinel_rag.agent.offline.attributes import attribute_of, is_search
 from sentinel_rag.agent.offline.comparison_plans import comparison_plan
@@ -87,6 +88,9 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
     behind = None if isinstance(subject, Ask) else events_plan(reading, subject)
     if behind is not None:
         return behind
+    neighbour = None if isinstance(subject, Ask) else order_plan(reading, subject.incidents)
+    if neighbour is not None:
+        return neighbour
     if search and (isinstance(subject, Ask) or not subject.kind) and not _plain_property(reading):
         if reading.has(cues.LOGS) and templates is None:
             return NeedTemplates()
