@@ -7,7 +7,7 @@ import pytest
 
 from sentinel_rag.agent.model_analyst.claims import NOT_MADE
 from sentinel_rag.agent.model_analyst.composing import OFFER, SUSPECT, UNASKED, VERIFY
-from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE
+from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.query_results import QueryErrorCode

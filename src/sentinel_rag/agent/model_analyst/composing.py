@@ -26,7 +26,7 @@ from sentinel_rag.agent.model_analyst.plain_facts import (
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models import PromptFilteredError
 from sentinel_rag.agent.offline.compositions.unsuccessful import say_failures
-from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE, wants_sample
+from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE, wants_sample
 from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Evidence, Outcome

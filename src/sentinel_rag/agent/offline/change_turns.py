@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sentinel_rag.agent.conversation import AskedCall, AskedChange, ListItem
-from sentinel_rag.agent.offline import follow_up, outside
+from sentinel_rag.agent.offline import follow_up
 from sentinel_rag.agent.offline.action_fields import names_person
 from sentinel_rag.agent.offline.action_gaps import asks_for_person
+from sentinel_rag.agent.offline.action_guard import beyond_incidents, only_reads, wants_action
 from sentinel_rag.agent.offline.action_plans import MOST_OFFERED, Change, plan_change
 from sentinel_rag.agent.offline.action_sentences import sentence_of, wish_of
 from sentinel_rag.agent.offline.action_words import ActionWish, read_action, refuses_action
@@ -38,13 +39,13 @@ async def answer_change(turn: Turn) -> Answer | None:
     if dropped(question, conversation):
         return turn.plain_answer(Outcome.ANSWERED, DROPPED)
     again = asked_again(question, conversation)
-    wish = read_action(question) if again is None and not outside.only_reads(question) else None
-    acts = wish is not None or again is not None or outside.wants_action(question)
+    wish = read_action(question) if again is None and not only_reads(question) else None
+    acts = wish is not None or again is not None or wants_action(question)
     if not acts or not await turn.gateway.offered_tools() >= WRITING_TOOLS:
         return None
     resolution = _resolved(turn, question, wish)
     decision = again if wish is None else plan_change(wish, resolution, conversation, turn.now)
-    if decision is None and not outside.wants_action(question):
+    if decision is None and not wants_action(question):
         return None
     _begin(turn)
     if resolution.ask:
@@ -62,7 +63,7 @@ async def answer_change(turn: Turn) -> Answer | None:
             conversation.person = person or conversation.person
             return await _ask_for(turn, call, exact=False)
         case None:
-            return turn.plain_answer(Outcome.OUT_OF_SCOPE, outside.beyond_incidents(question))
+            return turn.plain_answer(Outcome.OUT_OF_SCOPE, beyond_incidents(question))
 
 
 def _question(turn: Turn) -> str:
