@@ -45,7 +45,7 @@ class Session:
         """The answer; None for a command."""
         self.gateway.calls.clear()
         if words == "/clear":
-            self._analyst.forget("s")
+            self._analyst.clear("s", ())
             return None
         if words == "/resume":
             remembered = self._analyst.remembered("s")

@@ -237,7 +237,7 @@ class Person:
         if word is None:
             return None
         said = self._say(kind, found[2], **{slot: word})
-        like = [line for line in self._lines() if words(line.cells[column]) == word]
+        like = [line for line in self._lines() if words(line.cells.get(column, "")) == word]
         if said is None or len(like) == 1:
             return said
         return replace(said, meant=[], to_be_asked=True)
@@ -259,7 +259,7 @@ class Person:
 
     def _title(self) -> Said | None:
         found = self._some_line()
-        if found is None or found[2].kind not in ("incident", "alert"):
+        if found is None or found[2].kind not in ("incident", "alert") or not {"Title", "Alert"} & set(found[1].cells):
             return None
         word = self._telling_word(found[1])
         return None if word is None else self._say("described_title", found[2], word=word)

@@ -35,7 +35,8 @@ class Screen:
             self.lists.append(offered)
             return False
         if lines:
-            first = next(row[0] for table in answer.tables for row in table.rows if row[0].startswith("["))
+            cells = [cell for table in answer.tables for row in (table.columns, *table.rows) for cell in row]
+            first = next(cell for cell in cells if cell.startswith("["))[:3]
             if first == "[1]" or not self.lists:
                 self.lists.append(lines)
             else:
@@ -43,6 +44,13 @@ class Screen:
         return bool(lines)
 
     def _lines(self, table: Table) -> list[Line]:
+        compared = [re.fullmatch(r"\[\d+\] (\w+) (\S+)", column) for column in table.columns]
+        if any(compared):
+            return [
+                Line(Thing(each[1].lower(), each[2]), {row[0]: row[place] for row in table.rows})
+                for place, each in enumerate(compared)
+                if each is not None
+            ]
         if not table.columns or table.columns[0] != "":
             return []
         found = []

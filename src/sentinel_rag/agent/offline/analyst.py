@@ -194,7 +194,7 @@ class OfflineAnalyst:
         elif not resolution.resolved and not resolution.ask:
             said = read_workspace(follow_up.completed(turn.question, conversation))
         else:
-            said = replace(said, rest=resolution.text)
+            said = replace(said, rest=resolution.readable)
         said = replace(said, rest=of_its_incident(said.rest))
         turn.resolution = replace(resolution, text=said.rest)
         return said

@@ -43,6 +43,8 @@ _FILLERS = frozenset(
         """
     )
 )
+_LEANS = frozenset({"and", "but", "only", "now", "same", "show", "list"})
+"""Words before the cue of a question that changes the last list."""
 _LISTS = {View.INCIDENTS, View.INCIDENT_COUNT, View.ALERTS, View.ALERT_COUNT}
 _LEAVES = ("order", "limit", "offset", "time_window", "start_time", "end_time", "time_field")
 """Arguments that say which rows come or when, not which of them are meant."""
@@ -67,7 +69,8 @@ def exclusion_plan(reading: Reading, conversation: Conversation, now: Now) -> Pl
     if whole is None or _QUESTION_WORD.match(before):
         return None
     parts = [part for part in _JOINT.split(_undated(reading.text[match.end() :], behind, now)) if part.strip()]
-    by_words = re.search(r"n['’o]t$", match[0], re.IGNORECASE) is None
+    # "Other than phishing" names words of a title, "that are not interesting" does not.
+    by_words = not match[0].lower().endswith(("not", "n't", "n’t"))
     left_out = [_left_out(read_question(part, now), whole, by_words=by_words) for part in parts]
     known = tuple(call for call in left_out if call is not None)
     if not 1 <= len(known) <= MOST_LEFT_OUT or len(known) < len(left_out):
@@ -118,15 +121,7 @@ def _everything(meant: Reading, conversation: Conversation) -> Plan | None:
 def _last_list(meant: Reading, conversation: Conversation) -> Plan | None:
     """ "Without the low ones" after a list: that list, asked again."""
     last = conversation.last
-    words = {word for word in meant.words if word not in _FILLERS} - {
-        "and",
-        "but",
-        "only",
-        "now",
-        "same",
-        "show",
-        "list",
-    }
+    words = set(meant.words) - _FILLERS - _LEANS
     if last is None or View(last.view) not in _LISTS or words or meant.names or meant.window or meant.status:
         return None
     arguments = {name: value for name, value in last.arguments.items() if name not in ("offset", "limit")}
@@ -149,14 +144,8 @@ def _left_out(part: Reading, whole: Plan, *, by_words: bool) -> PlannedCall | No
     takes words that the grammar does not know for words of a title or a name."""
     tool, everything = whole.calls[0].tool, whole.calls[0].arguments
     filters: dict[str, JsonValue] = dict(alert_filters(part) if tool == "query_alerts" else incident_filters(part))
-    if (
-        part.severity.question
-        or re.search(r"\[\d+\]", part.text)
-        or part.guids
-        or part.limit
-        or part.owner.mine
-        or part.that == "it"
-    ):
+    points = re.search(r"\[\d+\]", part.text) is not None or bool(part.guids) or part.that == "it"
+    if points or part.severity.question or part.limit or part.owner.mine:
         return None
     references = part.incidents or (part.numbers if tool == "query_incidents" else ())
     if len(references) > 1:

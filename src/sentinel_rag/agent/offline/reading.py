@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from sentinel_rag.agent.offline import filters, mentions, names, qualifiers, severities, vocabulary
-from sentinel_rag.agent.offline.blanking import blank
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.qualifiers import OwnerSlot
@@ -81,14 +80,6 @@ class Reading:
         )
 
 
-def _without_unnamed(question: str, resolution: Resolution) -> str:
-    """The question without the words of references that have no name to stand there: their thing is known already."""
-    for each in resolution.resolved:
-        if not each.named:
-            question = blank(question, each.start, each.end)
-    return question
-
-
 def _as_resolved(name: names.NameSlot, resolution: Resolution) -> names.NameSlot:
     """A quoted name that a reference stands for is that entity, and not words of a title."""
     for thing in resolution.items:
@@ -102,7 +93,6 @@ _WORD = re.compile(r"[A-Za-zÀ-ɏ][\w'’+-]*")
 
 def read_question(question: str, now: Now, resolution: Resolution | None = None) -> Reading:
     """Every slot of `question`. Total: any text gives a reading. `resolution` tells what its references stand for."""
-    question = question if resolution is None else _without_unnamed(question, resolution)
     text = names.refang(plain(question, limit=MAX_QUESTION))
     shaped = names.read_names(text)
     if resolution is not None:

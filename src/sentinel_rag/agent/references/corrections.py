@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import re
 
+from sentinel_rag.agent.references.wording import END, START
+
 _NO = (
     r"no|nope|nah|sorry|oops|wait|hmm|actually|wrong(?:\s+(?:one|incident|alert|host|account|line))?|my\s+(?:mistake|bad)|"
     r"not\s+(?:that|this|it)(?:\s+(?:one|incident|alert|host|account))?|i\s+(?:meant|mean|wanted|was\s+(?:asking|talking)\s+about)|"
     r"i['’]m\s+(?:asking|talking)\s+about|make\s+(?:that|it)|rather|i\s+(?:did|do)n['’]t\s+mean\s+(?:that|this|it)(?:\s+one)?|"
     r"the\s+(?:correct|right)\s+one\s+is|correction|instead"
 )
-_OPENING = re.compile(rf"^\W*(?:(?:{_NO})\b[\s,;:.!–—-]*(?:(?:but|please|it['’]s|take|use)\b\s*)?)+", re.IGNORECASE)
+_OPENING = re.compile(rf"{START}(?:(?:{_NO})\b[\s,;:.!–—-]*(?:(?:but|please|it['’]s|take|use)\b\s*)?)+", re.IGNORECASE)
 _CLOSING = re.compile(
-    r"[\s,;.!–—-]*\b(?:instead|please|i\s+(?:meant|mean)|not\s+(?:that|this)(?:\s+one)?|rather|i\s+said)\W*$",
+    rf"[\s,;.!–—-]*\b(?:instead|please|i\s+(?:meant|mean)|not\s+(?:that|this)(?:\s+one)?|rather|i\s+said){END}",
     re.IGNORECASE,
 )
 _REPEATS = re.compile(
-    r"^\W*(?:(?:ok(?:ay)?|and|also|now|then|so)\b[\s,]*)*(?:and|also|or|what\s+about|how\s+about|(?:the\s+)?same\s+(?:for|with|of)|now|then)\b(?:\s+(?:for|of|about))?\s+",
+    rf"{START}(?:(?:ok(?:ay)?|and|also|now|then|so)\b[\s,]*)*(?:and|also|or|what\s+about|how\s+about|(?:the\s+)?same\s+(?:for|with|of)|now|then)\b(?:\s+(?:for|of|about))?\s+",
     re.IGNORECASE,
 )
 

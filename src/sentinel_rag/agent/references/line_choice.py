@@ -61,12 +61,24 @@ def by_places(mention: Mention, context: Context) -> Choice:
         line = shown.line(place)
         if line is None:
             return None
+        if mention.chosen is None and (twin := _twin(line, place, shown, context.references)) is not None:
+            return Unclear(f"The last answer has more than one line [{place}]. Which do you mean?", (twin, line))
         if not line.value:
             return Unclear(f"I cannot tell which thing line [{place}] names. Give its number or its name, please.")
         if mention.kind and line.kind != QUESTION and line.of_kind != mention.kind:
             return _of_another_kind(mention, line, place)
         found.append(line)
     return Found(tuple(found), context.references.number_of(shown))
+
+
+def _twin(line: ListItem, place: int, shown: ShownList, references: References) -> ListItem | None:
+    """Another line of the same number in the same answer, which a model may have written as two lists."""
+    for other in references.lists:
+        if other is not shown and other.turn == shown.turn:
+            twin = other.line(place)
+            if twin is not None and twin.value and twin.key != line.key:
+                return twin
+    return None
 
 
 def _of_another_kind(mention: Mention, line: ListItem, place: int) -> Choice:

@@ -11,16 +11,24 @@ from dataclasses import replace
 
 from sentinel_rag.agent.references import description_words, place_words, pronoun_words
 from sentinel_rag.agent.references.mention_forms import Form, ListChoice, Mention
-from sentinel_rag.agent.references.wording import NOUN, ORDINAL, ORDINALS, is_plural, kind_of, spoken
+from sentinel_rag.agent.references.wording import END, MASK, NOUN, ORDINAL, ORDINALS, is_plural, kind_of, spoken
 
 _OF_LIST = re.compile(
     rf"\s+(?:of|from|in|on|off)\s+(?:the\s+|that\s+|your\s+)?"
     rf"(?:(?:(?P<which>{ORDINAL}|previous|prior|earlier|other|current|original|latest)\s+)?"
     rf"(?:(?P<kind>(?:top\s+)?(?:{NOUN}))\s+)?(?:list|table|results|answer)(?:\s+of\s+(?P<kind2>{NOUN}))?"
     rf"(?P<back>\s+(?:before|earlier|above|from\s+before|from\s+earlier|you\s+showed(?:\s+(?:me|before|earlier))*))?"
-    rf"|(?P<kind3>{NOUN})(?P<back2>\s+(?:from\s+)?(?:before|earlier|above))?(?=\W*$)|(?P<before>before|earlier)\b)",
+    rf"|(?P<kind3>{NOUN})(?P<back2>\s+(?:from\s+)?(?:before|earlier|above))?(?={END})|(?P<before>before|earlier)\b)",
     re.IGNORECASE,
 )
+
+
+_NAMED = re.compile(
+    r"\b(?:incidents?|cases?|tickets?)[\s#:-]*\d{1,9}\b(?![\w/-]|[.:]\d)"
+    r"|\balert\s+(?=[\w.:{}]*[-_])(?=[\w.:{}-]*\d)[\w.:{}-]*\w",
+    re.IGNORECASE,
+)
+"""Things that the question names itself: "the second incident 1" points at none but that."""
 
 
 def whole(mention: Mention, masked: str) -> bool:
@@ -32,8 +40,9 @@ def mentions_in(masked: str) -> list[Mention]:
     """Every mention, those that claim more first; of two that share a word the earlier one counts unless it points at
     nothing."""
     found: list[Mention] = []
+    pointing = _NAMED.sub(lambda match: MASK * len(match[0]), masked)
     for read in _READERS:
-        for mention in read(masked):
+        for mention in read(pointing):
             listed = mention.form in (Form.PLACES, Form.DESCRIBED) and mention.chosen is None
             found.append(_with_list(mention, masked) if listed else mention)
     return found

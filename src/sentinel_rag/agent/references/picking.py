@@ -14,11 +14,14 @@ from sentinel_rag.agent.references.listed import INCIDENT, ListItem
 from sentinel_rag.agent.references.mention_forms import Form, Mention
 from sentinel_rag.agent.references.mentions import mentions_in, whole
 from sentinel_rag.agent.references.state import Choices, References
+from sentinel_rag.agent.references.wording import END, START
 
-_YES = re.compile(r"^\W*(?:yes|yep|yeah|yup|y|sure|ok|okay|right|exactly|correct)\W*$", re.IGNORECASE)
-_ALL = re.compile(r"^\W*(?:both|all|either|any)(?:\s+(?:of\s+)?(?:them|these|those|two|three))?\W*$", re.IGNORECASE)
-_INCIDENT = re.compile(r"^\W*(?:(?:the\s+)?(?:incident|case)\s*)?#?\s?(\d{1,9})\W*$", re.IGNORECASE)
-_OPENING = re.compile(r"^\W*(?:(?:i\s+mean[t]?|and|then|it\s+is|it['’]s|sorry|please)\b[\s,]*)+", re.IGNORECASE)
+_YES = re.compile(rf"{START}(?:yes|yep|yeah|yup|y|sure|ok|okay|right|exactly|correct){END}", re.IGNORECASE)
+_ALL = re.compile(
+    rf"{START}(?:both|all|either|any)(?:\s+(?:of\s+)?(?:them|these|those|two|three))?{END}", re.IGNORECASE
+)
+_INCIDENT = re.compile(rf"{START}(?:(?:the\s+)?(?:incident|case)\s*)?#?\s?(\d{{1,9}}){END}", re.IGNORECASE)
+_OPENING = re.compile(rf"{START}(?:(?:i\s+mean[t]?|and|then|it\s+is|it['’]s|sorry|please)\b[\s,]*)+", re.IGNORECASE)
 
 
 def picked(masked: str, references: References, now: datetime) -> tuple[ListItem, ...] | None:

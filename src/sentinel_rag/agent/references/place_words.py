@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from sentinel_rag.agent.references.mention_forms import Form, Mention
 from sentinel_rag.agent.references.wording import (
+    END,
     LINE,
     NOUN,
     NUMERAL,
@@ -14,6 +15,7 @@ from sentinel_rag.agent.references.wording import (
     ONE,
     ORDINAL,
     ORDINALS,
+    START,
     is_plural,
     kind_of,
     spoken,
@@ -33,24 +35,24 @@ _LINE_NUMBER = re.compile(
     re.IGNORECASE,
 )
 _HASHED = re.compile(r"(?<![\w&/])(?<!incident )(?<!case )#\s?(?P<number>\d{1,9})\b(?![\w.:/-])", re.IGNORECASE)
-_ALONE = re.compile(r"^\W*(?P<number>\d{1,9})\W*$")
+_ALONE = re.compile(rf"{START}(?P<number>\d{{1,9}}){END}")
 _TAIL = re.compile(
     r"(?:\b(?:details?|alerts?|entities|comments?|owners?|status|severity|hosts?|accounts?|users?|ips?|timelines?|more|"
     r"info\w*|events|tactics|techniques|story|summary|evidence)\s+(?:of|for|on|about|in|behind)\s+|"
     r"\b(?:tell\s+me|what\s+is|what's|what\s+was|show\s+me|and|what|how)\s+about\s+|"
-    r"^\W*(?:and|or|also|open|show(?:\s+me)?|explain|describe|expand|compare|take|pick|select|choose|try|see|then)\s+|"
+    rf"{START}(?:and|or|also|open|show(?:\s+me)?|explain|describe|expand|compare|take|pick|select|choose|try|see|then)\s+|"
     r"\b(?:who\s+owns|who\s+has|explain|describe|expand|compare|what\s+is|open)\s+)"
-    rf"(?P<numbers>{_N}(?:{_SEP}{_N})*)\W*$",
+    rf"(?P<numbers>{_N}(?:{_SEP}{_N})*){END}",
     re.IGNORECASE,
 )
 _ORDINAL = re.compile(
     rf"\b(?P<the>the\s+)?(?P<ordinal>{ORDINAL})(?:\s+(?:and|or|vs\.?|with)\s+(?:the\s+)?(?P<second>{ORDINAL}))?"
-    rf"(?:\s+(?P<noun>{ONE}|{LINE}|{NOUN})\b|(?P<ofthem>\s+of\s+(?:them|these|those)\b)|(?P<end>\W*$))",
+    rf"(?:\s+(?P<noun>{ONE}|{LINE}|{NOUN})\b|(?P<ofthem>\s+of\s+(?:them|these|those)\b)|(?P<end>{END}))",
     re.IGNORECASE,
 )
 _SLICE = re.compile(
     rf"\b(?P<the>the\s+)?(?P<ordinal>first|last|top|bottom)\s+(?P<count>{NUMERAL}|\d{{1,2}})"
-    rf"(?:\s+(?P<noun>{ONE}|{LINE}|{NOUN})\b|(?P<ofthem>\s+of\s+(?:them|these|those)\b)|(?P<end>\W*$)|(?P<verb>\s+(?=(?:and|in|are|have|share|involve|with)\b)))",
+    rf"(?:\s+(?P<noun>{ONE}|{LINE}|{NOUN})\b|(?P<ofthem>\s+of\s+(?:them|these|those)\b)|(?P<end>{END})|(?P<verb>\s+(?=(?:and|in|are|have|share|involve|with)\b)))",
     re.IGNORECASE,
 )
 _NOT_A_LIST = re.compile(
@@ -59,7 +61,7 @@ _NOT_A_LIST = re.compile(
 )
 _BESIDE = re.compile(
     rf"\b(?:the\s+)?(?:(?P<word>next|previous|following|preceding)\s+(?P<noun>{ONE}|{LINE})|"
-    rf"(?P<one>one)\s+(?P<side>before|after|above|below|under)(?:\s+(?:it|that(?:\s+one)?))?)(?=\W*$|\s)",
+    rf"(?P<one>one)\s+(?P<side>before|after|above|below|under)(?:\s+(?:it|that(?:\s+one)?))?)(?={END}|\s)",
     re.IGNORECASE,
 )
 

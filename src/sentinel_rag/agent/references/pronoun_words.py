@@ -6,17 +6,17 @@ import re
 from collections.abc import Iterator
 
 from sentinel_rag.agent.references.mention_forms import Form, Mention
-from sentinel_rag.agent.references.wording import LINE, NOUN, NUMERAL, NUMERALS, is_plural, kind_of
+from sentinel_rag.agent.references.wording import END, LINE, NOUN, NUMERAL, NUMERALS, START, is_plural, kind_of
 
 _THAT = re.compile(
     rf"\b(?P<word>that|this|the\s+same|the\s+said|same)\s+(?:very\s+|exact\s+)?(?P<noun>one|{LINE}|{NOUN})\b(?!\s+(?:of|number|id)\b\s*\d)(?P<genitive>['’]s)?",
     re.IGNORECASE,
 )
 _THE = re.compile(
-    rf"\b(?:of|for|on|in|about|owns?|to|behind|explain|describe|around|from|by|is|was)\s+(?P<all>the\s+(?P<noun>{NOUN})(?P<genitive>['’]s)?)(?=\W*$|['’]s\b)",
+    rf"\b(?:of|for|on|in|about|owns?|to|behind|explain|describe|around|from|by|is|was)\s+(?P<all>the\s+(?P<noun>{NOUN})(?P<genitive>['’]s)?)(?={END}|['’]s\b)",
     re.IGNORECASE,
 )
-_THE_ALONE = re.compile(rf"^\W*(?P<all>the\s+(?P<noun>{NOUN}))\W*$", re.IGNORECASE)
+_THE_ALONE = re.compile(rf"{START}(?P<all>the\s+(?P<noun>{NOUN})){END}", re.IGNORECASE)
 _NAMED_THERE = re.compile(
     r"\s+(?:(?:is|was)\s+)?(?:named|called)\b|\s*(?:[#\ufffc]|(?:no\.?|number|id)\s*#?\d|\d)|\s+[\w.$-]*(?:[\w$-]*\d[\w$-]*|\w\.\w|\w@\w|\w\\\w)",
     re.IGNORECASE,
@@ -24,14 +24,14 @@ _NAMED_THERE = re.compile(
 """The noun is followed by a number or a name of its own: "that incident 23", "this host web-03"."""
 _POINTING = re.compile(
     r"(?:\b(?:about|on|of|for|explain|into|behind|open|describe|is|was|owns?|did|does|has|around|to|with|close|after|before|see)\s+)"
-    r"(?P<that>that|this)(?P<genitive>['’]s)?(?=\W*$|\s+(?:still|open|closed|assigned|created|bad|serious|critical|severe|related|linked|about|detected|found|happen\w*|resolved|fixed)\b)",
+    rf"(?P<that>that|this)(?P<genitive>['’]s)?(?={END}|\s+(?:still|open|closed|assigned|created|bad|serious|critical|severe|related|linked|about|detected|found|happen\w*|resolved|fixed)\b)",
     re.IGNORECASE,
 )
 _IT = re.compile(r"\b(?P<word>its|it['’]s|it|his|her|him)\b", re.IGNORECASE)
 _IDLE_IT = re.compile(
     r"how\s+(?:is|are|goes)\b|how['’]s\b|what\s+time\b|\bgoing\b|\b(?:does|did|will)\s+it\s+take\b|\bit\s+takes?\b|"
     r"\bis\s+it\s+(?:possible|true|ok|okay|safe\s+to|a\s+good\s+idea|raining|late)\b|\b(?:do|doing)\s+it\b|\bgot\s+it\b|"
-    r"\bforget\s+it\b|\bthat['’]s\s+it\b|\bit['’]s\s+(?:ok|okay|fine|good|late|time)\b|^\W*(?:is|was|has)\s+it\s*\W*$",
+    rf"\bforget\s+it\b|\bthat['’]s\s+it\b|\bit['’]s\s+(?:ok|okay|fine|good|late|time)\b|{START}(?:is|was|has)\s+it\s*{END}",
     re.IGNORECASE,
 )
 _THEM = re.compile(
@@ -49,14 +49,14 @@ _ALL_OF = re.compile(
 )
 _BOTH = re.compile(
     rf"\b(?P<all>both(?:\s+of\s+(?:them|these|those|the))?|the\s+two(?:\s+of\s+them)?|these\s+two|those\s+two|the\s+pair)"
-    rf"(?:\s+(?P<noun>{NOUN}|{LINE}|ones))?(?=\W*$|\s+(?:are|have|share|involve|in|at|about|on|from|together|side|were|still|open|do|did|with)\b)",
+    rf"(?:\s+(?P<noun>{NOUN}|{LINE}|ones))?(?={END}|\s+(?:are|have|share|involve|in|at|about|on|from|together|side|were|still|open|do|did|with)\b)",
     re.IGNORECASE,
 )
 _PARTITIVE = re.compile(
     r"(?:how\s+many|which|all|each|both|any|some|one|most|none|two|three|four|five|what|\d+|only|ones?)\s+(?:of\s*)?$",
     re.IGNORECASE,
 )
-_OTHER = re.compile(rf"\bthe\s+other(?:\s+(?P<noun>one|{NOUN}|{LINE}))?(?P<genitive>['’]s)?(?=\W*$|\W)", re.IGNORECASE)
+_OTHER = re.compile(rf"\bthe\s+other(?:\s+(?P<noun>one|{NOUN}|{LINE}))?(?P<genitive>['’]s)?(?={END}|\W)", re.IGNORECASE)
 
 
 def read_that(masked: str) -> Iterator[Mention]:

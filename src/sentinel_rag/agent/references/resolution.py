@@ -45,6 +45,15 @@ class Resolution:
         return tuple({item.key: item for each in self.resolved for item in each.items}.values())
 
     @property
+    def readable(self) -> str:
+        """The text with spaces in the place of references that have no words: their thing is in `items`."""
+        text = self.text
+        for each in self.resolved:
+            if not each.named:
+                text = text[: each.start] + " " * (each.end - each.start) + text[each.end :]
+        return text
+
+    @property
     def asks_again(self) -> bool:
         """True if the text is a whole question that was offered and is now picked."""
         return any(item.kind == QUESTION for item in self.items)

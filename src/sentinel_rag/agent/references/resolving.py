@@ -15,7 +15,7 @@ from sentinel_rag.agent.references.choices import Context, Found, Unclear
 from sentinel_rag.agent.references.choosing import choose
 from sentinel_rag.agent.references.corrections import corrected, only_denied, repeated_part
 from sentinel_rag.agent.references.listed import INCIDENT, QUESTION, ListItem
-from sentinel_rag.agent.references.mention_forms import Mention
+from sentinel_rag.agent.references.mention_forms import Form, Mention
 from sentinel_rag.agent.references.mentions import mentions_in, whole
 from sentinel_rag.agent.references.picking import picked
 from sentinel_rag.agent.references.resolution import Resolution, Resolved
@@ -23,6 +23,9 @@ from sentinel_rag.agent.references.state import AskedQuestion, References
 from sentinel_rag.agent.references.wording import INCIDENT_SAID, mask
 from sentinel_rag.agent.references.words_for import joined_words, shown_line
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS
+
+MOST_MENTIONS = 60
+"""A text that points more often than this is pasted, not asked; nothing in it is resolved."""
 
 
 def resolve(question: str, references: References, *, now: datetime) -> Resolution:
@@ -93,13 +96,25 @@ def _in_place(question: str, masked: str, references: References, now: datetime)
 def _chosen(masked: str, context: Context) -> list[tuple[Mention, Found | Unclear]]:
     """The mentions that point at something, in their order, no two of them sharing a word."""
     kept: list[tuple[Mention, Found | Unclear]] = []
-    for mention in mentions_in(masked):
+    mentions = mentions_in(masked)
+    for mention in mentions if len(mentions) <= MOST_MENTIONS else ():
         if any(mention.start < other.end and other.start < mention.end for other, _ in kept):
             continue
-        choice = choose(mention, context)
+        choice = _of_the_sentence(mention, kept) or choose(mention, context)
         if choice is not None and (isinstance(choice, Unclear) or choice.items):
             kept.append((mention, choice))
     return sorted(kept, key=lambda each: each[0].start)
+
+
+def _of_the_sentence(mention: Mention, kept: Sequence[tuple[Mention, Found | Unclear]]) -> Found | None:
+    """What a pronoun stands for that follows a reference: "who owns [2] and is it open"."""
+    before = [each for each in kept if each[0].end <= mention.start]
+    if mention.form not in (Form.IT, Form.THAT) or not before:
+        return None
+    choice = max(before, key=lambda each: each[0].end)[1]
+    if not isinstance(choice, Found) or len(choice.items) != 1:
+        return None
+    return choice if mention.kind in ("", choice.items[0].of_kind) else None
 
 
 def _words(items: tuple[ListItem, ...], mention: Mention) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from sentinel_rag.agent.references.listed import LONGEST_ID, QUESTION, ListItem
+from sentinel_rag.agent.references.listed import ALERT, INCIDENT, LONGEST_ID, QUESTION, ListItem
 from sentinel_rag.contracts.json_values import JsonValue
 
 VERSION = 1
@@ -119,14 +119,13 @@ class References:
         self.turn += 1
 
     def leave_open_questions(self) -> None:
-        """Nothing waits for an answer any more, and a correction has no question to correct."""
-        self.asked = None
+        """Nothing waits for a choice any more. The last question stays: a correction still knows its list."""
         self.choices = None
 
     def show_list(self, items: Iterable[ListItem], *, first: int = 0, total: int | None = None) -> None:
         """Remember a numbered list; `first` rows stood above it already and keep their numbers."""
         above = self.screen.items[:first] if first and self.screen is not None else ()
-        kept = tuple(item if len(item.value) <= LONGEST_ID else ListItem(item.kind, "") for item in items)
+        kept = tuple(self._fullest(item) if len(item.value) <= LONGEST_ID else ListItem(item.kind) for item in items)
         shown = ShownList((above + kept)[:MAX_LISTED], self.turn, total)
         before = self.lists[:-1] if above else self.lists
         self.lists = (*before, shown)
@@ -144,7 +143,7 @@ class References:
 
     def _fullest(self, item: ListItem) -> ListItem:
         """The same thing as it was shown with its time and its title, if `item` does not say them."""
-        if item.time or item.title:
+        if item.time or item.title or item.kind not in (INCIDENT, ALERT):
             return item
         shown = [each for shown in reversed(self.lists) for each in shown.items]
         told = [each.item for each in (*reversed(self.focused), *reversed(self.mentioned))]

@@ -87,6 +87,9 @@ def by_them(mention: Mention, context: Context) -> Choice:
     together = _set(context.references, kinds_for(mention, context), told=bool(mention.kind))
     if not together:
         return None
+    spoken_of = of_kinds(context.references.group, kinds_for(mention, context))
+    if len(together) == 1 and len(spoken_of) > 1:
+        return which("ones", (*together, *(item for item in spoken_of if item.key != together[0].key)))
     if mention.places and len(together) != mention.places[0]:
         return which("ones", together)
     if len(together) > MOST_TOGETHER:

@@ -66,6 +66,8 @@ INCIDENT_SAID = re.compile(
 """An incident that a question names by its number."""
 
 MASK = "\ufffc"
+START, END = r"^[^\w\ufffc]*", r"[^\w\ufffc]*$"
+"""Where a question begins and ends but for punctuation; a masked value is a word of it."""
 _POINTS_AT_NOTHING = re.compile(
     r"\"[^\"\n]{1,2000}\"|“[^”\n]{1,2000}”|«[^»\n]{1,2000}»|```.*?```|`[^`\n]{1,2000}`|⟦[^⟦⟧]{0,1200}⟧"
     r"|(?<!\w)'[^'\n]{1,400}'(?!\w)|\b(?:https?|hxxps?|ftp)://\S+",

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 
+from sentinel_rag.agent.instruction_text import reads_like_instruction
 from sentinel_rag.agent.references.listed import ALERT, ENTITY, INCIDENT, QUESTION, ListItem
 from sentinel_rag.agent.row_text import plain, quoted
 
 LONGEST_NAME = 200
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:{}-]{0,199}")
-_NOT_IN_QUOTES = re.compile(r"[\"“”«»`'\ufffc]")
-_WORDS_OF_A_NAME = 4
+_SIGNS_OF_A_NAME = re.compile(r"[\w.@:\\/$%+~()&=#\u27e6\u27e7 -]+")
+_WORDS_OF_A_NAME = 3
 _KIND_WORDS = {
     "filehash": "hash",
     "ip": "ip",
@@ -40,12 +41,13 @@ def words_for(item: ListItem) -> str | None:
 
 
 def is_a_name(value: str) -> bool:
-    """True for what reads as a name and not as a sentence: one line, few words, nothing that ends a quotation."""
+    """True for what reads as a name and not as a sentence: few words, no sign that ends a quotation or a clause."""
     return (
         0 < len(value) <= LONGEST_NAME
         and plain(value, limit=LONGEST_NAME) == value
-        and not _NOT_IN_QUOTES.search(value)
+        and _SIGNS_OF_A_NAME.fullmatch(value) is not None
         and len(value.split()) <= _WORDS_OF_A_NAME
+        and not reads_like_instruction(value)
     )
 
 
