@@ -269,6 +269,25 @@ async def test_who_me_is_is_asked_once(ask: Ask, gateway: ScriptedGateway) -> No
     ]
 
 
+@pytest.mark.requirement("CHAT-9")
+@pytest.mark.parametrize("question", ["should I close incident 12?", "should we escalate 12"])
+async def test_advice_is_left_to_a_person_and_the_facts_are_given(
+    ask: Ask, gateway: ScriptedGateway, question: str
+) -> None:
+    answer = await ask(question)
+    assert answer.text.startswith(
+        "Whether to do that is for a person to decide. This is what is recorded:\nIncident 12:"
+    )
+    assert [call.tool_name for call in gateway.calls] == ["get_incident_detail"]
+
+
+async def test_the_title_that_was_shown_stands_beside_the_call(ask: Ask) -> None:
+    assert "showed the incident as" not in (await ask("reopen 23")).text
+    await ask("list incidents")
+    answer = await ask("reopen [3]")
+    assert "This conversation showed the incident as “Phishing mail delivered and removed”." in answer.text
+
+
 @pytest.mark.parametrize(
     "question",
     [

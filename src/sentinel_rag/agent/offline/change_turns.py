@@ -141,8 +141,9 @@ async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
         sentence = "Nothing was changed: incident numbers repeat between the workspaces. In which one is it?"
         return _asked_back(turn, Ask(sentence, tuple(sentence_of(wish, incident, place) for place in places)))
     writer = turn.writer()
+    shown = conversation.references.current("incident")
     try:
-        composed = changes.compose(writer, run)
+        composed = changes.compose(writer, run, title="" if shown is None else shown.title)
     except MISSHAPEN:
         return turn.misshapen_answer([run])
     if composed.outcome is Outcome.ANSWERED and call.tool == "update_incident":

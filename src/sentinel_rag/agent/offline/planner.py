@@ -52,6 +52,14 @@ ALTERNATIVES = (
 )
 
 
+_ASKS_ADVICE = re.compile(
+    r"\W*(?:should|shall|do\s+you\s+think)\s+(?:i|we)?\s*(?:should\s+)?"
+    r"(?:close|reopen|assign|escalate|resolve|dismiss|ignore|worry|lower|raise|downgrade)\b",
+    re.IGNORECASE,
+)
+_NOT_MINE = "Whether to do that is for a person to decide. This is what is recorded:"
+
+
 def decide(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None, now: Now) -> Decision:
     """The decision for one question. `templates` is None while their list was not fetched."""
     fixed = outside.outside_reply(reading, turn=conversation.turns)
@@ -83,6 +91,11 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
     if accepted is not None:
         return accepted
     reading = _with_plain_name(reading)
+    if _ASKS_ADVICE.match(reading.text):
+        numbers = reading.incidents or reading.guids or reading.numbers[:1]
+        if numbers:
+            facts = detail_plan(reading, Subject("incident", numbers), View.INCIDENT, ())
+            return replace(facts, opening=(_NOT_MINE,))
     search = is_search(reading) and not reading.has(cues.TEMPLATES)
     subject = subjects.subject_of(reading, conversation)
     behind = None if isinstance(subject, Ask) else events_plan(reading, subject)
