@@ -130,6 +130,7 @@ async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
     conversation = turn.conversation
     arguments = dict(run.call.arguments)
     approval_id = run.outcome.approval_id if isinstance(run.outcome, Denied) else None
+    earlier = conversation.change.approval_id if exact and conversation.change is not None else ""
     conversation.change = AskedChange(call.tool, arguments, conversation.turns, approval_id or "", done=run.worked)
     conversation.offers = ()
     incident = str(arguments["incident"])
@@ -143,7 +144,7 @@ async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
     writer = turn.writer()
     shown = conversation.references.current("incident")
     try:
-        composed = changes.compose(writer, run, title="" if shown is None else shown.title)
+        composed = changes.compose(writer, run, title="" if shown is None else shown.title, earlier=earlier)
     except MISSHAPEN:
         return turn.misshapen_answer([run])
     if composed.outcome is Outcome.ANSWERED and call.tool == "update_incident":

@@ -38,11 +38,12 @@ def call_text(tool: str, arguments: Mapping[str, JsonValue]) -> str:
     return plain(f"{tool}({said})", limit=LONGEST_SHOWN)
 
 
-def compose(writer: AnswerWriter, run: ToolRun, *, title: str = "") -> Composed:
-    """One call of a writing tool. `title` is the incident's as this conversation has shown it, if it has."""
+def compose(writer: AnswerWriter, run: ToolRun, *, title: str = "", earlier: str = "") -> Composed:
+    """One call of a writing tool. `title` is the incident's as this conversation has shown it, if it has; `earlier` the
+    approval that was asked for when the same call was made before."""
     match run.outcome:
         case Denied() as denied:
-            return _say_denied(writer, run, denied, title)
+            return _say_denied(writer, run, denied, title, earlier)
         case Failed() as failed:
             return _say_failed(writer, run, failed)
     if run.call.tool_name == "add_incident_comment":
@@ -95,11 +96,16 @@ def _say_comment(writer: AnswerWriter, run: ToolRun) -> None:
         writer.note(run, place)
 
 
-def _say_denied(writer: AnswerWriter, run: ToolRun, denied: Denied, title: str) -> Composed:
+def _say_denied(writer: AnswerWriter, run: ToolRun, denied: Denied, title: str, earlier: str) -> Composed:
     approval_id, session_id = denied.approval_id, run.call.session_id
     if approval_id is not None:
         short = plain(approval_id)
         writer.fixed("Nothing was changed yet: a person has to approve exactly this call.")
+        if earlier and earlier != approval_id:
+            writer.fixed(
+                f"Approval {plain(earlier)} does not cover it any more: it has ended, or something was read or said "
+                "since that the call is judged by. Approve the new one before anything else is asked here."
+            )
         if title:
             # No fact of this turn, so it says when it was one; whoever decides can tell a wrong number by it.
             writer.fixed(f"This conversation showed the incident as {quoted(title)}.")
