@@ -8,6 +8,7 @@ understood to the last are asked back and never left out by guess.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sentinel_rag.agent.conversation import Conversation
@@ -15,13 +16,13 @@ from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.arguments import alert_filters, incident_filters, unused_words
 from sentinel_rag.agent.offline.filters import read_order
 from sentinel_rag.agent.offline.moment_kinds import Now
-from sentinel_rag.agent.offline.plan import Ask, Plan, PlannedCall, View
-from sentinel_rag.agent.offline.query_plans import alerts_plan, incidents_plan
+from sentinel_rag.agent.offline.plan import WITHOUT, Ask, Plan, PlannedCall, View
+from sentinel_rag.agent.offline.query_plans import alerts_plan, incidents_plan, top_plan
 from sentinel_rag.agent.offline.reading import Reading, read_question
 from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.agent.offline.zone_words import read_time_in_its_zone
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
+from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT
 
 _CUE = re.compile(
     r"\b(?:(?:but\s+|and\s+)?(?:that\s+|which\s+|who\s+)?(?:(?:is|are|was|were|do|does|did|has|have)\s+)?"
@@ -49,6 +50,10 @@ _LISTS = {View.INCIDENTS, View.INCIDENT_COUNT, View.ALERTS, View.ALERT_COUNT}
 _LEAVES = ("order", "limit", "offset", "time_window", "start_time", "end_time", "time_field")
 """Arguments that say which rows come or when, not which of them are meant."""
 MOST_LEFT_OUT = 4
+_NOT_SURE = (
+    "I am not sure what to leave out. Ask for everything, or leave out what a filter can name, such as a severity, a "
+    "status, an incident, a host, an owner or a product."
+)
 
 
 def exclusion_plan(reading: Reading, conversation: Conversation, now: Now) -> Plan | Ask | None:
@@ -65,20 +70,36 @@ def exclusion_plan(reading: Reading, conversation: Conversation, now: Now) -> Pl
     meant = replace(
         read_question(before, now), window=reading.window, order=reading.order, limit=reading.limit, text=reading.text
     )
+    parts = [part for part in _JOINT.split(_undated(reading.text[match.end() :], behind, now)) if part.strip()]
+    if meant.has(cues.TOP) and cues.kinds_named(meant) and not meant.names:
+        return _ranking_without(meant, [read_question(part, now) for part in parts])
     whole = _everything(meant, conversation)
     if whole is None or _QUESTION_WORD.match(before):
         return None
-    parts = [part for part in _JOINT.split(_undated(reading.text[match.end() :], behind, now)) if part.strip()]
     # "Other than phishing" names words of a title, "that are not interesting" does not.
     by_words = not match[0].lower().endswith(("not", "n't", "n’t"))
     left_out = [_left_out(read_question(part, now), whole, by_words=by_words) for part in parts]
     known = tuple(call for call in left_out if call is not None)
     if not 1 <= len(known) <= MOST_LEFT_OUT or len(known) < len(left_out):
-        return Ask(
-            "I am not sure what to leave out. Ask for everything, or leave out what a filter can name, such as a "
-            "severity, a status, an incident, a host, an owner or a product."
-        )
+        return Ask(_NOT_SURE)
     return _by_filter(whole, known) or replace(whole, calls=(_all_rows(whole.calls[0]), *known), without=True)
+
+
+def _ranking_without(meant: Reading, parts: Sequence[Reading]) -> Plan | Ask:
+    """A ranking of which named rows are left out when they are shown; as many more of them are asked for."""
+    named = [name.value for part in parts for name in part.names] + [
+        word for part in parts if not part.names for word in part.unknown_words
+    ]
+    if not named or any(
+        word not in _FILLERS and word not in part.unknown_words for part in parts for word in part.words
+    ):
+        return Ask(_NOT_SURE)
+    plan = top_plan(meant, cues.kinds_named(meant)[0])
+    assert isinstance(plan, Plan)
+    (call,) = plan.calls
+    limit = min(MAX_LIMIT, (meant.limit or DEFAULT_LIMIT) + len(named))
+    aspects = tuple(f"{WITHOUT}{name}" for name in named)
+    return replace(plan, calls=(replace(call, arguments={**call.arguments, "limit": limit}),), aspects=aspects)
 
 
 _OTHER_STATUS = {"Closed": "Open", "Open": "Closed"}

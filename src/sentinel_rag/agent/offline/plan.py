@@ -54,6 +54,8 @@ def counted(view: View) -> View:
     return {View.ALERTS: View.ALERT_COUNT, View.INCIDENTS: View.INCIDENT_COUNT}.get(view, view)
 
 
+WITHOUT = "without:"
+"""Begins an aspect of a ranking that names a row to leave out."""
 _TELLS_ONE_THING = frozenset(
     {View.PROPERTY, View.ATTRIBUTE, View.KEYWORD, View.SHARED_ALERTS, View.INCIDENTS_BY_ALERTS}
 )
