@@ -19,6 +19,7 @@ from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, Failed
 
 LONGEST_SHOWN = 1_000
+LONGEST_STATUS = 200
 _NOTHING_WRITTEN = frozenset(
     {
         QueryErrorCode.INVALID_ARGUMENT,
@@ -35,7 +36,7 @@ _NOTHING_WRITTEN = frozenset(
 def call_text(tool: str, arguments: Mapping[str, JsonValue]) -> str:
     """The call as it is sent, on one line, for a status line."""
     said = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
-    return plain(f"{tool}({said})", limit=LONGEST_SHOWN)
+    return plain(f"{tool}({said})", limit=LONGEST_STATUS)
 
 
 def compose(writer: AnswerWriter, run: ToolRun, *, title: str = "", earlier: str = "") -> Composed:
