@@ -16,9 +16,9 @@ from typing import Any
 
 import yaml
 
-from bench.dialogues.judging import Thing
-from bench.dialogues.screen import Line, Screen
 from sentinel_rag.contracts.evidence import Answer
+from sentinel_rag.testing.dialogues.judging import Thing
+from sentinel_rag.testing.dialogues.screen import Line, Screen
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 OPENINGS = (
