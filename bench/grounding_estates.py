@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo
 
 import anyio
 
-from bench.lying_model import Estate
 from bench.workspace_process import IDENTITY_HEADER, WORKSPACE_ID, workspace_process
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.ports import ToolGateway
@@ -23,6 +22,7 @@ from sentinel_rag.contracts.tool_calls import Failed, Succeeded, ToolCall, ToolO
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.service import SentinelService
+from sentinel_rag.testing.lying_model import Estate
 from sentinel_rag.testing.scripted_gateway import rows_result
 from sentinel_rag.testing.small_estate import small_estate
 from sentinel_rag.workspace.estate.options import EstateOptions

@@ -459,7 +459,7 @@ def _files_root(home: Path) -> Callable[[str], Path]:
             raise ValueError(f"{text!r} is not a folder")
         root = root.resolve()
         state = home.resolve()
-        private = [state / name for name in ("gateway", "run", "logs", "workspaces")]
+        private = [state / name for name in ("agent", "gateway", "run", "logs", "workspaces")]
         if state.is_relative_to(root) or any(root.is_relative_to(folder) for folder in private):
             raise ValueError("holds SENTINEL_HOME or lies in it, with its keys and its journal: choose another folder")
         return root

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.conversations import Remembered
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
-from sentinel_rag.contracts.query_results import QueryErrorCode
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, ToolCall
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, failure, rows_result
 from sentinel_rag.testing.small_estate import NOW, small_estate
@@ -20,6 +22,7 @@ from sentinel_rag.testing.small_estate import NOW, small_estate
 Ask = Callable[[str], Awaitable[Answer]]
 pytestmark = pytest.mark.anyio
 
+BENCH = Path(__file__).resolve().parents[2] / "bench"
 WAITS = Denied(
     ToolCall("", "", ""),
     Reason.APPROVAL_REQUIRED,
@@ -88,6 +91,13 @@ UPDATES = [
     ("assign 55 to Ana.Ruiz@contoso.example", {"incident": "55", "owner": "Ana.Ruiz@contoso.example"}),
     ("change the owner of 55 to ana@contoso.example.", {"incident": "55", "owner": "ana@contoso.example"}),
     ("assign 55 to me, who is ana@contoso.example", {"incident": "55", "owner": "ana@contoso.example"}),
+    ("assign ana@contoso.example to incident 55", {"incident": "55", "owner": "ana@contoso.example"}),
+    ("assign incident 55 ana@contoso.example", {"incident": "55", "owner": "ana@contoso.example"}),
+    ("reassign 55 from m.keller to ana@contoso.example", {"incident": "55", "owner": "ana@contoso.example"}),
+    ("make ana@contoso.example the owner of 55", {"incident": "55", "owner": "ana@contoso.example"}),
+    ("close 12 as a benign positive - the user was testing",
+     {"incident": "12", "status": "Closed", "classification": "BenignPositive",
+      "classification_comment": "the user was testing"}),
     ("unassign 55", {"incident": "55", "owner": "unassigned"}),
     ("remove the owner of incident 55", {"incident": "55", "owner": "unassigned"}),
     ("assign 12 to ana@contoso.example and set its severity to low",
@@ -116,6 +126,7 @@ async def test_a_wish_is_one_call_with_exactly_its_arguments(
     ("wish", "incident", "message"),
     [
         ("comment on #12: Isolated: ws-14, hxxp://evil[.]example", "12", "Isolated: ws-14, hxxp://evil[.]example"),
+        ("note on 12: seen", "12", "seen"),
         ("add a comment to incident 12: looks benign?", "12", "looks benign?"),
         ('add the comment "seen by tier 2" to 12', "12", "seen by tier 2"),
         ("leave a note on 12 saying user confirmed: all fine", "12", "user confirmed: all fine"),
@@ -153,6 +164,7 @@ async def test_a_reference_names_the_incident(
     [
         (None, "close incident 12", "Closing needs a classification", 5),
         (None, "close incident 12 as false positive", "For which reason? Sentinel takes two", 2),
+        (None, "mark 12 as false positive", "Only a closed incident has a classification", 2),
         (None, "mark 12 as true positive", "Only a closed incident has a classification", 2),
         (None, "close 12 as true positive, wrong logic", "does not take the reason", 5),
         (None, "close 12 as true positive or false positive", "more than one classification", 0),
@@ -162,9 +174,15 @@ async def test_a_reference_names_the_incident(
         (None, "set 12 to open", "New or Active", 0),
         (None, "assign 12 to me", "I do not know who you are", 0),
         (None, "assign 12 to Ines Duarte", "Ines Duarte names no user for certain", 0),
-        (None, "can we close 12 as true positive", "I change nothing on a question", 1),
-        (None, "close 12 as true positive?", "I change nothing on a question", 1),
+        (None, "can we close 12 as true positive", "I change nothing before you say so plainly", 1),
+        (None, "close 12 as true positive?", "I change nothing before you say so plainly", 1),
+        (None, "I want to close 12 as true positive", "I change nothing before you say so plainly", 1),
+        (None, "downgrade 12", "To which severity", 0),
+        ("what is incident 12 about", "close as benign positive", "Do you mean incident 12?", 1),
+        ("what is incident 12 about", "comment: checked by us", "Do you mean incident 12?", 1),
+        ("list open incidents", "close as benign positive", "Which incident do you mean?", 0),
         (None, "close 12 and 18 as benign positive", "one incident at a time", 2),
+        (None, "assign 12 and 18 to Ines Duarte", "Ines Duarte names no user for certain", 0),
         ("list open incidents", "close them as benign positive", "one incident at a time", 4),
         ("list open incidents", "close all of them", "one incident at a time", 4),
         ("list open incidents", "close 2 as true positive", "incident 2, or line [2] of the list", 0),
@@ -215,6 +233,32 @@ async def test_an_option_that_is_picked_is_the_call_that_it_says(ask: Ask, gatew
     ]
 
 
+async def test_another_question_in_the_place_of_a_name_is_a_question(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("assign 55 to me")
+    await ask("list open incidents")
+    assert [(call.tool_name, call.arguments) for call in gateway.calls] == [("query_incidents", {"status": "Open"})]
+    assert (await ask("ana@contoso.example")).outcome is not Outcome.DENIED
+    assert changes(gateway) == []
+
+
+@pytest.mark.requirement("DATA-3")
+@pytest.mark.parametrize(
+    ("wish", "then"),
+    [
+        ("close 12 in workspace emea as false positive", "[1]"),
+        ("can we set the severity of 12 to low in workspace emea?", "yes"),
+        ("close 12 and 18 in workspace emea as undetermined", "[1]"),
+        ("assign 12 in workspace emea to me", "ana@contoso.example"),
+    ],
+)
+async def test_a_question_back_keeps_the_workspace_that_was_named(
+    ask: Ask, gateway: ScriptedGateway, wish: str, then: str
+) -> None:
+    assert (await ask(wish)).outcome is Outcome.CLARIFICATION
+    await ask(then)
+    assert [(arguments["incident"], arguments["workspace"]) for _, arguments in changes(gateway)] == [("12", "emea")]
+
+
 async def test_who_me_is_is_asked_once(ask: Ask, gateway: ScriptedGateway) -> None:
     await ask("assign 55 to me")
     await ask("ana@contoso.example")
@@ -240,12 +284,33 @@ async def test_who_me_is_is_asked_once(ask: Ask, gateway: ScriptedGateway) -> No
         "take a look at incident 12",
         "give me incident 12",
         "change history of incident 12",
+        "update on the high incidents",
+        "make a list of the high incidents",
+        "make a table of high alerts",
+        "set of high alerts on web-03",
+        "put the newest high alerts in a table",
     ],
 )
 async def test_a_question_about_a_change_stays_a_question(ask: Ask, gateway: ScriptedGateway, question: str) -> None:
     await ask(question)
     assert gateway.calls
     assert changes(gateway) == []
+
+
+async def test_offering_the_writing_tools_changes_no_question_that_reads() -> None:
+    """Every question of the development set that is no wish plans the same calls with and without them."""
+    questions = yaml.safe_load((BENCH / "questions" / "development.yaml").read_text())["questions"]
+    reading = [item for item in questions if item.get("outcome") != "guard"]
+    assert len(reading) > 60
+    for item in reading:
+        planned = []
+        for tools in ({}, {"update_incident": WAITS, "add_incident_comment": WAITS}):
+            estate = small_estate(**tools)
+            analyst = OfflineAnalyst(estate, clock=lambda: NOW)
+            for question in (*item.get("after", ()), item["q"]):
+                await analyst.answer(question, session_id="s")
+            planned.append([(call.tool_name, call.arguments) for call in estate.calls])
+        assert planned[0] == planned[1], item["q"]
 
 
 @pytest.mark.requirement("CHAT-12")
@@ -307,6 +372,94 @@ async def test_looser_words_count_right_after_the_change_only(ask: Ask, gateway:
     assert len(changes(gateway)) == 1
 
 
+async def test_a_single_offered_wish_is_taken_by_yes(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("can we set the severity of 12 to low?")
+    await ask("yes please")
+    assert changes(gateway) == [("update_incident", {"incident": "12", "severity": "Low"})]
+    assert (await ask("yes")).outcome is Outcome.CLARIFICATION
+    assert len(changes(gateway)) == 1
+
+
+@pytest.mark.parametrize(
+    "message", ["SigninLogs | where TimeGenerated > ago(1d) | take 5", "how many high alerts and how many incidents?"]
+)
+async def test_the_text_of_a_comment_is_never_asked(ask: Ask, gateway: ScriptedGateway, message: str) -> None:
+    await ask(f"comment on 12: {message}")
+    assert [call.tool_name for call in gateway.calls] == ["add_incident_comment"]
+    assert gateway.calls[0].arguments["message"] == message
+
+
+@pytest.mark.requirement("CHAT-6")
+async def test_an_incident_that_is_not_clear_is_chosen_and_the_whole_wish_goes_on(
+    ask: Ask, gateway: ScriptedGateway
+) -> None:
+    await ask("list open incidents")
+    answer = await ask("close it as undetermined with comment: see [1] and that host")
+    assert answer.outcome is Outcome.CLARIFICATION
+    assert "[2] incident 31" in answer.text
+    await ask("the second one")
+    assert changes(gateway) == [
+        (
+            "update_incident",
+            {
+                "incident": "31",
+                "status": "Closed",
+                "classification": "Undetermined",
+                "classification_comment": "see [1] and that host",
+            },
+        )
+    ]
+
+
+@pytest.mark.requirement("CHAT-6")
+@pytest.mark.parametrize("correction", ["and [3]?", "no, I meant 18", "the same for 18"])
+async def test_a_change_is_not_carried_over_to_another_incident(
+    ask: Ask, gateway: ScriptedGateway, correction: str
+) -> None:
+    await ask("list open incidents")
+    await ask("close [2] as undetermined")
+    await ask(correction)
+    assert [arguments["incident"] for _, arguments in changes(gateway)] == ["31"]
+
+
+@pytest.mark.requirement("DATA-3")
+async def test_where_there_are_several_workspaces_the_one_is_asked_for(ask: Ask, gateway: ScriptedGateway) -> None:
+    gateway.answers["add_incident_comment"] = QueryError(
+        code=QueryErrorCode.INVALID_ARGUMENT,
+        message="There are 2 workspaces.",
+        next_step="Name one.",
+        field="workspace",
+        allowed=("prod", "emea"),
+    )
+    answer = await ask("comment on 12: seen in the lab")
+    assert answer.outcome is Outcome.CLARIFICATION
+    assert "[2] Comment on incident 12 in workspace emea: seen in the lab" in answer.text
+    gateway.answers["add_incident_comment"] = WAITS
+    await ask("[2]")
+    assert changes(gateway)[-1] == (
+        "add_incident_comment",
+        {"incident": "12", "message": "seen in the lab", "workspace": "emea"},
+    )
+
+
+@pytest.mark.requirement("DATA-3")
+async def test_a_line_of_a_list_over_all_workspaces_is_changed_where_it_was_found(
+    ask: Ask, gateway: ScriptedGateway
+) -> None:
+    guid = "0d3c2e6a-7f50-4f0e-9a51-1f6a3b1c9d02"
+    row = {"number": 55, "title": "t", "severity": "High", "status": "New", "created_time": "2024-07-18T08:00:00Z",
+           "owner": None, "alert_count": 1, "incident_name": guid, "workspace": "emea"}  # fmt: skip
+    gateway.answers["query_incidents"] = rows_result([row, {**row, "incident_name": guid[:-1] + "3"}])
+    await ask("list the incidents in all workspaces")
+    await ask("close [1] as undetermined")
+    assert changes(gateway) == [
+        (
+            "update_incident",
+            {"incident": guid, "status": "Closed", "classification": "Undetermined", "workspace": "emea"},
+        )
+    ]
+
+
 async def test_a_change_that_is_dropped_is_not_made_later(ask: Ask, gateway: ScriptedGateway) -> None:
     await ask("close 12 as undetermined")
     answer = await ask("never mind")
@@ -352,6 +505,15 @@ async def test_a_denial_by_a_person_is_told_with_its_reason() -> None:
         "Nothing was changed: Access denied by security policy. Taint level: MEDIUM (rule r1)."
     )
     assert "A person has denied exactly this call" in answer.text
+
+
+async def test_a_change_that_may_not_hold_what_was_read_names_the_way_out() -> None:
+    refused = Denied(ToolCall("", "", ""), Reason.SINK_LABEL, "Access denied by security policy.", "update_any")
+    gateway = small_estate(update_incident=refused, add_incident_comment=WAITS)
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("reopen 12", session_id="s")
+    assert answer.outcome is Outcome.DENIED
+    assert answer.text.startswith("Nothing was changed: Access denied by security policy (rule update_any).")
+    assert "ask for the change in a new session" in answer.text
 
 
 @pytest.mark.requirement("CHAT-13")

@@ -74,7 +74,7 @@ def test_other_words_name_no_zone(question: str) -> None:
     assert read_named_zone(question) == NamedZone(question)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.text(max_size=60))
 def test_reading_is_total_and_keeps_the_length(text: str) -> None:
     assert len(read_named_zone(f"{text} in Berlin time").rest) == len(f"{text} in Berlin time")

@@ -268,6 +268,7 @@ def test_a_runaway_query_is_stopped_at_its_deadline_and_everything_stays_up(way:
     assert way.ask("SigninLogs | count", time_window="last_24h").body["result"]["rows"] == [{"Count": 2}]
 
 
+@pytest.mark.parametrize("way", ["fallback"], indirect=True)  # what it is about comes after either parser
 def test_many_runaways_at_once_do_not_hold_up_the_other_tools(way: FreeformWay) -> None:
     with ThreadPoolExecutor(6) as pool:
         slow = [pool.submit(way.ask, RUNAWAY, session_id=f"slow-{n}", time_window="last_24h") for n in range(6)]

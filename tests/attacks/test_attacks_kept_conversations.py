@@ -7,6 +7,7 @@ before, to send it from there. In its own session the send is denied and on reco
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,7 @@ async def test_a_gateway_that_does_not_answer_leaves_the_memory_where_it_is(tmp_
     with labelled_gateway(state) as gateway:
         async with HttpToolGateway(gateway.url, "wrong-key-wrong-key") as wrong:
             assert await wrong.knows_session(session) is None
-    stored = ConversationStore(file, clock=utc_now).load(session)
+    with closing(ConversationStore(file, clock=utc_now)) as store:
+        stored = store.load(session)
     assert stored is not None
     assert stored.state, "it was not written over"

@@ -165,10 +165,21 @@ def asked(product: Any, *arguments: str, code: int) -> dict[str, Any]:
 
 @pytest.mark.requirement("DATA-4")
 @pytest.mark.requirement("APPR-1")
+@pytest.mark.requirement("CHAT-6")
 def test_a_change_asked_in_words_is_made_once_a_person_has_approved_it(generated: Any, tmp_path: Path) -> None:
+    """A shift: look at incidents side by side and at what lies behind one, close it in words, and a person decides."""
     product = generated.copy(tmp_path / "home")
     words = "close incident 124 as false positive, inaccurate data, with comment: agreed with the owner"
     with product.up():
+        compared = asked(product, "compare 124 and 118", code=0)  # 118 is a Sentinel number and a Defender id
+        assert "118 is ambiguous" in compared["answer"]
+        chosen = asked(product, "--session", compared["session_id"], "[1]", code=0)
+        assert chosen["tables"][0]["title"] == "Side by side"
+        left = asked(product, "how many alerts are not in incident 124?", code=0)
+        assert re.match(r"(\d+) of (\d+) alerts are left.\nLeft out: 8 ", left["answer"])
+        behind = asked(product, "what triggered the newest alert of incident 124?", code=0)
+        assert [tool["name"] for tool in behind["tools"]] == ["query_alerts", "get_alert_events"]
+
         first = asked(product, words, code=4)
         session = first["session_id"]
         assert first["answer"].startswith("Nothing was changed yet: a person has to approve exactly this call.")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +30,14 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def told(generated: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+def told(generated: Any, tmp_path_factory: pytest.TempPathFactory) -> Told:
     folder = tmp_path_factory.mktemp("conversations")
     policy = (REPOSITORY / "config" / "sentinel_config.yaml").read_text()
     tool = "  - name: query_incidents\n"
     assert policy.count(tool) == 1
     (folder / "policy.yaml").write_text(policy.replace(tool, tool + HIDDEN))
-    product = generated.copy(folder / "home")
-    product.settings["SENTINEL_CONFIG"] = str(folder / "policy.yaml")
-    try:
-        yield _tell(product)
-    finally:
-        del product.settings["SENTINEL_CONFIG"]  # the copy shares its settings with the other tests' product
+    copy = generated.copy(folder / "home")
+    return _tell(replace(copy, settings={**copy.settings, "SENTINEL_CONFIG": str(folder / "policy.yaml")}))
 
 
 def _tell(product: Any) -> Told:
@@ -107,19 +103,29 @@ def test_where_the_session_is_gone_nothing_that_was_read_is_carried_on(told: Tol
     assert f"Incident {_second_incident(told.first)}:" not in told.third
 
 
-def test_kept_conversations_are_listed_and_deleted_without_any_zone(told: Told) -> None:
-    kept = told.product.json("chat", "--list")
+def test_kept_conversations_are_listed_and_deleted_without_any_zone(told: Told, tmp_path: Path) -> None:
+    product = told.product.copy(tmp_path / "home")
+    kept = product.json("chat", "--list")
     assert [entry["title"] for entry in kept] == ["details of [2]", "list open incidents"]
     assert kept[1] | {"turns": 2, "timezone": "Europe/Berlin", "verbosity": "normal"} == kept[1]
     old = kept[1]["session_id"]
-    assert old[:8] in told.product.run("chat", "--list").stdout
-    findings = {finding["name"]: finding for finding in json.loads(told.product.run("doctor", "--json").stdout)}
+    assert old[:8] in product.run("chat", "--list").stdout
+    findings = {finding["name"]: finding for finding in json.loads(product.run("doctor", "--json").stdout)}
     assert findings["conversations"]["detail"].endswith("conversations.db: 2 kept")
-    assert "is deleted" in told.product.run("chat", "--delete", old[:8]).stdout
-    again = told.product.run("chat", "--delete", old[:8])
+    assert "is deleted" in product.run("chat", "--delete", old[:8]).stdout
+    again = product.run("chat", "--delete", old[:8])
     assert (again.returncode, "No conversation begins with" in again.stderr) == (2, True)
-    assert [entry["session_id"] for entry in told.product.json("chat", "--list")] == [kept[0]["session_id"]]
-    assert told.product.run("chat", "--resume", "no-such-id").returncode == 2
+    assert [entry["session_id"] for entry in product.json("chat", "--list")] == [kept[0]["session_id"]]
+    assert product.run("chat", "--resume", "no-such-id").returncode == 2
+
+
+@pytest.mark.requirement("CHAT-6")
+def test_what_was_kept_before_can_be_deleted_where_nothing_is_kept_any_more(told: Told, tmp_path: Path) -> None:
+    copy = told.product.copy(tmp_path / "home")
+    kept = replace(copy, settings={**copy.settings, "SENTINEL_CHAT_KEEP_DAYS": "0"})
+    entry, _ = kept.json("chat", "--list")
+    assert "SENTINEL_CHAT_KEEP_DAYS is 0" in kept.run("chat", "--resume").stderr
+    assert "is deleted" in kept.run("chat", "--delete", entry["session_id"]).stdout
 
 
 def test_nothing_is_kept_where_that_is_set(told: Told, new_product: Callable[[str], Any]) -> None:
@@ -127,6 +133,8 @@ def test_nothing_is_kept_where_that_is_set(told: Told, new_product: Callable[[st
     assert "No conversation is kept yet" in empty.run("chat", "--list").stdout
     assert json.loads(empty.run("chat", "--list", "--json").stdout) == []
     assert "No conversation is kept yet" in empty.run("chat", "--resume").stderr
+    assert "--json goes with --list" in empty.run("chat", "--json").stderr
+    assert not (empty.home / "agent").exists(), "looking makes no file"
     empty.settings["SENTINEL_CHAT_KEEP_DAYS"] = "0"
     for arguments in (["--list"], ["--resume"], ["--delete", "x"]):
         done = empty.run("chat", *arguments)

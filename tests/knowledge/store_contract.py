@@ -37,12 +37,12 @@ def put(store: KnowledgeStore, *documents: Document, model: WordEmbedder | None 
 
 def by_words(store: KnowledgeStore, query: str, wanted: Wanted = EVERYONE, limit: int = 50) -> list[str]:
     keys = [found.key for found in store.by_words(query, wanted, limit)]
-    return [chunk.document_id for chunk in store.load(keys, wanted)]
+    return [chunk.document_id for chunk in store.load(keys, wanted.readers)]
 
 
 def by_meaning(store: KnowledgeStore, query: str, wanted: Wanted = EVERYONE, limit: int = 50) -> list[str]:
     keys = [found.key for found in store.by_vector(MODEL.space, MODEL.embed_query(query), wanted, limit)]
-    return [chunk.document_id for chunk in store.load(keys, wanted)]
+    return [chunk.document_id for chunk in store.load(keys, wanted.readers)]
 
 
 LEGS = pytest.mark.parametrize("leg", [by_words, by_meaning], ids=["words", "meaning"])
@@ -73,7 +73,7 @@ class StoreContract(ABC):
         )
         put(store, whole)
         (found,) = store.by_words("purged", EVERYONE, 5)
-        (chunk,) = store.load([found.key], EVERYONE)
+        (chunk,) = store.load([found.key], frozenset())
         assert (chunk.collection, chunk.document_id, chunk.title, chunk.source) == (
             Collection.INCIDENTS,
             "incident-7",
@@ -116,7 +116,7 @@ class StoreContract(ABC):
         put(store, document("secret", "apple pie", readers=frozenset({"hr"})))
         keys = [found.key for found in store.by_words("apple", Wanted(readers=frozenset({"hr"})), 5)]
         assert len(keys) == 1
-        assert store.load(keys, EVERYONE) == []
+        assert store.load(keys, frozenset()) == []
 
     @LEGS
     @pytest.mark.requirement("KNOW-3")
@@ -170,7 +170,7 @@ class StoreContract(ABC):
         assert callable(leg)
         assert leg(store, "apple") == ["b"]
         assert set(leg(store, "plum cake", Wanted(readers=frozenset({"hr"})))) >= {"a"}
-        assert store.load(old, Wanted(readers=frozenset({"hr"}))) == []
+        assert store.load(old, frozenset({"hr"})) == []
         assert store.state().chunks[Collection.PLAYBOOKS] == 2
 
     @LEGS
@@ -244,7 +244,7 @@ class StoreContract(ABC):
             for chosen in (frozenset[str](), frozenset({"Low"}), frozenset({"Medium"}), frozenset({"High"})):
                 expected = [f"{n}" for n in order if not chosen or severities[n] in chosen][:10]
                 wanted = Wanted(severities=chosen)
-                found = store.load([each.key for each in store.by_vector(MODEL.space, query, wanted, 10)], wanted)
+                found = store.load([each.key for each in store.by_vector(MODEL.space, query, wanted, 10)], frozenset())
                 assert [chunk.document_id for chunk in found] == expected
 
     @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ class StoreContract(ABC):
         assert store.re_embed(living.space, living.embed_documents, batch=4) == 2
         assert store.state().space == living.space
         (found,) = store.by_vector(living.space, living.embed_query("Title 7\nAbout 7\n\napple number 7"), EVERYONE, 1)
-        assert store.load([found.key], EVERYONE)[0].document_id == "7"
+        assert store.load([found.key], frozenset())[0].document_id == "7"
         with pytest.raises(EmbeddingMismatchError):
             store.by_vector(MODEL.space, MODEL.embed_query("apple"), EVERYONE, 1)
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel_rag.agent.conversation import Conversation
-from sentinel_rag.agent.offline.action_plans import Change, plan_change, sentence_of
+from sentinel_rag.agent.offline.action_plans import Change, plan_change
+from sentinel_rag.agent.offline.action_sentences import sentence_of, wish_of
 from sentinel_rag.agent.offline.action_words import ActionWish, read_action
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.references import References, resolve
@@ -52,28 +53,36 @@ def updates(draw: st.DrawFn) -> dict[str, str]:
     return arguments
 
 
+WORKSPACES = st.sampled_from(["", "emea", "eu-west_2", "prod"])
+
+
 def planned(sentence: str) -> dict[str, Any]:
     wish = read_action(sentence)
     assert wish is not None, sentence
     change = plan_change(wish, resolve(wish.target, References(), now=NOW.moment), Conversation(), NOW)
     assert isinstance(change, Change), (sentence, change)
-    return {"tool": change.call.tool, **change.call.arguments}
+    return {"tool": change.call.tool, "workspace": change.workspace, **change.call.arguments}
 
 
 @pytest.mark.requirement("DATA-4")
-@settings(max_examples=150)
-@given(INCIDENTS, updates())
-def test_an_update_reads_as_itself(incident: str, arguments: dict[str, str]) -> None:
+@settings(max_examples=70)
+@given(INCIDENTS, updates(), WORKSPACES)
+def test_an_update_reads_as_itself(incident: str, arguments: dict[str, str], workspace: str) -> None:
     changes = {name: value for name, value in arguments.items() if name != "classification_comment"}
     wish = ActionWish("", changes, note=arguments.get("classification_comment", ""))
-    assert planned(sentence_of(wish, incident)) == {"tool": "update_incident", "incident": incident, **arguments}
+    told = {"tool": "update_incident", "workspace": workspace, "incident": incident, **arguments}
+    assert planned(sentence_of(wish, incident, workspace)) == told
+    assert sentence_of(wish_of("update_incident", {"incident": incident, **arguments}), incident, workspace) == (
+        sentence_of(wish, incident, workspace)
+    )
 
 
-@settings(max_examples=150)
-@given(INCIDENTS, TEXTS)
-def test_a_comment_reads_as_itself(incident: str, message: str) -> None:
-    sentence = sentence_of(ActionWish("", message=message, comments=True), incident)
-    assert planned(sentence) == {"tool": "add_incident_comment", "incident": incident, "message": message}
+@settings(max_examples=70)
+@given(INCIDENTS, TEXTS, WORKSPACES)
+def test_a_comment_reads_as_itself(incident: str, message: str, workspace: str) -> None:
+    sentence = sentence_of(ActionWish("", message=message, comments=True), incident, workspace)
+    told = {"tool": "add_incident_comment", "workspace": workspace, "incident": incident, "message": message}
+    assert planned(sentence) == told
 
 
 ELSEWHERE = ("13", "#13", "[2]", "18,", "not", "unless", "if", "except", "all", "them", "tomorrow")
@@ -81,7 +90,7 @@ HARMLESS = ("and", "it", "please", "now", "to", "low", "with", "x@y.example", "o
 WORDS = st.lists(st.sampled_from(ELSEWHERE + HARMLESS), max_size=4)
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(st.sampled_from(["", "please", "can you", "ok then", "so"]), WORDS, WORDS)
 def test_words_around_a_wish_never_move_it_to_another_incident(
     before: str, between: list[str], behind: list[str]

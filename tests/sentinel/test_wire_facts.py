@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import anyio.lowlevel
 import pytest
 from action_estate import MAIN, Estate, estate
 from sentinel_servers import IDENTITY_HEADER, NOW, WORKSPACE_ID, ScriptedArm, connected, managed
@@ -159,6 +160,7 @@ async def test_an_endless_answer_of_the_rest_api_is_left_at_the_bound() -> None:
     async def endless() -> AsyncIterator[bytes]:
         while True:
             yield b" " * 1_000_000
+            await anyio.lowlevel.checkpoint()  # or the server's loop would turn here for ever, whoever has left
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http" and scope["path"] == "/msi/token":

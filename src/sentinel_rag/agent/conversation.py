@@ -62,6 +62,8 @@ class Conversation:
     """A question that waits for one missing value, so that the value alone completes it."""
     change: AskedChange | None = None
     """The change that was asked for last."""
+    offered_changes: tuple[str, ...] = ()
+    """The wishes that a question back offered last; no other sentence that is picked asks for a change."""
     person: str = ""
     """Who the person says to be, as an owner of incidents: a user principal name, an address or an object id."""
     requested_workspace: str = ""

@@ -33,6 +33,7 @@ def conversation_from_dict(stored: Mapping[str, Any]) -> Conversation | None:
                 "last": None if stored["last"] is None else _asked(stored["last"]),
                 "offers": tuple(Offer(offer["question"], _asked(offer["call"])) for offer in stored["offers"]),
                 "change": _change(stored.get("change")),
+                "offered_changes": tuple(stored.get("offered_changes", ())),
                 "names": None,
             }
         )

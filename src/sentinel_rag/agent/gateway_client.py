@@ -8,6 +8,7 @@ gateway's address and key and no other credential.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -16,13 +17,23 @@ from urllib.parse import quote
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.handles import as_handles, as_text
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
-from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Failed, Succeeded, ToolCall, ToolOutcome
+from sentinel_rag.contracts.tool_calls import (
+    Denied,
+    DocumentResult,
+    Failed,
+    OfferedTool,
+    Succeeded,
+    ToolCall,
+    ToolOutcome,
+    ToolSchema,
+)
 from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
 PATH = "/v1/proxy-execute"
+_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 
 _CODES: dict[int, tuple[QueryErrorCode, str]] = {
@@ -105,14 +116,22 @@ class HttpToolGateway:
 
     async def offered_tools(self) -> frozenset[str]:
         """What `GET /v1/tools` lists; none if the gateway is away or answers something else."""
+        return frozenset(str(tool["name"]) for tool in await self._listed() if isinstance(tool.get("name"), str))
+
+    async def offered_schemas(self) -> tuple[OfferedTool, ...]:
+        """The same, as a model is told of them: tools of other makers too, in the gateway's order. One whose form no
+        model takes is left out."""
+        return tuple(offered for tool in await self._listed() if (offered := _offered(tool)) is not None)
+
+    async def _listed(self) -> list[dict[str, Any]]:
         import aiohttp
 
         try:
             async with self._connection().get(f"{self._base_url}/v1/tools", allow_redirects=False) as response:
                 body = json.loads(await _read_bounded(response)) if response.status == 200 else {}
-            return frozenset(str(tool["name"]) for tool in body.get("tools", ()))
-        except (aiohttp.ClientError, OSError, _TooLargeError, ValueError, TypeError, KeyError, AttributeError):
-            return frozenset()
+            return [tool for tool in body.get("tools", ()) if isinstance(tool, dict)]
+        except (aiohttp.ClientError, OSError, _TooLargeError, ValueError, TypeError, AttributeError):
+            return []
 
     async def knows_session(self, session_id: str) -> bool | None:
         """Whether the gateway knows the session and it is open; None if the gateway does not say."""
@@ -224,6 +243,20 @@ def _read_success(call: ToolCall, body: Mapping[str, Any], audit_id: str) -> Too
             audit_id,
         )
     return Succeeded(call, read, audit_id)
+
+
+def _offered(tool: Mapping[str, Any]) -> OfferedTool | None:
+    """One entry of the gateway's list; None for a name or a schema that the chat completions wire does not take."""
+    name, parameters = tool.get("name"), tool.get("parameters")
+    if not isinstance(name, str) or not _TOOL_NAME.fullmatch(name) or not isinstance(parameters, dict):
+        return None
+    properties = parameters.get("properties") or {}
+    if parameters.get("type", "object") != "object" or not isinstance(properties, dict):
+        return None
+    schema = ToolSchema(
+        name, str(tool.get("description") or ""), {**parameters, "type": "object", "properties": properties}
+    )
+    return OfferedTool(schema, tool.get("effect") == "read")
 
 
 def _error_in(data: object) -> QueryError | None:

@@ -36,6 +36,7 @@ _STATUS = {
     "file_read": "Reading the file...",
     "file_list": "Listing files...",
     "web_search": "Searching the web...",
+    "web_fetch": "Reading the page...",
     "update_incident": "Asking for the change...",
     "add_incident_comment": "Asking to add the comment...",
 }

@@ -60,10 +60,16 @@ def model_budget(configuration: Mapping[str, Any]) -> Budget:
 
 
 def kept_conversations(settings: Settings) -> ConversationStore:
-    """The conversations of this home, for a command; the caller closes it. Raises UsageError where none is kept."""
-    store = open_conversations(conversation_configuration(settings))
-    if store is None:
-        raise UsageError(
-            "No conversation is kept: SENTINEL_CHAT_KEEP_DAYS is 0.", next_step="Set it to a number of days."
-        )
-    return store
+    """The conversations of this home, for a command; the caller closes it. Where none is kept any more, those of before
+    can be listed and deleted. Raises UsageError where there are none of before either."""
+    from sentinel_rag.agent.remembering.store import ConversationStore
+
+    file = agent_folder(settings.home) / CONVERSATIONS_FILE
+    if not settings.chat_keep_days and not file.exists():
+        raise not_kept()
+    return ConversationStore(file, clock=utc_now, keep_days=settings.chat_keep_days, keep=settings.chat_keep)
+
+
+def not_kept() -> UsageError:
+    """The error for what needs kept conversations."""
+    return UsageError("No conversation is kept: SENTINEL_CHAT_KEEP_DAYS is 0.", next_step="Set it to a number of days.")

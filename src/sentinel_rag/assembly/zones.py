@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 from sentinel_rag.assembly.conversations import model_budget, open_conversations
 from sentinel_rag.assembly.model_access import open_models
 from sentinel_rag.assembly.plan import gateway_folder, policies_folder
-from sentinel_rag.contracts.ports import Analyst, Chat, ToolGateway, utc_now
+from sentinel_rag.contracts.ports import Analyst, Chat, utc_now
 from sentinel_rag.settings import Settings, agent_gateway
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from sentinel_rag.agent.gateway_client import HttpToolGateway
     from sentinel_rag.audit import Journal, JournalReader
     from sentinel_rag.interceptor.store import KeyStore
 
@@ -163,7 +164,12 @@ def build_agent(
     gateway = HttpToolGateway(url, key.reveal())
     analyst, close_models = _analyst(gateway, timezone, conversations, model, question_timeout_s)
     store = open_conversations(conversations)
-    chat = RememberingAnalyst(analyst, store, clock=utc_now, knows_session=gateway.knows_session)
+    prepare = None
+    if model is not None:
+        from sentinel_rag.agent.tokens import load_counter
+
+        prepare = load_counter  # a second or two of one core, in a thread
+    chat = RememberingAnalyst(analyst, store, clock=utc_now, knows_session=gateway.knows_session, prepare=prepare)
 
     async def close() -> None:
         await close_models()
@@ -175,7 +181,7 @@ def build_agent(
 
 
 def _analyst(
-    gateway: ToolGateway,
+    gateway: HttpToolGateway,
     timezone: str,
     conversations: Configuration,
     model: Configuration | None,
@@ -192,7 +198,13 @@ def _analyst(
     models = open_models(model)
     limits = TurnLimits(turn_s=question_timeout_s - min(3.0, question_timeout_s / 10), rounds=model["tool_rounds"])
     analyst = ModelAnalyst(
-        gateway, models, clock=utc_now, timezone=timezone, limits=limits, budget=model_budget(conversations)
+        gateway,
+        models,
+        clock=utc_now,
+        timezone=timezone,
+        limits=limits,
+        budget=model_budget(conversations),
+        catalogue=gateway.offered_schemas,
     )
     return analyst, models.aclose
 

@@ -35,6 +35,15 @@ class ToolSchema:
 
 
 @dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """A tool as the gateway offers it: its schema cut down to what the policy allows. `reads`: the policy says that it
+    changes nothing and sends nothing out."""
+
+    schema: ToolSchema
+    reads: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCall:
     """What the agent asks for. `call_id` is unique in its session and names the call in evidence and footnotes."""
 

@@ -24,6 +24,7 @@ DEPTH = 50
 """Places of each ranking that are fused."""
 MOST_HITS = 50
 LONGEST_QUERY = 8_000
+_AT_ONCE = 20
 _TECHNIQUE = re.compile(r"\bT\d{4}(?:\.\d{3})?\b", re.IGNORECASE)
 
 
@@ -85,16 +86,25 @@ class KnowledgeSearch:
         spelled = _with_names(query)
         words = [found.key for found in self._store.by_words(spelled, wanted, DEPTH)]
         near, remarks = self._near(spelled, wanted)
-        best = fused([near, words])
-        chunks = {chunk.key: chunk for chunk in self._store.load([key for key, _ in best], wanted)}
         place_by_words = {key: place for place, key in enumerate(words, 1)}
         place_by_meaning = {key: place for place, key in enumerate(near, 1)}
         hits: list[Hit] = []
-        for key, score in best:
-            if key in chunks and len(hits) < min(limit, MOST_HITS) and _is_new(chunks[key], hits, per_document):
-                why = _similarity(query, chunks[key], place_by_words.get(key), place_by_meaning.get(key))
-                hits.append(Hit(chunks[key], score, why))
+        for chunk, score in self._loaded(fused([near, words]), wanted.readers):
+            if len(hits) >= min(limit, MOST_HITS):
+                break
+            if _is_new(chunk, hits, per_document):
+                why = _similarity(query, chunk, place_by_words.get(chunk.key), place_by_meaning.get(chunk.key))
+                hits.append(Hit(chunk, score, why))
         return SearchAnswer(tuple(hits), tuple(remarks))
+
+    def _loaded(
+        self, best: Sequence[tuple[int | str, float]], readers: frozenset[str]
+    ) -> Iterator[tuple[StoredChunk, float]]:
+        """The chunks in their order, read a few at a time: most searches need the first few only."""
+        for start in range(0, len(best), _AT_ONCE):
+            part = dict(best[start : start + _AT_ONCE])
+            for chunk in self._store.load(list(part), readers):
+                yield chunk, part[chunk.key]
 
     def _near(self, query: str, wanted: Wanted) -> tuple[Sequence[int | str], list[str]]:
         if self._embedder is None:

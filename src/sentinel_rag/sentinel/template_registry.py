@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +74,16 @@ def load_templates(folder: Path = TEMPLATE_FOLDER, *, own: Path | None = None) -
     Raises ConfigurationError whose `problems` name file, line and fault, if any file of a folder is not right, or if
     one of the own templates has the name of one in `folder`.
     """
-    templates = _templates_of(folder, taken={})
+    templates = dict(_shipped_templates()) if folder == TEMPLATE_FOLDER else _templates_of(folder, taken={})
     if own is not None:
         templates |= _templates_of(own, taken=templates)
     return dict(sorted(templates.items()))
+
+
+@cache
+def _shipped_templates() -> Mapping[str, KqlTemplate]:
+    """Read once a process: they are part of the program, and fifty files of YAML are a tenth of a second."""
+    return _templates_of(TEMPLATE_FOLDER, taken={})
 
 
 def _templates_of(folder: Path, *, taken: Mapping[str, KqlTemplate]) -> dict[str, KqlTemplate]:

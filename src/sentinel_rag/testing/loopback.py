@@ -21,6 +21,7 @@ from sentinel_rag.assembly.bounded_http import BoundedHttp
 
 STARTUP_SECONDS = 60.0
 SHUTDOWN_SECONDS = 5
+END_SECONDS = 60.0
 
 
 @contextmanager
@@ -28,7 +29,7 @@ def serve(app: Any, *, access_log: bool = False, host: str = "127.0.0.1") -> Ite
     """Serve `app` on a free port of `host`, a loopback address, and yield its base URL: `http://127.0.0.1:40123`.
 
     The socket is bound before the thread starts, so a client that connects at once waits instead of being refused.
-    Raises RuntimeError if the application's lifespan fails to start.
+    Raises RuntimeError if the application's lifespan fails to start, or if its loop does not end with the block.
     """
     # The protocol is named because asyncio sets TCP_NODELAY only then; without it an answer waits 40 ms for an ACK.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -50,8 +51,10 @@ def serve(app: Any, *, access_log: bool = False, host: str = "127.0.0.1") -> Ite
         yield f"http://{host}:{listener.getsockname()[1]}"
     finally:
         server.stop()
-        thread.join(STARTUP_SECONDS + SHUTDOWN_SECONDS)
+        thread.join(END_SECONDS)
         listener.close()
+        if thread.is_alive():
+            raise RuntimeError("the application did not end: something in it never lets the event loop run")
 
 
 class _ThreadedServer(uvicorn.Server):

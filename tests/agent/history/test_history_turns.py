@@ -77,6 +77,15 @@ def test_rows_of_older_turns_go_before_their_words() -> None:
 
 
 @pytest.mark.requirement("CHAT-5")
+def test_no_rows_stay_that_are_older_than_rows_that_went() -> None:
+    history = _history()
+    for number, size in enumerate((500, 2_900, 2_200), start=1):
+        _turn(history, number, rows="r" * size)
+    results = [message.text for message in history.fitted(RULES, ()).messages if isinstance(message, ToolResultMessage)]
+    assert results == [LEFT_OUT, LEFT_OUT, "r" * 2_200]
+
+
+@pytest.mark.requirement("CHAT-5")
 def test_a_result_over_its_share_is_cut_when_it_is_added() -> None:
     history = _history()
     _turn(history, 1, rows="r" * 50_000)

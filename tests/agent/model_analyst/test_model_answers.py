@@ -166,6 +166,7 @@ async def test_a_change_that_needs_an_approval_is_told_and_made_as_it_was_once_i
     assert "sentinel approvals show ap-77" in answer.text
     assert "sentinel ask --session session-1" in answer.text
     assert "I have closed" not in answer.text
+    assert "Nothing was changed." in answer.text
     assert "A person may approve exactly this call (approval ap-77)" in at.results()[0]
 
     gateway.approved = True

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,23 +27,24 @@ async def _known(_: str) -> bool:
     return True
 
 
-def _kept(analyst, file: Path) -> RememberingAnalyst:
-    store = ConversationStore(file, clock=lambda: NOW)
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ConversationStore]:
+    with closing(ConversationStore(tmp_path / "conversations.db", clock=lambda: NOW)) as made:
+        yield made
+
+
+def _kept(analyst, store: ConversationStore) -> RememberingAnalyst:
+    """A new process over the same file."""
     return RememberingAnalyst(analyst, store, clock=lambda: NOW, knows_session=_known)
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "conversations.db"
-
-
 @pytest.mark.requirement("CHAT-4")
-async def test_after_a_restart_the_model_is_told_the_earlier_turns(desk, file):
+async def test_after_a_restart_the_model_is_told_the_earlier_turns(desk, store):
     before = desk(calls_reply(OPEN), text_reply(OPEN_TEXT))
-    await _kept(before.analyst, file).answer("Which high severity incidents are open?", session_id=SESSION)
+    await _kept(before.analyst, store).answer("Which high severity incidents are open?", session_id=SESSION)
     told = before.sent()
     after = desk(text_reply("You are welcome."))
-    await _kept(after.analyst, file).answer("Thank you!", session_id=SESSION)
+    await _kept(after.analyst, store).answer("Thank you!", session_id=SESSION)
     assert after.server.requests[-1].fault is None
     assert after.sent()[1 : len(told)] == told[1:]
     assert after.sent()[len(told)] == {"role": "assistant", "content": OPEN_TEXT}
@@ -49,27 +52,26 @@ async def test_after_a_restart_the_model_is_told_the_earlier_turns(desk, file):
 
 
 @pytest.mark.requirement("CHAT-6")
-async def test_a_number_that_the_model_listed_resolves_after_a_restart(desk, file):
+async def test_a_number_that_the_model_listed_resolves_after_a_restart(desk, store):
     before = desk(calls_reply(OPEN), text_reply(OPEN_TEXT))
-    await _kept(before.analyst, file).answer("Which high severity incidents are open?", session_id=SESSION)
+    await _kept(before.analyst, store).answer("Which high severity incidents are open?", session_id=SESSION)
     after = desk(text_reply("Let me see."))
-    await _kept(after.analyst, file).answer("Who owns [2]?", session_id=SESSION)
+    await _kept(after.analyst, store).answer("Who owns [2]?", session_id=SESSION)
     assert "18" in after.sent()[-1]["content"]
 
 
 @pytest.mark.requirement("CHAT-7")
-async def test_after_clear_the_model_is_told_verified_facts_as_data_of_their_time(desk, file):
+async def test_after_clear_the_model_is_told_verified_facts_as_data_of_their_time(desk, store):
     at = desk(calls_reply(OPEN), text_reply(OPEN_TEXT))
-    chat = _kept(at.analyst, file)
+    chat = _kept(at.analyst, store)
     await chat.answer("Which high severity incidents are open?", session_id=SESSION)
-    store = ConversationStore(file, clock=lambda: NOW)
     stored = store.load(SESSION)
     fact = CarriedFact("Incident 40, High, New", "2024-07-23T10:00:00Z", "query_incidents", "c1", "/rows/0/number")
     store.save(replace(stored, turns=(replace(stored.turns[0], facts=(fact,)),)), known=True)
     at, again = desk(text_reply("You are welcome.")), desk(text_reply("You are welcome."))
-    chat = _kept(at.analyst, file)
+    chat = _kept(at.analyst, store)
     assert await chat.clear(SESSION, carry=True) == (fact,)
-    for process, talk in ((at, chat), (again, _kept(again.analyst, file))):
+    for process, talk in ((at, chat), (again, _kept(again.analyst, store))):
         await talk.answer("Thanks.", session_id=SESSION)
         rules, question, *_ = process.sent()
         assert rules["role"] == "system"
@@ -81,9 +83,9 @@ async def test_after_clear_the_model_is_told_verified_facts_as_data_of_their_tim
 
 @pytest.mark.requirement("CHAT-4")
 @pytest.mark.requirement("CHAT-5")
-async def test_a_long_conversation_is_trimmed_and_the_person_is_told_once(desk, file):
+async def test_a_long_conversation_is_trimmed_and_the_person_is_told_once(desk, store):
     at = desk(text_reply("word " * 900), budget=Budget.of_context(16_000, turns=30))
-    chat = _kept(at.analyst, file)
+    chat = _kept(at.analyst, store)
     answers = [await chat.answer(f"What is question {number} about?", session_id=SESSION) for number in range(14)]
     assert sum(WARNING in answer.text + " ".join(answer.footnote) for answer in answers) == 1
     assert all(request.fault is None for request in at.server.requests)
@@ -94,11 +96,11 @@ async def test_a_long_conversation_is_trimmed_and_the_person_is_told_once(desk, 
 
 
 @pytest.mark.requirement("CHAT-5")
-async def test_a_result_of_many_rows_is_cut_between_rows_and_says_so(desk, file):
+async def test_a_result_of_many_rows_is_cut_between_rows_and_says_so(desk, store):
     rows = [{"number": n, "title": "Sign-in from an unfamiliar place", "severity": "High"} for n in range(1, 501)]
     gateway = ScriptedGateway({"query_incidents": rows_result(rows, total=812, table="SecurityIncident")})
     at = desk(calls_reply(OPEN), text_reply("Many."), gateway=gateway)
-    await _kept(at.analyst, file).answer("Which high severity incidents are open?", session_id=SESSION)
+    await _kept(at.analyst, store).answer("Which high severity incidents are open?", session_id=SESSION)
     (result,) = at.results()
     whole = [line for line in result.splitlines() if line.startswith('{"number"')]
     assert [json.loads(line)["number"] for line in whole] == list(range(1, len(whole) + 1))

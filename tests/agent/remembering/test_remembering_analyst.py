@@ -32,6 +32,7 @@ class Home:
     file: Path
     gateway: ScriptedGateway = field(default_factory=small_estate)
     sessions: set[str] | None = field(default_factory=lambda: {SESSION})
+    opened: list[ConversationStore] = field(default_factory=list)
 
     def chat(self) -> RememberingAnalyst:
         return RememberingAnalyst(
@@ -42,7 +43,13 @@ class Home:
         )
 
     def store(self) -> ConversationStore:
-        return ConversationStore(self.file, clock=lambda: NOW)
+        self.opened.append(ConversationStore(self.file, clock=lambda: NOW))
+        return self.opened[-1]
+
+    def end_processes(self) -> None:
+        """Close every file, as the end of a process does."""
+        for store in self.opened:
+            store.close()
 
     async def knows(self, session_id: str) -> bool | None:
         return None if self.sessions is None else session_id in self.sessions
@@ -53,8 +60,10 @@ class Home:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path / "conversations.db")
+def home(tmp_path: Path) -> Iterator[Home]:
+    made = Home(tmp_path / "conversations.db")
+    yield made
+    made.end_processes()
 
 
 def _memory_lines(answer: Answer) -> list[str]:
@@ -114,7 +123,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def locked(home: Home, impatient: None) -> Iterator[Callable[[], None]]:
-    home.store().list()
+    home.store().delete("makes the file")
     other = sqlite3.connect(home.file, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     yield lambda: other.execute("ROLLBACK")  # type: ignore[func-returns-value]
@@ -137,6 +146,29 @@ async def test_a_locked_store_is_told_and_what_was_missed_is_written_later(
         (1, "list open incidents", "answered"),
         (2, "who owns [2]?", "answered"),
     ]
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["a kept conversation", "a new one"])
+async def test_a_turn_that_was_asked_before_the_store_could_be_read_is_written_later(
+    home: Home, impatient: None, before: bool
+) -> None:
+    if before:
+        await home.chat().answer("list open incidents", session_id=SESSION)
+    else:
+        home.store().delete("makes the file")
+    home.end_processes()
+    chat = home.chat()
+    aside = home.file.rename(home.file.with_name("aside.db"))
+    home.file.write_bytes(b"damaged for a while" * 500)
+    (line,) = _memory_lines(await chat.answer("how many incidents are open?", session_id=SESSION))
+    assert "is damaged" in line
+    aside.rename(home.file)
+    assert _memory_lines(await chat.answer("what is incident 12 about", session_id=SESSION)) == []
+    stored = home.store().load(SESSION)
+    assert stored is not None
+    asked = [*(["list open incidents"] if before else []), "how many incidents are open?", "what is incident 12 about"]
+    assert [(turn.number, turn.question) for turn in stored.turns] == list(enumerate(asked, start=1))
+    assert {turn.outcome for turn in stored.turns} == {"answered"}
 
 
 async def test_a_damaged_store_is_told_in_one_line_and_questions_are_answered(home: Home) -> None:
@@ -245,3 +277,19 @@ async def test_zero_data_leaves_no_fact_to_carry(home: Home) -> None:
     chat = home.chat()
     await chat.answer("what is incident 12 about", session_id=SESSION)
     assert await chat.clear(SESSION, carry=True) == ()
+
+
+async def test_what_a_memory_needs_is_loaded_before_it_is_recalled_and_not_for_new_conversations(home: Home) -> None:
+    prepared: list[int] = []
+
+    async def prepare() -> None:
+        prepared.append(len(home.gateway.calls))
+
+    def chat() -> RememberingAnalyst:
+        analyst = OfflineAnalyst(home.gateway, clock=lambda: NOW)
+        return RememberingAnalyst(analyst, home.store(), clock=lambda: NOW, knows_session=home.knows, prepare=prepare)
+
+    await chat().answer("list open incidents", session_id=SESSION)
+    assert prepared == []
+    await chat().answer("who owns [2]?", session_id=SESSION)
+    assert prepared == [1]

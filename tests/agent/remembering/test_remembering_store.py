@@ -9,6 +9,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -69,7 +70,8 @@ def test_what_is_written_is_read_again_by_another_process(store: ConversationSto
     store.save(WHOLE, known=False)
     later = replace(WHOLE, turns=(replace(TURN, number=2, question="and now? \ud800"),), cleared_turns=1)
     store.save(later, known=True)
-    read = ConversationStore(file, clock=datetime.now).load("session-0001")
+    with closing(ConversationStore(file, clock=datetime.now)) as other:
+        read = other.load("session-0001")
     assert read == replace(later, turns=(TURN, replace(TURN, number=2, question="and now? ?")))
     (entry,) = store.list()
     assert (entry.title, entry.turns, entry.preferences) == ("list open incidents", 2, WHOLE.preferences)
@@ -79,6 +81,13 @@ def test_only_the_owner_may_read_the_file_and_its_neighbours(store: Conversation
     store.save(WHOLE, known=False)
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
     assert {stat.S_IMODE(each.stat().st_mode) for each in file.parent.iterdir()} == {0o600}
+
+
+def test_looking_makes_no_file(store: ConversationStore, file: Path) -> None:
+    assert (store.list(), store.count(), store.load("session-0001")) == ((), 0, None)
+    with pytest.raises(UsageError, match="No conversation begins"):
+        store.find("session")
+    assert not file.parent.exists()
 
 
 def test_an_id_is_found_by_its_beginning(store: ConversationStore) -> None:
@@ -185,7 +194,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "agent").write_text("a file where the folder should be")
     store = ConversationStore(tmp_path / "agent" / "conversations.db", clock=Calendar())
     with pytest.raises(UnavailableError, match="cannot be opened"):
-        store.list()
+        store.save(WHOLE, known=False)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file size limits are POSIX")
@@ -228,5 +237,6 @@ def test_chats_of_several_processes_share_the_file(file: Path) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(converse, range(4)))
-    entries = ConversationStore(file, clock=Calendar()).list()
+    with closing(ConversationStore(file, clock=Calendar())) as other:
+        entries = other.list()
     assert sorted((entry.conversation_id, entry.turns) for entry in entries) == [(f"session-{n}", 10) for n in range(4)]

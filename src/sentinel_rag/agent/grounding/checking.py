@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from sentinel_rag.agent.grounding.atoms import Atom, Kind
+from sentinel_rag.agent.grounding.atoms import Atom
 from sentinel_rag.agent.grounding.evidence_index import EvidenceIndex
 from sentinel_rag.agent.grounding.judging import Judged, judge
 from sentinel_rag.agent.grounding.markdown_text import Layout, Piece, pieces_of
@@ -33,12 +33,12 @@ def ground(text: str, index: EvidenceIndex, *, question: str) -> Grounded:
     repairs: list[Repair] = []
     removals: list[Removal] = []
     evidence: tuple[Evidence, ...] = ()
-    for round_ in range(MOST_ROUNDS):
+    for _ in range(MOST_ROUNDS):
         readings = _read(text, index, question)
-        anything = any(run.rows or (run.run.worked and run.run.result is None and run.leaves) for run in index.runs)
+        anything = any(run.rows or (run.run.worked and run.run.result is None and run.leaves) for run in index.results)
         judged = [list(judge(reading, anything_known=anything)) for reading in readings]
         evidence = _evidence(judged, index)
-        edits = list(_edits(readings, judged, index, may_repair=round_ < MOST_ROUNDS - 2))
+        edits = list(_edits(text, readings, judged, index))
         if not edits:
             break
         repairs += [repair for edit in edits for repair in edit.repairs]
@@ -67,7 +67,19 @@ def _read(text: str, index: EvidenceIndex, question: str) -> list[Reading]:
         readings.append(Reading(piece, atoms[place], subjects, context, index, question, (), following))
         flow.after(piece, subjects)
     _share_rows(readings)
+    _look_ahead(readings)
     return readings
+
+
+def _look_ahead(readings: Sequence[Reading]) -> None:
+    """Items of a list that names its incident further down speak of that one."""
+    for place, reading in enumerate(readings):
+        if reading.piece.layout is not Layout.ITEM or reading.subjects or reading.context.last is not None:
+            continue
+        block = [each for each in readings[place + 1 :] if each.piece.block == reading.piece.block]
+        named = [subject for each in block for subject in each.subjects if subject.topic in STRONG]
+        if len(named) == 1:
+            reading.context.last = replace(named[0], start=-1, end=-1)
 
 
 def _share_rows(readings: Sequence[Reading]) -> None:
@@ -110,7 +122,7 @@ class _Flow:
         self._context.noun = nouns[-1] if nouns else ""
         numbers = {str(atom.value) for atom in incident_numbers_in(question)}
         if not numbers:
-            for run in self._index.runs:
+            for run in self._index.results:
                 if run.tool == "get_incident_detail" and len(run.rows) == 1:
                     numbers = {run.rows[0].incident}
                 break
@@ -184,7 +196,7 @@ def _evidence(judged: Sequence[Sequence[Judged]], index: EvidenceIndex) -> tuple
 
 
 def _edits(
-    readings: Sequence[Reading], judged: Sequence[Sequence[Judged]], index: EvidenceIndex, *, may_repair: bool
+    text: str, readings: Sequence[Reading], judged: Sequence[Sequence[Judged]], index: EvidenceIndex
 ) -> Iterator[_Edit]:
     broken_rows = {
         reading.piece.group
@@ -194,52 +206,61 @@ def _edits(
     }
     for reading, verdicts in zip(readings, judged, strict=True):
         piece = reading.piece
+        written = text[piece.start : piece.end]
         wrong = [each for each in verdicts if not each.verdict.supported]
         if piece.layout is Layout.CELL and piece.group in broken_rows:
-            atom = wrong[0].atom.text if wrong else piece.text
+            atom = wrong[0].atom.text if wrong else written
             reason = wrong[0].verdict.reason if wrong else "its row speaks of something that no result holds"
-            yield _Edit(piece.start, piece.end, UNCHECKED_CELL, removals=(Removal(atom, piece.text, reason),))
+            yield _Edit(piece.start, piece.end, UNCHECKED_CELL, removals=(Removal(atom, written, reason),))
         elif not wrong:
             continue
-        elif may_repair and len(wrong) <= _MOST_REPAIRS and all(_repairable(each, reading) for each in wrong):
+        elif len(wrong) <= _MOST_REPAIRS and all(_repairable(each, piece, written) for each in wrong):
             for each in wrong:
-                yield _repair(each, piece, index)
+                yield _repair(each, piece, written, index)
         else:
-            yield _removal(wrong[0], piece)
+            yield _removal(wrong[0], piece, written)
 
 
-def _repairable(judged: Judged, reading: Reading) -> bool:
-    return bool(judged.verdict.right) and judged.verdict.leaf is not None and reading.piece.layout is not Layout.CODE
+def _repairable(judged: Judged, piece: Piece, written: str) -> bool:
+    """A repair that turns out wrong once more is none: what it should be is not clear."""
+    if not judged.verdict.right or judged.verdict.leaf is None or piece.layout is Layout.CODE:
+        return False
+    end = judged.atom.end + len(_tail(judged.atom, written))
+    return not written[end:].startswith(f" {REPAIRED}")
 
 
-def _repair(judged: Judged, piece: Piece, index: EvidenceIndex) -> _Edit:
+def _tail(atom: Atom, written: str) -> str:
+    """What follows an atom without a space: the rest of a compound ("-severity") and the marks that close around it."""
+    compound = re.match(r"-\w+|(?:st|nd|rd|th)\b", written[atom.end :])
+    tail = compound[0] if compound else ""
+    closing = re.match(r"[`*_”\"]+", written[atom.end + len(tail) :])
+    return tail + (closing[0] if closing else "")
+
+
+def _repair(judged: Judged, piece: Piece, written: str, index: EvidenceIndex) -> _Edit:
     """The right value in the place of the wrong one, with the mark behind the word, code span or emphasis around it."""
     atom, verdict = judged.atom, judged.verdict
     assert verdict.leaf is not None
-    end = atom.end
-    compound = re.match(r"-\w+|(?:st|nd|rd|th)\b", piece.text[end:])
-    tail = compound[0] if compound else ""
-    closing = re.match(r"[`*_”\"]+", piece.text[end + len(tail) :])
-    tail += closing[0] if closing else ""
-    put = f"{verdict.right}{tail} {REPAIRED}"
+    tail = _tail(atom, written)
     repair = Repair(atom.text, verdict.right, verdict.reason, index.evidence(verdict.leaf, verdict.right))
-    return _Edit(piece.start + atom.start, piece.start + end + len(tail), put, repairs=(repair,))
+    end = piece.start + atom.end + len(tail)
+    return _Edit(piece.start + atom.start, end, f"{verdict.right}{tail} {REPAIRED}", repairs=(repair,))
 
 
-def _removal(judged: Judged, piece: Piece) -> _Edit:
-    removal = Removal(judged.atom.text, piece.text, judged.verdict.reason)
+def _removal(judged: Judged, piece: Piece, written: str) -> _Edit:
+    removal = Removal(judged.atom.text, written, judged.verdict.reason)
     if piece.layout in (*_ROW_KEYS, Layout.HEADING):
         return _Edit(piece.start, piece.end, UNCHECKED_CELL, removals=(removal,))
     if piece.layout is Layout.CODE:
-        first, _, _ = piece.text.partition("\n")
+        first, _, _ = written.partition("\n")
         fence = re.match(r"\s*(`{3,}|~{3,})", first)
         inside = f"{first}\n{UNCHECKED_CELL}\n{fence[1]}" if fence else UNCHECKED_CELL
         return _Edit(piece.start, piece.end, inside, removals=(removal,))
     put = REMOVED
     for mark in ("**", "__"):
-        if piece.text.count(mark) % 2:
+        if written.count(mark) % 2:
             # Emphasis that opens or closes in another sentence keeps its other half.
-            put = f"{mark}{put}" if piece.text.lstrip().startswith(mark) else f"{put}{mark}"
+            put = f"{mark}{put}" if written.lstrip().startswith(mark) else f"{put}{mark}"
     return _Edit(piece.start, piece.end, put, removals=(removal,))
 
 
@@ -254,6 +275,3 @@ def _edited(text: str, edits: Sequence[_Edit]) -> str:
         parts += [between, edit.put]
         at = edit.end
     return "".join([*parts, text[at:]])
-
-
-__all__ = ["MOST_ROUNDS", "Atom", "Kind", "ground"]

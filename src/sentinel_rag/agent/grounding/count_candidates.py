@@ -62,7 +62,7 @@ def candidates(counted: Counted, index: EvidenceIndex) -> list[Candidate]:
             found += _of_alert(subject, counted)
         else:
             found += _of_row(subject, counted)
-    if counted.subjects and not counted.from_context and (found or _bound(counted)):
+    if counted.subjects and not counted.loosely and (found or _bound(counted)):
         return found
     return [*found, *_of_lists(counted, index)]
 
@@ -93,8 +93,9 @@ def _of_incident(subject: Subject, counted: Counted, index: EvidenceIndex) -> It
     if not found and counted.noun == "alert":
         alerts = {
             str(leaf.value): record
-            for record in index.records(Speaks.ALERT)
-            if record.incident in subject.numbers and (leaf := record.first("alert_id")) is not None
+            for number in sorted(subject.numbers)
+            for record in index.alerts(number)
+            if (leaf := record.first("alert_id")) is not None
         }
         chosen = [record for record in alerts.values() if _all_fit(record, counted.states)]
         if alerts:
@@ -150,6 +151,10 @@ def _of_alert(subject: Subject, counted: Counted) -> Iterator[Candidate]:
 def _of_row(subject: Subject, counted: Counted) -> Iterator[Candidate]:
     """Numbers of a ranking, of a bucket of a trend, of a row of a query; else the alerts that name the entity."""
     records = [record for record in subject.records if not _inner(record) or _inner(record) in counted.within]
+    named = [leaf for record in records or subject.records for leaf in _named_by(record, counted.words)]
+    if named and counted.noun not in ("alert", "incident"):
+        yield from (Candidate(float(str(leaf.value)), leaf) for leaf in named)
+        return
     direct = [each for record in records or subject.records for each in _own_numbers(record, counted)]
     if direct:
         yield from direct
@@ -175,6 +180,16 @@ def _inner(record: Record) -> str:
     return next((outer.incident for outer in record.chain() if outer.speaks is Speaks.INCIDENT), "")
 
 
+def _named_by(record: Record, words: str) -> list[Leaf]:
+    """Numbers of a row whose column is named by the words of the answer."""
+    wanted = _stems(words)
+    return [
+        leaves[0]
+        for key, leaves in record.leaves.items()
+        if record.speaks in (Speaks.ROW, Speaks.ENTITY) and _is_number(leaves[0].value) and wanted & _stems(key)
+    ]
+
+
 def _own_numbers(record: Record, counted: Counted) -> Iterator[Candidate]:
     if counted.noun == "incident" and "incident_numbers" in record.lists:
         yield Candidate(record.lists["incident_numbers"], record.first("incident_numbers"), "incidents, counted")
@@ -194,8 +209,7 @@ def _own_numbers(record: Record, counted: Counted) -> Iterator[Candidate]:
                 return
     if record.speaks not in (Speaks.ROW, Speaks.ENTITY):
         return
-    wanted = _stems(counted.words)
-    named = [leaf for key, leaf in numbers.items() if wanted & _stems(key)]
+    named = _named_by(record, counted.words)
     if not named and len(numbers) > 1:
         named = [
             leaf for key, leaf in numbers.items() if re.search(r"count|total|number|sum|attempt|event|hit|fail", key)
@@ -213,7 +227,7 @@ def _stems(words: str) -> set[str]:
 
 def _of_lists(counted: Counted, index: EvidenceIndex) -> Iterator[Candidate]:
     """Totals, groups and rows of whole results."""
-    for run in index.runs:
+    for run in index.results:
         noun = _noun_of(run)
         same = noun == counted.noun or not counted.noun
         if same:
@@ -309,28 +323,28 @@ def _named_numbers(run: RunEvidence, words: str) -> Iterator[Candidate]:
 def _across(counted: Counted, index: EvidenceIndex) -> Iterator[Candidate]:
     """Things counted over all rows that were seen, where no result tells their number."""
     if counted.noun == "alert" and not counted.states:
-        for run in index.runs:
+        for run in index.results:
             leaves = [leaf for row in run.rows if (leaf := row.first("alert_count")) is not None]
             if len(leaves) > 1:
                 yield Candidate(sum(float(str(leaf.value or 0)) for leaf in leaves), leaves[0], "sum of alert_count")
     if (
         counted.noun == "incident"
         and not counted.states
-        and not any(run.tool == "query_incidents" for run in index.runs)
+        and not any(run.tool == "query_incidents" for run in index.results)
     ):
-        for run in index.runs:
+        for run in index.results:
             if run.tool == "query_alerts":
                 numbers = {row.incident for row in run.rows} - {""}
                 if numbers:
                     yield Candidate(len(numbers), run.rows[0].first("incident_number"), "incidents of the alerts")
-    for run in index.runs:
+    for run in index.results:
         if run.tool in ("run_kql_query", "run_freeform_kql") and counted.noun:
             for key in run.rows[0].leaves if run.rows else ():
                 values = {str(leaf.value): leaf for row in run.rows for leaf in row.leaves.get(key, ())}
                 if counted.noun[:6] in _stems(key) and not any(_is_number(leaf.value) for leaf in values.values()):
                     yield Candidate(len(values), next(iter(values.values())), f"distinct values of {key}")
     if counted.noun in ("host", "account", "ip", "url", "file", "process", "mailbox", "filehash"):
-        for run in index.runs:
+        for run in index.results:
             names = {
                 str(name.value).lower(): name
                 for record in run.records

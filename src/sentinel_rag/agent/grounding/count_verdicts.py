@@ -55,7 +55,7 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
     if not quantity.noun and (_ORDERING.search(before) or _DISCOURSE.match(quantity.phrase)):
         return HARMLESS, counted.used
     if atom.text.lower() == "both":
-        return HARMLESS, counted.used
+        return HARMLESS, ()
     if not quantity.noun and _IDENTIFIED.search(before):
         leaf = _exact_number(reading, atom)
         return (in_result(leaf) if leaf is not None else unsupported("no result holds this number")), counted.used
@@ -73,7 +73,13 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
     values = {each.value: each for each in found}
     reason = "the results give another number" if found else "no result gives this number"
     told = quantity.noun or quantity.label or reading.piece.layout is Layout.CELL or counted.subjects
-    if len(values) == 1 and quantity.amount is Amount.EXACT and counted.noun and told and not counted.from_context:
+    if (
+        len(values) == 1
+        and quantity.amount is Amount.EXACT
+        and (counted.noun or counted.subjects)
+        and told
+        and not counted.loosely
+    ):
         (only,) = values.values()
         if only.leaf is not None:
             return unsupported(reason, only.leaf, _written(only.value)), counted.used
@@ -108,7 +114,7 @@ def _decimals(written: float) -> int:
 
 def _quantified(reading: Reading, atom: Atom, quantity: Quantity, counted: Counted) -> Verdict:
     """ "no", "none", "all", "some": the narrowed count beside the whole one."""
-    whole = Counted(counted.noun, counted.words, (), (), counted.subjects, counted.from_context)
+    whole = Counted(counted.noun, counted.words, (), (), counted.subjects, counted.loosely)
     narrowed = candidates(counted, reading.index)
     totals = candidates(whole, reading.index)
     if quantity.value == 0:
@@ -149,7 +155,7 @@ def _narrower(quantity: Quantity) -> bool:
 
 def _empty_result(reading: Reading) -> Candidate | None:
     """A result without rows, which is what "none were found" rests on."""
-    for run in reading.index.runs:
+    for run in reading.index.results:
         if run.run.worked and not run.rows:
             for record in run.records:
                 leaf = record.first("rows_returned")
@@ -182,7 +188,7 @@ def _elsewhere(reading: Reading, atom: Atom, quantity: Quantity, before: str) ->
         return FROM_PERSON
     if _YEAR.search(before) and atom.text.isdigit() and len(atom.text) == 4:
         leaf = next(
-            (leaf for run in index.runs for leaf in run.times[1] if str(leaf.value).startswith(atom.text)), None
+            (leaf for run in index.results for leaf in run.times[1] if str(leaf.value).startswith(atom.text)), None
         )
         return in_result(leaf) if leaf is not None else None
     if _IDENTIFIED.search(before) or (not quantity.noun and quantity.value >= 1000):
@@ -263,7 +269,7 @@ def _parts_and_wholes(reading: Reading, atom: Atom) -> tuple[Sequence[Candidate]
 def _groups(reading: Reading) -> Sequence[Candidate]:
     return [
         Candidate(float(str(leaf.value)), leaf)
-        for run in reading.index.runs
+        for run in reading.index.results
         for record in run.records
         if record.pointer.startswith("/summary") or record.speaks.value in ("entity", "row")
         for leaves in record.leaves.values()

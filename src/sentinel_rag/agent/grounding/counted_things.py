@@ -43,7 +43,8 @@ class Counted:
     states: tuple[tuple[Kind, State], ...]
     used: tuple[Atom, ...]
     subjects: tuple[Subject, ...]
-    from_context: bool = False
+    loosely: bool = False
+    """True where the subject stands before the sentence, or a sum over all of them may be meant."""
     within: frozenset[str] = frozenset()
     """Incidents that the sentence or what stands before it speaks of."""
 
@@ -65,13 +66,24 @@ def counted_by(reading: Reading, atom: Atom) -> Counted:
     if not noun:
         noun = _noun_around(reading, atom)
     subjects = _subjects(reading, atom, noun)
-    from_context = False
+    loosely = False
+    altogether = bool(_ALTOGETHER.search(reading.text[max(0, atom.start - 40) : atom.end + 20]))
     if not subjects and reading.context.last is not None and noun != "incident":
-        subjects, from_context = [reading.context.last], True
-    words = f"{quantity.phrase} {quantity.label} {quantity.noun} {reading.column_words if cell else ''}"
+        subjects, loosely = [reading.context.last], True
+    words = f"{quantity.phrase or _phrase_before(reading, atom)} {quantity.label} {quantity.noun} "
+    words += reading.column_words if cell else ""
     around = (*reading.subjects, *reading.row_subjects, reading.context.last)
     within = frozenset(number for each in around if each is not None for number in each.numbers)
-    return Counted(noun, words, tuple(states), tuple(used), tuple(subjects), from_context, within)
+    return Counted(noun, words, tuple(states), tuple(used), tuple(subjects), loosely or altogether, within)
+
+
+_ALTOGETHER = re.compile(r"\b(?:in total|altogether|overall|combined|together|in all|in sum|total of)\b", re.IGNORECASE)
+
+
+def _phrase_before(reading: Reading, atom: Atom) -> str:
+    """What the last number before it counted, for one that repeats no noun ("128 failed sign-ins, the other 42")."""
+    earlier = [each.value for each in reading.atoms if each.end <= atom.start and isinstance(each.value, Quantity)]
+    return next((quantity.phrase for quantity in reversed(earlier) if quantity.phrase), "")
 
 
 def _narrowing(reading: Reading, atom: Atom, quantity: Quantity) -> list[Atom]:

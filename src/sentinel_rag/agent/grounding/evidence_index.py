@@ -50,10 +50,10 @@ class RunEvidence:
         return [record for record in self.records if re.fullmatch(r"/rows/\d+", record.pointer)]
 
     @cached_property
-    def titles(self) -> tuple[tuple[str, list[Leaf]], ...]:
-        """Names of the result, folded, with the leaves that hold them."""
-        return tuple(
-            (value, leaves)
+    def titles(self) -> frozenset[str]:
+        """Names of the result, folded."""
+        return frozenset(
+            value
             for value, leaves in self.by_text.items()
             if len(value) >= _SHORTEST_NAME and any(leaf.key in _NAME_KEYS for leaf in leaves)
         )
@@ -88,6 +88,20 @@ class RunEvidence:
         return found
 
     @cached_property
+    def alerts(self) -> dict[str, list[Record]]:
+        """Records of alerts by the number of their incident."""
+        found: dict[str, list[Record]] = {}
+        for record in self.records:
+            if record.speaks is Speaks.ALERT:
+                found.setdefault(record.incident, []).append(record)
+        return found
+
+    @cached_property
+    def incident_numbers(self) -> frozenset[str]:
+        """Every incident that the result tells of."""
+        return frozenset(number for record in self.records for number in (record.incident, *record.incidents)) - {""}
+
+    @cached_property
     def blob(self) -> str:
         """Every text of the result, keys included, one a line, folded; for words inside a longer text."""
         return "\n".join((*self.by_text, *sorted({leaf.key for leaf in self.leaves})))
@@ -113,6 +127,8 @@ class EvidenceIndex:
     def __init__(self, zone: tzinfo) -> None:
         self.zone = zone
         self._runs: deque[RunEvidence] = deque()
+        self._newest_first: tuple[RunEvidence, ...] = ()
+        self._titles: frozenset[str] | None = None
         self._words: deque[str] = deque()
         self._added = 0
 
@@ -124,6 +140,8 @@ class EvidenceIndex:
             len(self._runs) > 1 and sum(len(each.leaves) for each in self._runs) > MOST_LEAVES_KEPT
         ):
             self._runs.popleft()
+        self._newest_first = tuple(reversed(self._runs))
+        self._titles = None
 
     def add_words(self, text: str) -> None:
         """Take in what the person said."""
@@ -132,9 +150,14 @@ class EvidenceIndex:
             self._words.popleft()
 
     @property
-    def runs(self) -> tuple[RunEvidence, ...]:
-        """The runs that are kept, newest first: a newer value of a thing wins over an older one."""
-        return tuple(reversed(self._runs))
+    def runs(self) -> tuple[ToolRun, ...]:
+        """The runs that are kept, oldest first."""
+        return tuple(each.run for each in self._runs)
+
+    @property
+    def results(self) -> tuple[RunEvidence, ...]:
+        """The same, ready to be looked up and newest first: a newer value of a thing wins over an older one."""
+        return self._newest_first
 
     @property
     def words(self) -> str:
@@ -151,26 +174,28 @@ class EvidenceIndex:
 
     def records(self, *kinds: Speaks) -> Iterator[Record]:
         """Records of these kinds, newest result first."""
-        for run in self.runs:
+        for run in self.results:
             for record in run.records:
                 if record.speaks in kinds:
                     yield record
 
     def incidents(self, number: str) -> list[Record]:
         """The records of an incident, newest result first."""
-        return [record for run in self.runs for record in run.incidents.get(number, ())]
+        return [record for run in self.results for record in run.incidents.get(number, ())]
 
     @property
     def incident_numbers(self) -> frozenset[str]:
         """Every incident that a result tells of, be it only as the incident of an alert."""
-        return frozenset(
-            number for run in self.runs for record in run.records for number in (record.incident, *record.incidents)
-        ) - {""}
+        return frozenset().union(*(run.incident_numbers for run in self.results))
+
+    def alerts(self, number: str) -> list[Record]:
+        """The alerts of an incident, newest result first."""
+        return [record for run in self.results for record in run.alerts.get(number, ())]
 
     def exactly(self, text: str) -> Iterator[Leaf]:
         """Leaves whose whole text this is, in any case."""
         wanted = folded(text)
-        for run in self.runs:
+        for run in self.results:
             yield from run.by_text.get(wanted, ())
 
     def holding(self, text: str) -> Leaf | None:
@@ -182,7 +207,7 @@ class EvidenceIndex:
         wanted = folded(text)
         if not wanted:
             return
-        for run in self.runs:
+        for run in self.results:
             exact = run.by_text.get(wanted, ())
             yield from exact
             if not has_words(run.blob, wanted):
@@ -194,7 +219,7 @@ class EvidenceIndex:
     def names_key(self, text: str) -> bool:
         """True if a column or field of a result has this name."""
         wanted = folded(text)
-        return any(has_words(run.blob, wanted) for run in self.runs)
+        return any(has_words(run.blob, wanted) for run in self.results)
 
     def said(self, text: str, question: str) -> bool:
         """True if the person said `text`, or a call of this conversation asked for it."""
@@ -202,29 +227,32 @@ class EvidenceIndex:
         return (
             has_words(folded(question), wanted)
             or any(has_words(folded(words), wanted) for words in self._words)
-            or any(has_words(run.argument_text, wanted) for run in self.runs)
+            or any(has_words(run.argument_text, wanted) for run in self.results)
         )
 
     def times_between(self, start: datetime, end: datetime) -> Iterator[Leaf]:
         """Leaves that are times within `[start, end)`, newest result first."""
-        for run in self.runs:
+        for run in self.results:
             instants, leaves = run.times
             low, high = bisect_left(instants, start.timestamp()), bisect_left(instants, end.timestamp())
             yield from leaves[low : max(low, high)]
 
-    def titles(self) -> Iterator[tuple[str, list[Leaf]]]:
-        """Names that an answer may use without quotation marks, folded, with the leaves that hold them."""
-        for run in self.runs:
-            yield from run.titles
+    @property
+    def titles(self) -> frozenset[str]:
+        """Names that an answer may use without quotation marks, folded."""
+        if self._titles is None:
+            self._titles = frozenset().union(*(run.titles for run in self.results))
+        return self._titles
 
 
-_SPACES = re.compile(r"\s+")
 _LOOKALIKES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "‐": "-", "‑": "-", "–": "-", "\u200b": None})
 
 
 def folded(text: str) -> str:
     """Lower case, single spaces, straight quotation marks: two writings of one text become one."""
-    return _SPACES.sub(" ", text.translate(_LOOKALIKES)).strip().lower()
+    if not text.isascii():
+        text = text.translate(_LOOKALIKES)
+    return " ".join(text.split()).lower()
 
 
 def has_words(text: str, wanted: str) -> bool:

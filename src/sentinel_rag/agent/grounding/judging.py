@@ -16,7 +16,7 @@ from sentinel_rag.agent.grounding.count_verdicts import judge_count, judge_perce
 from sentinel_rag.agent.grounding.evidence_index import moment_of
 from sentinel_rag.agent.grounding.markdown_text import Layout
 from sentinel_rag.agent.grounding.name_verdicts import judge_name
-from sentinel_rag.agent.grounding.order_verdicts import judge_orders
+from sentinel_rag.agent.grounding.order_verdicts import judge_orders, judge_sequences
 from sentinel_rag.agent.grounding.reading import Reading
 from sentinel_rag.agent.grounding.state_verdicts import judge_state
 from sentinel_rag.agent.grounding.statement_verdicts import is_hedged, is_request, verdict_statement
@@ -66,7 +66,7 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
             judged.append(Judged(atom, verdict))
             used += states
     for atom in reading.atoms:
-        if atom.kind is Kind.COUNT or atom in used:
+        if atom.kind is Kind.COUNT or (atom in used and not _listed(reading, atom)):
             continue
         if asks and atom.kind not in _FIRM_IN_QUESTIONS:
             continue
@@ -84,6 +84,8 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
     if not asks:
         for claim, verdict in judge_orders(reading):
             yield Judged(Atom(Kind.NAME, text[claim.start : claim.end], claim.start, claim.end), verdict)
+        for start, end, verdict in judge_sequences(reading):
+            yield Judged(Atom(Kind.NAME, text[start:end].strip(), start, end), verdict)
     yield from _statements(reading, judged, anything_known=anything_known)
 
 
@@ -103,6 +105,12 @@ def _statements(reading: Reading, judged: list[Judged], *, anything_known: bool)
         and not _ABOUT_NOT_KNOWING.search(text)
     ):
         yield Judged(Atom(Kind.NAME, text, 0, len(text)), unsupported("no result holds any row"))
+
+
+def _listed(reading: Reading, atom: Atom) -> bool:
+    """True for a state of a count whose things the sentence lists: "the three High incidents are 40, 18 and 12"."""
+    found = governing(atom, reading.subjects, reading.text, (Topic.INCIDENT,))
+    return bool(found) and found[0].start >= atom.end and len(found) > 1
 
 
 def _without(reading: Reading, atoms: Iterable[Atom]) -> str:
@@ -169,7 +177,7 @@ def _incident(reading: Reading, atom: Atom) -> Verdict:
         leaf = record.first("number")
         if leaf is not None:
             return in_result(leaf)
-    for run in index.runs:
+    for run in index.results:
         for record in run.records:
             if number == record.incident or number in record.incidents:
                 for key in ("incident_number", "incident_numbers"):
@@ -215,7 +223,7 @@ def _told_times(reading: Reading) -> list[datetime]:
 
 
 def _matching(moment: Moment, reading: Reading) -> Iterator[list[datetime]]:
-    for run in reading.index.runs:
+    for run in reading.index.results:
         for leaf in run.times[1]:
             told = moment_of(leaf.value)
             if told is not None and moment.fits(told, reading.index.zone):

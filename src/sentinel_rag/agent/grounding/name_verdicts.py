@@ -45,6 +45,8 @@ _LOOSE = re.compile(
     r"\b(?:unlike|similar|like|other than|besides|apart from|compared|related|elsewhere|overall|across|all)\b",
     re.IGNORECASE,
 )
+_EVERY = re.compile(r"\b(?:all|every|each|both)\b", re.IGNORECASE)
+_SHARED = re.compile(r"\b(?:share[sd]?|sharing|common|both|each|all of)\b", re.IGNORECASE)
 _LABELLED = re.compile(
     r"^[\W_]*(?:the\s+)?(?:following\s+)?(?:affected|compromised|involved|source|target|host|"
     r"account|user|ip|address|device|entit|file|hash|url|domain)",
@@ -61,11 +63,13 @@ _RELATION = re.compile(
     re.IGNORECASE,
 )
 _WORKS_ON = re.compile(
-    r"\b(?:own(?:s|ed|er)|assign\w*|comment\w*|wrote|note[ds]?|changed|closed|reopened|updated|handl\w+|works?|working|status|by)\b",
+    r"\b(?:own(?:s|ed|er)|assign\w*|comment\w*|wrote|note[ds]?|changed|closed|reopened|"
+    r"updated|handl\w+|works?|working|status|by)\b",
     re.IGNORECASE,
 )
 _ROLES = frozenset({"owner", "author", "created_by", "event", "message"})
 """Fields that name who works on an incident, not what it is about."""
+_ROW = re.compile(r"/rows/\d+")
 _TOOLS = frozenset(tool.name for tool in SHIPPED_TOOLS)
 
 
@@ -80,6 +84,8 @@ def judge_name(reading: Reading, atom: Atom) -> Verdict:
     if not leaves:
         if index.said(_CUT.sub("", text), reading.question):
             return FROM_PERSON
+        if atom.kind is Kind.NAME and folded(text).replace(" ", "_") in str(index.zone).lower():
+            return HARMLESS
         if atom.kind in (Kind.CODE, Kind.TOKEN, Kind.NAME) and index.names_key(text):
             return HARMLESS
         if atom.kind is Kind.GUID or atom.kind in _TIED:
@@ -102,7 +108,7 @@ def leaves_of(atom: Atom, index: EvidenceIndex) -> list[Leaf]:
     if _CUT.search(text):
         start = folded(_CUT.sub("", text))
         return (
-            [leaf for run in index.runs for value, found in run.by_text.items() if start in value for leaf in found]
+            [leaf for run in index.results for value, found in run.by_text.items() if start in value for leaf in found]
             if len(start) >= 4
             else []
         )
@@ -119,7 +125,7 @@ def leaves_of(atom: Atom, index: EvidenceIndex) -> list[Leaf]:
 
 
 def _handle(index: EvidenceIndex, handle: str) -> Verdict:
-    for run in index.runs:
+    for run in index.results:
         if handle in run.handles:
             return HARMLESS
     return unsupported("no result has this handle")
@@ -132,15 +138,30 @@ def _owner(reading: Reading, atom: Atom, leaves: Sequence[Leaf]) -> Verdict:
     ]
     owners = [leaf for leaf in leaves if leaf.key == "owner"]
     incidents = [subject for subject in subjects if subject.topic is Topic.INCIDENT]
+    if len(incidents) > 1:
+        each_owner = [next(iter(subject.values("owner")), None) for subject in incidents]
+        right_of_all = [leaf for leaf in each_owner if leaf is not None and _names(atom, leaf)]
+        if len(right_of_all) < len(incidents):
+            return unsupported("the results tell another owner of one of them")
+        return in_result(right_of_all[0])
     if incidents:
         newest = {record.incident: record.first("owner") for record in reversed(incidents[0].records)}
         for leaf in newest.values():
-            if leaf is not None and folded(str(atom.value)) in folded(str(leaf.value)):
+            if leaf is not None and _names(atom, leaf):
                 return in_result(leaf)
         others = [leaf for leaf in newest.values() if leaf is not None and leaf.value]
         right = str(others[0].value) if len(newest) == 1 and others else ""
         return unsupported("the results tell another owner", others[0] if right else None, right)
+    if owners and _EVERY.search(reading.text):
+        of_all = [record.first("owner") for run in reading.index.results[:4] for record in run.rows]
+        others = [leaf for leaf in of_all if leaf is not None and str(leaf.value or "") != str(owners[0].value)]
+        if others:
+            return unsupported("the results tell other owners too")
     return in_result(owners[0]) if owners else unsupported("no result has this owner")
+
+
+def _names(atom: Atom, leaf: Leaf) -> bool:
+    return folded(str(atom.value)) in folded(str(leaf.value or ""))
 
 
 def _tie(reading: Reading, atom: Atom, leaves: Sequence[Leaf]) -> Verdict | None:
@@ -162,7 +183,9 @@ def _tie(reading: Reading, atom: Atom, leaves: Sequence[Leaf]) -> Verdict | None
         subjects = row[:1]
     if subjects:
         known = [subject for subject in subjects if subject.records or subject.numbers]
-        if known and not any(_ties(subject, leaf) for subject in known for leaf in leaves) and not said:
+        tied = [any(_ties(subject, leaf) for leaf in leaves) for subject in known]
+        holds = all(tied) if _SHARED.search(text) else any(tied)
+        if known and not holds and not said:
             return unsupported(f"the results do not tie it to {known[0].text}")
     elif broken := _off_context(reading, leaves, text):
         return broken
@@ -219,20 +242,25 @@ def _unrelated(reading: Reading, atom: Atom, leaves: Sequence[Leaf]) -> Verdict 
     their = leaves_of(other, reading.index)
     if not their:
         return None
-    mine = {id(record) for leaf in leaves for record in _settings(leaf)}
-    if any(id(record) in mine for leaf in their for record in _settings(leaf)):
+    mine, theirs = _settings(leaves), _settings(their)
+    if mine & theirs:
         return None
     return unsupported(f"no alert or row holds it together with {other.text}")
 
 
-def _settings(leaf: Leaf) -> list[object]:
-    """The records in which a value stands: up to the alert or the row, not the whole result. An incident in detail is a
-    setting only for what no alert of it holds."""
-    found: list[object] = []
-    for record in leaf.record.chain():
-        found.append(record)
-        if record.speaks is Speaks.ALERT:
-            return found
-        if record.speaks is Speaks.INCIDENT or re.fullmatch(r"/rows/\d+", record.pointer):
-            return found
-    return found
+def _settings(leaves: Sequence[Leaf]) -> set[int]:
+    """The records in which values stand together: alerts and rows. An incident as a whole is one only for what no alert
+    of it holds."""
+    close: set[int] = set()
+    wide: set[int] = set()
+    for leaf in leaves:
+        inner: set[int] = set()
+        for record in leaf.record.chain():
+            inner.add(id(record))
+            if record.speaks is Speaks.INCIDENT:
+                wide |= inner
+                break
+            if record.speaks is Speaks.ALERT or _ROW.fullmatch(record.pointer):
+                close |= inner
+                break
+    return close or wide

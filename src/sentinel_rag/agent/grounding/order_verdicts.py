@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 
 from sentinel_rag.agent.grounding.atoms import Kind
 from sentinel_rag.agent.grounding.evidence_index import moment_of
@@ -138,6 +139,35 @@ def _judge(claim: Claim, reading: Reading) -> Verdict:
     return unsupported("the results have another one at that end")
 
 
+_EARLIER = re.compile(r"\b(?:before|earlier than|predates?|preceded|precedes|older than|prior to)\b", re.IGNORECASE)
+_LATER = re.compile(
+    r"\b(?:after|later than|postdates?|followed(?! by)|newer than|more recent than|younger than)\b", re.IGNORECASE
+)
+
+
+def judge_sequences(reading: Reading) -> Iterator[tuple[int, int, Verdict]]:
+    """A verdict, with its place, for each pair of incidents of which the piece says that one came before the other."""
+    subjects = [each for each in reading.subjects if each.topic is Topic.INCIDENT and each.start >= 0]
+    for first, second in pairwise(subjects):
+        between = reading.text[first.end : second.start]
+        words = _EARLIER.search(between) or _LATER.search(between)
+        if words is None or len(between) > 60 or re.search(r"[;.]|\balerts?\b|\bupdated\b|\bclosed\b", between):
+            continue
+        moments = [
+            (moment, leaf)
+            for subject in (first, second)
+            for leaf in subject.values("created_time")[:1]
+            if (moment := moment_of(leaf.value)) is not None
+        ]
+        if len(moments) == 2:
+            earlier = moments[0][0] < moments[1][0]
+            right = earlier is bool(_EARLIER.search(between)) and moments[0][0] != moments[1][0]
+            verdict = (
+                derived(moments[0][1], "the times of the two") if right else unsupported("the times say the reverse")
+            )
+            yield first.end, second.start, verdict
+
+
 Metric = Callable[[Record], "tuple[float, Leaf] | None"]
 
 
@@ -206,7 +236,7 @@ def _group(record: Record, reading: Reading) -> list[Record]:
 
 
 def _others(record: Record, reading: Reading) -> bool:
-    return any(run.tool == "query_incidents" and len(run.rows) > 1 for run in reading.index.runs)
+    return any(run.tool == "query_incidents" and len(run.rows) > 1 for run in reading.index.results)
 
 
 def _narrows(text: str) -> bool:

@@ -48,7 +48,8 @@ _NO_NOUN_BEFORE = re.compile(
     re.IGNORECASE,
 )
 _NO_NOUN_AFTER = re.compile(
-    r"^[*_`]*\s*(?:[,.;:()–—|…?!-]|$|(?:is|was|has|had|and|or|remains|stays|stands|being|which|with|came|carries|contains|"
+    r"^[*_`]*\s*(?:[,.;:()–—|…?!-]|$|(?:is|was|has|had|and|or|remains|stays|stands|being|"
+    r"which|with|came|carries|contains|"
     r"involves|includes|from|on|at|in|to|followed|whereas|while|but|belongs|shows|looks)\b)",
     re.IGNORECASE,
 )
@@ -74,7 +75,7 @@ class Titles:
         whole = _searchable(text)
         found = {
             name
-            for name, _ in index.titles()
+            for name in index.titles
             if name in whole and name not in KNOWN_WORDS and not name.isdigit() and not _STATE_WORD.fullmatch(name)
         }
         return cls(tuple(sorted(found, key=lambda name: (-len(name), name))))
@@ -95,8 +96,8 @@ def atoms_of(piece: Piece, index: EvidenceIndex, titles: Titles, known_incidents
         take(identifiers_in(text))
         take(times_in(text), wanted=lambda atom: getattr(atom.value, "year", None) is not None)
         return sorted(taken, key=lambda atom: atom.start)
-    take(Atom(Kind.CODE, match[0], match.start(), match.end(), "") for match in _LIST_NUMBER.finditer(text))
-    list_numbers = list(taken)
+    list_numbers = [Atom(Kind.CODE, match[0], match.start(), match.end(), "") for match in _LIST_NUMBER.finditer(text)]
+    take(list_numbers)
     take(code_spans_in(text), wanted=lambda atom: not _simple(str(atom.value)))
     take(quotations_in(text), wanted=lambda atom: _is_quotation(atom, text, index))
     take(_titles_in(text, titles))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.tool_schemas import ENTITY_KINDS
 
 MOST_LEAVES = 40_000
 """Values of one result that are read; a result of that size was cut long before a model saw it."""
@@ -70,15 +71,25 @@ class Record:
         return ()
 
 
-@dataclass(slots=True, eq=False)
 class Leaf:
     """One value: `key` is the nearest name above it in lower case, `pointer` its place in the result of run `run`."""
 
-    key: str
-    value: JsonValue
-    pointer: str
-    record: Record
-    run: int
+    __slots__ = ("_tokens", "key", "record", "value")
+
+    def __init__(self, key: str, value: JsonValue, tokens: str, record: Record) -> None:
+        self.key = key
+        self.value = value
+        self.record = record
+        self._tokens = tokens
+
+    @property
+    def pointer(self) -> str:
+        """RFC 6901, put together when it is asked for: most leaves are never evidence."""
+        return f"{self.record.pointer}/{self._tokens}" if self._tokens else self.record.pointer
+
+    @property
+    def run(self) -> int:
+        return self.record.run
 
 
 _PARTS = {"summary": Speaks.SUMMARY, "coverage": Speaks.COVERAGE}
@@ -100,44 +111,57 @@ class _Reader:
             parent.children.append(record)
         return record
 
-    def read(self, value: JsonValue, pointer: str, key: str, record: Record, depth: int) -> None:
-        if len(self.leaves) >= MOST_LEAVES or depth > MOST_DEPTH:
+    def read(self, value: JsonValue, record: Record, depth: int) -> None:
+        """Take in the fields of an object into its record."""
+        if not isinstance(value, Mapping) or depth > MOST_DEPTH:
             return
-        if isinstance(value, Mapping):
-            for name, part in value.items():
-                self.read_field(str(name), part, f"{pointer}/{_escaped(str(name))}", record, depth + 1)
-        elif isinstance(value, list | tuple):
+        for name, part in value.items():
+            if len(self.leaves) >= MOST_LEAVES:
+                return
+            token = name if "/" not in name and "~" not in name else _escaped(name)
+            self._field(name.lower(), token, part, record, depth)
+
+    def read_rest(self, value: JsonValue, record: Record) -> None:
+        """Take in a result that is no object: its elements, or the one value that it is."""
+        if isinstance(value, list | tuple):
+            for place, part in enumerate(value):
+                self._field("", str(place), part, record, 0)
+        else:
+            self._field("", "", value, record, 0)
+
+    def _field(self, key: str, token: str, value: JsonValue, record: Record, depth: int) -> None:
+        if isinstance(value, str | int | float) or value is None:
+            leaf = Leaf(key, value, token, record)
+            if key in record.leaves:
+                record.leaves[key].append(leaf)
+            else:
+                record.leaves[key] = [leaf]
+            self.leaves.append(leaf)
+        elif isinstance(value, Mapping):
+            inner = self.record(value, f"{record.pointer}/{token}", record, _PARTS.get(key, Speaks.OTHER))
+            self.read(value, inner, depth + 1)
+        elif isinstance(value, list | tuple) and depth <= MOST_DEPTH:
             record.lists[key] = len(value)
             for place, part in enumerate(value):
-                at = f"{pointer}/{place}"
                 if isinstance(part, Mapping):
-                    inner = self.record(part, at, record, _speaks(part, record))
-                    self.read(part, at, key, inner, depth + 1)
+                    inner = self.record(part, f"{record.pointer}/{token}/{place}", record, _speaks(part, token))
+                    self.read(part, inner, depth + 1)
                 else:
-                    self.read(part, at, key, record, depth + 1)
-        else:
-            leaf = Leaf(key, value, pointer, record, self.run)
-            record.leaves.setdefault(key, []).append(leaf)
-            self.leaves.append(leaf)
-
-    def read_field(self, name: str, value: JsonValue, pointer: str, record: Record, depth: int) -> None:
-        key = name.lower()
-        if isinstance(value, Mapping):
-            inner = self.record(value, pointer, record, _PARTS.get(key, Speaks.OTHER))
-            self.read(value, pointer, key, inner, depth)
-        else:
-            self.read(value, pointer, key, record, depth)
+                    self._field(key, f"{token}/{place}", part, record, depth + 1)
 
 
 def read_result(document: JsonValue, run: int) -> tuple[list[Record], list[Leaf]]:
     """The records and leaves of a result in wire form; the first record is the result itself."""
     reader = _Reader(run)
     root = reader.record({}, "", None, Speaks.OTHER)
-    reader.read(document, "", "", root, 0)
+    if isinstance(document, Mapping):
+        reader.read(document, root, 0)
+    else:
+        reader.read_rest(document, root)
     return reader.records, reader.leaves
 
 
-def _speaks(value: Mapping[str, JsonValue], parent: Record) -> Speaks:
+def _speaks(value: Mapping[str, JsonValue], list_name: str) -> Speaks:
     if "number" in value and ("incident_name" in value or "title" in value or "severity" in value):
         return Speaks.INCIDENT
     if "alert_id" in value:
@@ -145,7 +169,7 @@ def _speaks(value: Mapping[str, JsonValue], parent: Record) -> Speaks:
     if "name" in value and ("kind" in value or "alerts" in value):
         return Speaks.ENTITY
     # The lists of a detail's `entities` are named by kind and their elements say only `name`.
-    if "name" in value and parent.pointer.endswith("/entities"):
+    if "name" in value and list_name in ENTITY_KINDS:
         return Speaks.ENTITY
     return Speaks.ROW
 

@@ -38,7 +38,11 @@ def judge_state(atom: Atom, subjects: Sequence[Subject], index: EvidenceIndex, *
     if not known:
         return _anywhere(atom.kind, state, index, question, atom.text)
     verdicts = [_of_subject(atom, state, subject, index, text) for subject in known]
-    return next((verdict for verdict in verdicts if not verdict.supported), verdicts[0])
+    wrong = next((verdict for verdict in verdicts if not verdict.supported), None)
+    if wrong is not None and len(known) > 1:
+        # One word for several things cannot be put right for one of them.
+        return unsupported(wrong.reason)
+    return wrong or verdicts[0]
 
 
 def fits(kind: Kind, state: State, value: object) -> bool:
@@ -116,7 +120,7 @@ def _in_case(value: str, written: str) -> str:
 
 def _anywhere(kind: Kind, state: State, index: EvidenceIndex, question: str, written: str) -> Verdict:
     """For a word without a subject: some record must have it."""
-    for run in index.runs:
+    for run in index.results:
         for record in run.records:
             for key in KEYS[kind]:
                 for leaf in record.leaves.get(key, ()):

@@ -80,6 +80,11 @@ _VERDICTS = tuple(
         r"remediated|eradicated|neutrali[sz]ed|contained)\b",
         r"\b(?:gave|given|giving|handed|entered|disclosed|typed)\s+(?:\w+\s+){0,3}?(?:passwords?|"
         r"credentials|login details|pin)\b",
+        r"\bclicked\b|\bfell for\b|\bopened the (?:link|attachment|e?mail|file)\b",
+        r"\bbelongs? to (?:the|an?) (?:\w+\s){0,2}(?:team|department|group|company|organi[sz]ation|employee)\b",
+        r"\b(?:is|was) (?:an?|the|our|your) (?:\w+\s)?(?:service account|domain controller|"
+        r"administrator|admin account|file server|"
+        r"employee|contractor|vip|ceo|cfo|executive|known (?:bad|good|malicious)\s?\w*|tor exit node|botnet \w+)\b",
         r"\b(?:is|are|was|were)\s+(?:behind|responsible for|to blame for)\b|\battribut(?:ed|able) to\b",
         r"\b(?:was|were)\s+caused by\b|\broot cause (?:is|was)\b|\bdue to (?:an? )?(?:missing|"
         r"weak|misconfig\w+|human error|negligen\w+)",

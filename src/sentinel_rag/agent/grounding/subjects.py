@@ -242,9 +242,9 @@ def governing(
     before = [subject for subject in of_topic if subject.end <= atom.start]
     predicate = bool(before) and bool(_IS.match(text[before[-1].end : atom.start]))
     if may_describe and ahead is not None and not predicate and _describes(text[atom.end : ahead.start]):
-        return [ahead]
+        return _with_listed(ahead, of_topic, text, atom.end)
     if not before:
-        return [] if ahead is None else [ahead]
+        return [] if ahead is None else _with_listed(ahead, of_topic, text, atom.end)
     nearest = before[-1]
     if nearest.dependent and len(before) > 1:
         nearest = before[-2]
@@ -256,6 +256,22 @@ def governing(
     return group
 
 
+def _with_listed(first: Subject, subjects: Sequence[Subject], text: str, start: int) -> list[Subject]:
+    """All of a list that the plural announces: "High incidents: 40, 18 and 12"."""
+    group = [first]
+    if _PLURAL.search(text[start : first.start]):
+        for subject in subjects[subjects.index(first) + 1 :]:
+            if not _LISTED.match(text[group[-1].end : subject.start]):
+                break
+            group.append(subject)
+    return group
+
+
+_PLURAL = re.compile(
+    r"^[*_`”\"]*[\s-]+(?:(?:severity|status|priority|owns|handles|has)\s+)?(?:incidents|"
+    r"alerts|ones|cases)\b",
+    re.IGNORECASE,
+)
 _IS = re.compile(r"^[\s*_`”\")]*(?:is|was|are|were|remains?|stays?|has been|has)\b", re.IGNORECASE)
 _LISTED = re.compile(r"^(?:[\s,#&/*_`“”\"()]|and|or|incidents?|number|alerts?|both|as well as)*$", re.IGNORECASE)
 _DESCRIBES = re.compile(
@@ -350,7 +366,7 @@ def _bucket(atom: Atom, index: EvidenceIndex) -> Subject | None:
         return None
     records = tuple(
         record
-        for run in index.runs
+        for run in index.results
         if run.tool in ("get_alert_trend", "run_kql_query", "run_freeform_kql")
         for record in _at(moment, run, index)
     )

@@ -61,7 +61,7 @@ def judge_time(
 
     known = [subject for subject in subjects if subject.records]
     unknown = [subject for subject in subjects if subject.topic is Topic.INCIDENT and not subject.records]
-    if unknown and not any(unknown[0].numbers & set(record.numbers()) for record in index.records(Speaks.ALERT)):
+    if unknown and not any(index.alerts(number) for number in unknown[0].numbers):
         return unsupported(f"no result tells a time of {unknown[0].text}")
     keys = _role(text, atom)
     if known and known[0].start < 0 and not keys and not firm:
@@ -73,13 +73,13 @@ def judge_time(
             return in_result(leaf)
         return FROM_PERSON if index.said(atom.text, question) else unsupported("no result holds this time")
     for subject in known:
-        meant, others = _times_of(subject, keys, index)
+        meant = _times_of(subject, keys)
         if not meant and subject.topic is Topic.INCIDENT and _bare(text, subject, atom):
             meant = [leaf for record in subject.records for leaves in record.leaves.values() for leaf in leaves]
         if meant:
             if leaf := next(filter(right, meant), None):
                 return in_result(leaf)
-        elif leaf := next(filter(right, others), None):
+        elif leaf := next(filter(right, _all_times_of(subject, index)), None):
             return in_result(leaf)
     if _BOUND.search(text[: atom.start]):
         leaf = _window_bound(index, right)
@@ -87,7 +87,7 @@ def judge_time(
             return in_result(leaf)
     if index.said(atom.text, question):
         return FROM_PERSON
-    meant, _ = _times_of(known[0], keys, index)
+    meant = _times_of(known[0], keys)
     moments = {told: leaf for leaf in meant if (told := moment_of(leaf.value)) is not None}
     reason = f"the results tell another time for {known[0].text}"
     if len(moments) == 1 and len(known) == 1:
@@ -118,8 +118,8 @@ def _role(text: str, atom: Atom) -> tuple[str, ...]:
     return () if best is None else best[1]
 
 
-def _times_of(subject: Subject, keys: Sequence[str], index: EvidenceIndex) -> tuple[list[Leaf], list[Leaf]]:
-    """The times that `keys` mean of a subject, and all of its times: its own before those of what lies in it."""
+def _times_of(subject: Subject, keys: Sequence[str]) -> list[Leaf]:
+    """The times that `keys` mean of a subject."""
     own = [record for record in subject.records if _owns(record, subject)]
     meant: list[Leaf] = []
     for record in own:
@@ -130,19 +130,23 @@ def _times_of(subject: Subject, keys: Sequence[str], index: EvidenceIndex) -> tu
     newest = max((leaf.run for leaf in meant if leaf.record.speaks is Speaks.INCIDENT), default=-1)
     if subject.topic is Topic.INCIDENT and len(subject.numbers) == 1:
         meant = [leaf for leaf in meant if leaf.run == newest or leaf.record.speaks is Speaks.ALERT]
-    others = [
-        leaf for record in own for inner in record.inside() for leaves in inner.leaves.values() for leaf in leaves
-    ]
-    others += [leaf for record in own for leaf in _around(record)]
+    return meant
+
+
+def _all_times_of(subject: Subject, index: EvidenceIndex) -> Iterator[Leaf]:
+    """Every value of a subject and of what lies in it or belongs to it; those that are no times fit none."""
+    own = [record for record in subject.records if _owns(record, subject)]
+    for record in own:
+        for inner in record.inside():
+            for leaves in inner.leaves.values():
+                yield from leaves
+    for record in own:
+        yield from _around(record)
     if subject.topic is Topic.INCIDENT:
-        others += [
-            leaf
-            for record in index.records(Speaks.ALERT)
-            if record.incident in subject.numbers
-            for leaves in record.leaves.values()
-            for leaf in leaves
-        ]
-    return meant, others
+        for number in sorted(subject.numbers):
+            for record in index.alerts(number):
+                for leaves in record.leaves.values():
+                    yield from leaves
 
 
 def _owns(record: Record, subject: Subject) -> bool:
@@ -171,12 +175,12 @@ def _anywhere(moment: Moment, index: EvidenceIndex, right: object) -> Leaf | Non
         found = next(filter(right, near), None)
         if found is not None or not moment.swapped:
             return found
-    return next((leaf for run in index.runs for leaf in run.times[1] if right(leaf)), None)
+    return next((leaf for run in index.results for leaf in run.times[1] if right(leaf)), None)
 
 
 def _window_bound(index: EvidenceIndex, right: object) -> Leaf | None:
     assert callable(right)
-    for run in index.runs:
+    for run in index.results:
         for record in run.records:
             if record.speaks is Speaks.COVERAGE:
                 for inner in record.inside():
@@ -194,7 +198,8 @@ def judge_duration(
     span = atom.value
     assert isinstance(span, Span)
     if index.said(atom.text, question) or any(
-        TIME_WINDOWS.get(str(run.run.call.arguments.get("time_window")), 0) * 3600 == span.seconds for run in index.runs
+        TIME_WINDOWS.get(str(run.run.call.arguments.get("time_window")), 0) * 3600 == span.seconds
+        for run in index.results
     ):
         return FROM_PERSON
     for leaf, seconds in _seconds(subjects, index):
@@ -219,7 +224,7 @@ def _close(seconds: float, span: Span) -> bool:
 
 def _seconds(subjects: Sequence[Subject], index: EvidenceIndex) -> Iterator[tuple[Leaf, float]]:
     records = [record for subject in subjects for record in subject.records] or [
-        record for run in index.runs for record in run.records
+        record for run in index.results for record in run.records
     ]
     for record in records:
         for key, leaves in record.leaves.items():
@@ -239,7 +244,7 @@ def _key_times(subjects: Sequence[Subject], index: EvidenceIndex) -> list[tuple[
     for record in dict.fromkeys((*records, *incidents)):
         found += _moments(leaf for leaves in record.leaves.values() for leaf in leaves)
     for number in sorted(numbers)[:4]:
-        alerts = [record for record in index.records(Speaks.ALERT) if record.incident == number]
+        alerts = index.alerts(number)
         for key in ("time", "start_time", "end_time"):
             moments = sorted(
                 _moments(leaf for alert in alerts for leaf in alert.leaves.get(key, ())), key=lambda each: each[0]

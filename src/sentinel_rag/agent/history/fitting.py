@@ -47,14 +47,15 @@ def fit_turns(turns: Sequence[Turn], room: int, budget: Budget, counter: TokenCo
     """The newest of `turns` that take at most `room` tokens, their rows at most `budget.tool_results`. The last turn is
     always there, if there is one: its longest texts are cut where it does not fit alone."""
     chosen: list[tuple[Counted, ...]] = []
-    shortened = 0
+    shortened, only_words = 0, False
     rows_left, room_left = budget.tool_results, room
     for turn in reversed(turns[-budget.turns :]):
         messages = tuple(turn.messages)
         if not chosen:
             messages, cut = _shorten_to(messages, room_left, rows_left, counter)
             shortened += cut
-        elif turn.result_tokens > rows_left or turn.tokens > room_left:
+        elif only_words or turn.result_tokens > rows_left or turn.tokens > room_left:
+            only_words = True  # what is older than rows that are left out is left out too
             stripped = tuple(_without_rows(each, counter) for each in messages)
             shortened += sum(new is not old for new, old in zip(stripped, messages, strict=True))
             messages = stripped

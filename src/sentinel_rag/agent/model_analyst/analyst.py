@@ -18,7 +18,7 @@ from sentinel_rag.agent.model_analyst.composing import Composed, compose, states
 from sentinel_rag.agent.model_analyst.limits import TurnLimits
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending, run_loop
 from sentinel_rag.agent.model_analyst.memory import Memories
-from sentinel_rag.agent.model_analyst.offered import offered_schemas
+from sentinel_rag.agent.model_analyst.offered import Catalogue, OfferedTools, shipped
 from sentinel_rag.agent.model_analyst.requests import TieredModels
 from sentinel_rag.agent.model_analyst.system_message import system_text
 from sentinel_rag.agent.model_analyst.turn import Turn
@@ -40,7 +40,8 @@ RECENT_RUNS = 8
 class ModelAnalyst:
     """`Analyst` over a `ToolGateway` and models. `timezone` is an IANA name; one that is not known raises UsageError.
 
-    Of one session one question at a time; sessions do not wait for each other.
+    `catalogue` tells which tools the gateway offers; without one they are the shipped ones that it names. One question
+    of a session at a time; sessions do not wait for each other.
     """
 
     def __init__(
@@ -52,9 +53,11 @@ class ModelAnalyst:
         timezone: str = "UTC",
         limits: TurnLimits | None = None,
         budget: Budget | None = None,
+        catalogue: Catalogue | None = None,
     ) -> None:
         zone = _zone(timezone)
         self._gateway = RetryOnce(gateway)
+        self._tools = OfferedTools(catalogue or shipped(gateway))
         self._models = models
         self._clock = clock
         self._zone = zone
@@ -88,7 +91,6 @@ class ModelAnalyst:
             asked=resolution.text,
             session_id=session_id,
             memory=memory,
-            tools=(),
             limits=self._limits,
             now=now,
             started=started,
@@ -135,7 +137,7 @@ class ModelAnalyst:
         """How the loop ended, within the turn's deadline."""
         try:
             with anyio.move_on_after(turn.deadline - anyio.current_time()):
-                turn.tools = await offered_schemas(self._gateway)
+                turn.offer(await self._tools.now())
                 turn.system = system_text(turn.memory, turn.now, turn.verbosity)
                 return await run_loop(
                     self._gateway, self._models, turn, states_facts=lambda text: states_facts(turn, text)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models import ModelToolCall, ToolResultMessage
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
-from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.agent.tool_runs import ToolRun, run_calls
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.ports import ToolGateway
@@ -51,11 +50,11 @@ async def answer_calls(
     sent = [each.call for each in chosen if each.call is not None]
     if not sent:
         turn.faulty_rounds += 1
-    reading = [call for call in sent if call.tool_name in READING_TOOLS]
+    reading = [call for call in sent if call.tool_name in turn.reading]
     runs = await _run(gateway, turn, reading) if reading else []
     done = {run.call.call_id: run for run in runs}
     for call in sent:
-        if call.tool_name in READING_TOOLS:
+        if call.tool_name in turn.reading:
             continue
         if not _was_sent(turn, call):
             turn.begin_acting()
@@ -80,7 +79,7 @@ def _choose(turn: Turn, asked: ModelToolCall, place: int, *, stated: bool) -> _C
         return _Chosen(asked, refusal=_TOO_MANY_AT_ONCE)
     if turn.calls >= turn.limits.calls:
         return _Chosen(asked, refusal=_TOO_MANY)
-    if not stated and asked.name not in READING_TOOLS:
+    if not stated and asked.name not in turn.reading:
         return _Chosen(asked, refusal=_UNSURE)
     turn.calls += 1
     places = turn.memory.places

@@ -27,7 +27,6 @@ from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models import PromptFilteredError
 from sentinel_rag.agent.offline.compositions.unsuccessful import say_failures
 from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE, wants_sample
-from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Evidence, Outcome
 from sentinel_rag.contracts.tool_calls import Denied
@@ -207,12 +206,12 @@ def _outcome(turn: Turn, ended: Ended, body: str, evidence: Sequence[Evidence], 
 
 def _refused(turn: Turn) -> Outcome | None:
     """DENIED if a call was refused that would have changed something: whatever was read, the wish was not done."""
-    refused = any(isinstance(run.outcome, Denied) and run.call.tool_name not in READING_TOOLS for run in turn.runs)
+    refused = any(isinstance(run.outcome, Denied) and run.call.tool_name not in turn.reading for run in turn.runs)
     return Outcome.DENIED if refused else None
 
 
 def _changed_something(turn: Turn) -> bool:
-    return any(run.worked and run.call.tool_name not in READING_TOOLS for run in turn.runs)
+    return any(run.worked and run.call.tool_name not in turn.reading for run in turn.runs)
 
 
 def _named(ended: Ended) -> str:

@@ -53,7 +53,7 @@ class Memory:
     @property
     def runs(self) -> tuple[ToolRun, ...]:
         """The calls whose results answers may rest on, newest first."""
-        return tuple(each.run for each in self.evidence.runs)
+        return tuple(reversed(self.evidence.runs))
 
     def carry(self, facts: Sequence[CarriedFact]) -> None:
         """Facts that a /clear left: the model is told of them, and an answer may repeat them."""

@@ -21,11 +21,12 @@ from sentinel_rag.agent.models import (
     TierChoice,
     features_of,
 )
+from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.evidence import Progress
 from sentinel_rag.contracts.ports import ProgressListener
-from sentinel_rag.contracts.tool_calls import ToolSchema
+from sentinel_rag.contracts.tool_calls import OfferedTool, ToolSchema
 
 
 @dataclass(slots=True)
@@ -37,7 +38,6 @@ class Turn:
     asked: str
     session_id: str
     memory: Memory
-    tools: Sequence[ToolSchema]
     limits: TurnLimits
     now: datetime
     started: float
@@ -46,6 +46,9 @@ class Turn:
     retries: RetryBudget
     verbosity: Verbosity = Verbosity.NORMAL
     system: str = ""
+    tools: tuple[ToolSchema, ...] = ()
+    reading: frozenset[str] = READING_TOOLS
+    """Tools that are known to change nothing. Any other is treated as one that may."""
     runs: list[ToolRun] = field(default_factory=list)
     usage: ModelUsage = field(default_factory=ModelUsage)
     tier: TierChoice | None = None
@@ -70,6 +73,11 @@ class Turn:
         """What a model's stream tells a waiting person. Its text is never passed on: it is not checked yet."""
         if isinstance(event, RetryScheduled):
             self.say("The model did not answer; asking it again...")
+
+    def offer(self, tools: Sequence[OfferedTool]) -> None:
+        """Take over what the gateway offers for this question."""
+        self.tools = tuple(tool.schema for tool in tools)
+        self.reading = READING_TOOLS | {tool.schema.name for tool in tools if tool.reads}
 
     def begin_acting(self) -> None:
         """A call that may change something is about to be sent."""

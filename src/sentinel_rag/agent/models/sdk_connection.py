@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
+from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -137,6 +138,8 @@ class SdkConnection:
                         timeout=timeout,
                         follow_redirects=False,
                         trust_env=self._use_proxy,
+                        # Over plain http no certificate is checked, so none is loaded; this context trusts none.
+                        verify=SSLContext(PROTOCOL_TLS_CLIENT) if self._base_url.startswith("http://") else True,
                         event_hooks={"response": [_stop_at_refusal]},
                     ),
                 )

@@ -13,16 +13,6 @@ from dataclasses import dataclass
 from sentinel_rag.agent.offline.blanking import blank
 from sentinel_rag.agent.offline.word_lists import word_list
 
-CLASSIFICATION_WORDS: dict[tuple[str, str | None], str] = {
-    ("TruePositive", "SuspiciousActivity"): "true positive (suspicious activity)",
-    ("BenignPositive", "SuspiciousButExpected"): "benign positive (suspicious but expected)",
-    ("FalsePositive", "IncorrectAlertLogic"): "false positive (incorrect alert logic)",
-    ("FalsePositive", "InaccurateData"): "false positive (inaccurate data)",
-    ("Undetermined", None): "undetermined",
-}
-"""Every classification with its reason, in the words in which it can be asked for."""
-
-
 _CLASSES = {
     "FalsePositive": r"false[\s_-]*positives?|fp",
     "TruePositive": r"(?<!benign )true[\s_-]*positives?|tp",
@@ -62,8 +52,15 @@ _OWNER = re.compile(
     r"[\"'”’`]?",
     re.IGNORECASE,
 )
+_FROM_OWNER = re.compile(r"\bfrom\s+\S+(?=\s+(?:over\s+)?to\s)", re.IGNORECASE)
 _ASSIGN_ME = re.compile(r"^\s*me\b", re.IGNORECASE)
-_NAME = re.compile(r"\b(?:to|owner\s+(?:to|is|=)?)\s+([^\W\d_][\w.'’-]*(?:\s+[^\W\d_][\w.'’-]*){0,3})", re.IGNORECASE)
+_OWNS = re.compile(r"\b(?:owner|assignee)\b", re.IGNORECASE)
+_NAME = re.compile(
+    r"\b(?:to(?!\s+(?:the\s+)?(?:incident|case|ticket|it|this|that)\b)|owner\s+(?:to|is|=)?)\s+"
+    r"([^\W\d_][\w.'’-]*(?:\s+[^\W\d_][\w.'’-]*){0,3})",
+    re.IGNORECASE,
+)
+_MOVES_SEVERITY = frozenset({"lower", "raise", "downgrade", "upgrade", "bump", "increase", "decrease"})
 _SETS = frozenset(
     word_list("lower raise downgrade upgrade bump increase decrease make set put turn move mark change update flag")
 )
@@ -87,6 +84,7 @@ def read_fields(head: str, verb: str) -> FieldReading | None:
     """What `head`, the words behind `verb`, sets; None if it sets nothing."""
     changes: dict[str, str] = {}
     problem = ""
+    head = _FROM_OWNER.sub(lambda said: " " * len(said[0]), head) if verb == "reassign" else head
     who = _ME_WHO.search(head)
     if who is not None:
         said = f"to {who['person']}".rjust(who.end() - who.start())
@@ -117,7 +115,9 @@ def read_fields(head: str, verb: str) -> FieldReading | None:
         changes["severity"] = levels[0]
     if states:
         changes["status"] = states[0]
-    if not changes:
+    if not changes and verb in _MOVES_SEVERITY:
+        problem = "To which severity: High, Medium, Low or Informational?"
+    elif not changes:
         return None
     return FieldReading(changes, head, who["person"] if who else "", reclassifies, problem)
 
@@ -136,6 +136,10 @@ def _read_owner(head: str, verb: str) -> tuple[str, str]:
         return "me", blank(head, 0, match.end())
     if verb == "take" and not re.search(r"\b(?:look|screenshot|down|off|out|over\s+from)\b", head, re.IGNORECASE):
         return "me", head
+    addressed = list(re.finditer(rf"{_ADDRESS}", head, re.IGNORECASE))
+    if len(addressed) == 1 and (verb in ("assign", "reassign", "give", "hand") or _OWNS.search(head)):
+        (only,) = addressed
+        return only[0], blank(head, only.start(), only.end())
     if verb in ("assign", "reassign") and (name := _NAME.search(head)) is not None:
         return f"?{name[1]}", blank(head, name.start(), name.end())
     return "", head
@@ -174,6 +178,11 @@ def _taken(text: str, *patterns: str) -> str:
         for match in list(re.finditer(rf"\b(?:{pattern})\b", text, re.IGNORECASE)):
             text = blank(text, match.start(), match.end())
     return text
+
+
+def names_person(text: str) -> bool:
+    """True if a user is named for certain: by an address or an object id."""
+    return re.search(rf"{_ADDRESS}|{_GUID}", text, re.IGNORECASE) is not None
 
 
 def names_classification(text: str) -> bool:

@@ -7,12 +7,12 @@ back with whole sentences to pick from, each of which reads as exactly the call 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sentinel_rag.agent.conversation import Conversation
-from sentinel_rag.agent.offline.action_fields import CLASSIFICATION_WORDS
-from sentinel_rag.agent.offline.action_words import NO_CHANGES, ActionWish
+from sentinel_rag.agent.offline.action_gaps import gap_in, gap_in_person
+from sentinel_rag.agent.offline.action_sentences import sentence_of
+from sentinel_rag.agent.offline.action_words import ActionWish
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.plan import Ask, PlannedCall
 from sentinel_rag.agent.offline.reading import Reading, read_question
@@ -20,7 +20,6 @@ from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.agent.offline.workspace_words import read_workspace
 from sentinel_rag.agent.references import Resolution
 from sentinel_rag.agent.row_text import plain
-from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS
 
 MOST_OFFERED = 10
 _WHICH = (
@@ -34,9 +33,6 @@ _FORMS = (
 )
 _SEVERAL = re.compile(r"\b(?:all|every|each|everything|them|those|these|both|any|incidents|cases|tickets)\b", re.I)
 _REFERENCE = re.compile(r"\d{1,9}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|https://\S+", re.IGNORECASE)
-_ADDRESS = re.compile(r"\S+@\S+\.\S+|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
-
-
 _FILLERS = frozenset(
     word_list(
         """
@@ -45,7 +41,7 @@ _FILLERS = frozenset(
         turn move mark classify classification classified reclassify flag severity sev priority prio status state
         owner assignee assign reassign unassign take close resolve dismiss reopen open again comment note reason
         lower raise downgrade upgrade bump increase decrease down up back over give hand remove clear delete modify
-        add leave write post thanks thank you me alert them these those all every each everything any both
+        add leave write post out due thanks thank you me alert them these those all every each everything any both
         """
     )
 )
@@ -67,16 +63,25 @@ def plan_change(wish: ActionWish, resolution: Resolution, conversation: Conversa
     holds words of another kind ("close port 22")."""
     said = read_workspace(resolution.text)
     reading = read_question(said.rest, now, resolution)
-    named = _named(reading)
-    if _SEVERAL.search(wish.target) or len(named) > 1:
-        return _one_of(wish, named or (_on_screen(conversation) if reading.that == "them" else ()))
+    named, workspace = _named(reading), said.name or ""
+    if wish.problem and (named or reading.numbers or reading.things or reading.that):
+        return Ask(wish.problem)
+    unnamed = gap_in_person(wish, named or reading.numbers, workspace, person=conversation.person)
+    if unnamed is not None:
+        return unnamed
+    unknown = [word for word in reading.words if word not in _FILLERS]
+    if len(named) > 1 or (_SEVERAL.search(wish.target) and (named or not unknown)):
+        return _one_of(wish, named or (_on_screen(conversation) if reading.that == "them" else ()), workspace)
     if any(thing.kind != "incident" for thing in reading.things):
         return _no_incident(reading)
-    unknown = [word for word in reading.words if word not in _FILLERS]
     if wish.comments and not wish.message and (named or reading.numbers):
         number = (*named, *reading.numbers)[0]
         return Ask(f"What should the comment say? Write it behind a colon: comment on incident {plain(number)}: ...")
     if not named and not reading.numbers:
+        talked_about = conversation.references.current("incident")
+        if talked_about is not None and not unknown and _REFERENCE.fullmatch(talked_about.value):
+            sentence = sentence_of(wish, talked_about.value, workspace)
+            return Ask(f"Do you mean incident {talked_about.value}? If so:", (sentence,))
         of_an_incident = re.search(r"\b(?:incident|case|ticket|alert|it|one)\b", said.rest, re.IGNORECASE)
         return Ask(_WHICH) if of_an_incident or not unknown else None
     if named:
@@ -90,13 +95,14 @@ def plan_change(wish: ActionWish, resolution: Resolution, conversation: Conversa
             return line
         named = reading.numbers
     if len(named) != 1:
-        return _one_of(wish, named)
-    problem = _problem(wish, named[0], conversation)
-    if problem is not None:
-        return problem
+        return _one_of(wish, named, workspace)
+    gap = gap_in(wish, named[0], workspace)
+    if gap is not None:
+        return gap
     if wish.unsure:
-        return Ask("I change nothing on a question. If you want it done:", (sentence_of(wish, named[0]),))
-    return Change(_call(wish, named[0], conversation), said.name or "", wish.person)
+        sentence = sentence_of(wish, named[0], workspace)
+        return Ask("I change nothing before you say so plainly. If you want it done:", (sentence,))
+    return Change(_call(wish, named[0], conversation), workspace, wish.person)
 
 
 def _named(reading: Reading) -> tuple[str, ...]:
@@ -143,104 +149,16 @@ def _narrowed(reading: Reading) -> bool:
     )  # fmt: skip
 
 
-def _one_of(wish: ActionWish, incidents: tuple[str, ...]) -> Ask:
+def _one_of(wish: ActionWish, incidents: tuple[str, ...], workspace: str) -> Ask:
     """Several are meant: each is offered by itself, none is taken."""
     if not incidents:
         return Ask(_WHICH)
-    sentences = tuple(sentence_of(wish, each) for each in dict.fromkeys(incidents))
+    sentences = tuple(sentence_of(wish, each, workspace) for each in dict.fromkeys(incidents))
     more = "" if len(sentences) <= MOST_OFFERED else " These are the first of them."
     return Ask(
         f"I change one incident at a time, so that each is approved by itself. Which one first?{more}",
         sentences[:MOST_OFFERED],
     )
-
-
-def _problem(wish: ActionWish, incident: str, conversation: Conversation) -> Ask | None:
-    """What the wish lacks or holds too much of."""
-    if wish.problem:
-        return Ask(wish.problem)
-    if wish.comments:
-        return None
-    owner = wish.changes.get("owner", "")
-    if owner.startswith("?") or (owner == "me" and not conversation.person):
-        unknown = (
-            "I do not know who you are in this workspace."
-            if owner == "me"
-            else f"{plain(owner[1:])} names no user for certain, since several people may have a name."
-        )
-        return Ask(
-            f"{unknown} Give the user principal name, e-mail address or object id.",
-            pending=f"Assign incident {incident} to {'me, who is' if owner == 'me' else ''}"
-            if len(wish.changes) == 1
-            else "",
-        )
-    return _classification_problem(wish, incident)
-
-
-def _classification_problem(wish: ActionWish, incident: str) -> Ask | None:
-    """Closing needs a classification, a false positive its reason, and an incident that stays open has none."""
-    classification, status = wish.changes.get("classification"), wish.changes.get("status")
-    reason = wish.changes.get("classification_reason")
-    if status in ("New", "Active") and (classification or reason):
-        return Ask("An incident that is open has no classification. Ask for the one or the other.")
-    if wish.note and (wish.apart or (status != "Closed" and not classification)):
-        comment = replace(wish, changes=NO_CHANGES, note="", message=wish.note, comments=True)
-        return Ask(
-            "That is a change and a comment. Which one first?",
-            (sentence_of(replace(wish, note="", apart=False), incident), sentence_of(comment, incident)),
-        )
-    fitting = [pair for pair in CLASSIFICATION_WORDS if _fits(pair, classification, reason)]
-    if not fitting:
-        return Ask(
-            f"{plain(str(classification))} does not take the reason {plain(str(reason))}. Which one do you mean?",
-            _classified(wish, incident, list(CLASSIFICATION_WORDS)),
-        )
-    if classification is None and (status == "Closed" or reason is not None):
-        sentence = "Closing needs a classification. These are the ones that Sentinel takes, with their reasons:"
-        return Ask(sentence, _classified(wish, incident, fitting))
-    if classification is not None and reason is None and len(CLASSIFICATION_REASONS[classification]) > 1:
-        sentence = "For which reason? Sentinel takes two for a false positive:"
-        return Ask(sentence, _classified(wish, incident, fitting))
-    if classification is not None and status is None and not wish.reclassifies:
-        closing = replace(wish, changes={**wish.changes, "status": "Closed"})
-        sentence = "Only a closed incident has a classification. Is it to be closed, or closed already?"
-        return Ask(sentence, (sentence_of(closing, incident), sentence_of(wish, incident)))
-    return None
-
-
-def _fits(pair: tuple[str, str | None], classification: str | None, reason: str | None) -> bool:
-    return classification in (None, pair[0]) and reason in (None, pair[1])
-
-
-def _classified(wish: ActionWish, incident: str, pairs: Sequence[tuple[str, str | None]]) -> tuple[str, ...]:
-    """The wish with each of the classifications."""
-    return tuple(
-        sentence_of(replace(wish, changes={**wish.changes, **_arguments(kind, reason)}), incident)
-        for kind, reason in pairs
-    )
-
-
-def _arguments(kind: str, reason: str | None) -> dict[str, str]:
-    return {"classification": kind, "classification_reason": reason or ""}
-
-
-def sentence_of(wish: ActionWish, incident: str) -> str:
-    """The wish for that incident as a sentence that reads as exactly this wish again."""
-    if wish.comments:
-        return f"Comment on incident {incident}: {wish.message}"
-    changes = {name: value for name, value in wish.changes.items() if value}
-    classification, reason = changes.pop("classification", None), changes.pop("classification_reason", None)
-    parts = [f"{name} {value}" for name, value in changes.items() if (name, value) != ("status", "Closed")]
-    if classification is None:
-        beginning = f"Close incident {incident}" if changes.get("status") == "Closed" else f"Set incident {incident} to"
-    else:
-        verb = "Close" if changes.get("status") == "Closed" else "Reclassify"
-        words = next(words for pair, words in CLASSIFICATION_WORDS.items() if _fits(pair, classification, reason))
-        words = words if reason or len(CLASSIFICATION_REASONS[classification]) < 2 else words.partition(" (")[0]
-        beginning = f"{verb} incident {incident} as {words}"
-    joint = " " if beginning.endswith(" to") else ", "
-    sentence = beginning + "".join(f"{joint if place == 0 else ', '}{part}" for place, part in enumerate(parts))
-    return f"{sentence} with comment: {wish.note}" if wish.note else sentence
 
 
 def _call(wish: ActionWish, incident: str, conversation: Conversation) -> PlannedCall:

@@ -44,10 +44,14 @@ _OPENING = (
     r"i(?:'d|\s+would)\s+like\s+you\s+to|i\s+need\s+you\s+to|(?:can|could|would|will)\s+you(?:\s+please)?|let's|lets|"
     r"you\s+(?:should|must|need\s+to|can))[\s,:]+)*"
 )
-_DOUBT = r"(?P<doubt>(?:can|could|may|might|must)\s+(?:we|i|one)\s+)?"
+_DOUBT = (
+    r"(?P<doubt>(?:(?:can|could|may|might|must)\s+(?:we|i|one)|(?:we|i)\s+(?:want|need|have)\s+to|"
+    r"i(?:['’]d|\s+would)\s+like\s+to)\s+)?"
+)
 _VERBS = (
     r"(?P<verb>un-?assign|re-?assign|assign|re-?open|close|resolve|dismiss|set|change|update|modify|make|put|turn|move|"
     r"mark|re-?classify|classify|flag|lower|raise|downgrade|upgrade|bump|increase|decrease|comment|give|hand|take|"
+    r"note(?=\s+(?:on|to|for|in)\b)|"
     r"(?:add|write|leave|post|put)\s+(?:an?\s+|the\s+|this\s+|following\s+)*(?:comment|note)|"
     r"(?:remove|clear|delete)\s+(?:the\s+)?(?:owner|assignee))"
 )
@@ -73,6 +77,7 @@ _SECOND_COMMENT = re.compile(
 )
 _SAYING = re.compile(r"\s(?:saying|that\s+says|stating|with\s+the\s+text)\s*:?\s+(?P<text>\S.*)$", re.I | re.S)
 _COLON = re.compile(r":\s+(?P<text>\S.*)$|:(?P<tight>[^\s\d/\\:].*)$", re.DOTALL)
+_DASH = re.compile(r"\s[-–—]\s+(?P<text>\S.*)$", re.DOTALL)
 _QUOTED = re.compile(r"\"(?P<a>[^\"]+)\"|“(?P<b>[^”]+)”|'(?P<c>[^'\n]{2,}?)'(?!\w)", re.DOTALL)
 
 
@@ -144,7 +149,7 @@ def _without_text(question: str) -> tuple[str, str, bool]:
         return question[: second.start()], _comment_wish(second[0], 0, unsure=False).message, True
     if found is not None:
         return question[: found.start()], _unquoted((found["text"] or found["why"]).strip()), False
-    colon = _COLON.search(question)
+    colon = _COLON.search(question) or _DASH.search(question)
     if colon is not None and names_classification(question[: colon.start()]):
         return question[: colon.start()], next(group for group in colon.groups() if group).strip(), False
     return question, "", False

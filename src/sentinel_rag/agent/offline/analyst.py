@@ -14,6 +14,7 @@ from sentinel_rag.agent.conversation import Conversations
 from sentinel_rag.agent.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.footnote import FREEFORM_TOOL
 from sentinel_rag.agent.offline import follow_up, outside
+from sentinel_rag.agent.offline.action_words import read_action
 from sentinel_rag.agent.offline.alert_walk import walk_plan
 from sentinel_rag.agent.offline.change_turns import answer_change
 from sentinel_rag.agent.offline.compositions import Composed, compose, freeform
@@ -71,10 +72,12 @@ class OfflineAnalyst:
         conversation.turns += 1
         if workspace is not None:
             conversation.request_workspace(workspace)
-        kql = kql_in(question)
+        # The text of a comment may hold a query or several questions; it is written as it stands.
+        changes = read_action(question) is not None
+        kql = None if changes else kql_in(question)
         if kql is not None:
             return await self._answer_kql(self._turn(question, session_id, progress, zone), kql)
-        parts = parts_of(question)
+        parts = (question,) if changes else parts_of(question)
         answers = [await self._answer_part(self._turn(part, session_id, progress, zone)) for part in parts]
         return answers[0] if len(answers) == 1 else joined(answers)
 

@@ -12,7 +12,10 @@ from dataclasses import replace
 
 from sentinel_rag.agent.conversation import AskedCall, AskedChange, ListItem
 from sentinel_rag.agent.offline import follow_up, outside
-from sentinel_rag.agent.offline.action_plans import Change, plan_change
+from sentinel_rag.agent.offline.action_fields import names_person
+from sentinel_rag.agent.offline.action_gaps import asks_for_person
+from sentinel_rag.agent.offline.action_plans import MOST_OFFERED, Change, plan_change
+from sentinel_rag.agent.offline.action_sentences import sentence_of, wish_of
 from sentinel_rag.agent.offline.action_words import ActionWish, read_action, refuses_action
 from sentinel_rag.agent.offline.change_repeats import DROPPED, asked_again, dropped
 from sentinel_rag.agent.offline.compositions import changes
@@ -20,8 +23,9 @@ from sentinel_rag.agent.offline.plan import Ask, PlannedCall, View
 from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.references import Resolution, resolve
+from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
-from sentinel_rag.contracts.tool_calls import Denied
+from sentinel_rag.contracts.tool_calls import Denied, Failed
 from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
 
 
@@ -34,19 +38,21 @@ async def answer_change(turn: Turn) -> Answer | None:
     if dropped(question, conversation):
         return turn.plain_answer(Outcome.ANSWERED, DROPPED)
     again = asked_again(question, conversation)
-    wish = read_action(question) if again is None else None
+    wish = read_action(question) if again is None and not outside.only_reads(question) else None
     acts = wish is not None or again is not None or outside.wants_action(question)
     if not acts or not await turn.gateway.offered_tools() >= WRITING_TOOLS:
         return None
     resolution = _resolved(turn, question, wish)
+    decision = again if wish is None else plan_change(wish, resolution, conversation, turn.now)
+    if decision is None and not outside.wants_action(question):
+        return None
     _begin(turn)
     if resolution.ask:
         conversation.references.ask_to_choose(resolution.choices, resolution.numbers, resolution.question)
         return turn.asked_back(resolution.ask)
-    decision = again if wish is None else plan_change(wish, resolution, conversation, turn.now)
     match decision:
-        case Ask(sentence=sentence, options=options, pending=pending):
-            return turn.asked_back(sentence, options, pending)
+        case Ask():
+            return _asked_back(turn, decision)
         case AskedChange(tool=tool, arguments=arguments):
             # An approval is for these arguments and for no others, whatever the workspace is by now.
             return await _ask_for(turn, PlannedCall(tool, dict(arguments)), exact=True)
@@ -60,13 +66,22 @@ async def answer_change(turn: Turn) -> Answer | None:
 
 
 def _question(turn: Turn) -> str:
-    """The words that are read for a wish: the person's, a sentence of ours that they picked, or their earlier wish with
-    the incident that they chose."""
+    """The words that are read for a wish: the person's, a wish of theirs that was offered whole and that they picked,
+    or their earlier wish with the incident that they chose."""
     references = turn.conversation.references
+    screen = references.screen
+    if follow_up.agrees(turn.question) and screen is not None and screen.turn == references.turn:
+        only = screen.items[0] if len(screen.items) == 1 else None
+        if only is not None and only.value in turn.conversation.offered_changes and not turn.conversation.offers:
+            return only.value
     resolution = resolve(turn.question, references, now=turn.now.moment.astimezone(turn.zone))
     chosen = references.choices is not None and read_action(references.choices.question.text) is not None
-    if resolution.asks_again or (chosen and resolution.resolved and _only_incidents(resolution)):
+    if resolution.asks_again:
+        return resolution.text if resolution.text in turn.conversation.offered_changes else turn.question
+    if chosen and resolution.resolved and _only_incidents(resolution):
         return resolution.text
+    if asks_for_person(turn.conversation.pending) and not names_person(turn.question):
+        turn.conversation.pending = ""  # another question came instead of the name
     return follow_up.completed(turn.question, turn.conversation)
 
 
@@ -93,6 +108,20 @@ def _begin(turn: Turn) -> None:
     turn.conversation.pending = ""
 
 
+def _asked_back(turn: Turn, ask: Ask) -> Answer:
+    turn.conversation.offered_changes = ask.options
+    return turn.asked_back(ask.sentence, ask.options, ask.pending)
+
+
+def _workspaces_to_choose(run: ToolRun) -> tuple[str, ...]:
+    """The workspaces of which the call has to name one, where it named none."""
+    match run.outcome:
+        case Failed(error=error) if error.field == "workspace" and "workspace" not in run.call.arguments:
+            return tuple(error.allowed[:MOST_OFFERED])
+        case _:
+            return ()
+
+
 async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
     if turn.progress is not None:
         turn.progress(Progress(f"Asking the gateway for {changes.call_text(call.tool, call.arguments)}"))
@@ -105,6 +134,11 @@ async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
     incident = str(arguments["incident"])
     conversation.references.focus_on(ListItem("incident", incident, incident=incident))
     conversation.last = AskedCall("get_incident_detail", {"incident": incident}, View.INCIDENT.value)
+    places = _workspaces_to_choose(run)
+    if places:
+        wish = wish_of(call.tool, arguments)
+        sentence = "Nothing was changed: incident numbers repeat between the workspaces. In which one is it?"
+        return _asked_back(turn, Ask(sentence, tuple(sentence_of(wish, incident, place) for place in places)))
     writer = turn.writer()
     try:
         composed = changes.compose(writer, run)

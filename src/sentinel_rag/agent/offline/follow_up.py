@@ -60,6 +60,11 @@ def accepted_offer(reading: Reading, conversation: Conversation) -> Decision | N
     return None
 
 
+def agrees(question: str) -> bool:
+    """True for "yes" and the like."""
+    return _YES.match(question) is not None
+
+
 def completed(question: str, conversation: Conversation) -> str:
     """The question that `question` stands for: a pending one with its missing value, else itself."""
     text = question.strip()

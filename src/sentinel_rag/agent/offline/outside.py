@@ -157,9 +157,14 @@ def outside_reply(reading: Reading, *, turn: int) -> Reply | None:
 
 def wants_action(text: str) -> bool:
     """True if the person asks to change, send or run something rather than to read."""
-    if _ADJECTIVES.match(text) or (_READS.match(text) and not _AND_THEN.search(text)):
+    if only_reads(text):
         return False
     return bool(_IMPERATIVE.match(text) or _PUT.match(text) or _ADD.match(text) or _AND_THEN.search(text))
+
+
+def only_reads(text: str) -> bool:
+    """True for a question that begins with a word which is also an action: "update me on", "closed incidents"."""
+    return _ADJECTIVES.match(text) is not None or (_READS.match(text) is not None and not _AND_THEN.search(text))
 
 
 def wants_sample(text: str) -> bool:

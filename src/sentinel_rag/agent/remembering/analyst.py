@@ -8,18 +8,18 @@ knows the session: what was read in it would else stand in a session whose label
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import anyio
 import anyio.to_thread
 
 from sentinel_rag.agent.remembering.carried import carried_on, supported_facts
+from sentinel_rag.agent.remembering.open_conversation import OpenConversation
 from sentinel_rag.agent.remembering.store import ConversationDeletedError, ConversationStore
 from sentinel_rag.agent.remembering.stored import STOPPED, StoredConversation, StoredTurn
-from sentinel_rag.contracts.conversations import NO_PREFERENCES, CarriedFact, Preferences, Remembered, Verbosity
+from sentinel_rag.contracts.conversations import CarriedFact, Preferences, Remembered, Verbosity
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.ports import Analyst, Clock, ProgressListener
@@ -30,8 +30,6 @@ KnowsSession = Callable[[str], Awaitable[bool | None]]
 
 MAX_OPEN = 400
 """Conversations in memory; fewer than an analyst holds, so that none is lost there before it is recalled here."""
-MAX_UNSAVED = 30
-MAX_FACTS = 200
 
 DELETED = "memory: this conversation was deleted in another window; it starts over"
 SESSION_GONE = (
@@ -41,33 +39,25 @@ SESSION_GONE = (
 NOT_ASKED = "memory: the Interceptor cannot be reached, so what was said before is not recalled yet"
 
 
-@dataclass(slots=True)
-class _Open:
-    """A conversation in memory: what the store has of it, and what is not written yet."""
-
-    preferences: Preferences = NO_PREFERENCES
-    carried: tuple[CarriedFact, ...] = ()
-    facts: tuple[CarriedFact, ...] = ()
-    turns: int = 0
-    cleared_turns: int = 0
-    saved: bool = False
-    unsaved: list[StoredTurn] = field(default_factory=list)
-    newest_memory: Mapping[str, Any] | None = None
-    unread: bool = False
-    """True while what the store has of it is not recalled, so that it must not be written over."""
-
-
 class RememberingAnalyst:
-    """`Chat` over an `Analyst`. `store` is None where nothing is to be kept."""
+    """`Chat` over an `Analyst`. `store` is None where nothing is to be kept. `prepare` is awaited before the analyst is
+    handed a memory: it loads what that needs, which the analyst would else load while others wait."""
 
     def __init__(
-        self, analyst: Analyst, store: ConversationStore | None, *, clock: Clock, knows_session: KnowsSession
+        self,
+        analyst: Analyst,
+        store: ConversationStore | None,
+        *,
+        clock: Clock,
+        knows_session: KnowsSession,
+        prepare: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         self._analyst = analyst
         self._store = store
         self._clock = clock
         self._knows_session = knows_session
-        self._open: OrderedDict[str, _Open] = OrderedDict()
+        self._prepare = prepare
+        self._open: OrderedDict[str, OpenConversation] = OrderedDict()
 
     async def answer(
         self,
@@ -101,7 +91,7 @@ class RememberingAnalyst:
                 await self._save(session_id, conversation, replace(turn, outcome=STOPPED), notices)
             raise
         facts = supported_facts(answer, format_time(self._clock()))
-        conversation.facts = (*conversation.facts, *facts)[-MAX_FACTS:]
+        conversation.learn(facts)
         turn = replace(turn, outcome=answer.outcome.value, answer=_stored_text(answer), facts=facts)
         await self._save(session_id, conversation, turn, notices)
         return replace(answer, footnote=(*answer.footnote, *dict.fromkeys(notices)))
@@ -114,6 +104,7 @@ class RememberingAnalyst:
         conversation.facts = ()
         conversation.cleared_turns = conversation.turns
         if carry:
+            await self._prepared()
             self._analyst.clear(session_id, conversation.carried)
         else:
             self._analyst.forget(session_id)
@@ -121,31 +112,33 @@ class RememberingAnalyst:
             await self._save(session_id, conversation, None, notices)
         return conversation.carried
 
-    async def _opened(self, session_id: str, notices: list[str]) -> _Open:
+    async def _opened(self, session_id: str, notices: list[str]) -> OpenConversation:
         """The conversation, recalled from the store if it is not in memory."""
         conversation = self._open.get(session_id)
-        if conversation is None:
-            conversation = await self._recalled(session_id, notices)
-            if conversation.unread:
-                return conversation
+        if conversation is None or conversation.unread:
+            waiting = [] if conversation is None else conversation.unsaved
+            conversation = await self._recalled(session_id, waiting, notices)
+            conversation.take(waiting)
             self._open[session_id] = conversation
         self._open.move_to_end(session_id)
         while len(self._open) > MAX_OPEN:
             self._open.popitem(last=False)
         return conversation
 
-    async def _recalled(self, session_id: str, notices: list[str]) -> _Open:
+    async def _recalled(self, session_id: str, waiting: Sequence[StoredTurn], notices: list[str]) -> OpenConversation:
         if self._store is None:
-            return _Open()
+            return OpenConversation()
         try:
             stored = await anyio.to_thread.run_sync(self._store.load, session_id)
         except SentinelError as error:
             notices.append(_not_kept(error))
-            return _Open(unread=True)
+            return OpenConversation(unread=True)
         if stored is None:
-            return _Open()
+            return OpenConversation()
         number = stored.turns[-1].number if stored.turns else stored.cleared_turns
-        conversation = _Open(stored.preferences, turns=number, cleared_turns=stored.cleared_turns, saved=True)
+        conversation = OpenConversation(
+            stored.preferences, turns=number, cleared_turns=stored.cleared_turns, saved=True
+        )
         known = await self._knows_session(session_id)
         if known is None:
             conversation.unread = True
@@ -157,15 +150,22 @@ class RememberingAnalyst:
             return conversation
         since = [turn for turn in stored.turns if turn.number > stored.cleared_turns]
         conversation.carried = stored.carried
-        conversation.facts = tuple(fact for turn in since for fact in turn.facts)[-MAX_FACTS:]
-        memories = tuple(turn.memory for turn in since if turn.memory is not None)
+        conversation.learn([fact for turn in since for fact in turn.facts])
+        memories = tuple(turn.memory for turn in (*since, *waiting) if turn.memory is not None)
+        await self._prepared()
         self._analyst.clear(session_id, stored.carried)
         self._analyst.recall(session_id, Remembered(stored.state, memories))
         return conversation
 
-    async def _save(self, session_id: str, conversation: _Open, turn: StoredTurn | None, notices: list[str]) -> None:
+    async def _prepared(self) -> None:
+        if self._prepare is not None:
+            await self._prepare()
+
+    async def _save(
+        self, session_id: str, conversation: OpenConversation, turn: StoredTurn | None, notices: list[str]
+    ) -> None:
         """Write what is new. Turns that could not be written wait for the next time."""
-        if self._store is None or conversation.unread:
+        if self._store is None:
             return
         store = self._store
         remembered = self._analyst.remembered(session_id)
@@ -174,8 +174,9 @@ class RememberingAnalyst:
             if turn.outcome is not None and newest is not None and newest != conversation.newest_memory:
                 turn = replace(turn, memory=newest)
                 conversation.newest_memory = newest
-            conversation.unsaved = [each for each in conversation.unsaved if each.number != turn.number]
-            conversation.unsaved = [*conversation.unsaved, turn][-MAX_UNSAVED:]
+            conversation.note(turn)
+        if conversation.unread:
+            return
         stored = StoredConversation(
             session_id,
             conversation.preferences,

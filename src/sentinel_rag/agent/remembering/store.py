@@ -84,6 +84,8 @@ class ConversationStore:
 
     def load(self, conversation_id: str, *, turns: int = MAX_TURNS_READ) -> StoredConversation | None:
         """The conversation with its newest `turns`; None if there is none of that id."""
+        if not self.path.exists():  # reading makes no file
+            return None
         with self._transaction(reads=True) as run:
             row = run.execute(
                 "SELECT workspace, timezone, verbosity, state, carried, cleared_turns FROM conversation WHERE id = ?",
@@ -108,6 +110,8 @@ class ConversationStore:
 
     def list(self, limit: int = 50) -> tuple[ConversationEntry, ...]:
         """The conversations, the one that was used last first."""
+        if not self.path.exists():
+            return ()
         with self._transaction(reads=True) as run:
             rows = run.execute(
                 "SELECT id, title, started_at, used_at, "
@@ -122,20 +126,25 @@ class ConversationStore:
 
     def count(self) -> int:
         """How many conversations are kept."""
+        if not self.path.exists():
+            return 0
         with self._transaction(reads=True) as run:
             return int(run.execute("SELECT count(*) FROM conversation").fetchone()[0])
 
     def find(self, beginning: str) -> str:
         """The id that starts with `beginning`. Raises UsageError if none does, or several."""
-        with self._transaction(reads=True) as run:
-            rows = run.execute(
-                "SELECT id FROM conversation WHERE substr(id, 1, ?) = ? ORDER BY used_at DESC LIMIT 2",
-                [len(beginning), beginning],
-            ).fetchall()
-        if len(rows) != 1 or not beginning:
+        rows = self._beginning_with(beginning) if beginning and self.path.exists() else []
+        if len(rows) != 1:
             many = "More than one conversation begins" if rows else "No conversation begins"
             raise UsageError(f"{many} with {beginning!r}.", next_step="sentinel chat --list shows their ids.")
-        return str(rows[0][0])
+        return rows[0]
+
+    def _beginning_with(self, beginning: str) -> Sequence[str]:
+        with self._transaction(reads=True) as run:
+            rows = run.execute(
+                "SELECT id FROM conversation WHERE substr(id, 1, ?) = ? LIMIT 2", [len(beginning), beginning]
+            ).fetchall()
+        return [str(conversation_id) for (conversation_id,) in rows]
 
     def delete(self, conversation_id: str) -> bool:
         """Remove a conversation and overwrite its bytes; whether there was one."""

@@ -15,6 +15,8 @@ from enum import StrEnum
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 
+FORMAT = 1
+"""Raised when reading or chunking changes, so that everything is read in again."""
 EVERYONE = "*"
 """The reader that stands for every caller."""
 
@@ -106,6 +108,7 @@ class Document:
     def content_hash(self) -> str:
         """SHA-256 of all that a store keeps of it, so that a change of readers counts too; `etag` does not."""
         told = [
+            FORMAT,
             self.title,
             self.source,
             [[list(each.path), [[b.kind.value, b.text, b.place] for b in each.blocks]] for each in self.sections],

@@ -8,6 +8,7 @@ out. A scanned PDF has no text and is told so, since no character recognition is
 from __future__ import annotations
 
 import io
+import logging
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -45,6 +46,7 @@ def read_pdf(content: bytes) -> PdfText:
     """The text of a PDF. Raises FileFault; a page that is broken by itself is left out with a remark."""
     from pypdf import PdfReader
 
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it tells every flaw of a file that it reads all the same
     try:
         reader = PdfReader(io.BytesIO(content))
         if reader.is_encrypted and not reader.decrypt(""):

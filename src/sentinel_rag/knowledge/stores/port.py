@@ -159,9 +159,9 @@ class KnowledgeStore(Protocol):
         a store without vectors finds none."""
         ...
 
-    def load(self, keys: Sequence[int | str], wanted: Wanted) -> Sequence[StoredChunk]:
-        """The chunks of these keys that `wanted` still lets through, in the order of the keys. One that was replaced or
-        removed since is left out."""
+    def load(self, keys: Sequence[int | str], readers: frozenset[str]) -> Sequence[StoredChunk]:
+        """The chunks of these keys that `readers` may read, in the order of the keys. One that was replaced or removed
+        since it was found is left out."""
         ...
 
     def re_embed(self, space: VectorSpace, embed: EmbedTexts, *, batch: int = 64) -> int:

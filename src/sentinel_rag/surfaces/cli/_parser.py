@@ -153,6 +153,8 @@ def _ask(options: argparse.Namespace) -> int:
 def _chat(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli import kept_conversations
 
+    if options.json and not options.list:
+        options.parser.error("--json goes with --list")
     if options.list:
         return kept_conversations.show(as_json=options.json)
     if options.delete is not None:

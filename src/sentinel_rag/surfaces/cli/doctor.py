@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from sentinel_rag.assembly.run_state import RunFolder
-from sentinel_rag.contracts.errors import ConfigurationError, SentinelError
+from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UsageError
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe
 from sentinel_rag.surfaces.cli._zones import choose_workspace
@@ -179,11 +179,12 @@ def _conversations(settings: Settings) -> Finding:
 
     from sentinel_rag.assembly.conversations import kept_conversations
 
-    if not settings.chat_keep_days:
-        return Finding("conversations", True, "not kept: SENTINEL_CHAT_KEEP_DAYS is 0")
-    with closing(kept_conversations(settings)) as store:
-        kept = store.count() if store.path.exists() else 0
-        return Finding("conversations", True, f"{store.path}: {kept} kept")
+    setting = "" if settings.chat_keep_days else "none is kept any more: SENTINEL_CHAT_KEEP_DAYS is 0; "
+    try:
+        with closing(kept_conversations(settings)) as store:
+            return Finding("conversations", True, f"{setting}{store.path}: {store.count()} kept")
+    except UsageError as error:
+        return Finding("conversations", True, str(error))
 
 
 def _workspace_checks(settings: Settings) -> list[tuple[str, Callable[[Settings], Finding]]]:

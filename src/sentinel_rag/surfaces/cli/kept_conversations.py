@@ -10,7 +10,7 @@ import json
 from contextlib import closing
 
 from sentinel_rag.agent.remembering.stored import StoredConversation
-from sentinel_rag.assembly.conversations import kept_conversations
+from sentinel_rag.assembly.conversations import kept_conversations, not_kept
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.settings import Settings, load_settings
 
@@ -50,6 +50,8 @@ def delete(beginning: str) -> int:
 
 def conversation_to_resume(settings: Settings, beginning: str) -> StoredConversation:
     """The conversation whose id begins so, or the last one for an empty text. Raises UsageError if there is none."""
+    if not settings.chat_keep_days:
+        raise not_kept()
     with closing(kept_conversations(settings)) as store:
         if beginning:
             conversation_id = store.find(beginning)

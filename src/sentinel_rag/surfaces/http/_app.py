@@ -145,7 +145,8 @@ class _Turns:
         return Answer(
             outcome=Outcome.TOOL_FAILED,
             text=(
-                f"This took longer than {self._timeout_s:.0f} seconds, so it was stopped and nothing was changed. "
+                f"This took longer than {self._timeout_s:.0f} seconds, so it was stopped. A change that was asked for "
+                "may have been made: look before you ask for it again. "
                 "Try a narrower time window, or raise SENTINEL_QUESTION_TIMEOUT_S."
             ),
             session_id=session_id,

@@ -12,6 +12,7 @@ from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import QueryErrorCode
@@ -114,7 +115,10 @@ def _say_denied(writer: AnswerWriter, run: ToolRun, denied: Denied) -> Composed:
     if denied.note:
         writer.fixed(plain(denied.note))
     _say_call(writer, run)
-    writer.fixed("Ask whoever keeps the policy, or make the change in the portal.")
+    if denied.reason is Reason.SINK_LABEL:
+        writer.fixed("What was read in this session may not go into the incident: ask for the change in a new session.")
+    else:
+        writer.fixed("Ask whoever keeps the policy, or make the change in the portal.")
     return Composed(outcome=Outcome.DENIED)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Fact
 from sentinel_rag.agent.conversation import ListItem
@@ -14,6 +16,9 @@ from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
 
 MOST_SHARED = 40
+_GUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+_KINDS_FIRST = {kind: place for place, kind in enumerate(("account", "host", "ip", "mailbox", "url", "dns"))}
+"""Kinds that tie attacks together come before files and hashes, which every machine has."""
 _Cell = Callable[[AnswerWriter, ToolRun], Fact]
 
 
@@ -57,7 +62,7 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
         if len(run.rows) != 1:
             missing = incident_detail.compose(writer, plan, run)
             if run.rows:
-                return missing
+                return replace(missing, items=_comparisons_with(run, runs))
     if len(found) < 2:
         writer.fixed("So there is nothing to compare.")
         return Composed(outcome=Outcome.NO_DATA)
@@ -72,6 +77,18 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
     writer.listed += len(found)  # they are numbered in the head of the table
     items = tuple(ListItem("incident", str(run.rows[0].get("number"))) for run in found)
     return Composed(items=items, shown=len(items))
+
+
+def _comparisons_with(ambiguous: ToolRun, runs: Sequence[ToolRun]) -> tuple[ListItem, ...]:
+    """For each incident that one reference may mean, the whole question again with its GUID in the place of that."""
+    items = []
+    for row in ambiguous.rows:
+        guid = str(row.get("incident_name"))
+        if not _GUID.fullmatch(guid):
+            return ()
+        named = [guid if run is ambiguous else str(run.call.arguments["incident"]) for run in runs]
+        items.append(ListItem("question", f"Compare {' and '.join(f'incident {each}' for each in named)}"))
+    return tuple(items)
 
 
 def _say_fields(writer: AnswerWriter, found: Sequence[ToolRun]) -> None:
@@ -120,7 +137,7 @@ def _say_shared(writer: AnswerWriter, found: Sequence[ToolRun], kinds: Sequence[
                     pointers = places.setdefault((kind, str(entity["name"]).lower()), {})
                     pointers.setdefault(run.call.call_id, f"/rows/0/entities/{escape(kind)}/{place}")
     shared = [(kind, pointers) for (kind, _), pointers in places.items() if len(pointers) > 1]
-    shared.sort(key=lambda each: -len(each[1]))
+    shared.sort(key=lambda each: (-len(each[1]), _KINDS_FIRST.get(each[0], len(_KINDS_FIRST))))
     by_id = {run.call.call_id: run for run in found}
     among = "both" if len(found) == 2 else "at least two of them"
     if not shared:

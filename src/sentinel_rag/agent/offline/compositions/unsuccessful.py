@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from sentinel_rag.agent.answer_writer import AnswerWriter
+from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.decisions import Reason
@@ -35,6 +36,7 @@ def say_failures(
         match run.outcome:
             case Denied(reason=reason, detail=detail, rule_id=rule_id, audit_id=audit_id, approval_id=approval_id):
                 outcome = Outcome.DENIED
+                done = "read" if run.call.tool_name in READING_TOOLS else "changed"
                 rule = "no rule allows this call" if rule_id is None else f"rule {plain(rule_id)}"
                 record = f"; its record is audit {plain(audit_id)}" if audit_id else ""
                 step = _STEPS.get(reason, _ANOTHER_WAY)
@@ -46,7 +48,7 @@ def say_failures(
                     )
                 writer.fixed(
                     f"{plain(detail).rstrip('.')}. The gateway refused {run.call.tool_name}{of} ({rule}){record}. "
-                    f"Nothing was read. {step}"
+                    f"Nothing was {done}. {step}"
                 )
             case Failed(error=error, audit_id=audit_id):
                 record = f" (audit {plain(audit_id)})" if audit_id else ""

@@ -73,8 +73,8 @@ class LocalStore:
     def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
         return self._reading.by_vector(space, vector, wanted, limit)
 
-    def load(self, keys: Sequence[int | str], wanted: Wanted) -> Sequence[StoredChunk]:
-        return self._reading.load(keys, wanted)
+    def load(self, keys: Sequence[int | str], readers: frozenset[str]) -> Sequence[StoredChunk]:
+        return self._reading.load(keys, readers)
 
     def re_embed(self, space: VectorSpace, embed: EmbedTexts, *, batch: int = 64) -> int:
         return self._writing.re_embed(space, embed, batch=batch)
