@@ -9,9 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+from bench.bench_secrl import DATA, TABLES, RememberingGateway
 from bench.harness import write
+from bench.workspace_process import IDENTITY_HEADER, WORKSPACE_ID, workspace_process
+from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
+from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
+from sentinel_rag.sentinel.log_analytics import LogAnalytics
+from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.testing.dialogues.judging import Thing
 from sentinel_rag.testing.dialogues.running import (
     WRITTEN,
@@ -23,10 +32,13 @@ from sentinel_rag.testing.dialogues.running import (
     run_written,
 )
 from sentinel_rag.testing.small_estate import NOW, alert_id, small_estate
+from sentinel_rag.workspace.workspace import Workspace
 
 SEED = 2024
 GENERATED = 100
 """For each of the two sets of wordings."""
+OVER_REAL_ROWS = 20
+REAL_NOW = datetime(2024, 8, 3, tzinfo=UTC)
 
 
 async def measure_part(part: str, seed: int, tally: Tally) -> dict[str, Any]:
@@ -47,12 +59,53 @@ async def measure_part(part: str, seed: int, tally: Tally) -> dict[str, Any]:
     return {"dialogues": len(written) + GENERATED, "turns": turns, **tally.report()}
 
 
+class RealGateway:
+    """The shipped tools over the embedded workspace; keeps the calls of a question."""
+
+    def __init__(self, service: SentinelService) -> None:
+        self._remembering = RememberingGateway(service)
+        self.calls: list[ToolCall] = []
+
+    async def offered_tools(self) -> frozenset[str]:
+        return await self._remembering.offered_tools()
+
+    async def execute(self, call: ToolCall) -> ToolOutcome:
+        self.calls.append(call)
+        return await self._remembering.execute(call)
+
+
+async def measure_real(url: str, part: str, seed: int, tally: Tally) -> dict[str, Any]:
+    """Generated dialogues over the real alerts and incidents."""
+    credential = IdentityEndpointCredential(f"{url}/msi/token", IDENTITY_HEADER)
+    async with LogAnalytics(credential, endpoint=url) as connection:
+        service = SentinelService({"lab": connection.workspace("lab", WORKSPACE_ID)}, clock=lambda: REAL_NOW)
+        gateway = RealGateway(service)
+        alerts = await alerts_shown(gateway)
+        turns = 0
+        for place in range(OVER_REAL_ROWS):
+            session = Session(gateway, REAL_NOW)
+            turns += await run_generated(f"{seed}/real/{part}/{place}", part, session, alerts, tally)
+    return {"dialogues": OVER_REAL_ROWS, "turns": turns, **tally.report()}
+
+
 async def measure(seed: int, *, verbose: bool) -> dict[str, Any]:
     measured: dict[str, Any] = {"seed": seed}
     for part in WRITTEN:
         # The held-apart ones are never listed, so that nobody tunes on them by accident.
         listed = verbose and part == "development"
         measured[part] = await measure_part(part, seed, Tally(print if listed else None))
+    if not DATA.is_dir():
+        return {**measured, "real_rows": "not beside this checkout"}
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = Workspace.open(Path(folder) / "workspace")
+        for name, table in TABLES.items():
+            workspace.import_path(DATA / name, table=table)
+        workspace.close()
+        with workspace_process(Path(folder) / "workspace") as server:
+            for part in WRITTEN:
+                listed = verbose and part == "development"
+                tally = Tally(print if listed else None)
+                measured[f"{part}_over_real_rows"] = await measure_real(server.url, part, seed, tally)
     return measured
 
 

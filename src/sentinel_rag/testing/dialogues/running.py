@@ -17,6 +17,7 @@ from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.ports import ToolGateway
 from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
+from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 from sentinel_rag.testing.dialogues.judging import Thing, judge
 from sentinel_rag.testing.dialogues.people import Person, Said, wordings
 from sentinel_rag.testing.dialogues.screen import Screen
@@ -24,6 +25,8 @@ from sentinel_rag.testing.dialogues.screen import Screen
 FOLDER = Path(__file__).parent
 WRITTEN = {"development": FOLDER / "handwritten.yaml", "heldout": FOLDER / "handwritten_heldout.yaml"}
 WORDINGS = FOLDER / "wordings.yaml"
+
+MOST_ALERTS = 1_000
 
 
 class KeptCalls(ToolGateway, Protocol):
@@ -61,14 +64,18 @@ class Session:
 
 async def alerts_shown(gateway: KeptCalls) -> dict[tuple[str, str], Thing]:
     """(time, name) as an answer shows them -> the alert, where there is one alone."""
-    outcome = await gateway.execute(ToolCall("c0", "s", "query_alerts", {"limit": 100}))
     found: dict[tuple[str, str], Thing] = {}
     twice: set[tuple[str, str]] = set()
-    rows: Any = getattr(outcome.result, "rows", ()) if isinstance(outcome, Succeeded) else ()
-    for row in rows:
-        shown = (show_time(parse_time(str(row["time"])), UTC), str(row["name"]))
-        twice |= {shown} & set(found)
-        found[shown] = Thing("alert", str(row["alert_id"]), str(row["incident_number"] or ""))
+    for offset in range(0, MOST_ALERTS, MAX_LIMIT):
+        page = {"limit": MAX_LIMIT, "offset": offset} if offset else {"limit": MAX_LIMIT}
+        outcome = await gateway.execute(ToolCall("c0", "s", "query_alerts", page))
+        rows: Any = getattr(outcome.result, "rows", ()) if isinstance(outcome, Succeeded) else ()
+        for row in rows:
+            shown = (show_time(parse_time(str(row["time"])), UTC), str(row["name"]))
+            twice |= {shown} & set(found)
+            found[shown] = Thing("alert", str(row["alert_id"]), str(row["incident_number"] or ""))
+        if len(rows) < MAX_LIMIT:
+            break
     return {shown: thing for shown, thing in found.items() if shown not in twice}
 
 
