@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from bench.bench_secrl import DATA, TABLES, RememberingGateway
 from bench.harness import write
 from bench.workspace_process import IDENTITY_HEADER, WORKSPACE_ID, workspace_process
@@ -23,6 +25,7 @@ from sentinel_rag.sentinel.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.testing.dialogues.judging import Thing
 from sentinel_rag.testing.dialogues.running import (
+    WORDINGS,
     WRITTEN,
     Session,
     Tally,
@@ -50,13 +53,15 @@ async def measure_part(part: str, seed: int, tally: Tally) -> dict[str, Any]:
         kind, _, value = written.partition(" ")
         return Thing(kind, alert_id(value), incidents[alert_id(value)]) if kind == "alert" else Thing(kind, value)
 
-    written = dialogues_of(WRITTEN[part])
+    written = dialogues_of(WRITTEN[part]) if part in WRITTEN else []
     turns = 0
     for dialogue in written:
         turns += await run_written(dialogue, Session(small_estate(), NOW), things, tally)
     for place in range(GENERATED):
         turns += await run_generated(f"{seed}/{part}/{place}", part, Session(small_estate(), NOW), alerts, tally)
-    return {"dialogues": len(written) + GENERATED, "turns": turns, **tally.report()}
+    first = yaml.safe_load(WORDINGS[part].read_text()).get("first_measured") if part == "heldout" else None
+    report = {"dialogues": len(written) + GENERATED, "turns": turns, **tally.report()}
+    return report if first is None else {**report, "first_measured": first}
 
 
 class RealGateway:
@@ -90,7 +95,7 @@ async def measure_real(url: str, part: str, seed: int, tally: Tally) -> dict[str
 
 async def measure(seed: int, *, verbose: bool) -> dict[str, Any]:
     measured: dict[str, Any] = {"seed": seed}
-    for part in WRITTEN:
+    for part in WORDINGS:
         # The held-apart ones are never listed, so that nobody tunes on them by accident.
         listed = verbose and part == "development"
         measured[part] = await measure_part(part, seed, Tally(print if listed else None))
@@ -102,7 +107,7 @@ async def measure(seed: int, *, verbose: bool) -> dict[str, Any]:
             workspace.import_path(DATA / name, table=table)
         workspace.close()
         with workspace_process(Path(folder) / "workspace") as server:
-            for part in WRITTEN:
+            for part in WORDINGS:
                 listed = verbose and part == "development"
                 tally = Tally(print if listed else None)
                 measured[f"{part}_over_real_rows"] = await measure_real(server.url, part, seed, tally)

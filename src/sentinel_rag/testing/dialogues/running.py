@@ -24,7 +24,11 @@ from sentinel_rag.testing.dialogues.screen import Screen
 
 FOLDER = Path(__file__).parent
 WRITTEN = {"development": FOLDER / "handwritten.yaml", "heldout": FOLDER / "handwritten_heldout.yaml"}
-WORDINGS = FOLDER / "wordings.yaml"
+WORDINGS = {
+    "development": FOLDER / "wordings.yaml",
+    "heldout": FOLDER / "wordings.yaml",
+    "heldout_late": FOLDER / "wordings_late.yaml",
+}
 
 MOST_ALERTS = 1_000
 
@@ -158,7 +162,7 @@ async def run_generated(
 ) -> int:
     """One dialogue of 5 to 40 turns, made up from `name` with the wordings of `part`; how many turns it had."""
     chance = random.Random(name)  # noqa: S311 - a repeatable choice, not a secret
-    person = Person(chance, Screen(alerts), wordings(WORDINGS, part))
+    person = Person(chance, Screen(alerts), wordings(WORDINGS[part], part))
     turns = chance.randint(5, 40)
     for _ in range(turns):
         said = person.speak()
