@@ -213,7 +213,7 @@ async def test_a_change_that_was_not_made_is_not_told(claim, desk):
 
 @pytest.mark.parametrize(
     "true",
-    ["Incident 23 was closed by m.keller.", "The mailbox rule was added by the attacker.", "Incident 7 is Closed."],
+    ["Incident 23 was closed by m.keller.", "Incident 31 was updated on 19 July 2024.", "Incident 7 is Closed."],
 )
 async def test_a_change_that_the_logs_tell_of_stays(true, desk):
     at = desk(calls_reply(("query_incidents", {})), text_reply(true))
