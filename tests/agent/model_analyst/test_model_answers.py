@@ -8,7 +8,7 @@ import pytest
 from sentinel_rag.agent.model_analyst.claims import NOT_MADE
 from sentinel_rag.agent.model_analyst.composing import UNASKED
 from sentinel_rag.agent.model_analyst.notices import OFFER, SUSPECT, VERIFY
-from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE
+from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE
 from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Outcome

@@ -11,7 +11,7 @@ from sentinel_rag.agent.instruction_text import suspicions
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending
 from sentinel_rag.agent.model_analyst.plain_facts import CATALOGUES
 from sentinel_rag.agent.model_analyst.turn import Turn
-from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE, wants_sample
+from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE, wants_sample
 from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.evidence import Evidence
 
