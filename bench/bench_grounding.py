@@ -81,12 +81,22 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--show", action="store_true", help="print what went wrong instead of writing the result")
     parser.add_argument("--held-out", action="store_true", help="with --show: the held-out wordings")
+    parser.add_argument("--late", action="store_true", help="with --show: the wordings that were written last")
     parser.add_argument("--family", default="", help="with --show: only this family or fault")
     parser.add_argument("--estates", default="scripted,sample,real")
     options = parser.parse_args()
     estates = estates_of(options.estates.split(","))
     if options.show:
-        _show(measure(estates, options.seed, rounds=options.rounds, held_out=options.held_out), options.family)
+        _show(
+            measure(
+                estates,
+                options.seed,
+                rounds=options.rounds,
+                held_out=None if options.late else options.held_out,
+                late=options.late,
+            ),
+            options.family,
+        )
         return
     write(
         "grounding",
@@ -94,6 +104,7 @@ def main() -> None:
             "seed": options.seed,
             "seen_wordings": report(measure(estates, options.seed, rounds=options.rounds, held_out=False)),
             "held_out_wordings": report(measure(estates, options.seed, rounds=options.rounds, held_out=True)),
+            "late_wordings": report(measure(estates, options.seed, rounds=options.rounds, late=True)),
             "one_turn": latency(estates[-1]),
         },
         claim="At least 99 % of planted faults are caught and at most 1 % of true sentences are touched.",

@@ -14,6 +14,8 @@ NO_LIST = "There is no such line in the last list. Ask for a list first, or name
 def choose(mention: Mention, context: Context) -> Choice:
     """What `mention` points at; a mention that is not soft never ends in None."""
     choice = _CHOOSERS[mention.form](mention, context)
+    if isinstance(choice, Unclear) and mention.only_if_sure:
+        return None
     if choice is None and not mention.soft:
         return Unclear(_nothing(mention, context.references))
     return choice

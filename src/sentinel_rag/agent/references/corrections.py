@@ -11,7 +11,7 @@ import re
 from sentinel_rag.agent.references.wording import END, START
 
 _NO = (
-    r"no|nope|nah|sorry|oops|wait|hmm|actually|wrong(?:\s+(?:one|incident|alert|host|account|line))?|my\s+(?:mistake|bad)|"
+    r"no(?!\.\s*\d)|nope|nah|sorry|oops|wait|hmm|actually|wrong(?:\s+(?:one|incident|alert|host|account|line))?|my\s+(?:mistake|bad)|"
     r"not\s+(?:that|this|it)(?:\s+(?:one|incident|alert|host|account))?|i\s+(?:meant|mean|wanted|was\s+(?:asking|talking)\s+about)|"
     r"i['’]m\s+(?:asking|talking)\s+about|make\s+(?:that|it)|rather|i\s+(?:did|do)n['’]t\s+mean\s+(?:that|this|it)(?:\s+one)?|"
     r"the\s+(?:correct|right)\s+one\s+is|correction|instead"

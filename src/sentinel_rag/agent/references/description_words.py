@@ -10,7 +10,7 @@ from sentinel_rag.agent.references.wording import LINE, NOUN, is_plural, kind_of
 
 _BETWEEN = (
     "of|in|on|for|from|to|by|with|about|at|behind|this|that|these|those|the|a|an|its|it|his|her|their|them|and|or|is|are|was|"
-    "were|who|which|what|all|any|each|every|no|not|many|most"
+    "were|who|which|what|all|any|each|every|no|not|many"
 )
 """Words that end a description: what stands behind them is another thing."""
 _DESCRIBED = re.compile(
@@ -22,6 +22,11 @@ _ONE_THAT = re.compile(
     r"assigned|owned|without|naming|at|in|that\s+(?:is|was|has|mentions|involves|names|came|happened)|which\s+(?:is|was|has|mentions))\b[^,;?!]{1,120})",
     re.IGNORECASE,
 )
+_SOMEBODYS = re.compile(
+    r"\bthe\s+(?:one|(?P<noun>incident|case|ticket))\s+(?P<who>[\w.@-]+(?:\s+[A-Z][\w.@-]+)?)\s+"
+    r"(?:owns|has|took|handles|works\s+on|is\s+(?:working\s+on|assigned\s+to))\b"
+    r"|(?P<whose>\b[\w.@-]+(?:\s+[A-Z][\w.@-]+)?)['’]s\s+(?:one|(?P<noun2>incident|case|ticket))\b"
+)
 _EARLIER = re.compile(
     rf"\b(?:the|those|these)\s+(?:(?P<adjective>earlier|previous|former|listed|original)\s+)?(?P<noun>{NOUN})"
     r"(?P<tail>\s+(?:from|of)\s+(?:before|earlier|the\s+list(?:\s+before)?|that\s+list|the\s+first\s+list|the\s+previous\s+list)|\s+(?:you\s+)?(?:listed|showed)(?:\s+(?:before|earlier|above))?|\s+above)?",
@@ -29,7 +34,19 @@ _EARLIER = re.compile(
 )
 
 
+_NOBODY = frozenset({"it", "that", "this", "which", "who", "what", "he", "she", "there", "here", "let"})
+
+
 def read_described(masked: str) -> Iterator[Mention]:
+    for match in _SOMEBODYS.finditer(masked):
+        who = match["who"] or match["whose"]
+        if who.lower() in _NOBODY:
+            continue
+        kind = kind_of(match["noun"] or match["noun2"] or "")
+        yield Mention(
+            form=Form.DESCRIBED, in_words=True, start=match.start(), end=match.end(), kind=kind,
+            words=f"owned by {who}", soft=True,
+        )  # fmt: skip
     for match in _ONE_THAT.finditer(masked):
         kind = kind_of(match["noun"] or "")
         end = match.start("words") + len(match["words"].rstrip(" ."))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sentinel_rag.agent.references.choices import (
     MOST_TOGETHER,
     Choice,
@@ -37,6 +39,8 @@ def _list_for(mention: Mention, context: Context) -> ShownList | None:
 
 
 def _named_list(chosen: ListChoice, references: References) -> ShownList | None:
+    if chosen.unknown:
+        return None
     lists = list(references.lists)
     if chosen.earlier and references.choices is None:
         lists = lists[:-1]  # behind choices to pick from, the list before is the one that they were taken from
@@ -54,7 +58,9 @@ def by_places(mention: Mention, context: Context) -> Choice:
     shown = _list_for(mention, context)
     if shown is None:
         if mention.chosen is not None:
-            return Unclear("I do not have that list any more. Ask for it again, or name the thing itself.")
+            return Unclear(
+                "I do not know which list you mean, or do not have it any more. Name the thing itself, please."
+            )
         return None
     found = []
     for place in mention.places:
@@ -122,6 +128,10 @@ def by_beside(mention: Mention, context: Context) -> Choice:
     return Found((screen.items[place],)) if 0 <= place < len(keys) else None
 
 
+_COUNTS = re.compile(r"\b(?:most|fewest|many|more|fewer|least)\b", re.IGNORECASE)
+"""Words that count what a line does not say, as in "the one with the most alerts": a question for a query."""
+
+
 def by_described(mention: Mention, context: Context) -> Choice:
     shown = _list_for(mention, context)
     if shown is None or mention.words.lower().strip() in ORDINALS:
@@ -135,7 +145,7 @@ def by_described(mention: Mention, context: Context) -> Choice:
         return Found(found, context.references.number_of(shown))
     if found:
         return which("one", found)
-    if mention.soft:
+    if mention.soft or _COUNTS.search(mention.words):
         return None
     earlier = unique(line for each in context.references.lists for line in each.items)
     fit = fitting(mention.words, earlier, context.now)

@@ -15,7 +15,7 @@ from sentinel_rag.agent.references.wording import END, MASK, NOUN, ORDINAL, ORDI
 
 _OF_LIST = re.compile(
     rf"\s+(?:of|from|in|on|off)\s+(?:the\s+|that\s+|your\s+)?"
-    rf"(?:(?:(?P<which>{ORDINAL}|previous|prior|earlier|other|current|original|latest)\s+)?"
+    rf"(?:(?:(?:very\s+)?(?P<which>{ORDINAL}|previous|prior|earlier|other|current|original|latest)\s+)?"
     rf"(?:(?P<kind>(?:top\s+)?(?:{NOUN}))\s+)?(?:list|table|results|answer)(?:\s+of\s+(?P<kind2>{NOUN}))?"
     rf"(?P<back>\s+(?:before|earlier|above|from\s+before|from\s+earlier|you\s+showed(?:\s+(?:me|before|earlier))*))?"
     rf"|(?P<kind3>{NOUN})(?P<back2>\s+(?:from\s+)?(?:before|earlier|above))?(?={END})|(?P<before>before|earlier)\b)",
@@ -29,6 +29,11 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 """Things that the question names itself: "the second incident 1" points at none but that."""
+
+_OF_SOME_LIST = re.compile(
+    r"\s+(?:of|from|in|on)\s+(?:\w+\s+){0,4}(?:lists?|table)\b(?:\s+(?:at|from|with|of)\s+[^,;?!]*)?", re.I
+)
+"""Words that name a list in a way that is not understood: which one is asked back, not taken to be the last."""
 
 
 def whole(mention: Mention, masked: str) -> bool:
@@ -55,7 +60,8 @@ def _with_list(mention: Mention, masked: str) -> Mention:
     """The mention with the list that is named behind it: "of the first list", "from the list of incidents"."""
     match = _OF_LIST.match(masked, mention.end)
     if match is None:
-        return mention
+        other = _OF_SOME_LIST.match(masked, mention.end)
+        return mention if other is None else replace(mention, end=other.end(), chosen=ListChoice(unknown=True))
     kind = next((match[name] for name in ("kind", "kind2", "kind3") if match[name]), "")
     kind = kind_of(re.sub(r"^top\s+", "", kind, flags=re.IGNORECASE))
     which = spoken(match["which"] or "")

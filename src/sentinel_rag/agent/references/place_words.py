@@ -47,7 +47,7 @@ _TAIL = re.compile(
 )
 _ORDINAL = re.compile(
     rf"\b(?P<the>the\s+)?(?P<ordinal>{ORDINAL})(?:\s+(?:and|or|vs\.?|with)\s+(?:the\s+)?(?P<second>{ORDINAL}))?"
-    rf"(?:\s+(?P<noun>{ONE}|{LINE}|{NOUN})\b|(?P<ofthem>\s+of\s+(?:them|these|those)\b)|(?P<end>{END}))",
+    rf"(?:\s+(?P<noun>{ONE}|{LINE}|{NOUN})\b|(?P<ofthem>\s+of\s+(?:them|these|those)\b|\s+(?:in|on|of|from)\s+(?:the|that|your)\s+(?:list|table)\b)|(?P<end>{END}))",
     re.IGNORECASE,
 )
 _SLICE = re.compile(

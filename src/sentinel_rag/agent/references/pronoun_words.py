@@ -17,6 +17,12 @@ _THE = re.compile(
     re.IGNORECASE,
 )
 _THE_ALONE = re.compile(rf"{START}(?P<all>the\s+(?P<noun>{NOUN})){END}", re.IGNORECASE)
+_THE_INSIDE = re.compile(
+    rf"\b(?P<all>the\s+(?P<noun>{NOUN})(?P<genitive>['’]s)?)\s+(?=(?:part|belongs?|happen\w*|occur\w*|fired?|start\w*|beg[ai]n|came|"
+    r"come|involve[sd]?|affect\w*|still|already|ever|now|assigned|created|raised|in|was|is|has|have|contains?|holds?|names?|"
+    r"mentions?|touch\w*)\b)",
+    re.IGNORECASE,
+)
 _NAMED_THERE = re.compile(
     r"\s+(?:(?:is|was)\s+)?(?:named|called)\b|\s*(?:[#\ufffc]|(?:no\.?|number|id)\s*#?\d|\d)|\s+[\w.$-]*(?:[\w$-]*\d[\w$-]*|\w\.\w|\w@\w|\w\\\w)",
     re.IGNORECASE,
@@ -69,13 +75,14 @@ def read_that(masked: str) -> Iterator[Mention]:
             form=Form.IT if line else Form.THAT, start=match.start(), end=match.end(), kind="" if line else kind,
             genitive=bool(match["genitive"]),
         )  # fmt: skip
-    for match in (*_THE.finditer(masked), *_THE_ALONE.finditer(masked)):
+    for match in (*_THE.finditer(masked), *_THE_ALONE.finditer(masked), *_THE_INSIDE.finditer(masked)):
         if is_plural(match["noun"]):
             continue
         kind = kind_of(match["noun"])
         yield Mention(
-            form=Form.THAT, start=match.start("all"), end=match.end("all"), kind=kind, soft=match.re is _THE,
-            genitive=match.re is _THE and bool(match["genitive"]),
+            form=Form.THAT, start=match.start("all"), end=match.end("all"), kind=kind,
+            soft=match.re is not _THE_ALONE, only_if_sure=match.re is _THE_INSIDE,
+            genitive=match.re is not _THE_ALONE and bool(match["genitive"]),
         )  # fmt: skip
 
 

@@ -21,9 +21,13 @@ from sentinel_rag.agent.references.picking import picked
 from sentinel_rag.agent.references.resolution import Resolution, Resolved
 from sentinel_rag.agent.references.state import AskedQuestion, References
 from sentinel_rag.agent.references.wording import INCIDENT_SAID, mask
-from sentinel_rag.agent.references.words_for import joined_words, shown_line
+from sentinel_rag.agent.references.words_for import joined_words, shown_line, shown_words
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS
 
+_COMPARES = re.compile(
+    r"\b(?:compare|versus|vs|differ\w*|(?:worse|better|bigger|newer|older|same)\s+(?:than|as))\b", re.IGNORECASE
+)
+"""Words that set things side by side; those of different kinds are hardly meant."""
 MOST_MENTIONS = 60
 """A text that points more often than this is pasted, not asked; nothing in it is resolved."""
 
@@ -90,6 +94,9 @@ def _in_place(question: str, masked: str, references: References, now: datetime)
         if len(unclear) > 1:
             first = replace(first, choices=())
         return _asked_back(question, first, references, waiting)
+    if len({item.of_kind for each in resolved for item in each.items}) > 1 and _COMPARES.search(masked):
+        named = "; ".join(f"“{each.said}” is {shown_words(each.items[0])}" for each in resolved)
+        return Resolution(question, ask=f"Those are things of different kinds: {named}. Which ones do you mean?")
     return Resolution(text, tuple(resolved), screen=screen if len(resolved) == 1 else 0)
 
 

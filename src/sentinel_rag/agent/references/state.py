@@ -29,11 +29,13 @@ LONGEST_QUESTION = 8_000
 
 @dataclass(frozen=True, slots=True)
 class ShownList:
-    """A numbered list as it stood on the screen. `total` is how many there are of its kind in all, None if unknown."""
+    """A numbered list as it stood on the screen. `total` is how many there are of its kind in all, None if unknown;
+    `beside` if it came with an answer about things that were pointed at, such as the alerts of an incident."""
 
     items: tuple[ListItem, ...]
     turn: int
     total: int | None = None
+    beside: bool = False
 
     def line(self, number: int) -> ListItem | None:
         """The line numbered `number`, from 1; a negative one counts from the end, -1 is the last."""
@@ -126,7 +128,8 @@ class References:
         """Remember a numbered list; `first` rows stood above it already and keep their numbers."""
         above = self.screen.items[:first] if first and self.screen is not None else ()
         kept = tuple(self._fullest(item) if len(item.value) <= LONGEST_ID else ListItem(item.kind) for item in items)
-        shown = ShownList((above + kept)[:MAX_LISTED], self.turn, total)
+        beside = self.asked is not None and bool(self.asked.spans)
+        shown = ShownList((above + kept)[:MAX_LISTED], self.turn, total, beside)
         before = self.lists[:-1] if above else self.lists
         self.lists = (*before, shown)
         while len(self.lists) > MAX_LISTS or (

@@ -68,28 +68,35 @@ def by_it(mention: Mention, context: Context) -> Choice:
     return choice
 
 
-def _set(references: References, kinds: Sequence[str], *, told: bool) -> tuple[ListItem, ...]:
-    """The things that were spoken of or listed together last; `told` if those that an answer told without numbers
-    count as well."""
+def _sets(references: References, kinds: Sequence[str]) -> tuple[tuple[ListItem, ...], tuple[ListItem, ...]]:
+    """Things that were spoken of or listed together, the newest first, and others that may be meant just as well: those
+    spoken of before a list that only came with an answer about something."""
     screen = references.screen
     grouped = of_kinds(references.group, kinds)
     listed = () if screen is None else of_kinds(screen.items, kinds)
-    if grouped and (not listed or screen is None or references.group_turn >= screen.turn):
-        return grouped
-    if listed:
-        return listed
-    named = [each for each in references.mentioned if told and each.item.of_kind in kinds]
-    newest = max((each.turn for each in named), default=0)
-    return unique(each.item for each in named if each.turn == newest)
+    if screen is None or not listed or references.group_turn >= screen.turn:
+        return (grouped, ()) if grouped else (listed, ())
+    rival = grouped if screen.beside and {i.key for i in grouped} != {i.key for i in listed} else ()
+    return listed, rival
+
+
+def _either(noun: str, first: Sequence[ListItem], second: Sequence[ListItem]) -> Unclear:
+    keys = {item.key for item in first}
+    return which(noun, (*first, *(item for item in second if item.key not in keys)))
 
 
 def by_them(mention: Mention, context: Context) -> Choice:
-    together = _set(context.references, kinds_for(mention, context), told=bool(mention.kind))
+    references = context.references
+    kinds = kinds_for(mention, context)
+    together, rival = _sets(references, kinds)
+    if not together and mention.kind:
+        told = [each for each in references.mentioned if each.item.of_kind in kinds]
+        newest = max((each.turn for each in told), default=0)
+        together = unique(each.item for each in told if each.turn == newest)
     if not together:
         return None
-    spoken_of = of_kinds(context.references.group, kinds_for(mention, context))
-    if len(together) == 1 and len(spoken_of) > 1:
-        return which("ones", (*together, *(item for item in spoken_of if item.key != together[0].key)))
+    if len(rival) > 1:
+        return _either("ones", together, rival)
     if mention.places and len(together) != mention.places[0]:
         return which("ones", together)
     if len(together) > MOST_TOGETHER:
@@ -101,13 +108,13 @@ def by_both(mention: Mention, context: Context) -> Choice:
     """Two things that were spoken of or listed together, else the only two of their kind that were talked about."""
     references = context.references
     kinds = kinds_for(mention, context)
+    together, rival = _sets(references, kinds)
+    if len(together) == 2 and len(rival) == 2:
+        return _either("two", together, rival)
+    pair = next((pool for pool in (together, rival, of_kinds(references.group, kinds)) if len(pool) == 2), None)
+    if pair is not None:
+        return Found(pair)
     screen = references.screen
-    grouped = of_kinds(references.group, kinds)
-    listed = () if screen is None else of_kinds(screen.items, kinds)
-    newest_first = (grouped, listed) if screen is None or references.group_turn >= screen.turn else (listed, grouped)
-    for pool in newest_first:
-        if len(pool) == 2:
-            return Found(pool)
     newest = references.focus(*kinds)
     if newest is not None:
         same = unique(each.item for each in references.focused if each.item.of_kind == newest.item.of_kind)
@@ -115,7 +122,6 @@ def by_both(mention: Mention, context: Context) -> Choice:
             return Found(same)
         if len(same) > 2:
             return which("two", tuple(reversed(same))[:MOST_CHOICES])
-    together = next((pool for pool in newest_first if pool), ())
     return which("two", together) if together else None
 
 
@@ -133,9 +139,14 @@ def by_other(mention: Mention, context: Context) -> Choice:
     newest = max((each.turn for each in told), default=0)
     pools.append(unique(each.item for each in told if each.turn == newest))
     pools.append(unique(each.item for each in references.focused if each.item.of_kind in same))
-    for pool in pools:
-        left = tuple(item for item in pool if item.key != focus.item.key)
-        if len(pool) == 2 and len(left) == 1:
-            return Found(left)
+    others = [
+        next(item for item in pool if item.key != focus.item.key)
+        for pool in pools
+        if len(pool) == 2 and focus.item.key in {item.key for item in pool}
+    ]
+    if others and len({other.key for other in others[:2]}) == 1:
+        return Found((others[0],))
+    if others:
+        return which(f"other {mention.kind or 'one'}", unique(others[:2]))
     left = next((tuple(i for i in pool if i.key != focus.item.key) for pool in pools if len(pool) > 2), ())
     return which(f"other {mention.kind or 'one'}", left) if left else None

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bench.dialogues.judging import Thing
 from sentinel_rag.contracts.evidence import Answer, Table
+from sentinel_rag.testing.dialogues.judging import Thing
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from typing import Any
 
 import yaml
 
-from bench.dialogues.judging import Thing
-from bench.dialogues.screen import Line, Screen
 from sentinel_rag.contracts.evidence import Answer
+from sentinel_rag.testing.dialogues.judging import Thing
+from sentinel_rag.testing.dialogues.screen import Line, Screen
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 OPENINGS = (
@@ -47,8 +47,8 @@ class Said:
 def wordings(path: Path, part: str) -> Mapping[str, Mapping[str, Sequence[str]]]:
     """Kind of reference -> kind of thing -> wordings of `development` or `heldout`."""
     document: dict[str, Any] = yaml.safe_load(path.read_text())
-    del document["version"]
-    return {kind: {thing: parts[part] for thing, parts in things.items()} for kind, things in document.items()}
+    kinds = {name: value for name, value in document.items() if name not in ("version", "first_measured")}
+    return {kind: {thing: parts[part] for thing, parts in things.items()} for kind, things in kinds.items()}
 
 
 @dataclass(slots=True)
@@ -237,7 +237,7 @@ class Person:
         if word is None:
             return None
         said = self._say(kind, found[2], **{slot: word})
-        like = [line for line in self._lines() if words(line.cells.get(column, "")) == word]
+        like = {line.thing for line in self._lines() if words(line.cells.get(column, "")) == word}
         if said is None or len(like) == 1:
             return said
         return replace(said, meant=[], to_be_asked=True)
