@@ -161,7 +161,7 @@ async def ask_all(url: str, incidents: tuple[int, ...], form: str, *, verbose: b
     by_incident: dict[str, Counter[str]] = defaultdict(Counter)
     by_family: dict[str, Counter[str]] = defaultdict(Counter)
     total: Counter[str] = Counter()
-        async with LogAnalytics(credential, endpoint=url) as connection:
+    async with LogAnalytics(credential, endpoint=url) as connection:
         gateway = RememberingGateway(SentinelService({"bench": connection.workspace("bench", WORKSPACE_ID)}))
         for place, question in enumerate(questions(incidents)):
             answer = await OfflineAnalyst(gateway, clock=utc_now).answer(question.text(form), session_id=str(place))
