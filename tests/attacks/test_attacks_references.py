@@ -71,6 +71,8 @@ def test_what_is_no_plain_name_gets_no_place_in_the_persons_sentence(name: str) 
     assert quoted or resolution.text == "alerts for [1]"
     if any(sign in name for sign in '"\n`;|?\ufeff') or len(name.split()) > 3:
         assert not quoted
+        assert resolution.footnote
+        assert resolution.named_footnote == "", "a model is not told the name in the person's message"
 
 
 @pytest.mark.anyio

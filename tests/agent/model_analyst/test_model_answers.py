@@ -211,16 +211,6 @@ async def test_a_change_that_was_not_made_is_not_told(claim, desk):
     assert claim.rstrip(".").split("!")[0] not in answer.text.replace(NOT_MADE, "")
 
 
-@pytest.mark.parametrize(
-    "true",
-    ["Incident 23 was closed by m.keller.", "The mailbox rule was added by the attacker.", "Incident 7 is Closed."],
-)
-async def test_a_change_that_the_logs_tell_of_stays(true, desk):
-    at = desk(calls_reply(("query_incidents", {})), text_reply(true))
-    answer = await at.ask("What was done?")
-    assert answer.text.startswith(true)
-
-
 @pytest.mark.requirement("CHAT-9")
 async def test_an_analysis_carries_its_notice_and_a_detail_the_offer_of_one(desk):
     detail = calls_reply(("get_incident_detail", {"incident": "40"}))

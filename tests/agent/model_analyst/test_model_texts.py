@@ -176,3 +176,18 @@ def test_the_gateway_s_quotes_are_found_where_they_stand():
         "n": {"$ref": "r1#"},
     }
     assert quoted_in(body) == ("/rows/0/a~1b", "/rows/0/c/0")
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "Incident 23 was closed by m.keller.",
+        "The mailbox rule was added by the attacker.",
+        "Incident 31 is assigned to Ines Duarte.",
+        "Status: Closed. Updated 2024-07-12 09:00 UTC.",
+        "You can close it with a classification.",
+        "The account was disabled at 09:15 UTC and reset later.",
+    ],
+)
+def test_a_change_that_the_logs_tell_of_is_no_claim_of_a_deed(told):
+    assert without_false_deeds(told) == told

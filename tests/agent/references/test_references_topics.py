@@ -255,3 +255,53 @@ def test_an_id_of_any_length_ends_in_no_line_of_its_own() -> None:
     references.show_list([entity_item("process", "x" * 5_000), entity_item("process", "cmd.exe")])
     assert resolve("alerts of [1]", references, now=NOW).ask
     assert resolve("alerts of [2]", references, now=NOW).text == 'alerts of process "cmd.exe"'
+
+
+@pytest.mark.requirement("CHAT-6")
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("details of [2] from the very first list", "details of incident 31"),
+        ("details of the last in the list", "details of alert b"),
+        ("alerts of the last in the list", "alerts of incident 18"),
+        ("details of [2] of the list at the beginning", "details of incident 31"),
+        ("what incident is the alert part of", "what incident is alert a part of"),
+        ("when did the alert happen", "when did alert a happen"),
+    ],
+)
+def test_things_and_lists_inside_a_sentence(talk: Talk, question: str, text: str) -> None:
+    talk.say("newest alerts", alert("a", 7), alert("b", 8))
+    talk.say("details of [1]")
+    assert talk.text(question) == text
+
+
+@pytest.mark.requirement("CHAT-6")
+def test_a_list_that_is_named_in_words_nobody_knows_is_asked_back(talk: Talk) -> None:
+    assert talk.say("details of [2] of the list with the servers").ask
+    assert talk.say("details of [2] in yesterday's big list").ask
+    assert talk.text("compare [1] of the first list with [2]") == "compare incident 40 with incident 31"
+
+
+@pytest.mark.requirement("CHAT-6")
+@pytest.mark.parametrize(
+    "question", ["status of m.keller's one", "status of the one m.keller owns", "the one m.keller has"]
+)
+def test_an_owner_in_other_words(question: str) -> None:
+    talk = Talk()
+    rows = [{"number": 1, "title": "A", "owner": "m.keller"}, {"number": 2, "title": "B", "owner": "Ines Duarte"}]
+    talk.say("list incidents", *map(incident_item, rows))
+    assert talk.text(question).endswith("incident 1")
+
+
+@pytest.mark.requirement("CHAT-6")
+def test_unlike_things_are_not_set_side_by_side(talk: Talk) -> None:
+    talk.say("details of [2]", alert("a", 31), alert("b", 31))
+    asked = talk.say("is it worse than [1]")
+    assert "different kinds" in asked.ask
+    assert "alert a" in asked.ask
+
+
+def test_no_with_a_full_stop_and_a_number_is_a_number(talk: Talk) -> None:
+    assert talk.text("who owns no. 2") == "who owns incident 31"
+    assert talk.text("no. 3") == "incident 18"
+    assert talk.text("no, 1") == "incident 40"

@@ -14,7 +14,7 @@ from sentinel_rag.agent.grounding.state_atoms import State, states_in
 from sentinel_rag.agent.grounding.subjects import STRONG, Subject, Topic, governing
 
 _STOP = re.compile(
-    r"[;:.]|\((?!\s*(?:status|severity)\b)|,(?!\d)|\s[–—]\s|\b(?:and|but|which|while|whereas|"
+    r"[;:.]|\((?!\s*(?:status|severity)\b)|,(?!\d)|\s[–—]\s|\b(?:and|but|(?<!of )which|while|whereas|"
     r"that|whose|against|compared)\b|"
     r"\bwith\b(?!\s+(?:an?\s+)?(?:high|medium|low|informational|status|severity))",
     re.IGNORECASE,

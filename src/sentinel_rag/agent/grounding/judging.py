@@ -66,14 +66,14 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
     judged: list[Judged] = []
     used: list[Atom] = []
     for atom in reading.atoms:
-        if atom.kind is Kind.COUNT and not asks:
+        if atom.kind is Kind.COUNT and not (asks and not _of_named(reading, atom)):
             verdict, states = judge_count(reading, atom)
             judged.append(Judged(atom, verdict))
             used += states
     for atom in reading.atoms:
         if atom.kind is Kind.COUNT or (atom in used and not _listed(reading, atom)):
             continue
-        if asks and atom.kind not in _FIRM_IN_QUESTIONS:
+        if asks and atom.kind not in _FIRM_IN_QUESTIONS and not _of_named(reading, atom):
             continue
         if guesses and atom.kind in (Kind.CLASSIFICATION, Kind.NAME):
             continue
@@ -142,6 +142,12 @@ def _listed(reading: Reading, atom: Atom) -> bool:
     """True for a state of a count whose things the sentence lists: "the three High incidents are 40, 18 and 12"."""
     found = governing(atom, reading.subjects, reading.text, (Topic.INCIDENT,))
     return bool(found) and found[0].start >= atom.end and len(found) > 1
+
+
+def _of_named(reading: Reading, atom: Atom) -> bool:
+    """True for a value that even a question states of a thing: "shall I open incident 12, which is High?" """
+    found = governing(atom, reading.subjects, reading.text, STRONG)
+    return atom.kind in (*_STATES, Kind.COUNT) and any(each.start >= 0 and each.end <= atom.start for each in found)
 
 
 def _without(reading: Reading, atoms: Iterable[Atom]) -> str:

@@ -65,7 +65,7 @@ _RELATION = re.compile(
 )
 _WORKS_ON = re.compile(
     r"\b(?:own(?:s|ed|er)|assign\w*|comment\w*|wrote|note[ds]?|changed|closed|reopened|"
-    r"updated|handl\w+|works?|working|status|by)\b",
+    r"updated|handl\w+|works?|working|status)\b",
     re.IGNORECASE,
 )
 _ROLES = frozenset({"owner", "author", "created_by", "event", "message"})

@@ -22,14 +22,16 @@ _THING = (
     r"ones?|entr(?:y|ies)|cases?|events?)))"
 )
 _NEWEST = re.compile(
-    rf"\b(?:newest|latest|most recent|youngest|last{_THING}|came last|"
+    rf"\b(?:newest|latest|most recent|youngest|last{_THING}|came last|(?:created|opened|raised|"
+    rf"logged|seen|reported) last|"
     rf"comes last|end(?:ed|s) with|no \w+ (?:is|was) (?:more recent|newer|younger|"
     rf"later) than)\b(?!\s+(?:update|version|state|status|activity|seen|\d+|hours?|days?|"
     rf"weeks?))",
     re.I,
 )
 _OLDEST = re.compile(
-    rf"\b(?:oldest|earliest|first{_THING}|came first(?! in)|(?:began|started|begins|"
+    rf"\b(?:oldest|earliest|first{_THING}|came first(?! in)|(?:created|opened|raised|logged|"
+    rf"reported) first|(?:began|started|begins|"
     rf"starts) with|no \w+ (?:is|was) (?:older|earlier) than|initial\s+(?:alert|"
     rf"incident))\b(?!\s+(?:update|seen))",
     re.I,

@@ -120,7 +120,8 @@ _CLASSIFICATION = re.compile(
 )
 _ENUMERATION = re.compile(r"\b(?:classification|closed|classified|resolved|marked)\b", re.IGNORECASE)
 _NOT_OWNED = re.compile(
-    r"\b(?:unassigned|un-assigned|no (?:current |assigned |recorded )?(?:owner|assignee)|"
+    r"\b(?:unassigned|un-assigned|(?:does|do|did)(?: not|n[’']t) have an (?:owner|assignee)|"
+    r"no (?:current |assigned |recorded )?(?:owner|assignee)|"
     r"nobody (?:owns|is assigned)|no one (?:owns|is assigned)|"
     r"not (?:yet )?(?:been )?assigned(?: to any(?:one|body))?(?! to \w)|without an? (?:owner|assignee)|"
     r"(?:has|have|had)(?:n[’']t| not) (?:yet )?(?:been assigned|an owner)|"
@@ -128,7 +129,7 @@ _NOT_OWNED = re.compile(
     re.IGNORECASE,
 )
 _OWNED = re.compile(
-    r"\b(?:(?:somebody|someone) (?:is|has been|was) assigned|(?:somebody|someone) owns|"
+    r"\b(?:does have an owner|(?:somebody|someone) (?:is|has been|was) assigned|(?:somebody|someone) owns|"
     r"has an owner|is already assigned|already has an owner|has already been assigned|"
     r"has been assigned(?! to)|"
     r"is assigned(?=\s*[.,;]|$))",

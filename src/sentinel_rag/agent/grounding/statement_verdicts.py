@@ -127,7 +127,9 @@ _ABOUT_SECURITY = re.compile(
     r"nation|hack\w*|victims?|credentials?|passwords?|malicious|benign|suspicious|infect\w+|"
     r"contain(?:ed|ment)|remediat\w+|"
     r"mitigat\w+|isolated|disabled|blocked|quarantin\w+|incidents?|alerts?|accounts?|hosts?|users?|environment|network|"
-    r"systems?|servers?|devices?|happened|wrong|company|tenant|backdoors?|lateral|privileges?|bad)\b",
+    r"systems?|servers?|devices?|happened|wrong|company|tenant|backdoors?|inside job|"
+    r"insiders?|accident|mistake|human error|exercise|prank|coincidence|misconfigur\w+|"
+    r"lateral|privileges?|bad)\b",
     re.IGNORECASE,
 )
 _ABOUT_THE_ANSWER = re.compile(

@@ -30,7 +30,11 @@ _ROLES: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
         ("last_seen", "end_time", "time", "newest", "updated_time"),
     ),
     (
-        re.compile(r"\b(?:created|opened|raised|generated|fired|came in|triggered|logged|reported|received)\b", re.I),
+        re.compile(
+            r"\b(?:created|opened|dates? from|dates? back to|raised|generated|fired|came in|triggered|"
+            r"logged|reported|received)\b",
+            re.I,
+        ),
         ("created_time", "time", "start_time", "end_time"),
     ),
 )

@@ -193,7 +193,7 @@ def _with_references(resolution: Resolution, question: str) -> str:
     """What the model reads of a question: ids in the place of references, and the person's own words beside them."""
     if resolution.text == question:
         return question
-    return f"{resolution.text}\n\n(In the person's own words: {question}\n{resolution.footnote})"
+    return f"{resolution.text}\n\n(In the person's own words: {question}\n{resolution.named_footnote})"
 
 
 def _too_slow(seconds: float) -> UnavailableError:

@@ -31,7 +31,7 @@ _NAMED = re.compile(
 """Things that the question names itself: "the second incident 1" points at none but that."""
 
 _OF_SOME_LIST = re.compile(
-    r"\s+(?:of|from|in|on)\s+(?:\w+\s+){0,4}(?:lists?|table)\b(?:\s+(?:at|from|with|of)\s+[^,;?!]*)?", re.I
+    r"\s+(?:of|from|in|on)\s+(?:[\w'’-]+\s+){0,4}(?:lists?|table)\b(?:\s+(?:at|from|with|of)\s+[^,;?!]*)?", re.I
 )
 """Words that name a list in a way that is not understood: which one is asked back, not taken to be the last."""
 
@@ -53,6 +53,12 @@ def mentions_in(masked: str) -> list[Mention]:
     return found
 
 
+_SAYS_WHICH = re.compile(
+    r"\s+(?:(?P<first>(?:at|from)\s+the\s+(?:very\s+)?(?:beginning|start))|"
+    r"(?:that|which|where|about|you|at|from|with(?!\s+(?:\[|\d|it\b|incident|alert|the\s+(?:one|other|first|second|third|last))))\b"
+    r"[^,;?!]*)",
+    re.IGNORECASE,
+)
 _BEFORE = frozenset({"previous", "prior", "earlier", "other"})
 
 
@@ -69,6 +75,9 @@ def _with_list(mention: Mention, masked: str) -> Mention:
     if match["kind3"] and not earlier and mention.form is Form.PLACES and not is_plural(match["kind3"]):
         return mention
     place = 1 if which == "original" else ORDINALS.get(which, 0)
+    if further := _SAYS_WHICH.match(masked, match.end()):
+        known = ListChoice(place=1) if further["first"] and not (kind or which or earlier) else ListChoice(unknown=True)
+        return replace(mention, end=further.end(), chosen=known)
     return replace(mention, end=match.end(), chosen=ListChoice(place=place, kind=kind, earlier=earlier))
 
 

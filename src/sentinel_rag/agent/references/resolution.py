@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sentinel_rag.agent.references.listed import QUESTION, ListItem
@@ -60,10 +61,19 @@ class Resolution:
 
     @property
     def footnote(self) -> str:
-        """`References: “[2]” = incident 31`; empty where nothing was resolved."""
-        pairs = [
-            f"“{each.said}” = {', '.join(shown_words(item) for item in each.items)}"
-            for each in self.resolved
-            if each.items[0].kind != QUESTION and each.said
-        ]
-        return f"References: {'; '.join(pairs)}" if pairs else ""
+        """`References: “[2]” = incident 31`, for a person; empty where nothing was resolved."""
+        return _told(self.resolved)
+
+    @property
+    def named_footnote(self) -> str:
+        """The same without things whose names may not stand in a sentence, for a model."""
+        return _told(each for each in self.resolved if each.named)
+
+
+def _told(resolved: Iterable[Resolved]) -> str:
+    pairs = [
+        f"“{each.said}” = {', '.join(shown_words(item) for item in each.items)}"
+        for each in resolved
+        if each.items[0].kind != QUESTION and each.said
+    ]
+    return f"References: {'; '.join(pairs)}" if pairs else ""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from sentinel_rag.contracts.query_results import parse_time
-from sentinel_rag.testing.lying_model import late_wordings, wordings
+from sentinel_rag.testing.lying_model import last_wordings, late_wordings, wordings
 from sentinel_rag.testing.lying_model.entity_facts import EntityFacts
 from sentinel_rag.testing.lying_model.estate import Estate, rows_of
 from sentinel_rag.testing.lying_model.incident_facts import IncidentFacts
@@ -35,6 +35,10 @@ FAULTS = (
 )
 
 
+BOOKS: dict[str, ModuleType] = {"first": wordings, "late": late_wordings, "last": last_wordings}
+"""Collections of wordings, in the order in which they were written."""
+
+
 @dataclass(frozen=True, slots=True)
 class LiarsAnswer:
     """`text` as the answer to `question`. A lie has a `fault`, its `false` words, the `sentence` that they stand in,
@@ -51,10 +55,10 @@ class LiarsAnswer:
 
 
 class LyingModel:
-    """Makes answers over one estate; `seed` decides every word, `late` chooses the wordings that were written last."""
+    """Makes answers over one estate; `seed` decides every word, `book` one of BOOKS."""
 
-    def __init__(self, estate: Estate, seed: int, *, late: bool = False) -> None:
-        self.wordings: ModuleType = late_wordings if late else wordings
+    def __init__(self, estate: Estate, seed: int, *, book: str = "first") -> None:
+        self.wordings: ModuleType = BOOKS[book]
         self.estate = estate
         self.random = random.Random(seed)  # noqa: S311 - words of a benchmark, no secret
         self.incidents = IncidentFacts(estate, self.random)
