@@ -22,14 +22,21 @@ from sentinel_rag.testing.lying_model import Estate, LyingModel
 from sentinel_rag.testing.lying_model.measuring import Tally, measure
 
 SEED = 20261128
+AT_FIRST_SIGHT = {
+    "held_out_wordings": {"faults_caught": "1500/1511", "true_sentences_untouched": "1048/1072"},
+    "late_wordings": {"faults_caught": "1130/1227", "true_sentences_untouched": "776/842"},
+    "last_wordings": {"faults_caught": "665/718", "true_sentences_untouched": "455/469"},
+}
+"""What was measured on wordings before anything was changed for what they showed; kept, for it cannot be again."""
 
 
 def latency(estate: Estate) -> dict[str, float]:
     """Milliseconds of processor time to take in a turn's 100 rows and to check an answer of 2 000 characters."""
     text = "\n\n".join(answer.text for answer in LyingModel(estate, 1).answers("INCIDENT", ""))[:2_000]
     index = EvidenceIndex(estate.zone)
+    index.add(estate.incidents)
     taken, checked = [], []
-    for _ in range(60):
+    for _ in range(40):
         start = time.process_time()
         index.add(estate.alerts)
         between = time.process_time()
@@ -81,12 +88,22 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--show", action="store_true", help="print what went wrong instead of writing the result")
     parser.add_argument("--held-out", action="store_true", help="with --show: the held-out wordings")
+    parser.add_argument("--book", default="first", choices=("first", "late", "last"), help="with --show: the wordings")
     parser.add_argument("--family", default="", help="with --show: only this family or fault")
     parser.add_argument("--estates", default="scripted,sample,real")
     options = parser.parse_args()
     estates = estates_of(options.estates.split(","))
     if options.show:
-        _show(measure(estates, options.seed, rounds=options.rounds, held_out=options.held_out), options.family)
+        _show(
+            measure(
+                estates,
+                options.seed,
+                rounds=options.rounds,
+                held_out=options.held_out if options.book == "first" else None,
+                book=options.book,
+            ),
+            options.family,
+        )
         return
     write(
         "grounding",
@@ -94,6 +111,9 @@ def main() -> None:
             "seed": options.seed,
             "seen_wordings": report(measure(estates, options.seed, rounds=options.rounds, held_out=False)),
             "held_out_wordings": report(measure(estates, options.seed, rounds=options.rounds, held_out=True)),
+            "late_wordings": report(measure(estates, options.seed, rounds=options.rounds, book="late")),
+            "last_wordings": report(measure(estates, options.seed, rounds=options.rounds, book="last")),
+            "at_first_sight": AT_FIRST_SIGHT,
             "one_turn": latency(estates[-1]),
         },
         claim="At least 99 % of planted faults are caught and at most 1 % of true sentences are touched.",

@@ -132,6 +132,7 @@ def measure(path: Path) -> dict[str, Any]:
             figures.write_text(json.dumps(fill(store, model)))
     measured["ingest_without_embedding"] = json.loads(figures.read_text())
     measured["load_of_the_machine_before"] = [round(each, 1) for each in os.getloadavg()]
+    measured["nice"] = os.nice(0)
     measured["bytes"] = {each.name: each.stat().st_size for each in sorted(path.parent.glob("*.db*"))}
     began = time.perf_counter()
     store = LocalStore(path)
@@ -160,7 +161,7 @@ def main() -> None:
     kept = os.environ.get("WORK")
     with tempfile.TemporaryDirectory(prefix="knowledge-") as folder:
         measured = measure(Path(kept or folder) / "knowledge.db")
-    claim = "A hybrid question over 100,000 chunks takes under 60 ms (p95, warm, 2 cores); the vector ranking is exact"
+    claim = "A hybrid question over 100,000 chunks takes under 60 ms of work (p95, warm); the vector ranking is exact"
     write("knowledge_speed", measured, claim=claim)
 
 

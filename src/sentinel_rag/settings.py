@@ -81,6 +81,20 @@ class ModelSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingSettings:
+    """The model that makes vectors of knowledge. `provider` is local, none, azure or openai-compatible; the rest is for
+    the last two. Without a key, Azure is entered with Entra ID. `tokens_per_minute` 0 sets no pace."""
+
+    provider: str = "local"
+    url: str = ""
+    key: Secret | None = None
+    name: str = ""
+    api_version: str | None = None
+    dimensions: int = 1_024
+    tokens_per_minute: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that can be set. `docs/settings.md` lists the variables; a test keeps the two equal."""
 
@@ -94,6 +108,7 @@ class Settings:
     gateway_key: Secret | None = None
     model: str = "offline"
     model_settings: ModelSettings | None = None
+    embeddings: EmbeddingSettings = EmbeddingSettings()
     timezone: str = "UTC"
     audit_durability: str = "process"
     audit_anchor: Path | None = None
@@ -206,6 +221,12 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("AZURE_OPENAI_API_KEY", "Key of that resource.", "none: Entra ID"),
     Variable("AZURE_OPENAI_API_VERSION", "api-version of Azure's older paths.", "none: the v1 endpoint"),
     Variable("AZURE_OPENAI_CHAT_DEPLOYMENT", "Deployment that answers, if SENTINEL_MODEL_NAME is not set.", "none"),
+    Variable("SENTINEL_EMBEDDINGS", "Vectors of knowledge: local, none, azure or openai-compatible.", "local"),
+    Variable("SENTINEL_EMBEDDINGS_NAME", "Model, or Azure deployment, that makes them.", "none"),
+    Variable("SENTINEL_EMBEDDINGS_URL", "Base URL of an openai-compatible server for them.", "none"),
+    Variable("SENTINEL_EMBEDDINGS_API_KEY", "Key at that server.", "none: it asks for none"),
+    Variable("SENTINEL_EMBEDDINGS_DIMENSIONS", "Dimensions that it is asked for.", "1024"),
+    Variable("SENTINEL_EMBEDDINGS_TOKENS_PER_MINUTE", "Pace of a first load; 0: none.", "0"),
     Variable("OPENROUTER_API_KEY", "Key at OpenRouter.", "none"),
     Variable("SENTINEL_TIMEZONE", "Time zone (IANA name) in which words like yesterday are read.", "UTC"),
     Variable("SENTINEL_AUDIT_DURABILITY", "process or power: what an acknowledged record survives.", "process"),
@@ -240,6 +261,7 @@ UPSTREAM_PREFIX = "SENTINEL_UPSTREAM_"
 
 SEARCH_PROVIDERS = ("bundled", "searxng", "brave", "tavily")
 MODELS = ("offline", "azure", "openai-compatible", "openrouter")
+EMBEDDING_PROVIDERS = ("local", "none", "azure", "openai-compatible")
 OPENROUTER_URL = "https://openrouter.ai/api/v1"
 DURABILITIES = ("process", "power")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -580,6 +602,33 @@ def _model_settings(provider: str, reader: _Reader) -> ModelSettings | None:
     )
 
 
+def _embedding_settings(reader: _Reader) -> EmbeddingSettings:
+    """What makes the vectors of knowledge; `local` and `none` need nothing else."""
+    read = reader.read
+    provider = read("SENTINEL_EMBEDDINGS", _one_of(EMBEDDING_PROVIDERS), "local")
+    if provider in ("local", "none"):
+        return EmbeddingSettings(provider=provider)
+    azure = provider == "azure"
+    needed = {
+        "SENTINEL_EMBEDDINGS_NAME": "the name of the deployment" if azure else "the name of the model",
+        "AZURE_OPENAI_ENDPOINT" if azure else "SENTINEL_EMBEDDINGS_URL": "the address of the service",
+    }
+    reader.problems += [
+        f"{variable}: is missing; SENTINEL_EMBEDDINGS={provider} needs {what}"
+        for variable, what in needed.items()
+        if not reader.values.get(variable, "").strip()
+    ]
+    return EmbeddingSettings(
+        provider=provider,
+        url=read("AZURE_OPENAI_ENDPOINT" if azure else "SENTINEL_EMBEDDINGS_URL", _model_url, ""),
+        key=read("AZURE_OPENAI_API_KEY" if azure else "SENTINEL_EMBEDDINGS_API_KEY", _model_key, None),
+        name=read("SENTINEL_EMBEDDINGS_NAME", _model_name, ""),
+        api_version=read("AZURE_OPENAI_API_VERSION", _api_version, None) if azure else None,
+        dimensions=read("SENTINEL_EMBEDDINGS_DIMENSIONS", _between(1, 8_192), 1_024),
+        tokens_per_minute=read("SENTINEL_EMBEDDINGS_TOKENS_PER_MINUTE", _between(0, 100_000_000), 0),
+    )
+
+
 def default_home(environment: Mapping[str, str]) -> Path:
     """`SENTINEL_HOME`, or the platform's folder for user data."""
     text = environment.get("SENTINEL_HOME", "").strip()
@@ -678,6 +727,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         gateway_key=Secret(gateway_key) if gateway_key else None,
         model=model,
         model_settings=_model_settings(model, reader),
+        embeddings=_embedding_settings(reader),
         timezone=reader.read("SENTINEL_TIMEZONE", _timezone, "UTC"),
         audit_durability=reader.read("SENTINEL_AUDIT_DURABILITY", _one_of(DURABILITIES), "process"),
         audit_anchor=reader.read("SENTINEL_AUDIT_ANCHOR", lambda t: Path(t).expanduser().absolute(), None),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -269,6 +270,25 @@ async def test_who_me_is_is_asked_once(ask: Ask, gateway: ScriptedGateway) -> No
     ]
 
 
+@pytest.mark.requirement("CHAT-9")
+@pytest.mark.parametrize("question", ["should I close incident 12?", "should we escalate 12"])
+async def test_advice_is_left_to_a_person_and_the_facts_are_given(
+    ask: Ask, gateway: ScriptedGateway, question: str
+) -> None:
+    answer = await ask(question)
+    assert answer.text.startswith(
+        "Whether to do that is for a person to decide. This is what is recorded:\nIncident 12:"
+    )
+    assert [call.tool_name for call in gateway.calls] == ["get_incident_detail"]
+
+
+async def test_the_title_that_was_shown_stands_beside_the_call(ask: Ask) -> None:
+    assert "showed the incident as" not in (await ask("reopen 23")).text
+    await ask("list incidents")
+    answer = await ask("reopen [3]")
+    assert "This conversation showed the incident as “Phishing mail delivered and removed”." in answer.text
+
+
 @pytest.mark.parametrize(
     "question",
     [
@@ -341,6 +361,19 @@ async def test_after_an_approval_exactly_the_same_call_is_made(again: str) -> No
     once_more = await analyst.answer("do it now", session_id="s")
     assert "was made already" in once_more.text
     assert len(gateway.calls) == 2
+
+
+@pytest.mark.requirement("APPR-2")
+async def test_an_approval_that_does_not_fit_any_more_is_told() -> None:
+    other = replace(WAITS, approval_id="99999999-0000-4000-8000-000000000002")
+    gateway = small_estate(update_incident=[WAITS, WAITS, other], add_incident_comment=WAITS)
+    analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
+    first = await analyst.answer("close 12 as undetermined", session_id="s")
+    same = await analyst.answer("do it now", session_id="s")
+    anew = await analyst.answer("do it now", session_id="s")
+    assert "any more" not in first.text + same.text
+    assert "Approval 3f2c9a10-0000-4000-8000-000000000001 does not cover it any more" in anew.text
+    assert "`sentinel approvals approve 99999999-0000-4000-8000-000000000002`" in anew.text
 
 
 async def test_a_change_is_repeated_in_the_workspace_where_it_was_asked() -> None:

@@ -63,6 +63,36 @@ async def test_alerts_without(ask: Ask, question: str, incidents: list[str]) -> 
     assert column(await ask(question), "Incident") == incidents
 
 
+@pytest.mark.parametrize(
+    ("question", "kind", "limit"),
+    [
+        ("top hosts except web-03", "host", 21),
+        ("top 5 hosts other than web-03 and dc-01.contoso.example", "host", 7),
+        ("top accounts except m.keller", "account", 21),
+    ],
+)
+async def test_a_ranking_without_named_rows(
+    ask: Ask, gateway: ScriptedGateway, question: str, kind: str, limit: int
+) -> None:
+    whole = await ask(f"top {kind}s")
+    answer = await ask(question)
+    assert gateway.calls[-1].arguments == {"kind": kind, "limit": limit}
+    names = [row[1] for row in answer.tables[0].rows]
+    assert names == [
+        row[1]
+        for row in whole.tables[0].rows
+        if not row[1].startswith(("web-03", "m.keller")) and not ("dc-01" in question and row[1].startswith("dc-01"))
+    ]
+    assert "Left out: " in answer.text
+    assert f"First is `{names[0]}`" in answer.text
+    assert [row[0] for row in answer.tables[0].rows] == [f"[{place}]" for place in range(1, len(names) + 1)]
+
+
+async def test_a_ranking_without_a_row_that_it_does_not_hold_says_so(ask: Ask) -> None:
+    answer = await ask("top hosts except web-99")
+    assert "No row that came is called `web-99`, so nothing was left out for it." in answer.text
+
+
 async def test_a_count_tells_the_whole_and_what_was_left_out(ask: Ask) -> None:
     answer = await ask("how many alerts are not high?")
     assert answer.text.splitlines()[:2] == ["5 of 8 alerts are left.", "Left out: 3 (severity High)."]

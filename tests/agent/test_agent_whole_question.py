@@ -83,7 +83,6 @@ async def test_a_judgement_that_no_row_holds_is_not_given(ask: Ask) -> None:
 @pytest.mark.parametrize(
     "question",
     [
-        "top hosts except web-03",
         "which accounts are in incident 12 except m.keller",
         "trend of alerts per day not from web-03",
     ],

@@ -13,6 +13,7 @@ import pytest
 from sentinel_rag.agent.models import ModelAccessError, ModelRequest, Tier, UserMessage, complete
 from sentinel_rag.assembly.model_access import (
     model_configuration,
+    model_host,
     model_resource,
     needs_identity,
     open_models,
@@ -20,7 +21,7 @@ from sentinel_rag.assembly.model_access import (
 from sentinel_rag.assembly.model_identity import create_app
 from sentinel_rag.assembly.plan import Listener, ModelPlan, plan_model
 from sentinel_rag.assembly.zones import BUILDERS
-from sentinel_rag.settings import ModelSettings, Secret, bare_environment
+from sentinel_rag.settings import ModelSettings, Secret, bare_environment, load_settings
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.scripted_model import ScriptedModel, text_reply
 
@@ -98,6 +99,30 @@ async def test_the_agent_enters_azure_with_a_token_that_another_process_holds():
 )
 def test_the_audience_of_a_token_follows_the_cloud(address: str, resource: str):
     assert model_resource(address) == resource
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("https://soc.openai.azure.com", "soc.openai.azure.com"),
+        ("https://openrouter.ai/api/v1", "openrouter.ai"),
+        ("http://127.0.0.1:11434/v1", ""),
+        ("http://localhost:8080/v1", ""),
+        ("http://[::1]:8080/v1", ""),
+    ],
+)
+def test_who_reads_questions_and_rows_is_named_unless_it_is_this_machine(address: str, host: str):
+    assert model_host({"url": address}) == host
+
+
+@pytest.mark.requirement("CHAT-2")
+def test_the_rounds_of_tool_calls_are_a_setting_that_reaches_the_agent(tmp_path):
+    environment = {"SENTINEL_MODEL": "openai-compatible", "SENTINEL_MODEL_URL": "http://127.0.0.1:1/v1"}
+    named = {**environment, "SENTINEL_MODEL_NAME": "m", "SENTINEL_HOME": str(tmp_path)}
+    for given, rounds in ({}, 5), ({"SENTINEL_MAX_TOOL_ROUNDS": "2"}, 2):
+        settings = load_settings({**named, **given}, tmp_path / "absent").model_settings
+        assert settings is not None
+        assert model_configuration(settings)["tool_rounds"] == rounds
 
 
 def _listener(name: str) -> Listener:

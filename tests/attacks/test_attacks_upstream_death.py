@@ -45,9 +45,13 @@ def deaf_server(replies: list[bytes | Callable[[bytes], bytes]]) -> Iterator[tup
             except OSError:
                 return
             with connection:
-                request = connection.recv(65_536)
-                while b"\r\n\r\n" not in request or len(request.partition(b"\r\n\r\n")[2]) < _length(request):
-                    request += connection.recv(65_536)
+                request = piece = connection.recv(65_536)
+                while piece and (
+                    b"\r\n\r\n" not in request or len(request.partition(b"\r\n\r\n")[2]) < _length(request)
+                ):
+                    request += (piece := connection.recv(65_536))
+                if not piece:
+                    continue  # the client left before it had said all
                 if b'"tools/list"' in request:
                     connection.sendall(_listing(request))
                     continue

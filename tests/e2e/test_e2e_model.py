@@ -170,6 +170,32 @@ def test_a_hijacked_model_is_refused_on_record_and_its_inventions_do_not_reach_t
     assert answer["outcome"] == "denied"
 
 
+@pytest.mark.requirement("APPR-3")
+def test_a_change_is_asked_of_a_person_and_made_once_it_is_approved(desk: Any) -> None:
+    number = desk(truthful).json("ask", "Which incidents are open?")["evidence"][0]["value"]
+    change = {"incident": str(number), "status": "Closed", "classification": "Undetermined"}
+
+    def closing(request: ModelHttpRequest) -> Reply:
+        if not results_of(request):
+            return calls_reply(("update_incident", change), first=len(request.body["messages"]))
+        return text_reply(f"Incident {number} is Closed.")
+
+    sentinel = desk(closing)
+    words = f"Close incident {number} as undetermined"
+    refused = json.loads(sentinel.run("ask", words, "--json").stdout)
+    assert refused["outcome"] == "denied"
+    assert "Nothing was changed." in refused["answer"]
+    listed = json.loads(sentinel.run("approvals", "list", "--json").stdout)["approvals"]
+    (waiting,) = [each for each in listed if each["arguments"] == change]  # other tests of this home may wait too
+    assert f"sentinel approvals show {waiting['approval_id']}" in refused["answer"]
+    assert sentinel.run("approvals", "approve", waiting["approval_id"]).returncode == 0
+    done = sentinel.json("ask", words, "--session", refused["session_id"])
+    assert done["outcome"] == "answered"
+    assert done["answer"].startswith(f"Incident {number} is Closed.")
+    (trace,) = done["tools"]
+    assert (trace["name"], trace["status"]) == ("update_incident", "ok")
+
+
 @pytest.mark.requirement("CHAT-13")
 def test_a_model_that_is_away_is_told_and_nothing_answers_in_its_place(generated: Any, tmp_path: Path) -> None:
     sentinel = generated.copy(tmp_path / "home")

@@ -122,6 +122,7 @@ def tables(generated: Any) -> Any:
     return generated.json("workspace", "tables")
 
 
+@pytest.mark.slow
 def test_a_killed_zone_ends_all_and_the_next_question_is_answered(generated: Any, tables: Any, tmp_path: Path) -> None:
     """One after the other in one home: each start, and the question in it, comes after the kill before it."""
     generated = generated.copy(tmp_path / "home")

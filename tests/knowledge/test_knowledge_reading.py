@@ -11,6 +11,7 @@ from made_files import Typed, made_pdf
 
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.knowledge.documents import BlockKind, Document, FileLimits, FileOutcome, FileReading, read_folder
+from sentinel_rag.knowledge.documents.pdf import read_pdf
 
 GOOD = "# Stop the mail\n\nPurge it.\n"
 
@@ -252,12 +253,47 @@ def test_broken_html_is_read_as_a_browser_does(tmp_path: Path) -> None:
     ]
 
 
-def test_html_is_read_as_deep_as_browsers_go_and_refused_below(tmp_path: Path) -> None:
-    """The attacker writes a page that costs the parser quadratic time: a refusal, before it is parsed."""
-    reading = one(tmp_path, "deep.html", "<div>" * 500 + "<p>bottom" + "</div>" * 500 + "<table><tr><td>" * 10 + "cell")
-    assert "bottom" in [text for _, text in texts(document(reading))]
-    reading = one(tmp_path, "hostile.html", "<div>" * 1_000_000 + "<p>bottom")
-    assert reading.line == "hostile.html: broken. Its elements are nested more than 512 deep."
+def test_html_is_read_as_deep_as_browsers_go(tmp_path: Path) -> None:
+    page = "<div>" * 500 + "<p>bottom" + "</div>" * 500 + "<table><tr><td>" * 10 + "cell" + "<p><li>" * 2_000
+    page += "<script>" + "'<div>'" * 2_000 + "</script><!--" + "<div>" * 2_000 + "--><div title='<div><div>'>end</div>"
+    found = [text for _, text in texts(document(one(tmp_path, "deep.html", page)))]
+    assert "bottom" in found
+    assert any("end" in text for text in found)
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("<div>" * 1_000_000 + "<p>bottom", "Its elements are nested more than 512 deep."),
+        ("<div></ul>" * 1_000 + "x", "Its elements are nested more than 512 deep."),
+        ("<noscript>" + "<ul><li>" * 1_000 + "x", "Its elements are nested more than 512 deep."),
+        ("<p " + " ".join(f"a{n}=1" for n in range(100_000)) + ">x", "A tag has more than 1,000 attributes."),
+        ("<p a='>' " + " ".join(f"a{n}" for n in range(2_000)) + ">x", "A tag has more than 1,000 attributes."),
+    ],
+    ids=["deep", "wrong ends", "lists", "attributes", "quoted end"],
+)
+def test_html_that_costs_its_parser_quadratic_time_is_refused(tmp_path: Path, page: str, said: str) -> None:
+    """The attacker writes the page; it is refused before it is parsed."""
+    assert one(tmp_path, "hostile.html", page).line == f"hostile.html: broken. {said}"
+
+
+def test_a_table_of_one_endless_row_and_many_short_ones_stays_small(tmp_path: Path) -> None:
+    page = "<table><tr>" + "<td>a" * 5_000 + "<tr><td>b" * 5_000
+    (found,) = texts(document(one(tmp_path, "wide.html", page)))
+    assert found[1].count("a") == found[1].count("b") == 5_000
+    assert len(found[1]) < 1_500_000
+
+
+def test_front_matter_that_is_endless_when_written_out_costs_nothing(tmp_path: Path) -> None:
+    """The attacker nests YAML anchors: nine lines that stand for a thousand million values."""
+    bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True):
+        bomb += f"{name}: &{name} [{', '.join(['*' + before] * 10)}]\n"
+    head = "".join(f"{key}: *i\n" for key in ("severity", "title", "techniques", "tactics", "reviewed", "readers"))
+    reading = one(tmp_path, "a.md", f"---\n{bomb}{head}---\n{GOOD}")
+    assert document(reading).facets.severity == ""
+    assert document(reading).readers == frozenset()
+    assert "severity is not one of" in reading.said
 
 
 @pytest.mark.requirement("KNOW-1")
@@ -299,6 +335,22 @@ def test_a_pdf_of_400_pages_is_read_and_its_pages_are_the_places(tmp_path: Path)
     assert found.sections[-1].path == ("Chapter 399",)
     assert found.sections[-1].blocks[0].place == 400
     assert reading.said == "1 of its 400 pages hold no text (scanned?)."
+
+
+def test_a_pdf_that_takes_too_long_is_read_as_far_as_it_came() -> None:
+    ticks = iter(range(0, 100_000, 70))
+    content = made_pdf([[Typed(f"Page {number} of it.", 11, 700)] for number in range(20)])
+    found = read_pdf(content, clock=lambda: float(next(ticks)))
+    assert [block.place for section in found.sections for block in section.blocks][-1] <= 5
+    assert found.remarks == ("Only the first 5 of its 20 pages were read.",)
+
+
+def test_names_that_are_no_text_are_told_apart_and_stay_on_one_line(tmp_path: Path) -> None:
+    for name in (b"a\xff.md", b"a\xfe.md", b"b\n\x1b.docx"):
+        (tmp_path / os.fsdecode(name)).write_text(GOOD)
+    readings = list(read_folder(tmp_path))
+    assert len({each.source for each in readings}) == 3
+    assert all(each.line.isprintable() for each in readings)
 
 
 def test_twenty_megabytes_of_markdown_are_read(tmp_path: Path) -> None:

@@ -490,7 +490,7 @@ async def test_a_timespan_a_cap_a_deadline_and_our_clock_are_always_sent(
     for request, headers in sent:
         assert request["timespan"] == "2024-08-01T10:00:00Z/2024-08-01T11:00:00Z"
         assert request["query"].startswith("set query_now = datetime(2024-08-01T11:00:00.0000000Z);\n")
-        assert headers["prefer"] == "wait=45"
+        assert 1 <= int(headers["prefer"].removeprefix("wait=")) <= 45  # what is left of the time for all of it
 
 
 async def test_rows_are_counted_only_where_more_may_match_than_came(

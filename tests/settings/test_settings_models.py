@@ -112,6 +112,8 @@ def test_a_provider_lists_everything_that_it_lacks(tmp_path: Path, provider: str
         ("SENTINEL_MODEL_PRICES", "large=1e9/2"),
         ("SENTINEL_MODEL_TIMEOUT_S", "0"),
         ("SENTINEL_MODEL_IDLE_TIMEOUT_S", "soon"),
+        ("SENTINEL_MAX_TOOL_ROUNDS", "0"),
+        ("SENTINEL_MAX_TOOL_ROUNDS", "21"),
     ],
 )
 def test_a_value_that_cannot_be_is_told_by_its_name(tmp_path: Path, variable: str, value: str) -> None:

@@ -282,13 +282,13 @@ def on_a_terminal(terminal: Terminal, *arguments: str) -> Iterator[int]:
 
 
 def read_until(descriptor: int, text: str) -> str:
-    seen = ""
+    seen = b""  # a piece may end within a character
     deadline = time.monotonic() + WAIT_S
-    while text not in seen:
+    while text.encode() not in seen:
         ready, _, _ = select.select([descriptor], [], [], max(0, deadline - time.monotonic()))
-        assert ready, f"waited for {text!r}, saw: {seen}"
-        seen += os.read(descriptor, 65_536).decode()
-    return seen
+        assert ready, f"waited for {text!r}, saw: {seen!r}"
+        seen += os.read(descriptor, 65_536)
+    return seen.decode(errors="replace")
 
 
 @pytest.mark.requirement("APPR-1")

@@ -11,6 +11,9 @@ import pytest
 from sentinel_rag.knowledge.embedding import local_installation
 from sentinel_rag.surfaces.cli import main
 from sentinel_rag.testing.embedding_model import embedding_model
+from sentinel_rag.testing.scripted_model import ScriptedModel
+from sentinel_rag.testing.scripted_model.replies import Reply, json_reply
+from sentinel_rag.testing.scripted_model.server import ModelHttpRequest
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -85,8 +88,54 @@ def test_with_the_model_they_are_found_by_meaning_after_a_rebuild(
     with monkeypatch.context() as patch:
         patch.setattr(local_installation, "default_tokenizer", lambda: tmp_path / "nowhere")
         code, _, err = run("ingest", str(folder))
-        assert (code, "that model is not here" in err) == (1, True)
+        assert (code, "The store holds vectors of all-MiniLM-L6-v2" in err) == (1, True)
+        assert "Next: Run: sentinel knowledge install" in err
         assert run("search", "purge")[0] == 0
+
+
+@pytest.mark.requirement("KNOW-5")
+def test_a_service_of_the_settings_makes_the_vectors(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Azure OpenAI, played by a scripted server: 1,024 dimensions, the key in its header, texts sent once."""
+
+    def answer(request: ModelHttpRequest) -> Reply:
+        size = request.body["dimensions"]
+        vectors = [[1.0, float("mail" in text), *[0.0] * (size - 2)] for text in request.body["input"]]
+        return json_reply({"data": [{"index": n, "embedding": vector} for n, vector in enumerate(vectors)]})
+
+    server = ScriptedModel(key="canary-of-a-key", models=frozenset({"embed-large"}), respond=answer)
+    with server.running() as url:
+        monkeypatch.setenv("SENTINEL_EMBEDDINGS", "azure")
+        monkeypatch.setenv("SENTINEL_EMBEDDINGS_NAME", "embed-large")
+        monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", url)
+        monkeypatch.setenv("AZURE_OPENAI_API_KEY", "canary-of-a-key")
+        assert run("ingest", str(folder))[0] == 0
+        assert "0 new, 0 changed, 2 as before" in run("ingest", str(folder))[1]
+        code, out, _ = run("search", "unrelated mail", "--json")
+        assert (code, json.loads(out)["hits"][0]["by_meaning"]) == (0, 1)
+        assert "vectors  embed-large (1024 dimensions)" in run("status")[1]
+        monkeypatch.setenv("SENTINEL_EMBEDDINGS_DIMENSIONS", "512")
+        code, _, err = run("search", "mail")
+        assert (code, "holds vectors of embed-large (1024 dimensions)" in err) == (1, True)
+        assert run("rebuild")[0] == 0
+        assert "vectors  embed-large (512 dimensions)" in run("status")[1]
+        monkeypatch.setenv("AZURE_OPENAI_API_KEY", "another-canary")
+        code, out, err = run("search", "mail")
+        assert code == 0  # by words, and it says why
+        assert "lets nobody in with this key" in out
+        assert "canary" not in out + err
+    assert [len(request.body["input"]) for request in server.requests] == [2, 1, 1, 2]
+    assert {request.path for request in server.requests} == {"/openai/v1/embeddings"}
+
+
+def test_none_is_words_only_and_has_nothing_to_rebuild(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SENTINEL_EMBEDDINGS", "none")
+    code, out, _ = run("ingest", str(folder))
+    assert (code, "Next" in out) == (0, False)
+    assert run("search", "purge")[0] == 0
+    code, _, err = run("rebuild")
+    assert (code, "there is no model to embed with" in err) == (1, True)
 
 
 def test_the_shipped_playbooks_are_the_default(run: Run, without_model: None) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from urllib.request import urlopen
 
 import pytest
@@ -30,6 +32,30 @@ def test_an_application_answers_over_tcp_while_the_block_runs_and_not_after() ->
 def test_an_application_that_fails_to_start_is_reported() -> None:
     with pytest.raises(RuntimeError, match="did not start"), serve(_Failing()):
         pass
+
+
+def test_an_application_that_never_lets_its_loop_run_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its thread would take a core of the process for ever, and nobody would know."""
+    monkeypatch.setattr("sentinel_rag.testing.loopback.END_SECONDS", 0.1)
+    arrived, release = threading.Event(), threading.Event()
+
+    async def turns(request: Request) -> PlainTextResponse:
+        arrived.set()
+        release.wait(60)
+        return await _hello(request)
+
+    before = set(threading.enumerate())
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            with pytest.raises(RuntimeError, match="did not end"), serve(Starlette(routes=[Route("/", turns)])) as url:
+                asked = pool.submit(urlopen, url)
+                assert arrived.wait(60)
+        finally:
+            release.set()
+        asked.result().close()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 class _Failing:

@@ -129,4 +129,6 @@ class Conversations:
         before = self._open.get(session_id)
         if before is not None:
             before.references.leave_open_questions()
-            self._open[session_id] = replace(before, last=None, change=None, offers=(), shown=0, pending="")
+            self._open[session_id] = replace(
+                before, last=None, change=None, offers=(), offered_changes=(), shown=0, pending=""
+            )

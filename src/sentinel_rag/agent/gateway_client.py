@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.contracts.handles import as_handles, as_text
+from sentinel_rag.contracts.handles import as_handles, as_text, quoted_in
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
 from sentinel_rag.contracts.tool_calls import (
     Denied,
@@ -219,13 +219,14 @@ def read_response(call: ToolCall, status: int, raw: bytes, *, retry_after: str =
 
 
 def _read_success(call: ToolCall, body: Mapping[str, Any], audit_id: str) -> ToolOutcome:
+    quoted = quoted_in(body.get("result"))
     result = as_text(body.get("result"))
     if isinstance(result, dict) and result.get("kind") == "error":
         error = _error_in(result)
         if error is not None:
             return Failed(call, error, audit_id)
     if call.tool_name not in TOOLS_BY_NAME and not (isinstance(result, dict) and result.get("kind") == "result"):
-        return Succeeded(call, DocumentResult(result), audit_id)
+        return Succeeded(call, DocumentResult(result), audit_id, quoted)
     try:
         if not isinstance(result, dict) or not all(isinstance(row, dict) for row in result["rows"]):
             raise TypeError("no rows")
@@ -242,7 +243,7 @@ def _read_success(call: ToolCall, body: Mapping[str, Any], audit_id: str) -> Too
             ),
             audit_id,
         )
-    return Succeeded(call, read, audit_id)
+    return Succeeded(call, read, audit_id, quoted)
 
 
 def _offered(tool: Mapping[str, Any]) -> OfferedTool | None:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import anyio
 
 from sentinel_rag.contracts.errors import SentinelError
+from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
 from sentinel_rag.settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -81,6 +82,12 @@ def model_resource(url: str) -> str:
     """The audience of Entra ID tokens for an Azure OpenAI resource; it follows the cloud of the address."""
     host = urlsplit(url).hostname or ""
     return next((scope for end, scope in _SCOPES.items() if host.endswith(end)), "https://cognitiveservices.azure.com")
+
+
+def model_host(configuration: Mapping[str, Any]) -> str:
+    """The machine that questions and rows are sent to; empty for this one."""
+    host = urlsplit(configuration["url"]).hostname or ""
+    return "" if host in LOOPBACK_NAMES else host
 
 
 def open_models(configuration: Mapping[str, Any], *, get_token: GetToken | None = None) -> Models:

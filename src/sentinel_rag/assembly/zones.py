@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.assembly.conversations import model_budget, open_conversations
-from sentinel_rag.assembly.model_access import open_models
+from sentinel_rag.assembly.model_access import model_host, open_models
 from sentinel_rag.assembly.plan import gateway_folder, policies_folder
 from sentinel_rag.contracts.ports import Analyst, Chat, utc_now
 from sentinel_rag.settings import Settings, agent_gateway
@@ -205,6 +205,7 @@ def _analyst(
         limits=limits,
         budget=model_budget(conversations),
         catalogue=gateway.offered_schemas,
+        host=model_host(model),
     )
     return analyst, models.aclose
 

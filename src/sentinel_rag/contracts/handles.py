@@ -62,6 +62,20 @@ def as_text(value: Any) -> Any:
     return value
 
 
+def quoted_in(value: Any, pointer: str = "") -> tuple[str, ...]:
+    """JSON pointers (RFC 6901) of the quotes in a result as the Interceptor sends it; `as_text` leaves each in its
+    place."""
+    if isinstance(value, dict):
+        if value.keys() == {QUOTE_KEY}:
+            return (pointer,)
+        parts = [(f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}", part) for key, part in value.items()]
+    elif isinstance(value, list):
+        parts = [(f"{pointer}/{place}", part) for place, part in enumerate(value)]
+    else:
+        return ()
+    return tuple(found for place, part in parts for found in quoted_in(part, place))
+
+
 def as_handles(value: Any) -> Any:
     """Arguments with each text that is nothing but a placeholder turned back into its handle."""
     if isinstance(value, str):

@@ -63,11 +63,13 @@ class DocumentResult:
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """The tool ran. `audit_id` names the gateway's record of the call."""
+    """The tool ran. `audit_id` names the gateway's record of the call. `quoted` are JSON pointers into the result, to
+    texts that the policy lets an agent see as words of others only."""
 
     call: ToolCall
     result: QueryResult | DocumentResult
     audit_id: str = ""
+    quoted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,12 @@ PATIENT = TimeLimits(connect_s=30, first_token_s=30, next_token_s=30, whole_answ
 SESSION = "session-1"
 
 
-@dataclass(frozen=True)
+@dataclass
 class OneModel:
-    """The same model for both tiers."""
+    """The same model for both tiers. `patient` is it with time limits that a busy machine keeps."""
 
     model: ChatModel
+    patient: ChatModel
 
     def of(self, _: Tier) -> ChatModel:
         return self.model
@@ -38,6 +39,7 @@ class Desk:
     server: ScriptedModel
     gateway: ScriptedGateway
     analyst: ModelAnalyst
+    models: OneModel
     lines: list[str] = field(default_factory=list)
 
     async def ask(self, question: str, **options: Any) -> Answer:
@@ -48,6 +50,10 @@ class Desk:
     def script(self, *replies: Reply) -> None:
         """What the model says from here on; the last reply repeats."""
         self.server.replies, self.server._given = replies, 0
+
+    def be_patient(self) -> None:
+        """From here on no time limit of a test counts."""
+        self.models.model = self.models.patient
 
     def sent(self, place: int = -1) -> list[dict[str, Any]]:
         """The messages of one request to the model."""
@@ -76,13 +82,13 @@ async def desk() -> AsyncIterator[MakeDesk]:
         ) -> Desk:
             server = ScriptedModel(replies)
             url = stack.enter_context(server.running())
-            model = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "scripted", NoKey()), limits=times)
-            models.append(model)
+            endpoint = compatible_endpoint(f"{url}/v1", "scripted", NoKey())
+            model, patient = OpenAIWireModel(endpoint, limits=times), OpenAIWireModel(endpoint, limits=PATIENT)
+            models.extend((model, patient))
+            both = OneModel(model, patient)
             tools = small_estate() if gateway is None else gateway
-            analyst = ModelAnalyst(
-                tools, OneModel(model), clock=lambda: NOW, limits=limits or TurnLimits(turn_s=60), **options
-            )
-            return Desk(server, tools, analyst)  # type: ignore[arg-type]
+            analyst = ModelAnalyst(tools, both, clock=lambda: NOW, limits=limits or TurnLimits(turn_s=60), **options)
+            return Desk(server, tools, analyst, both)  # type: ignore[arg-type]
 
         yield make
         for model in models:

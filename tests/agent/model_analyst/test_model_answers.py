@@ -6,8 +6,10 @@ from __future__ import annotations
 import pytest
 
 from sentinel_rag.agent.model_analyst.claims import NOT_MADE
-from sentinel_rag.agent.model_analyst.composing import OFFER, SUSPECT, UNASKED, VERIFY
-from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE
+from sentinel_rag.agent.model_analyst.composing import UNASKED
+from sentinel_rag.agent.model_analyst.notices import OFFER, SUSPECT, VERIFY
+from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE
+from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.query_results import QueryErrorCode
@@ -102,6 +104,15 @@ async def test_a_state_is_asked_of_the_tools_again_and_not_of_the_conversation(d
     assert len(answer.tools) == 1
     assert at.server.requests[-2].body["tool_choice"] == "required"
     assert "As before" not in str(at.sent()), "the draft is not part of the conversation"
+
+
+async def test_a_question_back_may_name_what_was_listed(desk):
+    at = desk(calls_reply(("query_incidents", {"status": "Open"})), text_reply("Incidents 40 and 18 are High."))
+    await at.ask("Which incidents are open?")
+    at.script(text_reply("Do you mean incident 40 or incident 18?"))
+    answer = await at.ask("Tell me more")
+    assert answer.text.startswith("Do you mean incident 40 or incident 18?")
+    assert len(at.server.requests) == 3, "it was not sent to the tools for it"
 
 
 async def test_invented_values_are_taken_out_beside_true_ones(desk):
@@ -200,22 +211,14 @@ async def test_a_change_that_was_not_made_is_not_told(claim, desk):
     assert claim.rstrip(".").split("!")[0] not in answer.text.replace(NOT_MADE, "")
 
 
-@pytest.mark.parametrize(
-    "true",
-    ["Incident 23 was closed by m.keller.", "The mailbox rule was added by the attacker.", "Incident 7 is Closed."],
-)
-async def test_a_change_that_the_logs_tell_of_stays(true, desk):
-    at = desk(calls_reply(("query_incidents", {})), text_reply(true))
-    answer = await at.ask("What was done?")
-    assert answer.text.startswith(true)
-
-
 @pytest.mark.requirement("CHAT-9")
 async def test_an_analysis_carries_its_notice_and_a_detail_the_offer_of_one(desk):
     detail = calls_reply(("get_incident_detail", {"incident": "40"}))
     at = desk(detail, text_reply("Incident 40 is High."))
     facts = await at.ask("Show incident 40")
     assert facts.text.endswith(OFFER)
+    at.script(calls_reply(("get_incident_detail", {"incident": "40"}), first=3), text_reply("Incident 40 is High."))
+    assert OFFER not in (await at.ask("Show incident 40", verbosity=Verbosity.SHORT)).text
     assert VERIFY not in facts.text
     at.script(calls_reply(("get_incident_detail", {"incident": "40"}), first=6), text_reply("Incident 40 looks bad."))
     analysis = await at.ask("Why is incident 40 dangerous?")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import anyio
@@ -9,7 +10,8 @@ import pytest
 
 from sentinel_rag.agent.history import Budget
 from sentinel_rag.agent.model_analyst import TurnLimits
-from sentinel_rag.agent.model_analyst.composing import CUT, DEFANGED, FILTERED_ROWS
+from sentinel_rag.agent.model_analyst.composing import FILTERED_ROWS
+from sentinel_rag.agent.model_analyst.notices import CUT, DEFANGED
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
@@ -91,7 +93,7 @@ async def test_rows_that_trip_it_in_any_form_are_told_of(desk):
     assert answer.outcome is Outcome.TOOL_FAILED
     assert "content filter stopped the question (jailbreak)" in answer.text
     assert FILTERED_ROWS in answer.text
-    assert "query_incidents found 1 rows." in answer.text
+    assert "Rows that query_incidents found: 1." in answer.text
     assert len(at.server.requests) == 3
     at.server.respond = None
     at.script(text_reply("Go on."))
@@ -167,7 +169,7 @@ async def test_the_budget_of_further_tries_is_the_question_s_and_not_the_request
     answer = await at.ask("How severe is incident 40?")
     assert answer.outcome is Outcome.TOOL_FAILED
     assert len(at.server.requests) == 3
-    assert "get_incident_detail found 1 rows." in answer.text
+    assert "Rows that get_incident_detail found: 1." in answer.text
 
 
 async def test_a_stream_that_breaks_amid_its_text_is_asked_for_again_since_nothing_was_shown(desk):
@@ -245,12 +247,30 @@ async def test_an_answer_that_was_cut_at_its_length_says_so(desk):
     assert CUT in answer.text
 
 
+def _let_time_pass(seconds: float) -> None:
+    """The event loop's clock jumps, so that a deadline is over at once and no test waits for one."""
+    loop = asyncio.get_running_loop()
+    real = type(loop).time
+    loop.time = lambda: real(loop) + seconds  # type: ignore[method-assign]
+
+
 async def test_a_question_ends_at_its_deadline_with_what_was_found_and_the_conversation_goes_on(desk):
-    at = desk(calls_reply(ONE), stream_reply(Hang()), limits=TurnLimits(turn_s=1.0))
-    with anyio.fail_after(60):
-        answer = await at.ask("How severe is incident 40?")
+    at = desk(calls_reply(ONE), stream_reply(Hang()), limits=TurnLimits(turn_s=500))
+    answers = []
+    with anyio.fail_after(100_000):
+        async with anyio.create_task_group() as group:
+
+            async def ask() -> None:
+                answers.append(await at.ask("How severe is incident 40?"))
+
+            group.start_soon(ask)
+            while len(at.server.requests) < 2:
+                await anyio.sleep(0.005)
+            _let_time_pass(1_000)
+    (answer,) = answers
     assert answer.outcome is Outcome.TOOL_FAILED
-    assert "took longer" in answer.text or "in time" in answer.text or "seconds" in answer.text
+    assert "seconds" in answer.text
+    assert "Rows that get_incident_detail found: 1." in answer.text
     assert answer.tools[0].name == "get_incident_detail"
     at.script(text_reply("Go on."))
     assert (await at.ask("Hello")).text == "Go on."
@@ -258,13 +278,16 @@ async def test_a_question_ends_at_its_deadline_with_what_was_found_and_the_conve
 
 
 class _Stuck:
-    """A gateway whose calls never come back."""
+    """A gateway whose calls never come back. `started` tells that one began; `jump` are seconds that pass then."""
 
-    def __init__(self) -> None:
+    def __init__(self, jump: float = 0.0) -> None:
         self.started = anyio.Event()
+        self.jump = jump
 
     async def execute(self, call: ToolCall) -> ToolOutcome:
         self.started.set()
+        if self.jump:
+            _let_time_pass(self.jump)
         await anyio.sleep_forever()
         raise AssertionError(call)
 
@@ -273,10 +296,9 @@ class _Stuck:
 
 
 async def test_a_tool_that_hangs_ends_with_the_question_s_deadline(desk):
-    at = desk(calls_reply(ONE), text_reply("never"), gateway=_Stuck(), limits=TurnLimits(turn_s=1.0))
-    with anyio.fail_after(60):
-        answer = await at.ask("How severe is incident 40?")
-    assert "took longer than 1 seconds" in answer.text
+    at = desk(calls_reply(ONE), text_reply("never"), gateway=_Stuck(1_000), limits=TurnLimits(turn_s=500))
+    answer = await at.ask("How severe is incident 40?")
+    assert "took longer than 500 seconds" in answer.text
     at.script(text_reply("Go on."))
     assert (await at.ask("Hello")).text == "Go on."
     assert at.server.requests[-1].fault is None

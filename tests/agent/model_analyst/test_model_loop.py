@@ -8,7 +8,8 @@ import anyio
 import pytest
 
 from sentinel_rag.agent.model_analyst import TurnLimits
-from sentinel_rag.agent.model_analyst.composing import NO_ANSWER, OUT_OF_ROUNDS
+from sentinel_rag.agent.model_analyst.composing import NO_ANSWER
+from sentinel_rag.agent.model_analyst.notices import OUT_OF_ROUNDS
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryProblem
 from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
@@ -74,7 +75,7 @@ async def test_a_model_that_goes_on_calling_ends_all_the_same(desk):
     answer = await at.ask("Which high severity incidents are open?")
     assert len(at.gateway.calls) == 2
     assert answer.text.startswith(OUT_OF_ROUNDS)
-    assert "query_incidents found 3 rows." in answer.text
+    assert "Rows that query_incidents found: 3." in answer.text
     at.script(text_reply("You are welcome."))
     assert (await at.ask("Thanks")).text == "You are welcome."
     assert at.server.requests[-1].fault is None
@@ -234,3 +235,36 @@ async def test_tokens_that_the_provider_does_not_count_are_counted_here_and_said
     assert answer.model["input_tokens"] == 0
     assert answer.model["estimated_tokens"] > 1_000
     assert f"about {answer.model['estimated_tokens']} tokens, counted here" in answer.footnote[-1]
+
+
+@pytest.mark.requirement("CHAT-8")
+async def test_each_answer_names_the_machine_that_read_its_rows(desk):
+    at = desk(text_reply("Hello."), host="soc.openai.azure.com")
+    answer = await at.ask("Hello")
+    assert answer.footnote[-1].startswith("model scripted at soc.openai.azure.com (")
+    assert answer.model["sent_to"] == "soc.openai.azure.com"
+    here = desk(text_reply("Hello."))
+    assert (await here.ask("Hello")).model["sent_to"] == "this machine"
+
+
+@pytest.mark.requirement("CHAT-5")
+async def test_a_long_row_is_shortened_inside_and_keeps_every_field(desk):
+    detail = {
+        "number": 40,
+        "title": "Inbox rule",
+        "alerts": [{"alert_id": f"a{place}", "name": "Inbox rule forwards mail outside " * 4} for place in range(60)],
+        "entities": {"host": [{"name": f"host-{place}"} for place in range(300)]},
+        "comments": [{"message": "word " * 2_000}],
+        "techniques": ["T1114.003"],
+    }
+    gateway = small_estate(lambda: NOW)
+    gateway.answers["get_incident_detail"] = rows_result([detail])
+    at = desk(calls_reply(("get_incident_detail", {"incident": "40"})), text_reply("Incident 40."), gateway=gateway)
+    await at.ask("Show incident 40")
+    row = json.loads(at.results()[0].splitlines()[-2])
+    assert list(row) == list(detail)
+    assert row["techniques"] == ["T1114.003"]
+    assert row["alerts"][-1].startswith("... showing first ")
+    assert row["alerts"][-1].endswith(" of 60")
+    assert row["entities"]["host"][-1].endswith(" of 300")
+    assert row["comments"][0]["message"].endswith("(10000 characters)")

@@ -32,6 +32,7 @@ async def test_a_scenario_ends_in_an_answer_and_the_next_question_is_answered(sc
     requests = list(at.server.requests)
     assert all(request.fault is None for request in requests), "a provider would have refused the conversation"
 
+    at.be_patient()
     at.script(text_reply("Ready when you are."))
     after = await at.ask("Thanks")
     assert after.text == "Ready when you are."

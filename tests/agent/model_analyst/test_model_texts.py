@@ -13,10 +13,16 @@ from sentinel_rag.agent.model_analyst.answer_text import shown
 from sentinel_rag.agent.model_analyst.claims import NOT_MADE, without_false_deeds
 from sentinel_rag.agent.model_analyst.defanging import defanged
 from sentinel_rag.agent.model_analyst.result_json import compact_json
+from sentinel_rag.agent.model_analyst.result_text import result_text
 from sentinel_rag.agent.prompts import NAMES, prompt
+from sentinel_rag.agent.tokens import EstimatingCounter
+from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.handles import quoted_in
+from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
+from sentinel_rag.testing.scripted_gateway import rows_result
 
 TEXTS = {
-    ("rules", 1): "fb062f92a2e72bef",
+    ("rules", 1): "9d6dbda9193d065a",
     ("last_round", 1): "647703e8ba56b450",
     ("query_first", 1): "f14a136febbafd58",
     ("rows_shortened", 1): "a9c04030fc9dcc60",
@@ -153,3 +159,35 @@ def test_a_claim_of_a_deed_is_taken_out_once_a_line():
 )
 def test_links_and_tags_become_code(written, read):
     assert shown(written) == read
+
+
+def test_quoted_places_of_rows_and_summary_are_marked_and_others_are_not():
+    call = ToolCall("c1", "session-1", "query_incidents")
+    result = rows_result([{"number": 1, "title": "a"}, {"number": 2, "title": "b"}], summary={"by_name": {"a/b": "c"}})
+    run = ToolRun(call, Succeeded(call, result, "", ("/rows/1/title", "/summary/by_name/a~1b")))
+    told = result_text(run, 4_000, EstimatingCounter())
+    assert told.rows == ('{"number":1,"title":"a"}', '{"number":2,"title":{"quote":"b"}}')
+    assert 'summary: {"by_name":{"a/b":{"quote":"c"}}}' in told.head
+
+
+def test_the_gateway_s_quotes_are_found_where_they_stand():
+    body = {
+        "rows": [{"a/b": {"$quote": "x"}, "c": [{"$quote": "y"}, {"$quote": "z", "other": 1}]}],
+        "n": {"$ref": "r1#"},
+    }
+    assert quoted_in(body) == ("/rows/0/a~1b", "/rows/0/c/0")
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "Incident 23 was closed by m.keller.",
+        "The mailbox rule was added by the attacker.",
+        "Incident 31 is assigned to Ines Duarte.",
+        "Status: Closed. Updated 2024-07-12 09:00 UTC.",
+        "You can close it with a classification.",
+        "The account was disabled at 09:15 UTC and reset later.",
+    ],
+)
+def test_a_change_that_the_logs_tell_of_is_no_claim_of_a_deed(told):
+    assert without_false_deeds(told) == told

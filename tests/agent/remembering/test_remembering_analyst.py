@@ -293,3 +293,26 @@ async def test_what_a_memory_needs_is_loaded_before_it_is_recalled_and_not_for_n
     assert prepared == []
     await chat().answer("who owns [2]?", session_id=SESSION)
     assert prepared == [1]
+
+
+@pytest.mark.requirement("CHAT-6")
+async def test_chats_that_go_on_at_once_are_kept_apart(home: Home) -> None:
+    chat = home.chat()
+    home.sessions = {f"session-{name}" for name in range(6)}
+    owners: dict[str, Answer] = {}
+
+    async def converse(session_id: str, place: int) -> None:
+        await chat.answer("list open incidents" if place % 2 else "list closed incidents", session_id=session_id)
+        owners[session_id] = await chat.answer("who owns [1]?", session_id=session_id)
+
+    async with anyio.create_task_group() as group:
+        for place, session_id in enumerate(sorted(home.sessions)):
+            group.start_soon(converse, session_id, place)
+    asked = [str(owners[session_id].tools[-1].arguments["incident"]) for session_id in sorted(home.sessions)]
+    assert asked == [asked[0], asked[1]] * 3
+    assert asked[0] != asked[1]
+    for session_id in home.sessions:
+        stored = home.store().load(session_id)
+        assert stored is not None
+        assert [turn.question for turn in stored.turns][1:] == ["who owns [1]?"]
+        assert stored.turns[0].answer != stored.turns[1].answer

@@ -26,6 +26,7 @@ def _full() -> Conversation:
         calls=5,
         pending="which host?",
         change=AskedChange("update_incident", {"incident": "38", "labels": ["a"]}, 2, "id-1", done=True),
+        offered_changes=("Close incident 38",),
         person="ana@example.com",
         requested_workspace="emea",
         workspace="apac",

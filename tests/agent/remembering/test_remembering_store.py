@@ -227,7 +227,9 @@ def test_a_full_disk_is_told_and_what_was_there_stays(store: ConversationStore, 
     assert [turn.answer for turn in stored.turns] == ["10 incidents match.", "small"]
 
 
-def test_chats_of_several_processes_share_the_file(file: Path) -> None:
+def test_chats_of_several_processes_share_the_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "WAIT_FOR_LOCK_S", 60.0)  # SQLite gives turns to nobody in particular
+
     def converse(name: int) -> None:
         store = ConversationStore(file, clock=lambda: datetime.now(UTC))
         for number in range(1, 11):

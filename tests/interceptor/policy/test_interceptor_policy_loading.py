@@ -266,6 +266,9 @@ tools:
         ("tools: []\ntools: []", "p:2: the key 'tools' stands twice; first on line 1"),
         ("tools: []\n---\ntools: []", "p:2: not YAML: but found another document"),
         ("tools: " + "[" * 50 + "]" * 50, "p:1: more than 20 levels"),
+        ("tools: " + "[" * 20_000, "p:1: more than 20 levels"),
+        ("a: b: " + "c" * 20_000 + "\x01", "p:1: not YAML: mapping values are not allowed in this context"),
+        ("tools: \x01", "p:1: not YAML: unacceptable character #x0001: control characters are not allowed"),
         ("? [a]\n: b\ntools: []", "p:1: a key must be a text"),
         ("- tools", "p:1: the file must be a mapping, not a list"),
         ("tool: []", "p:1: unknown key 'tool' in the file; did you mean 'tools'?"),
@@ -275,7 +278,7 @@ tools:
         ("tools: [{name: 0x10}]", "p:1: '0x10' is ambiguous in YAML: write it in quotes"),
         ("tools:\n\t- name: t", "p:2: not YAML: found character '\\t' that cannot start any token"),
     ],
-    ids=range(15),
+    ids=range(18),
 )
 def test_what_is_not_plain_yaml_is_refused(text: str, problem: str) -> None:
     assert problem in problems_of(text)

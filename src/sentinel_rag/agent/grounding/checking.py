@@ -72,14 +72,30 @@ def _read(text: str, index: EvidenceIndex, question: str) -> list[Reading]:
 
 
 def _look_ahead(readings: Sequence[Reading]) -> None:
-    """Items of a list that names its incident further down speak of that one."""
-    for place, reading in enumerate(readings):
-        if reading.piece.layout is not Layout.ITEM or reading.subjects or reading.context.last is not None:
+    """A list of "label: value" items that names one thing speaks of it in every item, also in those before the name."""
+    blocks: dict[tuple[int, int], list[Reading]] = {}
+    for reading in readings:
+        if reading.piece.layout is Layout.ITEM:
+            blocks.setdefault((reading.piece.block, reading.piece.depth), []).append(reading)
+    for items in blocks.values():
+        naming = [each for each in items if any(subject.topic in STRONG for subject in each.subjects)]
+        named = [subject for each in naming for subject in each.subjects if subject.topic in STRONG]
+        if not named or len(items) < 2 or not all(_NAMES.match(each.text) for each in naming):
             continue
-        block = [each for each in readings[place + 1 :] if each.piece.block == reading.piece.block]
-        named = [subject for each in block for subject in each.subjects if subject.topic in STRONG]
-        if len(named) == 1:
-            reading.context.last = replace(named[0], start=-1, end=-1)
+        numbered = named[0].text.isdigit()
+        if any(not named[0].same(other) for other in named[1:]) and not (numbered and len(named) == 2):
+            continue
+        subject = replace(named[0], start=-1, end=-1)
+        for each in items:
+            if each is not naming[0] and _LABEL.match(each.text):
+                each.context.last, each.context.firm = subject, True
+
+
+_LABEL = re.compile(r"^[*_`\s]*[A-Za-z][\w /()#-]{0,30}[*_`]*\s*(?:[:=]|[–-]\s)")
+_NAMES = re.compile(
+    r"^[*_`\s]*(?:incident|alert|number|no\.?|id|title|name|case|#)[\w /()#-]{0,20}[*_`]*\s*(?:[:=#]|[–-]\s)",
+    re.IGNORECASE,
+)
 
 
 def _share_rows(readings: Sequence[Reading]) -> None:

@@ -54,7 +54,9 @@ class Candidate:
 
 def candidates(counted: Counted, index: EvidenceIndex) -> list[Candidate]:
     """Every number that the count may be; those of its subject where it has one."""
-    found: list[Candidate] = []
+    found: list[Candidate] = list(_of_key(counted.name, index)) if counted.name else []
+    if found:
+        return found
     for subject in counted.subjects:
         if subject.topic is Topic.INCIDENT:
             found += _of_incident(subject, counted, index)
@@ -65,6 +67,24 @@ def candidates(counted: Counted, index: EvidenceIndex) -> list[Candidate]:
     if counted.subjects and not counted.loosely and (found or _bound(counted)):
         return found
     return [*found, *_of_lists(counted, index)]
+
+
+def _of_key(name: str, index: EvidenceIndex) -> Iterator[Candidate]:
+    """The number that a group of a summary has under a name, or an element of a ranking beside it."""
+    keys = {name.lower(), name.lower().replace(" ", "")}
+    for run in index.results:
+        for record in run.records:
+            if not record.pointer.startswith("/summary"):
+                continue
+            for key in keys & record.leaves.keys():
+                leaf = record.leaves[key][0]
+                if _is_number(leaf.value):
+                    yield Candidate(float(str(leaf.value)), leaf)
+            named = record.first("name")
+            if named is not None and str(named.value).lower() in keys:
+                for key in ("count", "alerts"):
+                    if (leaf_of := record.first(key)) is not None and _is_number(leaf_of.value):
+                        yield Candidate(float(str(leaf_of.value)), leaf_of)
 
 
 def single_counts(counted: Counted, index: EvidenceIndex) -> list[Candidate]:
@@ -80,7 +100,9 @@ def single_counts(counted: Counted, index: EvidenceIndex) -> list[Candidate]:
 
 def _bound(counted: Counted) -> bool:
     """True if the subject, once named, must be the one whose things are counted."""
-    return any(subject.topic in (Topic.ENTITY, Topic.INCIDENT) for subject in counted.subjects)
+    return counted.noun != "row" and any(
+        subject.topic in (Topic.ENTITY, Topic.INCIDENT) for subject in counted.subjects
+    )
 
 
 def _of_incident(subject: Subject, counted: Counted, index: EvidenceIndex) -> Iterator[Candidate]:
@@ -270,10 +292,14 @@ def _of_summary(run: RunEvidence, counted: Counted, noun: str) -> Iterator[Candi
     for record in run.records:
         if not record.pointer.startswith("/summary"):
             continue
+        if record.pointer == "/summary/previous":
+            yield from _previous(record, counted)
+            continue
+        considered = record.first("alerts_considered")
+        if counted.noun == "alert" and considered is not None and not counted.states and _is_number(considered.value):
+            yield Candidate(float(str(considered.value)), considered)
         about = "incident" if "/incidents" in record.pointer else "alert" if "/alerts" in record.pointer else noun
         if counted.noun and about != counted.noun:
-            if record.pointer == "/summary/previous" or counted.noun in ("alert", "incident"):
-                yield from _previous(record, counted)
             continue
         if record.pointer.endswith(("/by_severity", "/by_status")):
             kind = Kind.SEVERITY if record.pointer.endswith("severity") else Kind.STATUS
@@ -290,7 +316,7 @@ def _of_summary(run: RunEvidence, counted: Counted, noun: str) -> Iterator[Candi
 
 
 def _previous(record: Record, counted: Counted) -> Iterator[Candidate]:
-    leaf = record.first(f"{counted.noun}s") if record.pointer == "/summary/previous" else None
+    leaf = record.first(f"{counted.noun}s")
     if leaf is not None and not counted.states and _is_number(leaf.value):
         yield Candidate(float(str(leaf.value)), leaf)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sentinel_rag.agent.grounding.atoms import Atom, Kind
 from sentinel_rag.agent.grounding.count_candidates import Candidate, candidates, single_counts
 from sentinel_rag.agent.grounding.counted_things import Counted, counted_by
+from sentinel_rag.agent.grounding.evidence_index import folded, has_words
 from sentinel_rag.agent.grounding.markdown_text import Layout
 from sentinel_rag.agent.grounding.number_atoms import NOUNS, Amount, Quantity
 from sentinel_rag.agent.grounding.reading import Reading
@@ -27,12 +29,18 @@ _DISCOURSE = re.compile(
     re.IGNORECASE,
 )
 _IDENTIFIED = re.compile(
-    r"\b(?:port|pid|process id|event ?id|id|code|error|kb|rule|version|build|line|under|defender|as|uid)[\s:#=*_`]*$",
+    r"\b(?:port|pid|process id|event ?id|id|code|error|kb|rule|version|build|line|under|"
+    r"defender|as|uid|calls(?: it)?|called|numbered)[\s:#=*_`]*$",
     re.IGNORECASE,
 )
+_THAN = re.compile(r"\b(?:more recent|newer|younger|later|older|earlier)\s+than\b", re.IGNORECASE)
 _EACH = re.compile(r"\b(?:each|apiece|per|every|other|respectively|the rest|others)\b", re.IGNORECASE)
 _EXCEPT = re.compile(r"\b(?:except|apart from|other than|besides|but)\b", re.IGNORECASE)
 _AMOUNT_KEY = re.compile(r"count|alerts|total|rows|returned|_s$|duration|high|medium|low|found")
+_QUALIFIED = re.compile(
+    r"^\s+\w+\s+(?:are|is|were|was|have|had|need|require|involve|concern|affect|contain|wait)\b", re.IGNORECASE
+)
+"""The words behind a counted noun narrow it, in a way that is not known."""
 _YEAR = re.compile(r"\b(?:in|of|since|during|until|year)\s+$", re.IGNORECASE)
 _LISTED_KINDS = {
     "incident": (Kind.INCIDENT,), "alert": (Kind.TITLE, Kind.QUOTE, Kind.GUID), "ip": (Kind.ADDRESS,),
@@ -60,6 +68,8 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
         leaf = _exact_number(reading, atom)
         return (in_result(leaf) if leaf is not None else unsupported("no result holds this number")), counted.used
     found = candidates(counted, reading.index)
+    if counted.inherited and (counted.states or counted.name):
+        found += candidates(replace(counted, noun="", subjects=()), reading.index)
     if _EACH.search(reading.text):
         found += single_counts(counted, reading.index)
     hit = next((each for each in found if _agrees(quantity, each.value)), None)
@@ -72,6 +82,8 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
         return other, counted.used
     values = {each.value: each for each in found}
     reason = "the results give another number" if found else "no result gives this number"
+    if _QUALIFIED.search(reading.text[atom.end :]) and not counted.states:
+        return unsupported(reason), counted.used
     told = quantity.noun or quantity.label or reading.piece.layout is Layout.CELL or counted.subjects
     if (
         len(values) == 1
@@ -117,6 +129,8 @@ def _quantified(reading: Reading, atom: Atom, quantity: Quantity, counted: Count
     whole = Counted(counted.noun, counted.words, (), (), counted.subjects, counted.loosely)
     narrowed = candidates(counted, reading.index)
     totals = candidates(whole, reading.index)
+    if quantity.value == 0 and _THAN.search(reading.text, atom.end):
+        return HARMLESS  # a superlative, which `order_verdicts` judges
     if quantity.value == 0:
         listed = _distinct(each for each in reading.atoms if each.start > atom.end and each.kind is Kind.INCIDENT)
         if listed and _EXCEPT.search(reading.text, atom.end):
@@ -126,6 +140,8 @@ def _quantified(reading: Reading, atom: Atom, quantity: Quantity, counted: Count
             hit = next((each for each in narrowed if each.value == 0), None)
         else:
             hit = None
+        if hit is None:
+            hit = _empty_call(reading, counted)
         if hit is None:
             hit = _empty_result(reading)
             if hit is not None and any(each.value > 0 for each in narrowed) and not _narrower(quantity):
@@ -151,6 +167,18 @@ def _quantified(reading: Reading, atom: Atom, quantity: Quantity, counted: Count
 def _narrower(quantity: Quantity) -> bool:
     """True if words of the answer narrow the count in a way that nothing computes ("no suspicious alerts")."""
     return bool(quantity.phrase) and len(quantity.phrase.split()) > 1
+
+
+def _empty_call(reading: Reading, counted: Counted) -> Candidate | None:
+    """A result without rows of a call that asked for just this: the states and the thing that the answer names."""
+    wanted = [state.word.lower() for _, state in counted.states]
+    wanted += [folded(subject.text) for subject in counted.subjects if subject.start >= 0]
+    for run in reading.index.results:
+        if run.run.worked and not run.rows and wanted and all(has_words(run.argument_text, each) for each in wanted):
+            leaf = next((leaf for record in run.records if (leaf := record.first("rows_returned"))), None)
+            if leaf is not None:
+                return Candidate(0, leaf)
+    return None
 
 
 def _empty_result(reading: Reading) -> Candidate | None:

@@ -14,7 +14,8 @@ from sentinel_rag.agent.grounding.state_atoms import State, states_in
 from sentinel_rag.agent.grounding.subjects import STRONG, Subject, Topic, governing
 
 _STOP = re.compile(
-    r"[;:.(]|,(?!\d)|\s[–—]\s|\b(?:and|but|which|while|whereas|that|whose|against|compared)\b|"
+    r"[;:.]|\((?!\s*(?:status|severity)\b)|,(?!\d)|\s[–—]\s|\b(?:and|but|(?<!of )which|while|whereas|"
+    r"that|whose|against|compared)\b|"
     r"\bwith\b(?!\s+(?:an?\s+)?(?:high|medium|low|informational|status|severity))",
     re.IGNORECASE,
 )
@@ -22,6 +23,9 @@ _RATIO = re.compile(
     r"^[\s*_`]+(?:out\s+)?of\s+(?:(?:the|all|these|those|a total of|in total)\s+)*[*_`]*$", re.IGNORECASE
 )
 _LEADS = re.compile(r"(?:[:=|(]|\b(?:is|are|was|were|number|to|at|count))[\s*_`]*(?:only|just)?\s*$", re.IGNORECASE)
+_JOINED = re.compile(r"[\s*_`:=–-]*(?:\([\s*_`]*)?")
+_NONE = re.compile(r"no|none|not\b.*", re.IGNORECASE)
+_ANY_NOUN = re.compile(r"[*_`]*\s+[A-Za-z]")
 _REMARK = re.compile(r"\s*\([^()]*\)")
 _BREAK = re.compile(r"[;,.(|·]")
 _FORWARD = re.compile(
@@ -45,6 +49,10 @@ class Counted:
     subjects: tuple[Subject, ...]
     loosely: bool = False
     """True where the subject stands before the sentence, or a sum over all of them may be meant."""
+    inherited: bool = False
+    """True where the noun is not of the sentence itself."""
+    name: str = ""
+    """A name that stands right before the number, as the key of a group does ("Execution 2")."""
     within: frozenset[str] = frozenset()
     """Incidents that the sentence or what stands before it speaks of."""
 
@@ -63,6 +71,7 @@ def counted_by(reading: Reading, atom: Atom) -> Counted:
             for each in (*states_in(f" {reading.piece.header}"), *states_in(reading.piece.row_label))
             if isinstance(each.value, State) and each.kind in _STATE_KINDS
         ]
+    inherited = not noun and not nouns_in(reading.text[: atom.start])
     if not noun:
         noun = _noun_around(reading, atom)
     subjects = _subjects(reading, atom, noun)
@@ -74,7 +83,24 @@ def counted_by(reading: Reading, atom: Atom) -> Counted:
     words += reading.column_words if cell else ""
     around = (*reading.subjects, *reading.row_subjects, reading.context.last)
     within = frozenset(number for each in around if each is not None for number in each.numbers)
-    return Counted(noun, words, tuple(states), tuple(used), tuple(subjects), loosely or altogether, within)
+    named = [
+        str(each.value)
+        for each in reading.atoms
+        if each.kind in (Kind.TACTIC, Kind.TITLE, Kind.QUOTE, Kind.NAME, Kind.CODE)
+        and _stands_before(each, atom, reading.text)
+    ]
+    name = named[-1] if named else ""
+    return Counted(
+        noun,
+        words,
+        tuple(states),
+        tuple(used),
+        tuple(subjects),
+        loosely or altogether,
+        inherited=inherited,
+        name=name,
+        within=within,
+    )
 
 
 _ALTOGETHER = re.compile(r"\b(?:in total|altogether|overall|combined|together|in all|in sum|total of)\b", re.IGNORECASE)
@@ -89,6 +115,10 @@ def _phrase_before(reading: Reading, atom: Atom) -> str:
 def _narrowing(reading: Reading, atom: Atom, quantity: Quantity) -> list[Atom]:
     """The states that belong to the count: behind it up to the next break, or in its label before it."""
     text, numbers = reading.text, _numbers(reading.atoms)
+    joined = [each for each in reading.atoms if each.kind in _STATE_KINDS and _stands_before(each, atom, text)]
+    if joined and not _ANY_NOUN.match(text[atom.end :]):
+        # "High 3, Medium 1"
+        return joined
     place = numbers.index(atom)
     following = numbers[place + 1] if place + 1 < len(numbers) else None
     before = numbers[place - 1] if place else None
@@ -105,6 +135,9 @@ def _narrowing(reading: Reading, atom: Atom, quantity: Quantity) -> list[Atom]:
         start = remark.end()
         following = next((each for each in numbers[place + 1 :] if each.start >= start), None)
     end = following.start if following is not None else len(text)
+    if quantity.value == 0 and _NONE.fullmatch(atom.text):
+        # "no alerts match (severity High)": all that the sentence says narrows what there is none of.
+        return _states(reading, start, end)
     found = _states(reading, start, _stop(text, start, end))
     if found:
         return found
@@ -114,6 +147,11 @@ def _narrowing(reading: Reading, atom: Atom, quantity: Quantity) -> list[Atom]:
     if not _LEADS.search(head):
         return []
     return _states(reading, left + (breaks[-1] if breaks else 0), atom.start)
+
+
+def _stands_before(name: Atom, number: Atom, text: str) -> bool:
+    """True if nothing but a mark stands between a word and the number behind it."""
+    return name.end <= number.start and bool(_JOINED.fullmatch(text[name.end : number.start]))
 
 
 def _stop(text: str, start: int, limit: int) -> int:

@@ -36,7 +36,7 @@ these they third this those threat three thu thursday time timeline times title 
 triage true truepositive ttp ttps tue tuesday two type types udp ueba unassigned under undetermined unknown until
 updated upn uri url urls user users usually utc utf-8 utf8 value values verify vm vpn was we web wed wednesday week
 were what when where whereas which while who why win32 windows with word workspace workspaces workstation would x64
-x86 xdr year yes yesterday yet you your
+x86 xdr year yes yesterday yet you your europe america american united states kingdom asia africa european
 """
 
 KNOWN_WORDS = frozenset(_WORDS.split())

@@ -19,7 +19,12 @@ from sentinel_rag.agent.grounding.name_verdicts import judge_name
 from sentinel_rag.agent.grounding.order_verdicts import judge_orders, judge_sequences
 from sentinel_rag.agent.grounding.reading import Reading
 from sentinel_rag.agent.grounding.state_verdicts import judge_state
-from sentinel_rag.agent.grounding.statement_verdicts import is_hedged, is_request, verdict_statement
+from sentinel_rag.agent.grounding.statement_verdicts import (
+    is_hedged,
+    is_request,
+    unfounded_statement,
+    verdict_statement,
+)
 from sentinel_rag.agent.grounding.subjects import STRONG, Subject, Topic, governing, mismatched
 from sentinel_rag.agent.grounding.time_atoms import Moment
 from sentinel_rag.agent.grounding.time_verdicts import judge_duration, judge_time
@@ -27,7 +32,7 @@ from sentinel_rag.agent.grounding.verdicts import FROM_PERSON, Verdict, in_resul
 
 _STATES = (Kind.SEVERITY, Kind.STATUS, Kind.CLASSIFICATION, Kind.OWNERSHIP)
 _CITED = (Kind.TITLE, Kind.QUOTE, Kind.CODE)
-_FIRM_IN_QUESTIONS = (IDENTIFIERS - {Kind.NAME, Kind.TACTIC, Kind.QUOTE}) | {Kind.INCIDENT, Kind.HANDLE, Kind.TIME}
+_FIRM_IN_QUESTIONS = (IDENTIFIERS - {Kind.NAME, Kind.TACTIC, Kind.QUOTE}) | {Kind.INCIDENT, Kind.HANDLE}
 """What is checked in a question or a piece of advice too: things that exist or do not."""
 _ABOUT_DATA = re.compile(
     r"\b(?:incidents?|alerts?|hosts?|accounts?|users?|attack\w*|malware|ransomware|address(?:es)?|devices?|servers?|"
@@ -38,7 +43,7 @@ _ABOUT_DATA = re.compile(
 _ABOUT_NOT_KNOWING = re.compile(
     r"\b(?:no|not|none|nothing|never|n[’']t|cannot|unable|failed|fails?|failing|errors?|"
     r"unavailable|empty|denied|refused|timed out|"
-    r"without|try|could|would|i|ask)\b",
+    r"without|try|could|would|i|ask|person|human)\b",
     re.IGNORECASE,
 )
 
@@ -61,14 +66,14 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
     judged: list[Judged] = []
     used: list[Atom] = []
     for atom in reading.atoms:
-        if atom.kind is Kind.COUNT and not asks:
+        if atom.kind is Kind.COUNT and not (asks and not _of_named(reading, atom)):
             verdict, states = judge_count(reading, atom)
             judged.append(Judged(atom, verdict))
             used += states
     for atom in reading.atoms:
         if atom.kind is Kind.COUNT or (atom in used and not _listed(reading, atom)):
             continue
-        if asks and atom.kind not in _FIRM_IN_QUESTIONS:
+        if asks and atom.kind not in _FIRM_IN_QUESTIONS and not _of_named(reading, atom):
             continue
         if guesses and atom.kind in (Kind.CLASSIFICATION, Kind.NAME):
             continue
@@ -76,7 +81,7 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
     yield from judged
     if reading.piece.layout in (Layout.HEADER_CELL, Layout.CODE):
         return
-    wrong = mismatched(reading.subjects, text)
+    wrong = mismatched(reading.subjects, text) or _of_another(reading)
     if wrong is not None and all(each.verdict.supported for each in judged):
         yield Judged(_atom_of(wrong, text), _mismatch(wrong, reading), names_subject=True)
     if asks and text.rstrip(" *_").endswith("?"):
@@ -98,6 +103,15 @@ def _statements(reading: Reading, judged: list[Judged], *, anything_known: bool)
         start, end = (at, at + len(words)) if at >= 0 else (0, len(reading.text))
         yield Judged(Atom(Kind.NAME, words, start, end), unsupported("no result makes this statement"))
     elif (
+        reading.piece.layout in (Layout.SENTENCE, Layout.ITEM)
+        and not any(each.verdict.leaf is not None or each.verdict is FROM_PERSON for each in judged)
+        and all(each.verdict.supported for each in judged)
+        and not is_hedged(text)
+        and not is_request(text)
+        and unfounded_statement(text, reading.index)
+    ):
+        yield Judged(Atom(Kind.NAME, text, 0, len(text)), unsupported("no result makes this statement"))
+    elif (
         not anything_known
         and reading.piece.layout in (Layout.SENTENCE, Layout.ITEM)
         and text.rstrip().endswith((".", "!"))
@@ -107,10 +121,33 @@ def _statements(reading: Reading, judged: list[Judged], *, anything_known: bool)
         yield Judged(Atom(Kind.NAME, text, 0, len(text)), unsupported("no result holds any row"))
 
 
+_RESPECTIVELY = re.compile(r"\brespectively\b", re.IGNORECASE)
+
+
+def _of_another(reading: Reading) -> Subject | None:
+    """The title of a list of labels that is not the title of the incident whose number the list gives."""
+    context = reading.context.last
+    if context is None or context.topic is not Topic.INCIDENT or not context.text.isdigit() or not reading.context.firm:
+        return None
+    if reading.piece.layout is not Layout.ITEM or not _TITLE_LABEL.match(reading.text):
+        return None
+    named = [each for each in reading.subjects if each.topic is Topic.INCIDENT and each.start >= 0]
+    return next((each for each in named if not each.same(context)), None)
+
+
+_TITLE_LABEL = re.compile(r"^[*_`\s]*(?:title|name|incident (?:title|name)|guid)[*_`]*\s*[:=–-]", re.IGNORECASE)
+
+
 def _listed(reading: Reading, atom: Atom) -> bool:
     """True for a state of a count whose things the sentence lists: "the three High incidents are 40, 18 and 12"."""
     found = governing(atom, reading.subjects, reading.text, (Topic.INCIDENT,))
     return bool(found) and found[0].start >= atom.end and len(found) > 1
+
+
+def _of_named(reading: Reading, atom: Atom) -> bool:
+    """True for a value that even a question states of a thing: "shall I open incident 12, which is High?" """
+    found = governing(atom, reading.subjects, reading.text, STRONG)
+    return atom.kind in (*_STATES, Kind.COUNT) and any(each.start >= 0 and each.end <= atom.start for each in found)
 
 
 def _without(reading: Reading, atoms: Iterable[Atom]) -> str:
@@ -129,7 +166,7 @@ def _judge_atom(reading: Reading, atom: Atom) -> Judged:
         verdict = judge_state(atom, subjects, reading.index, text=reading.text, question=reading.question)
         return Judged(atom, verdict)
     if atom.kind is Kind.TIME:
-        subjects = [each for each in _subjects(reading, atom, tuple(Topic)) if each.start != atom.start]
+        subjects = [each for each in _subjects(reading, atom, (*STRONG, Topic.ENTITY)) if each.start != atom.start]
         cited = [each for each in reading.atoms if each.kind in _CITED]
         verdict = judge_time(
             atom,
@@ -155,6 +192,11 @@ def _judge_atom(reading: Reading, atom: Atom) -> Judged:
 
 def _subjects(reading: Reading, atom: Atom, topics: tuple[Topic, ...]) -> list[Subject]:
     """Whose value it is: a subject of the piece, of its table row, or of what stands before it."""
+    if _RESPECTIVELY.search(reading.text):
+        named = [each for each in reading.subjects if each.topic in STRONG and each.start >= 0]
+        values = [each for each in reading.atoms if each.kind is atom.kind]
+        if len(values) == len(named) and atom in values:
+            return [named[values.index(atom)]]
     own = [each for each in reading.subjects if not (each.start <= atom.start and atom.end <= each.end)]
     strong = [topic for topic in topics if topic in STRONG]
     found = governing(atom, own, reading.text, tuple(strong) or topics) or governing(atom, own, reading.text, topics)

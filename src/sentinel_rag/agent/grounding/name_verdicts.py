@@ -38,7 +38,8 @@ _OWNER = re.compile(
     r"\b(?:owned by|assigned to|owner(?:\s+is|:)?|assignee(?:\s+is|:)?|belongs to)[\s*_`“\"]*$", re.IGNORECASE
 )
 _OWNS = re.compile(
-    r"^[\s*_`”\"]*(?:(?:is|was)\s+(?:the\s+|its\s+)?(?:current\s+|assigned\s+)?(?:owner|assignee)|owns|is assigned)\b",
+    r"^[\s*_`”\"]*(?:(?:is|was)\s+(?:the\s+|its\s+)?(?:current\s+|assigned\s+)?(?:owner|"
+    r"assignee)|owns|is assigned|['’]s\s+(?:hands|queue|plate|care))\b",
     re.IGNORECASE,
 )
 _LOOSE = re.compile(
@@ -64,7 +65,7 @@ _RELATION = re.compile(
 )
 _WORKS_ON = re.compile(
     r"\b(?:own(?:s|ed|er)|assign\w*|comment\w*|wrote|note[ds]?|changed|closed|reopened|"
-    r"updated|handl\w+|works?|working|status|by)\b",
+    r"updated|handl\w+|works?|working|status)\b",
     re.IGNORECASE,
 )
 _ROLES = frozenset({"owner", "author", "created_by", "event", "message"})
@@ -104,7 +105,13 @@ def leaves_of(atom: Atom, index: EvidenceIndex) -> list[Leaf]:
     """The leaves that hold an identifier or a name, exactly or within a longer text."""
     text = str(atom.value)
     if atom.kind is Kind.TACTIC:
-        return [leaf for writing in tactic_writings(text) for leaf in index.all_holding(writing)]
+        found = [leaf for writing in tactic_writings(text) for leaf in index.all_holding(writing)]
+        return found or [
+            record.leaves[key][0]
+            for run in index.results
+            for record in run.records
+            for key in record.leaves.keys() & set(tactic_writings(text))
+        ]
     if _CUT.search(text):
         start = folded(_CUT.sub("", text))
         return (
@@ -172,8 +179,13 @@ def _tie(reading: Reading, atom: Atom, leaves: Sequence[Leaf]) -> Verdict | None
     own = [subject for subject in reading.subjects if subject.start <= atom.start and atom.end <= subject.end]
     strong_self = [subject for subject in own if subject.topic in STRONG]
     others = [subject for subject in reading.subjects if subject not in own and subject.start >= 0]
-    if strong_self:
-        return _alert_of_incident(strong_self[0], others, text) if strong_self[0].topic is Topic.ALERT else None
+    exact = [leaf for leaf in leaves if folded(str(leaf.value)) == folded(str(atom.value))]
+    if any(leaf.record.speaks is Speaks.INCIDENT and leaf.key in ("title", "incident_name") for leaf in exact):
+        return None
+    alerts = [leaf.record for leaf in exact if leaf.record.speaks is Speaks.ALERT and leaf.key in ("name", "alert_id")]
+    if strong_self or alerts:
+        alert = strong_self[0] if strong_self else Subject(Topic.ALERT, str(atom.value), tuple(alerts))
+        return _alert_of_incident(alert, others, text) if alert.topic is Topic.ALERT else None
     said = reading.index.said(str(atom.value), reading.question)
     if said and not any(subject.topic in STRONG for subject in others):
         return None

@@ -128,7 +128,7 @@ _PLURAL = re.compile(
     re.IGNORECASE,
 )
 _HASH_SIGN = re.compile(r"(?<![\w&#/])#(?P<n>\d{1,9})\b")
-_NUMBERED = re.compile(r"\b(?:[Nn]umber(?:\s+is)?|[Nn]o\.|INC-?|[Tt]icket)\s*[#:*_`]*(?P<n>\d{1,9})\b(?!\s*[.:]\d)")
+_NUMBERED = re.compile(r"\b(?:[Nn]umber(?:\s+is)?|[Nn]o\.|INC-?|[Tt]icket)[\s#:*_`]*(?P<n>\d{1,9})\b(?!\s*[.:]\d)")
 
 
 _COUNT_OF_INCIDENTS = re.compile(r"(?:incidents|cases)[\s*_`]*[:(][\s*_`]*\d+$", re.IGNORECASE)
@@ -141,7 +141,7 @@ def incident_numbers_in(text: str) -> Iterator[Atom]:
     for pattern in (_PLURAL, _HASH_SIGN, _NUMBERED):
         for match in pattern.finditer(text):
             group = "list" if pattern is _PLURAL else "n"
-            if _COUNT_OF_INCIDENTS.match(match[0]):
+            if _COUNT_OF_INCIDENTS.match(match[0]) or match[0].lower().startswith("incidents 0"):
                 continue
             for number in re.finditer(r"\d+", match[group]):
                 start = match.start(group) + number.start()
@@ -209,7 +209,13 @@ def noun_of(word: str) -> str:
 
 def nouns_in(text: str) -> Collection[str]:
     """What the words of `text` count, in order."""
-    return [NOUNS[found] for word in re.findall(r"[A-Za-z]+", text) if (found := _singular(word)) is not None]
+    return [
+        NOUNS[found] for word in re.findall(r"[A-Za-z]+", text) if (found := _singular(word)) and found not in _VERBS
+    ]
+
+
+_VERBS = frozenset({"match", "record", "hit", "result", "link", "label", "file", "process"})
+"""Nouns that are verbs or turns of phrase as well: "six incidents match", "on record"."""
 
 
 def _singular(word: str) -> str | None:
@@ -251,7 +257,7 @@ _PRONOUN_ONE = re.compile(
     r"\b(?:this|that|the|which|each|any|no|every|another|other|\w+est|recent|first|second|last)\s+$", re.IGNORECASE
 )
 _QUANTITY_BEFORE = re.compile(
-    r"(?:\b(?:peaked at|total of|count of|number of \w+ (?:is|was)|from|to|at|only|just|"
+    r"(?:\b(?:peaked at|went from|rose from|fell from|\d to|total of|count of|number of \w+ (?:is|was)|only|just|"
     r"exactly|has|had|have|with)\s*|[(:=|–][\s*_`]*)$",
     re.IGNORECASE,
 )

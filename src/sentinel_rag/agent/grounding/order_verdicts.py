@@ -22,13 +22,19 @@ _THING = (
     r"ones?|entr(?:y|ies)|cases?|events?)))"
 )
 _NEWEST = re.compile(
-    rf"\b(?:newest|latest|most recent|youngest|last{_THING}|came last|"
-    rf"comes last)\b(?!\s+(?:update|version|state|status|activity|seen|\d+|hours?|days?|"
+    rf"\b(?:newest|latest|most recent|youngest|last{_THING}|came last|(?:created|opened|raised|"
+    rf"logged|seen|reported) last|"
+    rf"comes last|end(?:ed|s) with|no \w+ (?:is|was) (?:more recent|newer|younger|"
+    rf"later) than)\b(?!\s+(?:update|version|state|status|activity|seen|\d+|hours?|days?|"
     rf"weeks?))",
     re.I,
 )
 _OLDEST = re.compile(
-    rf"\b(?:oldest|earliest|first{_THING}|came first(?! in)|initial\s+(?:alert|incident))\b(?!\s+(?:update|seen))", re.I
+    rf"\b(?:oldest|earliest|first{_THING}|came first(?! in)|(?:created|opened|raised|logged|"
+    rf"reported) first|(?:began|started|begins|"
+    rf"starts) with|no \w+ (?:is|was) (?:older|earlier) than|initial\s+(?:alert|"
+    rf"incident))\b(?!\s+(?:update|seen))",
+    re.I,
 )
 _MOST = re.compile(
     r"\b(?:most|highest number|largest number|busiest|peak(?:ed)?|leads|top|comes first|tops|"
@@ -38,6 +44,7 @@ _MOST = re.compile(
     re.I,
 )
 _FEWEST = re.compile(r"\b(?:fewest|lowest number|smallest number|quietest|least)\b(?!\s+(?:one|likely|severe))", re.I)
+_TOP = re.compile(r"/rows/\d+")
 _TIME_KEYS = {
     Topic.INCIDENT: ("created_time",),
     Topic.ALERT: ("time", "start_time", "end_time"),
@@ -47,7 +54,7 @@ _TIME_KEYS = {
 _UPDATED = re.compile(r"\b(?:updated|modified|changed)\b", re.I)
 _PREDICATE = re.compile(
     r"^[\s*_`”\")]*(?:\([^)]*\)\s*)?(?:is|was|being|remains|ranks|has|had|saw|shows?|leads?|"
-    r"comes?|came|stands?|tops?|,|–|-)\b.{0,25}$|^[\s*_`”\")]*$",
+    r"comes?|came|stands?|tops?|,|–|-)\b[^;.]{0,25}$|^[\s*_`”\")]*$",
     re.I,
 )
 
@@ -83,7 +90,7 @@ def _claims(reading: Reading) -> Iterator[Claim]:
         (_FEWEST, False, False),
     ):
         for match in pattern.finditer(text):
-            if any(atom.start <= match.start() < atom.end for atom in reading.atoms):
+            if any(atom.start <= match.start() < atom.end for atom in reading.atoms if atom.kind is not Kind.COUNT):
                 continue
             subject = _said_of(match, subjects, text, by_time=by_time)
             if subject is not None:
@@ -108,7 +115,7 @@ def _said_of(match: re.Match[str], subjects: Sequence[Subject], text: str, *, by
 def _topics(words: str, *, by_time: bool) -> tuple[Topic, ...]:
     words = words.lower()
     if by_time:
-        if "alert" in words:
+        if re.search(r"alert|(?:began|started|ended|begins|starts|ends) with", words):
             return (Topic.ALERT,)
         return (Topic.INCIDENT,) if "incident" in words else (Topic.INCIDENT, Topic.ALERT)
     if re.search(r"busiest|peak|quietest", words):
@@ -120,7 +127,10 @@ def _judge(claim: Claim, reading: Reading) -> Verdict:
     metrics = _metrics(claim, reading)
     seen = False
     broken = ""
-    for record in claim.subject.records:
+    # What a detail counts within its incident says nothing of the whole ranking.
+    outer = [record for record in claim.subject.records if _TOP.fullmatch(record.pointer)]
+    records = outer if outer and not claim.by_time else claim.subject.records
+    for record in records:
         group = _group(record, reading)
         if len(group) < 2:
             continue

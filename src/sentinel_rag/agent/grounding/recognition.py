@@ -6,7 +6,7 @@ The order is the meaning: digits of an address are no count, and a title that ho
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sentinel_rag.agent.grounding.atoms import Atom, Kind
@@ -112,7 +112,7 @@ def atoms_of(piece: Piece, index: EvidenceIndex, titles: Titles, known_incidents
             take([Atom(Kind.INCIDENT, cell[1], cell.start(1), cell.end(1), str(int(cell[1])))])
     take(states_in(text), wanted=lambda _: piece.layout is not Layout.HEADER_CELL)
     take(quantifiers_in(text))
-    take(_numbers(text, piece, known_incidents))
+    take(_numbers(text, piece, known_incidents, taken))
     if piece.layout is not Layout.HEADER_CELL:
         take(tactics_in(text), wanted=lambda atom: not _sentence_start(text, atom))
         take(labelled_names_in(text))
@@ -139,21 +139,38 @@ def _titles_in(text: str, titles: Titles) -> Iterator[Atom]:
             at = whole.find(name, end)
 
 
-def _numbers(text: str, piece: Piece, known_incidents: frozenset[str]) -> Iterator[Atom]:
+def _numbers(text: str, piece: Piece, known_incidents: frozenset[str], taken: Sequence[Atom]) -> Iterator[Atom]:
     for atom in counts_in(text):
         quantity = atom.value
         assert isinstance(quantity, Quantity)
-        if atom.text.isdigit() and _is_incident(atom, quantity, text, piece, known_incidents):
+        if atom.text.isdigit() and _is_incident(atom, quantity, text, piece, known_incidents, taken):
             yield Atom(Kind.INCIDENT, atom.text, atom.start, atom.end, str(int(atom.text)))
         else:
             yield atom
 
 
-def _is_incident(atom: Atom, quantity: Quantity, text: str, piece: Piece, known_incidents: frozenset[str]) -> bool:
-    """A number without a noun that stands where the number of an incident stands."""
-    if quantity.noun or quantity.label or piece.layout is Layout.CELL:
+_RATED = re.compile(r"^[*_`]*\s+(?:is|was|has been|remains)\s+(?:rated|an?\b|still|now|currently)", re.IGNORECASE)
+
+
+def _in_brackets(atom: Atom, text: str, taken: Sequence[Atom]) -> bool:
+    """A number alone in brackets counts, unless a name stands before it that may be an incident's."""
+    if not (text[: atom.start].rstrip("*_`# ").endswith("(") and text[atom.end :].lstrip("*_`").startswith(")")):
         return False
+    names = [each for each in taken if each.kind in (Kind.TITLE, Kind.QUOTE) and 0 <= atom.start - each.end <= 8]
+    return not names
+
+
+def _is_incident(
+    atom: Atom, quantity: Quantity, text: str, piece: Piece, known_incidents: frozenset[str], taken: Sequence[Atom]
+) -> bool:
+    """A number without a noun that stands where the number of an incident stands."""
     after = text[atom.end :]
+    if quantity.noun or piece.layout is Layout.CELL or _in_brackets(atom, text, taken):
+        return False
+    if atom.text in known_incidents and _RATED.match(after):
+        return True
+    if quantity.label:
+        return False
     if _COUNTED_AFTER.match(after):
         return False
     if not _NO_NOUN_BEFORE.search(text[: atom.start]) or not _NO_NOUN_AFTER.match(after):

@@ -68,6 +68,11 @@ _STATUS = (
         re.IGNORECASE,
     ),
     re.compile(
+        r"\bof (?:them|these|those|which)\s+(?:(?:is|are|was|were|being|still|now|currently)\s+){0,3}"
+        r"(?P<word>open|closed|active|resolved|dismissed|new)\b",
+        re.IGNORECASE,
+    ),
+    re.compile(
         r"(?:\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty))\s+"
         r"(?P<word>open|closed|active|resolved|dismissed|new)\b(?=\s*(?:[,.;)]|and\b|$))",
         re.IGNORECASE,
@@ -76,7 +81,7 @@ _STATUS = (
         rf"\b{_VERB}\s+(?:(?:still|now|currently|already|also|all|both|yet|not|no longer|marked|"
         rf"set|to|as|at|in|the|status)\s+){{0,4}}[*_`“\"]*{_STATUS_WORD}\b(?!\s*(?:[-–]?(?:process|"
         rf"user|account|directory|session|port|connection|source|investigation|window|one|tab|"
-        rf"ticket|attack|threat)\b|\w+ly\b))",
+        rf"ticket|attack|threat|questions?|issues?|points?|matters?|end)\b|\w+ly\b))",
         re.IGNORECASE,
     ),
     re.compile(
@@ -115,7 +120,8 @@ _CLASSIFICATION = re.compile(
 )
 _ENUMERATION = re.compile(r"\b(?:classification|closed|classified|resolved|marked)\b", re.IGNORECASE)
 _NOT_OWNED = re.compile(
-    r"\b(?:unassigned|un-assigned|no (?:current |assigned |recorded )?(?:owner|assignee)|"
+    r"\b(?:unassigned|un-assigned|(?:does|do|did)(?: not|n[’']t) have an (?:owner|assignee)|"
+    r"no (?:current |assigned |recorded )?(?:owner|assignee)|"
     r"nobody (?:owns|is assigned)|no one (?:owns|is assigned)|"
     r"not (?:yet )?(?:been )?assigned(?: to any(?:one|body))?(?! to \w)|without an? (?:owner|assignee)|"
     r"(?:has|have|had)(?:n[’']t| not) (?:yet )?(?:been assigned|an owner)|"
@@ -123,7 +129,9 @@ _NOT_OWNED = re.compile(
     re.IGNORECASE,
 )
 _OWNED = re.compile(
-    r"\b(?:has an owner|is already assigned|already has an owner|has already been assigned|has been assigned(?! to)|"
+    r"\b(?:does have an owner|(?:somebody|someone) (?:is|has been|was) assigned|(?:somebody|someone) owns|"
+    r"has an owner|is already assigned|already has an owner|has already been assigned|"
+    r"has been assigned(?! to)|"
     r"is assigned(?=\s*[.,;]|$))",
     re.IGNORECASE,
 )

@@ -24,7 +24,7 @@ _ADVICE = re.compile(
     r"^\W*(?:(?:please|then|also|next|you (?:can|could|may|might|should|need)|i (?:can|could|"
     r"would|recommend|suggest|did not|didn[’']t|do not|don[’']t|am not|have not|looked)|"
     r"we (?:recommend|suggest|can)|consider|check|verify|"
-    r"review|isolate|reset|block|investigate|confirm|let me|would you|do you|shall|should|ask|"
+    r"review|isolate|reset|block|investigate|confirm|let me|would you|do you|shall|should|ask|show|list|give|tell|"
     r"note that i|recommended|one possible|to \w+)\b)",
     re.IGNORECASE,
 )
@@ -117,6 +117,55 @@ def verdict_statement(sentence: str, index: EvidenceIndex, question: str) -> str
         if match is not None and not _told(plain, match[0], index):
             return match[0]
     return ""
+
+
+_ABOUT_SECURITY = re.compile(
+    r"\b(?:attack\w*|adversar\w+|intru\w+|actors?|threats?|breach\w*|compromis\w+|malware|"
+    r"ransomware|phish\w*|campaigns?|"
+    r"exfiltrat\w+|stolen|leak\w*|data|encrypt\w+|defen[cs]es?|secure|safe|danger\w*|harm\w*|"
+    r"damage\w*|drill|alarm|traces?|"
+    r"nation|hack\w*|victims?|credentials?|passwords?|malicious|benign|suspicious|infect\w+|"
+    r"contain(?:ed|ment)|remediat\w+|"
+    r"mitigat\w+|isolated|disabled|blocked|quarantin\w+|incidents?|alerts?|accounts?|hosts?|users?|environment|network|"
+    r"systems?|servers?|devices?|happened|wrong|company|tenant|backdoors?|inside job|"
+    r"insiders?|accident|mistake|human error|exercise|prank|coincidence|misconfigur\w+|"
+    r"lateral|privileges?|bad)\b",
+    re.IGNORECASE,
+)
+_ABOUT_THE_ANSWER = re.compile(
+    r"\b(?:i|me|my|here(?= (?:is|are))|here[’']s|below|above|following|list(?:ed|s|ing)?|tables?|results?|details?|"
+    r"figures|rows|quer(?:y|ies)|shown|"
+    r"summary|overview|sorted|ordered|nothing else|ask|let|based on|information|available|retrieved|returned|looked|"
+    r"recorded|person|human|yourself|policy|permissions?|portal|checked|verify|verified)\b|[?:]\s*$",
+    re.IGNORECASE,
+)
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|did|does|do|been|be|will|\w{3,}ed|left|held|got|gave|took|went|came|ran|stole|"
+    r"made|knew|began|broke|fell|lost|sent|won|shows?|happens?|succeeds?)\b",
+    re.IGNORECASE,
+)
+_CONTENT = re.compile(r"[a-z]{4,}")
+_LITTLE_WORDS = """
+this that these those there their they with from have been were will also very just only some such into over more most
+than then when what which while where does done each both well fully many much being about after before your ours
+"""
+_NO_CONTENT = frozenset(_LITTLE_WORDS.split())
+
+
+def unfounded_statement(sentence: str, index: EvidenceIndex) -> bool:
+    """True for a sentence that states something about security in words of its own, without a value that could be
+    looked up; not for one that speaks of the answer itself, or that is made of words of the results."""
+    plain = re.sub(r"[*_`#]+", "", sentence)
+    if not _ABOUT_SECURITY.search(plain) or not _VERB.search(plain) or _ABOUT_THE_ANSWER.search(plain):
+        return False
+    words = [word for word in _CONTENT.findall(folded(plain)) if word not in _NO_CONTENT]
+    return len(words) < _FEWEST_WORDS or not any(
+        all(word[:6] in value for word in words) for run in index.results for value in run.by_text
+    )
+
+
+_FEWEST_WORDS = 3
+"""A sentence of fewer words of its own is always found in results somewhere, so that proves nothing."""
 
 
 def is_hedged(sentence: str) -> bool:

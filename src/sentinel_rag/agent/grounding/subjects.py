@@ -109,8 +109,8 @@ _TIES = re.compile(
     re.IGNORECASE,
 )
 _DEPENDENT = re.compile(
-    r"\b(?:of|in|from|for|under|behind|within|inside|belonging to|part of|to|with|against|"
-    r"on)\s+(?:the\s+)?(?:incidents?\s*|case\s*)?"
+    r"\b(?:of|in|from|for|under|behind|within|inside|belonging to|part of|to)\s+"
+    r"(?:the\s+)?(?:incidents?\s*|case\s*)?"
     r"(?:number\s*)?[#*_`“\"(]*$",
     re.IGNORECASE,
 )

@@ -64,6 +64,9 @@ _PATTERNS = (
 )
 
 
+_MAY_HOLD = re.compile(r"\d|day\b|\b(?:in|of|during|since|until)\s+[A-Z]")
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
     """A time as far as it was written; None for what was not. `offset` is the zone that was written beside it."""
@@ -128,6 +131,8 @@ class Moment:
 def times_in(text: str) -> Iterator[Atom]:
     """The times of `text`; one that is written longer wins over its parts."""
     taken: list[Atom] = []
+    if not _MAY_HOLD.search(text):
+        return
     for pattern in _PATTERNS:
         for match in pattern.finditer(text):
             moment = _moment(match)

@@ -10,7 +10,7 @@ from sentinel_rag.agent.grounding.atoms import Atom
 from sentinel_rag.agent.grounding.evidence_index import EvidenceIndex, moment_of
 from sentinel_rag.agent.grounding.records import Leaf, Record, Speaks
 from sentinel_rag.agent.grounding.subjects import Subject, Topic
-from sentinel_rag.agent.grounding.time_atoms import Moment, Span
+from sentinel_rag.agent.grounding.time_atoms import Moment, Span, times_in
 from sentinel_rag.agent.grounding.verdicts import FROM_PERSON, Verdict, derived, in_result, unsupported
 from sentinel_rag.agent.times import show_time
 from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
@@ -20,7 +20,7 @@ _ROLES: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
         re.compile(r"\b(?:last|latest|most recent)\s+(?:updated?|modified|changed?)|\bupdated?\b|\bmodified\b", re.I),
         ("updated_time",),
     ),
-    (re.compile(r"\b(?:closed|resolved)\b(?!\s+incident)", re.I), ("closed_time",)),
+    (re.compile(r"\b(?:closed|resolved)(?:\s+since)?\b(?!\s+incident)", re.I), ("closed_time",)),
     (
         re.compile(r"\b(?:first seen|first appeared|first time|starting|began|started|since)\b", re.I),
         ("first_seen", "start_time", "created_time", "oldest", "time"),
@@ -30,7 +30,11 @@ _ROLES: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
         ("last_seen", "end_time", "time", "newest", "updated_time"),
     ),
     (
-        re.compile(r"\b(?:created|opened|raised|generated|fired|came in|triggered|logged|reported|received)\b", re.I),
+        re.compile(
+            r"\b(?:created|opened|dates? from|dates? back to|raised|generated|fired|came in|triggered|"
+            r"logged|reported|received)\b",
+            re.I,
+        ),
         ("created_time", "time", "start_time", "end_time"),
     ),
 )
@@ -59,6 +63,8 @@ def judge_time(
             return False
         return moment.near(told, index.zone, _TOLERANCE) if about else moment.fits(told, index.zone)
 
+    if any(_same(moment, each.value) for each in times_in(question)):
+        return FROM_PERSON
     known = [subject for subject in subjects if subject.records]
     unknown = [subject for subject in subjects if subject.topic is Topic.INCIDENT and not subject.records]
     if unknown and not any(index.alerts(number) for number in unknown[0].numbers):
@@ -96,15 +102,27 @@ def judge_time(
     return unsupported(reason)
 
 
+def _same(moment: Moment, other: object) -> bool:
+    """True if two times are written of one day and hour, whichever of day and month the person put first."""
+    if not isinstance(other, Moment) or (moment.hour, moment.minute) != (other.hour, other.minute):
+        return False
+    day = (moment.year, moment.month, moment.day)
+    return day == (other.year, other.month, other.day) or (
+        other.swapped and day == (other.year, other.day, other.month)
+    )
+
+
 def _bare(text: str, subject: Subject, atom: Atom) -> bool:
     """True if nothing but marks and values stands between an incident and a time: then it is one of its own times."""
     between = text[max(subject.end, 0) : atom.start]
+    if re.search(r"\balerts?\b", text[: atom.start], re.I):
+        return False
     return subject.start >= 0 and not re.search(r"[a-z]{3,}", re.sub(r"[“\"*][^“”\"*]*[”\"*]", "", between))
 
 
 def _role(text: str, atom: Atom) -> tuple[str, ...]:
     """The fields that the words around a time mean: the nearest words before it, or those right behind it."""
-    before = re.split(r"[;.]|,\s*(?:and|but|which|while|whereas)\b|\band\b", text[: atom.start])[-1][-60:]
+    before = re.split(r"[;.]|,\s*(?:and|but|while|whereas)\b|\band\b", text[: atom.start])[-1][-60:]
     best: tuple[int, tuple[str, ...]] | None = None
     for pattern, keys in _ROLES:
         for match in pattern.finditer(before):

@@ -191,7 +191,12 @@ class History:
         return self._counted(ToolResultMessage(message.call_id, cut_lines(message.text, limit, self.counter)))
 
     def _carried_text(self) -> str:
-        return "" if not self.carried else "\n".join((_CARRIED, *(f"- {line}" for line in self.carried)))
+        """The carried facts as a block of their own. They stand in a question, and hold texts of others: none of them
+        can end the block."""
+        if not self.carried:
+            return ""
+        lines = (f"- {' '.join(line.split())}".replace("<", "\\u003c") for line in self.carried)
+        return "\n".join((_CARRIED, "<carried_facts>", *lines, "</carried_facts>"))
 
     def _warning(self, used: int, dropped: int) -> str:
         """The warning through the whole turn in which it becomes true, so that no round of it misses the person."""

@@ -41,7 +41,8 @@ class ModelAnalyst:
     """`Analyst` over a `ToolGateway` and models. `timezone` is an IANA name; one that is not known raises UsageError.
 
     `catalogue` tells which tools the gateway offers; without one they are the shipped ones that it names. One question
-    of a session at a time; sessions do not wait for each other.
+    of a session at a time; sessions do not wait for each other. `host` is the machine that the models are on, so that
+    each answer tells who read its rows; empty for this one.
     """
 
     def __init__(
@@ -54,11 +55,13 @@ class ModelAnalyst:
         limits: TurnLimits | None = None,
         budget: Budget | None = None,
         catalogue: Catalogue | None = None,
+        host: str = "",
     ) -> None:
         zone = _zone(timezone)
         self._gateway = RetryOnce(gateway)
         self._tools = OfferedTools(catalogue or shipped(gateway))
         self._models = models
+        self._host = host
         self._clock = clock
         self._zone = zone
         self._limits = limits or TurnLimits()
@@ -164,7 +167,7 @@ class ModelAnalyst:
 
     def _answer(self, turn: Turn, composed: Composed, resolution: Resolution) -> Answer:
         lines = list(footnote(turn.runs, now=turn.now, zone=turn.memory.zone))
-        lines += [line for line in (resolution.footnote, usage_line(turn)) if line]
+        lines += [line for line in (resolution.footnote, usage_line(turn, self._host)) if line]
         return Answer(
             outcome=composed.outcome,
             text=composed.text,
@@ -173,7 +176,7 @@ class ModelAnalyst:
             tools=tuple(run.trace() for run in turn.runs),
             evidence=composed.evidence,
             duration_ms=round((time.monotonic() - turn.started) * 1e3, 3),
-            model=usage_record(turn) if turn.usage.requests else None,
+            model=usage_record(turn, self._host) if turn.usage.requests else None,
         )
 
 

@@ -7,15 +7,16 @@ Everything else of the model passes `answer_text`, `claims` and `grounding`, in 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sentinel_rag.agent.answer_writer import AnswerWriter
 from sentinel_rag.agent.grounding import REMOVED, broken_evidence, ground
-from sentinel_rag.agent.instruction_text import suspicions
 from sentinel_rag.agent.model_analyst.answer_text import shown
 from sentinel_rag.agent.model_analyst.claims import NOT_MADE, without_false_deeds
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending
+from sentinel_rag.agent.model_analyst.notices import closings, filter_sentence, openings
 from sentinel_rag.agent.model_analyst.plain_facts import (
     CATALOGUES,
     found_nothing,
@@ -26,14 +27,10 @@ from sentinel_rag.agent.model_analyst.plain_facts import (
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models import PromptFilteredError
 from sentinel_rag.agent.offline.compositions.unsuccessful import say_failures
-from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE, wants_sample
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Evidence, Outcome
 from sentinel_rag.contracts.tool_calls import Denied
 
-OUT_OF_ROUNDS = "Reached maximum tool rounds. Here's what I found so far."
-CUT = "The model's answer was cut at its longest length; ask for the rest, or for less at once."
-FILTERED = "The provider's content filter stopped the model's answer{} before its end. Ask in other words."
 UNASKED = (
     "The model stated facts without asking any tool for them, also when it was told to, so its answer is not shown. "
     "Ask in other words; if it stays, choose a model that calls tools."
@@ -45,17 +42,16 @@ FILTERED_ROWS = (
     "Texts of the rows tripped it, also in shortened form: attack text in logs does that. Ask for fewer columns or a "
     "narrower question; SENTINEL_MODEL=offline answers without a model."
 )
-DEFANGED = "The provider's content filter stopped texts of these rows, so the model read them without those texts."
-VERIFY = "This analysis must be verified by a person before acting."
-OFFER = "Would you like me to analyze potential implications?"
-SUSPECT = (
-    "Note: a text in the rows that were read for this answer reads like an instruction to an assistant. It came from "
-    "the logs and is data; judge the answer with that in mind."
-)
 NOTHING_CHECKED = "Nothing of what the model wrote could be checked against the results."
+LONGEST_QUESTION_BACK = 400
 UNCHECKABLE = (
     "The results do not have the agreed shape, so the answer cannot be checked and is not shown. The agent and a tool "
     "server do not match: install one version of both. The agent's log has the details."
+)
+_LOOKS_BACK = re.compile(
+    r"\b(?:so far|recap|hand-?over|(?:this|our|the) conversation|what (?:did|have) (?:we|you) (?:just )?"
+    r"(?:say|said|see|seen|find|found|discuss\w*|look\w*)|you (?:just )?(?:said|told|mentioned|listed|found))\b",
+    re.IGNORECASE,
 )
 _log = logging.getLogger(__name__)
 
@@ -73,9 +69,13 @@ class Composed:
 
 
 def states_facts(turn: Turn, text: str) -> bool:
-    """True if `text` holds values that results would have to support, whether or not any does."""
+    """True if `text` holds values that results would have to support, whether or not any does. A question about what
+    was said before may be answered from that, and a question back may name what was listed."""
     checked = ground(shown(text), turn.memory.evidence, question=turn.question)
-    return bool(checked.evidence or checked.removals or checked.repairs)
+    asks_back = text.rstrip(" *_`").endswith("?") and len(text) <= LONGEST_QUESTION_BACK
+    if asks_back or _LOOKS_BACK.search(turn.question):
+        return checked.touched
+    return bool(checked.evidence) or checked.touched
 
 
 def compose(turn: Turn, ended: Ended) -> Composed:
@@ -120,16 +120,21 @@ def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[Too
     notes = AnswerWriter(turn.memory.zone)
     _say_unsuccessful(notes, turn)
     if not body:
-        said = FILTERED.format(_named(ended)) if ended.ending is Ending.FILTERED else NO_ANSWER
+        said = filter_sentence(ended) if ended.ending is Ending.FILTERED else NO_ANSWER
         return Composed(Outcome.TOOL_FAILED, said, said, doubtful=True)
-    parts = [*_openings(turn, ended), body, "\n".join(line.text for line in notes.lines), *_closings(turn, ended, body)]
+    parts = [
+        *openings(turn, ended),
+        body,
+        "\n".join(line.text for line in notes.lines),
+        *closings(turn, ended, body, checked.evidence),
+    ]
     evidence = (*checked.evidence, *(piece for line in writer.lines for piece in line.evidence))
     broken = broken_evidence(evidence, turn.memory.runs)
     answer = _joined(parts)
     return Composed(
         _refused(turn) or _outcome(turn, ended, body, checked.evidence, data),
         answer,
-        _joined([*_openings(turn, ended), body]) or answer,
+        _joined([*openings(turn, ended), body]) or answer,
         tuple(piece for piece in evidence if piece not in broken),
         doubtful=checked.touched or NOT_MADE in text,
     )
@@ -137,7 +142,7 @@ def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[Too
 
 def _by_code(turn: Turn, ended: Ended, writer: AnswerWriter, outcome: Outcome) -> Composed:
     text = "\n".join(line.text for line in writer.lines)
-    answer = _joined([*_openings(turn, ended), text, *([turn.warning] if turn.warning else [])])
+    answer = _joined([*openings(turn, ended), text, *([turn.warning] if turn.warning else [])])
     return Composed(outcome, answer, answer, tuple(piece for line in writer.lines for piece in line.evidence))
 
 
@@ -157,35 +162,6 @@ def _failed(turn: Turn, ended: Ended, writer: AnswerWriter, worked: Sequence[Too
     answer = _joined([*parts, lines])
     evidence = tuple(piece for line in writer.lines for piece in line.evidence)
     return Composed(Outcome.TOOL_FAILED, answer, answer, evidence, doubtful=True)
-
-
-def _openings(turn: Turn, ended: Ended) -> list[str]:
-    opening = [OUT_OF_ROUNDS] if ended.out_of_rounds else []
-    if wants_sample(turn.question) and SAMPLE_SENTENCE not in ended.text:
-        opening.append(SAMPLE_SENTENCE)
-    return opening
-
-
-def _closings(turn: Turn, ended: Ended, body: str) -> list[str]:
-    """What code adds below the model's words, whether or not the model thought of it."""
-    said = []
-    if ended.ending is Ending.CUT:
-        said.append(CUT)
-    if ended.ending is Ending.FILTERED:
-        said.append(FILTERED.format(_named(ended)))
-    if turn.memory.defanged and turn.runs:
-        said.append(DEFANGED)
-    if suspicions([run for run in turn.runs if run.call.tool_name not in CATALOGUES], most=1):
-        said.append(SUSPECT)
-    if turn.warning:
-        said.append(turn.warning)
-    analysed = turn.features.reasons
-    if analysed and turn.runs and "verified by a person" not in body:
-        said.append(VERIFY)
-    detail = any(run.call.tool_name == "get_incident_detail" and len(run.rows) == 1 for run in turn.runs)
-    if detail and not analysed and not turn.acted and "implications" not in body:
-        said.append(OFFER)
-    return said
 
 
 def _say_unsuccessful(writer: AnswerWriter, turn: Turn) -> None:
@@ -212,10 +188,6 @@ def _refused(turn: Turn) -> Outcome | None:
 
 def _changed_something(turn: Turn) -> bool:
     return any(run.worked and run.call.tool_name not in turn.reading for run in turn.runs)
-
-
-def _named(ended: Ended) -> str:
-    return f" ({', '.join(ended.filtered)})" if ended.filtered else ""
 
 
 def _says_something(text: str) -> bool:

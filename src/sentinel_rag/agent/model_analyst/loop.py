@@ -7,11 +7,12 @@ sees, and whether it is true, is decided above.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from sentinel_rag.agent.history import cut_result
 from sentinel_rag.agent.model_analyst.calling import answer_calls, unanswered
+from sentinel_rag.agent.model_analyst.local_forms import with_calls, without_reasoning
 from sentinel_rag.agent.model_analyst.requests import TieredModels, ask
 from sentinel_rag.agent.model_analyst.result_text import result_text
 from sentinel_rag.agent.model_analyst.turn import Turn
@@ -77,6 +78,8 @@ async def _rounds(gateway: ToolGateway, models: TieredModels, turn: Turn, states
         else:
             finished = await ask(models, turn)
         message = finished.message
+        message = with_calls(replace(message, text=without_reasoning(message.text)), turn.reading)
+        finished = replace(finished, message=message)
         if not message.tool_calls:
             if not turn.runs and states_facts(message.text):
                 if urged or out:
@@ -111,8 +114,8 @@ def _ended(finished: Finished, out: bool) -> Ended:
 
 def _told(turn: Turn, run: ToolRun) -> str:
     """A result for the model, in its share of the context."""
-    result = result_text(run)
     history = turn.memory.history
+    result = result_text(run, history.budget.tool_result, history.counter)
     return cut_result(
         result.rows,
         history.budget.tool_result,
@@ -126,8 +129,6 @@ def _told(turn: Turn, run: ToolRun) -> str:
 def _with_fresh_ids(message: AssistantMessage, turn: Turn) -> AssistantMessage:
     """The message with new ids for calls whose id an earlier turn used: some providers begin again with each answer,
     and what was trimmed out of the request is still remembered here."""
-    from dataclasses import replace
-
     known = set(turn.memory.history.call_ids)
     calls = []
     for call in message.tool_calls:

@@ -88,9 +88,9 @@ def say_what_came(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
         if run.result is None:
             continue
         if run.at("/coverage/rows_total") is None:
-            writer.say(f"{run.call.tool_name} returned {{}} rows.", writer.number(run, "/coverage/rows_returned"))
+            writer.say(f"Rows that {run.call.tool_name} returned: {{}}.", writer.number(run, "/coverage/rows_returned"))
         else:
-            writer.say(f"{run.call.tool_name} found {{}} rows.", writer.number(run, "/coverage/rows_total"))
+            writer.say(f"Rows that {run.call.tool_name} found: {{}}.", writer.number(run, "/coverage/rows_total"))
 
 
 def unsuccessful(runs: Sequence[ToolRun]) -> list[ToolRun]:

@@ -8,13 +8,15 @@ from sentinel_rag.agent.row_text import plain
 from sentinel_rag.contracts.json_values import JsonObject
 
 
-def usage_line(turn: Turn) -> str:
-    """One line; empty if no model was asked."""
+def usage_line(turn: Turn, host: str) -> str:
+    """One line; empty if no model was asked. `host` is where the question and its rows were sent; empty for this
+    machine."""
     usage = turn.usage
     if not usage.requests or turn.tier is None:
         return ""
     requests = f"{usage.requests} request{'' if usage.requests == 1 else 's'}"
-    parts = [f"model {plain(', '.join(usage.models))} ({turn.tier.reason.value})", requests, _tokens(turn)]
+    where = f" at {plain(host)}" if host else ""
+    parts = [f"model {plain(', '.join(usage.models))}{where} ({turn.tier.reason.value})", requests, _tokens(turn)]
     if usage.unpriced < usage.requests:
         more = "" if usage.cost_is_whole else " and more"
         parts.append(f"cost {usage.cost:.4f} USD{more}")
@@ -22,10 +24,11 @@ def usage_line(turn: Turn) -> str:
     return " · ".join(parts)
 
 
-def usage_record(turn: Turn) -> JsonObject:
+def usage_record(turn: Turn, host: str) -> JsonObject:
     """The same for `--json`, with every figure."""
     return {
         **turn.usage.to_dict(),
+        "sent_to": host or "this machine",
         "tier": None if turn.tier is None else turn.tier.tier.value,
         "tier_reason": None if turn.tier is None else turn.tier.reason.value,
         "estimated_tokens": turn.uncounted_tokens,

@@ -17,8 +17,7 @@ _BEFORE = (
 _EXPLICIT = re.compile(
     rf"{_BEFORE}(?:do\s+(?:it|that|the\s+change)\s+now|"
     r"(?:do|make|run|send|apply|repeat)\s+the\s+(?:change|call|update|comment)"
-    r"(?:\s+(?:now|again))?|(?:it\s+(?:is|was|has\s+been)\s+|it['’]?s\s+)?approved(?:\s+now)?|"
-    r"(?:close|change|update|assign|reopen|comment)\s+it\s+now)(?:,?\s+please)?\W*$",
+    r"(?:\s+(?:now|again))?|(?:it\s+(?:is|was|has\s+been)\s+|it['’]?s\s+)?approved(?:\s+now)?)(?:,?\s+please)?\W*$",
     re.IGNORECASE,
 )
 _LOOSE = re.compile(

@@ -11,9 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sentinel_rag.agent.conversation import AskedCall, AskedChange, ListItem
-from sentinel_rag.agent.offline import follow_up, outside
+from sentinel_rag.agent.offline import follow_up
 from sentinel_rag.agent.offline.action_fields import names_person
 from sentinel_rag.agent.offline.action_gaps import asks_for_person
+from sentinel_rag.agent.offline.action_guard import beyond_incidents, only_reads, wants_action
 from sentinel_rag.agent.offline.action_plans import MOST_OFFERED, Change, plan_change
 from sentinel_rag.agent.offline.action_sentences import sentence_of, wish_of
 from sentinel_rag.agent.offline.action_words import ActionWish, read_action, refuses_action
@@ -38,13 +39,13 @@ async def answer_change(turn: Turn) -> Answer | None:
     if dropped(question, conversation):
         return turn.plain_answer(Outcome.ANSWERED, DROPPED)
     again = asked_again(question, conversation)
-    wish = read_action(question) if again is None and not outside.only_reads(question) else None
-    acts = wish is not None or again is not None or outside.wants_action(question)
+    wish = read_action(question) if again is None and not only_reads(question) else None
+    acts = wish is not None or again is not None or wants_action(question)
     if not acts or not await turn.gateway.offered_tools() >= WRITING_TOOLS:
         return None
     resolution = _resolved(turn, question, wish)
     decision = again if wish is None else plan_change(wish, resolution, conversation, turn.now)
-    if decision is None and not outside.wants_action(question):
+    if decision is None and not wants_action(question):
         return None
     _begin(turn)
     if resolution.ask:
@@ -62,7 +63,7 @@ async def answer_change(turn: Turn) -> Answer | None:
             conversation.person = person or conversation.person
             return await _ask_for(turn, call, exact=False)
         case None:
-            return turn.plain_answer(Outcome.OUT_OF_SCOPE, outside.beyond_incidents(question))
+            return turn.plain_answer(Outcome.OUT_OF_SCOPE, beyond_incidents(question))
 
 
 def _question(turn: Turn) -> str:
@@ -129,6 +130,7 @@ async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
     conversation = turn.conversation
     arguments = dict(run.call.arguments)
     approval_id = run.outcome.approval_id if isinstance(run.outcome, Denied) else None
+    earlier = conversation.change.approval_id if exact and conversation.change is not None else ""
     conversation.change = AskedChange(call.tool, arguments, conversation.turns, approval_id or "", done=run.worked)
     conversation.offers = ()
     incident = str(arguments["incident"])
@@ -140,8 +142,9 @@ async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
         sentence = "Nothing was changed: incident numbers repeat between the workspaces. In which one is it?"
         return _asked_back(turn, Ask(sentence, tuple(sentence_of(wish, incident, place) for place in places)))
     writer = turn.writer()
+    shown = conversation.references.current("incident")
     try:
-        composed = changes.compose(writer, run)
+        composed = changes.compose(writer, run, title="" if shown is None else shown.title, earlier=earlier)
     except MISSHAPEN:
         return turn.misshapen_answer([run])
     if composed.outcome is Outcome.ANSWERED and call.tool == "update_incident":

@@ -8,6 +8,7 @@ understood to the last are asked back and never left out by guess.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sentinel_rag.agent.conversation import Conversation
@@ -15,13 +16,13 @@ from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.arguments import alert_filters, incident_filters, unused_words
 from sentinel_rag.agent.offline.filters import read_order
 from sentinel_rag.agent.offline.moment_kinds import Now
-from sentinel_rag.agent.offline.plan import Ask, Plan, PlannedCall, View
-from sentinel_rag.agent.offline.query_plans import alerts_plan, incidents_plan
+from sentinel_rag.agent.offline.plan import WITHOUT, Ask, Plan, PlannedCall, View
+from sentinel_rag.agent.offline.query_plans import alerts_plan, incidents_plan, top_plan
 from sentinel_rag.agent.offline.reading import Reading, read_question
 from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.agent.offline.zone_words import read_time_in_its_zone
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
+from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT
 
 _CUE = re.compile(
     r"\b(?:(?:but\s+|and\s+)?(?:that\s+|which\s+|who\s+)?(?:(?:is|are|was|were|do|does|did|has|have)\s+)?"
@@ -43,10 +44,16 @@ _FILLERS = frozenset(
         """
     )
 )
+_LEANS = frozenset({"and", "but", "only", "now", "same", "show", "list"})
+"""Words before the cue of a question that changes the last list."""
 _LISTS = {View.INCIDENTS, View.INCIDENT_COUNT, View.ALERTS, View.ALERT_COUNT}
 _LEAVES = ("order", "limit", "offset", "time_window", "start_time", "end_time", "time_field")
 """Arguments that say which rows come or when, not which of them are meant."""
 MOST_LEFT_OUT = 4
+_NOT_SURE = (
+    "I am not sure what to leave out. Ask for everything, or leave out what a filter can name, such as a severity, a "
+    "status, an incident, a host, an owner or a product."
+)
 
 
 def exclusion_plan(reading: Reading, conversation: Conversation, now: Now) -> Plan | Ask | None:
@@ -63,19 +70,36 @@ def exclusion_plan(reading: Reading, conversation: Conversation, now: Now) -> Pl
     meant = replace(
         read_question(before, now), window=reading.window, order=reading.order, limit=reading.limit, text=reading.text
     )
+    parts = [part for part in _JOINT.split(_undated(reading.text[match.end() :], behind, now)) if part.strip()]
+    if meant.has(cues.TOP) and cues.kinds_named(meant) and not meant.names:
+        return _ranking_without(meant, [read_question(part, now) for part in parts])
     whole = _everything(meant, conversation)
     if whole is None or _QUESTION_WORD.match(before):
         return None
-    parts = [part for part in _JOINT.split(_undated(reading.text[match.end() :], behind, now)) if part.strip()]
-    by_words = re.search(r"n['’o]t$", match[0], re.IGNORECASE) is None
+    # "Other than phishing" names words of a title, "that are not interesting" does not.
+    by_words = not match[0].lower().endswith(("not", "n't", "n’t"))
     left_out = [_left_out(read_question(part, now), whole, by_words=by_words) for part in parts]
     known = tuple(call for call in left_out if call is not None)
     if not 1 <= len(known) <= MOST_LEFT_OUT or len(known) < len(left_out):
-        return Ask(
-            "I am not sure what to leave out. Ask for everything, or leave out what a filter can name, such as a "
-            "severity, a status, an incident, a host, an owner or a product."
-        )
+        return Ask(_NOT_SURE)
     return _by_filter(whole, known) or replace(whole, calls=(_all_rows(whole.calls[0]), *known), without=True)
+
+
+def _ranking_without(meant: Reading, parts: Sequence[Reading]) -> Plan | Ask:
+    """A ranking of which named rows are left out when they are shown; as many more of them are asked for."""
+    named = [name.value for part in parts for name in part.names] + [
+        word for part in parts if not part.names for word in part.unknown_words
+    ]
+    if not named or any(
+        word not in _FILLERS and word not in part.unknown_words for part in parts for word in part.words
+    ):
+        return Ask(_NOT_SURE)
+    plan = top_plan(meant, cues.kinds_named(meant)[0])
+    assert isinstance(plan, Plan)
+    (call,) = plan.calls
+    limit = min(MAX_LIMIT, (meant.limit or DEFAULT_LIMIT) + len(named))
+    aspects = tuple(f"{WITHOUT}{name}" for name in named)
+    return replace(plan, calls=(replace(call, arguments={**call.arguments, "limit": limit}),), aspects=aspects)
 
 
 _OTHER_STATUS = {"Closed": "Open", "Open": "Closed"}
@@ -118,15 +142,7 @@ def _everything(meant: Reading, conversation: Conversation) -> Plan | None:
 def _last_list(meant: Reading, conversation: Conversation) -> Plan | None:
     """ "Without the low ones" after a list: that list, asked again."""
     last = conversation.last
-    words = {word for word in meant.words if word not in _FILLERS} - {
-        "and",
-        "but",
-        "only",
-        "now",
-        "same",
-        "show",
-        "list",
-    }
+    words = set(meant.words) - _FILLERS - _LEANS
     if last is None or View(last.view) not in _LISTS or words or meant.names or meant.window or meant.status:
         return None
     arguments = {name: value for name, value in last.arguments.items() if name not in ("offset", "limit")}
@@ -149,14 +165,8 @@ def _left_out(part: Reading, whole: Plan, *, by_words: bool) -> PlannedCall | No
     takes words that the grammar does not know for words of a title or a name."""
     tool, everything = whole.calls[0].tool, whole.calls[0].arguments
     filters: dict[str, JsonValue] = dict(alert_filters(part) if tool == "query_alerts" else incident_filters(part))
-    if (
-        part.severity.question
-        or re.search(r"\[\d+\]", part.text)
-        or part.guids
-        or part.limit
-        or part.owner.mine
-        or part.that == "it"
-    ):
+    points = re.search(r"\[\d+\]", part.text) is not None or bool(part.guids) or part.that == "it"
+    if points or part.severity.question or part.limit or part.owner.mine:
         return None
     references = part.incidents or (part.numbers if tool == "query_incidents" else ())
     if len(references) > 1:

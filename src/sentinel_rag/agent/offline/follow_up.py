@@ -13,7 +13,7 @@ from typing import Any
 from sentinel_rag.agent.conversation import AskedCall, Conversation
 from sentinel_rag.agent.offline import arguments as slots
 from sentinel_rag.agent.offline import cues
-from sentinel_rag.agent.offline.plan import Ask, Decision, Plan, PlannedCall, View, counted, listed
+from sentinel_rag.agent.offline.plan import Ask, Decision, Plan, PlannedCall, View, asked_anew, counted, listed
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, MOST_SKIPPED, TOOLS_BY_NAME
@@ -181,7 +181,7 @@ def _changed(reading: Reading, last: AskedCall) -> Decision | None:
 def _again(
     last: AskedCall, reading: Reading, arguments: dict[str, Any], *, first: int = 0, as_list: bool = False
 ) -> Plan:
-    view = View(last.view)
+    view = asked_anew(View(last.view), last.tool)
     if reading.has(cues.COUNT):
         view = counted(view)
     return Plan(

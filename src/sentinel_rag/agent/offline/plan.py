@@ -39,6 +39,7 @@ class View(StrEnum):
     ANALYSIS = "analysis"
     COMPARISON = "comparison"
     EVENTS = "events"
+    NEIGHBOUR = "neighbour"
     WEB = "web"
     FILE = "file"
     FILES = "files"
@@ -52,6 +53,21 @@ def listed(view: View) -> View:
 def counted(view: View) -> View:
     """The view that counts the rows of a list; every other view is its own."""
     return {View.ALERTS: View.ALERT_COUNT, View.INCIDENTS: View.INCIDENT_COUNT}.get(view, view)
+
+
+WITHOUT = "without:"
+"""Begins an aspect of a ranking that names a row to leave out."""
+_TELLS_ONE_THING = frozenset(
+    {View.PROPERTY, View.ATTRIBUTE, View.KEYWORD, View.SHARED_ALERTS, View.INCIDENTS_BY_ALERTS}
+)
+
+
+def asked_anew(view: View, tool: str) -> View:
+    """The view of a query of `tool` that later words changed. What was told of its rows hung on the words that asked
+    for it, so the rows themselves are listed."""
+    if view not in _TELLS_ONE_THING:
+        return view
+    return View.INCIDENTS if tool == "query_incidents" else View.ALERTS
 
 
 @dataclass(frozen=True, slots=True)

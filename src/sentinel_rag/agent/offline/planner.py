@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline import cues, follow_up, names, outside, subjects, template_match
+from sentinel_rag.agent.offline.alert_order import order_plan
 from sentinel_rag.agent.offline.attribute_catalogue import HASHES, IDENTITIES
 from sentinel_rag.agent.offline.attributes import attribute_of, is_search
 from sentinel_rag.agent.offline.comparison_plans import comparison_plan
@@ -34,6 +35,7 @@ from sentinel_rag.agent.offline.query_plans import (
     trend_plan,
 )
 from sentinel_rag.agent.offline.reading import Reading, read_question
+from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE, wants_sample, without_sample_words
 from sentinel_rag.agent.offline.schema_plans import schema_plan
 from sentinel_rag.agent.offline.search_plans import alert_field_plan, keyword_plan, property_plan, search_plan
 from sentinel_rag.agent.offline.subjects import Subject
@@ -49,6 +51,14 @@ ALTERNATIVES = (
     "What happened in the last 24 hours?",
     "What can you do?",
 )
+
+
+_ASKS_ADVICE = re.compile(
+    r"\W*(?:should|shall|do\s+you\s+think)\s+(?:i|we)?\s*(?:should\s+)?"
+    r"(?:close|reopen|assign|escalate|resolve|dismiss|ignore|worry|lower|raise|downgrade)\b",
+    re.IGNORECASE,
+)
+_NOT_MINE = "Whether to do that is for a person to decide. This is what is recorded:"
 
 
 def decide(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None, now: Now) -> Decision:
@@ -76,17 +86,25 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
     inexpressible = _inexpressible(reading)
     if inexpressible is not None:
         return inexpressible
-    if outside.wants_sample(reading.text):
+    if wants_sample(reading.text):
         return _sample(reading, conversation, templates, now)
     accepted = follow_up.accepted_offer(reading, conversation)
     if accepted is not None:
         return accepted
     reading = _with_plain_name(reading)
+    if _ASKS_ADVICE.match(reading.text):
+        numbers = reading.incidents or reading.guids or reading.numbers[:1]
+        if numbers:
+            facts = detail_plan(reading, Subject("incident", numbers), View.INCIDENT, ())
+            return replace(facts, opening=(_NOT_MINE,))
     search = is_search(reading) and not reading.has(cues.TEMPLATES)
     subject = subjects.subject_of(reading, conversation)
     behind = None if isinstance(subject, Ask) else events_plan(reading, subject)
     if behind is not None:
         return behind
+    neighbour = None if isinstance(subject, Ask) else order_plan(reading, subject.incidents)
+    if neighbour is not None:
+        return neighbour
     if search and (isinstance(subject, Ask) or not subject.kind) and not _plain_property(reading):
         if reading.has(cues.LOGS) and templates is None:
             return NeedTemplates()
@@ -193,11 +211,11 @@ def _asks_priority(reading: Reading) -> bool:
 
 def _sample(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None, now: Now) -> Decision:
     """Asked for invented data: says why not, then asks the same of the real rows."""
-    real = read_question(outside.without_sample_words(reading.text), now)
-    decision = decide(real, conversation, templates, now) if not outside.wants_sample(real.text) else None
+    real = read_question(without_sample_words(reading.text), now)
+    decision = decide(real, conversation, templates, now) if not wants_sample(real.text) else None
     if not isinstance(decision, Plan):
         decision = Plan(view=View.INCIDENTS, calls=(PlannedCall("query_incidents"),), reading=real)
-    return replace(decision, opening=(outside.SAMPLE_SENTENCE, *decision.opening))
+    return replace(decision, opening=(SAMPLE_SENTENCE, *decision.opening))
 
 
 def _plan(

@@ -80,7 +80,7 @@ def read_yaml(text: str) -> tuple[Item, list[Problem]]:
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise UnreadableYaml(1, f"the file has more than {MAX_BYTES} bytes")
     try:
-        _refuse_bombs(text)
+        _refuse_bombs(text, _LOADER)
         node = yaml.compose(text, Loader=_LOADER)
     except yaml.MarkedYAMLError as refused:
         error = _in_full_words(text, refused)
@@ -95,19 +95,23 @@ def read_yaml(text: str) -> tuple[Item, list[Problem]]:
 
 
 def _in_full_words(text: str, refused: yaml.MarkedYAMLError) -> yaml.MarkedYAMLError:
-    """The same fault as the slower parser tells it: libyaml leaves out what it found, and may count a line too many."""
+    """The same fault as the slower parser tells it: libyaml leaves out what it found, and may count a line too many.
+
+    It looks as far as the levels that are allowed: beyond, its time grows with their square.
+    """
     try:
-        for _ in yaml.parse(text, Loader=yaml.SafeLoader):
-            pass
+        _refuse_bombs(text, yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         return error
+    except yaml.reader.ReaderError:
+        pass  # a character that it takes nowhere, where libyaml came to another fault first
     return refused
 
 
-def _refuse_bombs(text: str) -> None:
+def _refuse_bombs(text: str, loader: type[yaml.SafeLoader | yaml.CSafeLoader]) -> None:
     """Look at the events, which cost nothing to hold, before any tree is built."""
     depth = 0
-    for event in yaml.parse(text, Loader=_LOADER):
+    for event in yaml.parse(text, Loader=loader):
         line = event.start_mark.line + 1 if event.start_mark else 1
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise UnreadableYaml(line, "anchors and aliases are not allowed: write the value out")

@@ -64,7 +64,9 @@ def _taken(found: Mapping[Any, Any], lines: int) -> FrontMatter:
     severity = ""
     if found.get("severity") is not None:
         spelled = {each.casefold(): each for each in SEVERITIES}
-        severity = spelled.get(str(found["severity"]).casefold(), "")
+        given = found["severity"]
+        # Only of a text: what else YAML can build may be endless once it is written out.
+        severity = spelled.get(given.casefold(), "") if isinstance(given, str) else ""
         if not severity:
             remarks.append(f"severity is not one of {', '.join(SEVERITIES)} and was left out.")
     time = _moment(found.get("reviewed"))

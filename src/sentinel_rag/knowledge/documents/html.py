@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from sentinel_rag.knowledge.documents.faults import FileFault
+from sentinel_rag.knowledge.documents.html_limits import check_limits
 from sentinel_rag.knowledge.documents.model import Block, BlockKind, Section
 from sentinel_rag.knowledge.documents.sectioning import Heading, sections_of
 
@@ -31,12 +31,8 @@ _BLOCKS = _names(
     "address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure form header "
     "hr html legend main menu ol p search section summary ul br"
 )
-DEEPEST = 512
-"""Elements inside one another; browsers stop there too."""
-_NESTING = re.compile(
-    r"<(/?)(?:div|span|section|article|aside|blockquote|ul|ol|dl|table|center|figure|details|font|address|form)\b",
-    re.IGNORECASE,
-)
+_WIDEST = 64
+"""Columns to which rows are filled up: a page of many rows and one endless one must not become their product."""
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _HIDDEN_STYLE = re.compile(r"display\s{0,5}:\s{0,5}none|visibility\s{0,5}:\s{0,5}hidden", re.IGNORECASE)
 
@@ -69,9 +65,9 @@ class _Walk:
 
 
 def read_html(page: str) -> HtmlPage:
-    """The sections of a page; of a page with `<main>` only that is read. Any text is a page, except one that is nested
-    deeper than browsers go, which raises FileFault."""
-    _check_depth(page)
+    """The sections of a page; of a page with `<main>` only that is read. Any text is a page; one that would
+    cost its parser too much raises FileFault."""
+    check_limits(page)
     from selectolax.lexbor import LexborHTMLParser
 
     tree = LexborHTMLParser(page)
@@ -85,15 +81,6 @@ def read_html(page: str) -> HtmlPage:
     title = "" if titled is None else " ".join(titled.text().split())
     title = title or next((part.text for part in walk.parts if isinstance(part, Heading) and part.level == 1), "")
     return HtmlPage(title, sections_of(walk.parts))
-
-
-def _check_depth(page: str) -> None:
-    """Refuse what the parser takes quadratic time for. Counted are elements that never end by themselves."""
-    depth = 0
-    for match in _NESTING.finditer(page):
-        depth = depth + 1 if not match[1] else max(0, depth - 1)
-        if depth > DEEPEST:
-            raise FileFault(f"Its elements are nested more than {DEEPEST} deep.")
 
 
 def _events(root: Any) -> Iterator[tuple[Any, bool]]:
@@ -137,7 +124,7 @@ def _take(node: Any, opens: bool, walk: _Walk) -> None:
 
 
 def _table(table: Any) -> str:
-    """The table in Markdown's form: the first row heads it, and each row is as wide as the widest."""
+    """The table in Markdown's form: the first row heads it, and each row is as wide as the widest, up to `_WIDEST`."""
     rows: list[list[str]] = []
     for node, opens in _table_events(table):
         if opens and node.tag == "tr":
@@ -147,7 +134,7 @@ def _table(table: Any) -> str:
     rows = [row for row in rows if any(row)]
     if not rows:
         return ""
-    width = max(map(len, rows))
+    width = min(_WIDEST, max(map(len, rows)))
     lines = [f"| {' | '.join([*row, *[''] * (width - len(row))])} |" for row in rows]
     return "\n".join((lines[0], "|" + " --- |" * width, *lines[1:]))
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import io
 import logging
 import re
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sentinel_rag.knowledge.documents.faults import FileFault
@@ -21,6 +22,7 @@ from sentinel_rag.knowledge.documents.sectioning import Heading, sections_of
 
 MOST_PAGES = 5_000
 MOST_CHARACTERS = 40_000_000
+MOST_SECONDS = 300.0
 _HEADING_SIZE = 1.15
 """Type so much larger than the body's is a heading."""
 _PARAGRAPH_GAP = 1.7
@@ -42,8 +44,9 @@ class PdfText:
     remarks: tuple[str, ...] = ()
 
 
-def read_pdf(content: bytes) -> PdfText:
-    """The text of a PDF. Raises FileFault; a page that is broken by itself is left out with a remark."""
+def read_pdf(content: bytes, *, clock: Callable[[], float] = time.monotonic) -> PdfText:
+    """The text of a PDF. Raises FileFault; a page that is broken by itself is left out with a remark. Of one that takes
+    too long only the first pages are read."""
     from pypdf import PdfReader
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it tells every flaw of a file that it reads all the same
@@ -62,7 +65,7 @@ def read_pdf(content: bytes) -> PdfText:
         raise FileFault("It is damaged, or no PDF.") from None
     pages: list[list[Line]] = []
     broken: list[int] = []
-    characters = 0
+    characters, began = 0, clock()
     for number in range(1, min(count, MOST_PAGES) + 1):
         try:
             lines = page_lines(reader.pages[number - 1])
@@ -71,7 +74,7 @@ def read_pdf(content: bytes) -> PdfText:
             lines = []
         pages.append(lines)
         characters += sum(len(line.text) for line in lines)
-        if characters > MOST_CHARACTERS:
+        if characters > MOST_CHARACTERS or clock() - began > MOST_SECONDS:
             break
     remarks = tuple(_remarks(count, len(pages), broken))
     body = _body_size(line for page in pages for line in page)

@@ -51,7 +51,8 @@ class FileReading:
     @property
     def line(self) -> str:
         """The report's line: what it is about, how it ended, and why."""
-        return f"{self.source}: {self.outcome.value.replace('_', ' ')}" + (f". {self.said}" if self.said else "")
+        name = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in self.source)
+        return f"{name}: {self.outcome.value.replace('_', ' ')}" + (f". {self.said}" if self.said else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def read_folder(
     any_file = False
     for path, trouble in _files(root):
         any_file = True
-        source = path.relative_to(root).as_posix().encode("utf-8", "replace").decode()
+        source = path.relative_to(root).as_posix().encode("utf-8", "backslashreplace").decode()
         if trouble:
             yield FileReading(source, FileOutcome.UNREADABLE, said=trouble)
         else:

@@ -16,12 +16,13 @@ _TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """`error` is what is raised if no further try is made. `wait_s` is what the service asks for, None if nothing.
-    `too_long`: a text is longer than the model reads."""
+    `too_long`: a text is longer than the model reads. `about_dimensions`: the server does not take that parameter."""
 
     error: SentinelError
     try_again: bool
     wait_s: float | None = None
     too_long: bool = False
+    about_dimensions: bool = False
 
 
 def refusal_of(status: int, headers: Mapping[str, str], body: bytes, *, now: datetime | None = None) -> Refusal:
@@ -60,15 +61,15 @@ def refusal_of(status: int, headers: Mapping[str, str], body: bytes, *, now: dat
             f"The embedding service failed ({status}).", next_step="Go on later: what is done stays."
         )
         return Refusal(error, True, wait)
-    too_long = status == 400 and any(
-        words in said.casefold() for words in ("maximum context", "too many tokens", "too long")
-    )
+    words = said.casefold() if status in (400, 422) else ""
+    too_long = any(each in words for each in ("maximum context", "too many tokens", "too long"))
+    about_dimensions = not too_long and any(each in words for each in ("dimensions", "matryoshka"))
     detail = f": {said}" if said else ""
     error = UnavailableError(
         f"The embedding service refused the request ({status}){detail}",
         next_step="Check that the model is an embedding model and takes these dimensions.",
     )
-    return Refusal(error, False, too_long=too_long)
+    return Refusal(error, False, too_long=too_long, about_dimensions=about_dimensions)
 
 
 def _said(body: bytes) -> tuple[str, str]:

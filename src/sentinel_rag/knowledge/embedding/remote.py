@@ -48,6 +48,7 @@ class RemoteEmbedder:
         first_wait_s: float = 1.0,
     ) -> None:
         self._endpoint = endpoint
+        self._asks_dimensions = True
         self._pace = Pace(tokens_per_minute)
         self._timeout_s = timeout_s
         self._attempts = attempts
@@ -96,11 +97,16 @@ class RemoteEmbedder:
         while True:
             attempt += 1
             await anyio.sleep(self._pace.wait(estimated_tokens(texts), anyio.current_time()))
-            answer = await self._asked(request_body(self._endpoint, texts, longest=longest))
+            answer = await self._asked(
+                request_body(self._endpoint, texts, longest=longest, dimensions=self._asks_dimensions)
+            )
             if isinstance(answer, bytes):
                 return vectors_of(answer, self._endpoint, len(texts))
             if answer.too_long and longest > _SHORT_TEXT:
                 longest = _SHORT_TEXT
+                continue
+            if answer.about_dimensions and self._asks_dimensions:
+                self._asks_dimensions = False
                 continue
             wait = self._first_wait_s * 2 ** (attempt - 1) if answer.wait_s is None else answer.wait_s
             if not answer.try_again or attempt >= self._attempts or wait > self._longest_wait_s:

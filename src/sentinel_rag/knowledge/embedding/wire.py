@@ -35,15 +35,14 @@ class Admission(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingEndpoint:
-    """One model at one address; `base_url` is what `/embeddings` is appended to. `dimensions` are asked for where
-    `sends_dimensions`; a server that does not know the parameter has them by nature."""
+    """One model at one address; `base_url` is what `/embeddings` is appended to. `dimensions` are asked for, and
+    checked: a server that does not take the parameter must have them by nature."""
 
     base_url: str
     model: str
     dimensions: int
     admission: Admission = field(repr=False)
     query: Mapping[str, str] = field(default_factory=dict)
-    sends_dimensions: bool = True
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.base_url)
@@ -87,14 +86,16 @@ def azure_embeddings(
     return EmbeddingEndpoint(path, deployment, dimensions, admission, {"api-version": api_version})
 
 
-def request_body(endpoint: EmbeddingEndpoint, texts: Sequence[str], *, longest: int = LONGEST_TEXT) -> bytes:
+def request_body(
+    endpoint: EmbeddingEndpoint, texts: Sequence[str], *, longest: int = LONGEST_TEXT, dimensions: bool = True
+) -> bytes:
     """The JSON of one request. Blank texts are refused by the services, so a dash stands for them."""
     body: dict[str, Any] = {
         "model": endpoint.model,
         "input": [text[:longest] if text.strip() else "-" for text in texts],
         "encoding_format": "base64",
     }
-    if endpoint.sends_dimensions:
+    if dimensions:
         body["dimensions"] = endpoint.dimensions
     return json.dumps(body).encode("ascii")
 

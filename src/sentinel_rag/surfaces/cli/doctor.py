@@ -277,7 +277,7 @@ def _model(settings: Settings) -> Finding:
     if model is None:
         return Finding("model", True, "offline: answers are planned and written without a model")
     names = model.name if model.small_name is None else f"{model.name}, for simple questions {model.small_name}"
-    detail = f"{names} at {model.url} (sentinel doctor --model asks it)"
+    detail = f"{names} at {model.url}, which reads questions and the rows behind them (sentinel doctor --model asks it)"
     try:
         return Finding("model", True, f"{detail}, openai {metadata.version('openai')}")
     except metadata.PackageNotFoundError:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from sentinel_rag.assembly.knowledge_access import (
     knowledge_file,
-    local_embedder,
+    open_embedder,
     open_knowledge,
     shipped_playbooks,
 )
@@ -27,9 +27,6 @@ from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
 if TYPE_CHECKING:
     from sentinel_rag.knowledge.ingestion import IngestReport, ReportListener
     from sentinel_rag.knowledge.search import Hit
-    from sentinel_rag.knowledge.stores import LocalStore
-
-_WORDS_ONLY = "Searched by words only"
 
 
 def ingest(folder: str | None, *, as_json: bool) -> int:
@@ -39,15 +36,13 @@ def ingest(folder: str | None, *, as_json: bool) -> int:
     place = shipped_playbooks() if folder is None else Path(folder).expanduser()
     if not place.is_dir():
         raise UsageError(f"There is no folder {place}.", next_step="Name a folder with playbooks.")
-    embedder, lacking = local_embedder()
-    with _store() as store:
+    settings = load_settings()
+    with open_embedder(settings.embeddings) as model, open_knowledge(settings) as store:
         space = store.state().space
-        if embedder is None and space is not None:
-            raise UnavailableError(
-                f"The store holds vectors of {space}, and that model is not here.", next_step=lacking
-            )
+        if space is not None and model.lacking:
+            raise UnavailableError(f"The store holds vectors of {space}. {model.lacking}", next_step=model.next_step)
         with _progress(sys.stderr.isatty() and not as_json) as listener:
-            report = ingest_folder(store, embedder, place, listener=listener)
+            report = ingest_folder(store, model.embedder, place, listener=listener)
     done = report.ingested
     if as_json:
         files = [{"source": each.source, "outcome": each.outcome.value, "said": each.said} for each in report.told]
@@ -59,7 +54,7 @@ def ingest(folder: str | None, *, as_json: bool) -> int:
             "chunks": done.chunks,
             "embedded": done.embedded,
         }
-        print(json.dumps({**figures, "by_words_only": embedder is None, "told": files}, indent=2))
+        print(json.dumps({**figures, "by_words_only": model.embedder is None, "told": files}, indent=2))
     else:
         for each in report.told:
             print(safe_cell(each.line))
@@ -68,8 +63,9 @@ def ingest(folder: str | None, *, as_json: bool) -> int:
             f"{done.unchanged:,} as before, {done.removed:,} removed; "
             f"{done.chunks:,} chunks, {done.embedded:,} embedded."
         )
-        if embedder is None:
-            print(f"{_WORDS_ONLY} until the model is here: {safe(lacking)} Then: sentinel knowledge rebuild")
+        if model.lacking:
+            print(f"Found by words only for now. {safe(model.lacking)}")
+            print(f"  Next: {safe(model.next_step)}; then: sentinel knowledge rebuild")
     if report.faults:
         return 2
     return 0 if done.added + done.changed + done.unchanged else 3
@@ -77,11 +73,12 @@ def ingest(folder: str | None, *, as_json: bool) -> int:
 
 def status(*, as_json: bool) -> int:
     """What the store holds, and which model is here."""
-    embedder, lacking = local_embedder()
-    with _store() as store:
+    settings = load_settings()
+    with open_embedder(settings.embeddings) as in_use, open_knowledge(settings) as store:
         state = store.state()
-    file = knowledge_file(load_settings())
-    model = None if embedder is None else str(embedder.space)
+    file = knowledge_file(settings)
+    space = None if in_use.embedder is None else in_use.embedder.space
+    model = None if space is None else str(space)
     if as_json:
         collections = {
             each.value: {"documents": state.documents[each], "chunks": state.chunks[each]} for each in state.documents
@@ -94,8 +91,9 @@ def status(*, as_json: bool) -> int:
     for each, documents in state.documents.items():
         print(f"{each.value:<20} {documents:,} documents, {state.chunks[each]:,} chunks")
     print(f"vectors  {'none: found by words only' if state.space is None else safe_cell(str(state.space))}")
+    lacking = f"{in_use.lacking} {in_use.next_step}" if in_use.lacking else "none"
     print(f"model    {safe_cell(model or lacking)}")
-    if embedder is not None and state.space != embedder.space and any(state.documents.values()):
+    if space is not None and state.space != space and any(state.documents.values()):
         print("These two differ. Run: sentinel knowledge rebuild")
     return 0
 
@@ -122,10 +120,11 @@ def search(
         severities=frozenset(severities),
         techniques=frozenset(techniques),
     )
-    embedder, _ = local_embedder()
-    with _store() as store:
+    settings = load_settings()
+    with open_embedder(settings.embeddings) as model, open_knowledge(settings) as store:
         # A store without vectors is not asked for any: the model would be loaded for nothing.
-        answer = KnowledgeSearch(store, embedder if store.state().space else None).search(query, wanted, limit=limit)
+        embedder = model.embedder if store.state().space else None
+        answer = KnowledgeSearch(store, embedder).search(query, wanted, limit=limit)
     if as_json:
         print(json.dumps({"hits": [_as_json(hit) for hit in answer.hits], "remarks": list(answer.remarks)}, indent=2))
     else:
@@ -142,22 +141,21 @@ def search(
 
 def rebuild(*, as_json: bool) -> int:
     """Embed everything anew with the model that is here."""
-    embedder, lacking = local_embedder()
-    if embedder is None:
-        raise UnavailableError("The embedding model on this machine is not installed.", next_step=lacking)
-    with _store() as store:
-        count = store.re_embed(embedder.space, embedder.embed_documents, batch=embedder.batch)
+    settings = load_settings()
+    with open_embedder(settings.embeddings) as model:
+        embedder = model.embedder
+        if embedder is None:
+            raise UnavailableError(
+                model.lacking or "SENTINEL_EMBEDDINGS=none: there is no model to embed with.",
+                next_step=model.next_step or "Set SENTINEL_EMBEDDINGS=local, or leave it out.",
+            )
+        with open_knowledge(settings) as store:
+            count = store.re_embed(embedder.space, embedder.embed_documents, batch=embedder.batch)
     if as_json:
         print(json.dumps({"embedded": count, "vectors": str(embedder.space)}))
     else:
         print(f"{count:,} texts embedded; the store holds vectors of {safe_cell(str(embedder.space))} now.")
     return 0
-
-
-@contextmanager
-def _store() -> Iterator[LocalStore]:
-    with open_knowledge(load_settings()) as store:
-        yield store
 
 
 @contextmanager

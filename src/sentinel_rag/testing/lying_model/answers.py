@@ -10,9 +10,10 @@ import random
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import ModuleType
 
 from sentinel_rag.contracts.query_results import parse_time
-from sentinel_rag.testing.lying_model import wordings
+from sentinel_rag.testing.lying_model import last_wordings, late_wordings, wordings
 from sentinel_rag.testing.lying_model.entity_facts import EntityFacts
 from sentinel_rag.testing.lying_model.estate import Estate, rows_of
 from sentinel_rag.testing.lying_model.incident_facts import IncidentFacts
@@ -34,6 +35,10 @@ FAULTS = (
 )
 
 
+BOOKS: dict[str, ModuleType] = {"first": wordings, "late": late_wordings, "last": last_wordings}
+"""Collections of wordings, in the order in which they were written."""
+
+
 @dataclass(frozen=True, slots=True)
 class LiarsAnswer:
     """`text` as the answer to `question`. A lie has a `fault`, its `false` words, the `sentence` that they stand in,
@@ -50,9 +55,10 @@ class LiarsAnswer:
 
 
 class LyingModel:
-    """Makes answers over one estate; `seed` decides every word."""
+    """Makes answers over one estate; `seed` decides every word, `book` one of BOOKS."""
 
-    def __init__(self, estate: Estate, seed: int) -> None:
+    def __init__(self, estate: Estate, seed: int, *, book: str = "first") -> None:
+        self.wordings: ModuleType = BOOKS[book]
         self.estate = estate
         self.random = random.Random(seed)  # noqa: S311 - words of a benchmark, no secret
         self.incidents = IncidentFacts(estate, self.random)
@@ -97,7 +103,7 @@ class LyingModel:
     def answers(self, family: str, wanted: str) -> Iterator[LiarsAnswer]:
         """True answers of a family for `wanted` == "", else answers with that fault; one for each place of each
         wording that can have it."""
-        for place, wording in enumerate(getattr(wordings, family)):
+        for place, wording in enumerate(getattr(self.wordings, family, ())):
             slots, question = self.slots_for(family)
             names = re.findall(r"\{(\w+)\}", wording)
             if any(name not in slots for name in names):
@@ -130,7 +136,7 @@ class LyingModel:
         """Sentences that are true, or false by a negation alone."""
         statuses = {str(row["status"]) for row in self.incidents.rows}
         severities = {str(row["severity"]) for row in self.incidents.rows}
-        for place, (true, false, condition) in enumerate(wordings.NEGATED):
+        for place, (true, false, condition) in enumerate(self.wordings.NEGATED):
             row = self.random.choice(self.incidents.rows)
             holds = {
                 "open": [each for each in self.incidents.rows if each["status"] != "Closed"],
@@ -155,7 +161,7 @@ class LyingModel:
 
     def fillers(self) -> Iterator[LiarsAnswer]:
         """True answers with a statement behind them that no result makes."""
-        for place, filler in enumerate(wordings.FILLER):
+        for place, filler in enumerate(self.wordings.FILLER):
             row = self.random.choice(self.incidents.rows)
             slots = self.incidents.incident_slots(row)
             wording = self.random.choice(wordings.INCIDENT[:6])

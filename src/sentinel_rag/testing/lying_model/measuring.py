@@ -30,10 +30,10 @@ class Tally:
         return 100 * sum(self.right.values()) / max(sum(self.total.values()), 1)
 
 
-def answers(estate: Estate, seed: int, *, rounds: int) -> Iterator[LiarsAnswer]:
+def answers(estate: Estate, seed: int, *, rounds: int, book: str = "first") -> Iterator[LiarsAnswer]:
     """True and lying answers over an estate."""
     for round_ in range(rounds):
-        liar = LyingModel(estate, seed + round_)
+        liar = LyingModel(estate, seed + round_, book=book)
         for family in FAMILIES:
             yield from liar.answers(family, "")
             for fault in FAULTS:
@@ -57,14 +57,16 @@ def caught(answer: LiarsAnswer, grounded: Grounded) -> bool:
     return bool(planted) and any(kept[text] < planted.count(text) for text in planted)
 
 
-def measure(estates: Sequence[Estate], seed: int, *, rounds: int, held_out: bool | None = None) -> dict[str, Tally]:
-    """`faults` and `truths`, each by kind; `held_out` chooses wordings."""
+def measure(
+    estates: Sequence[Estate], seed: int, *, rounds: int, held_out: bool | None = None, book: str = "first"
+) -> dict[str, Tally]:
+    """`faults` and `truths`, each by kind; `held_out` and `book` choose wordings."""
     faults, truths = Tally(), Tally()
     for estate in estates:
         index = EvidenceIndex(estate.zone)
         for run in estate.runs:
             index.add(run)
-        for answer in answers(estate, seed, rounds=rounds):
+        for answer in answers(estate, seed, rounds=rounds, book=book):
             if held_out is not None and answer.held_out is not held_out:
                 continue
             grounded = ground(answer.text, index, question=answer.question)

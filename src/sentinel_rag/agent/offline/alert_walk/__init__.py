@@ -5,7 +5,8 @@ starts at what is named, `next_calls` follows to the incident and reads the aler
 whether they single out one value. It proposes nothing where they do not.
 """
 
-from sentinel_rag.agent.offline.alert_walk.choice import Choice, asks_for_several, choose
+from sentinel_rag.agent.offline.alert_walk.asking import asks_for_several
+from sentinel_rag.agent.offline.alert_walk.choice import Choice, choose
 from sentinel_rag.agent.offline.alert_walk.rounds import MOST_ROUNDS, next_calls
 from sentinel_rag.agent.offline.alert_walk.start import walk_plan
 

@@ -72,9 +72,14 @@ def _best_reading(
     for before in range(min(len(plan.told), MOST_BEFORE) + 1):
         text = " ".join([*plan.told[len(plan.told) - before :], plan.reading.text])
         fitting = fits(without_asked(text, plan), rows, among=every)
-        if fitting and (fitting[0].cover >= CLEAR or fitting[0].shared >= TELLING):
+        if fitting and (fitting[0].cover >= CLEAR or fitting[0].shared >= TELLING or _stands_out(fitting)):
             break
     return text, fitting
+
+
+def _stands_out(fitting: Sequence[Fit]) -> bool:
+    second = fitting[1].score if len(fitting) > 1 else 0.0
+    return fitting[0].shared >= 0.75 * TELLING and fitting[0].score >= 2.0 * second
 
 
 def without_asked(text: str, plan: Plan) -> str:

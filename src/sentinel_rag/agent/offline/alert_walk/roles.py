@@ -37,6 +37,11 @@ def asks_for_starter(question: str) -> bool:
     return _STARTER.search(question) is not None
 
 
+def asks_for_process(question: str) -> bool:
+    """True if the file asked for is that of a process."""
+    return re.search(r"\bprocess\b", re.split(r"(?<=[.?!])\s", question)[-1], re.IGNORECASE) is not None
+
+
 def endings_asked(question: str) -> tuple[str, ...]:
     """File name endings of the sort of file that the question asks for; empty if it says none."""
     for words, endings in _ENDINGS.items():

@@ -35,6 +35,12 @@ def next_calls(plan: Plan, runs: Sequence[ToolRun]) -> tuple[PlannedCall, ...]:
     return tuple(_new(calls, made))
 
 
+def all_listed(runs: Sequence[ToolRun]) -> bool:
+    """False if an incident has more alerts than were listed: what was not seen may tell another value."""
+    listed = [run for run in runs if _lists(run, str(run.call.arguments.get("incident")))]
+    return all(_total(run) <= MOST_LISTED for run in listed)
+
+
 def _new(calls: Sequence[PlannedCall], made: Sequence[tuple[str, dict[str, JsonValue]]]) -> list[PlannedCall]:
     asked = [(tool, _without_place(arguments)) for tool, arguments in made]
     return [call for call in calls if (call.tool, dict(call.arguments)) not in asked]

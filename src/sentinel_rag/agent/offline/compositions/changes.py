@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.compositions.composed import Composed
-from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.row_text import plain, quoted
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Outcome
@@ -19,6 +19,7 @@ from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, Failed
 
 LONGEST_SHOWN = 1_000
+LONGEST_STATUS = 200
 _NOTHING_WRITTEN = frozenset(
     {
         QueryErrorCode.INVALID_ARGUMENT,
@@ -35,14 +36,15 @@ _NOTHING_WRITTEN = frozenset(
 def call_text(tool: str, arguments: Mapping[str, JsonValue]) -> str:
     """The call as it is sent, on one line, for a status line."""
     said = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
-    return plain(f"{tool}({said})", limit=LONGEST_SHOWN)
+    return plain(f"{tool}({said})", limit=LONGEST_STATUS)
 
 
-def compose(writer: AnswerWriter, run: ToolRun) -> Composed:
-    """One call of a writing tool."""
+def compose(writer: AnswerWriter, run: ToolRun, *, title: str = "", earlier: str = "") -> Composed:
+    """One call of a writing tool. `title` is the incident's as this conversation has shown it, if it has; `earlier` the
+    approval that was asked for when the same call was made before."""
     match run.outcome:
         case Denied() as denied:
-            return _say_denied(writer, run, denied)
+            return _say_denied(writer, run, denied, title, earlier)
         case Failed() as failed:
             return _say_failed(writer, run, failed)
     if run.call.tool_name == "add_incident_comment":
@@ -95,11 +97,19 @@ def _say_comment(writer: AnswerWriter, run: ToolRun) -> None:
         writer.note(run, place)
 
 
-def _say_denied(writer: AnswerWriter, run: ToolRun, denied: Denied) -> Composed:
+def _say_denied(writer: AnswerWriter, run: ToolRun, denied: Denied, title: str, earlier: str) -> Composed:
     approval_id, session_id = denied.approval_id, run.call.session_id
     if approval_id is not None:
         short = plain(approval_id)
         writer.fixed("Nothing was changed yet: a person has to approve exactly this call.")
+        if earlier and earlier != approval_id:
+            writer.fixed(
+                f"Approval {plain(earlier)} does not cover it any more: it has ended, or something was read or said "
+                "since that the call is judged by. Approve the new one before anything else is asked here."
+            )
+        if title:
+            # No fact of this turn, so it says when it was one; whoever decides can tell a wrong number by it.
+            writer.fixed(f"This conversation showed the incident as {quoted(title)}.")
         _say_call(writer, run)
         writer.fixed(
             f"It waits as approval {short}. Whoever decides looks at it with `sentinel approvals show {short}` and "

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
+from collections.abc import Sequence
+
+from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.incidents import count_facts
-from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.offline.plan import WITHOUT, Plan
 from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.evidence import Outcome
 
 MAX_BUCKETS = 60
 _INTERVALS = {"1h": "hour", "6h": "six hours", "1d": "day", "7d": "week"}
@@ -87,18 +90,26 @@ def compose_top(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     noun = PLURALS.get(kind, f"{kind} entities")
     if not run.rows:
         return scope.compose_empty(writer, plan, run, noun)
+    left_out = [aspect.removeprefix(WITHOUT) for aspect in plan.aspects if aspect.startswith(WITHOUT)]
+    places = [place for place, row in enumerate(run.rows) if not _is_one_of(str(row.get("name")), left_out)]
     writer.say(
         f"{{}} distinct {noun} occur in {{}} alerts; these occur in most distinct alerts.",
         writer.number(run, "/summary/distinct_entities"),
         writer.number(run, "/summary/alerts_considered"),
     )
+    if left_out:
+        _say_left_out(writer, run, left_out)
+    if not places:
+        writer.fixed("Nothing is left.")
+        return Composed(outcome=Outcome.NO_DATA)
     if not plan.first:
         writer.say(
             "First is {} with {} alerts.",
-            writer.exact(run, "/rows/0/name", limit=200),
-            writer.number(run, "/rows/0/alerts"),
+            writer.exact(run, f"/rows/{places[0]}/name", limit=200),
+            writer.number(run, f"/rows/{places[0]}/alerts"),
         )
-    scope.say_shown(writer, run, scope.total_of(writer, run), first=plan.first)
+    if not left_out:
+        scope.say_shown(writer, run, scope.total_of(writer, run), first=plan.first)
     if run.at("/summary/alerts_with_unreadable_entities"):
         writer.say(
             "In {} alerts the entities could not be read, so they count for nobody.",
@@ -108,12 +119,12 @@ def compose_top(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     scope.say_partial(writer, run)
     rows = []
     start = plan.first + writer.listed + 1
-    writer.listed += len(run.rows)
-    for place in range(len(run.rows)):
+    writer.listed += len(places)
+    for shown_as, place in enumerate(places, start=start):
         at = f"/rows/{place}"
         rows.append(
             [
-                Fact(f"[{start + place}]"),
+                Fact(f"[{shown_as}]"),
                 writer.cell(run, f"{at}/name", limit=200),
                 writer.cell(run, f"{at}/alerts"),
                 writer.cell(run, f"{at}/high_alerts"),
@@ -124,8 +135,26 @@ def compose_top(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         )
     columns = ("", kind.capitalize(), "Alerts", "High", "First seen", "Last seen", "Incidents")
     writer.table("", columns, rows)
-    items = tuple(ListItem("entity", str(row.get("name")), entity_kind=kind) for row in run.rows)
+    items = tuple(ListItem("entity", str(run.rows[place].get("name")), entity_kind=kind) for place in places)
     suggestions = ("Alerts for the first one", "What happened in the last 24 hours?") if len(items) > 1 else ()
     entity = items[0] if len(items) == 1 else None
     shown = plan.first + len(items)
     return Composed(items=items, first=plan.first, entity=entity, suggestions=suggestions, shown=shown)
+
+
+def _is_one_of(name: str, asked: Sequence[str]) -> bool:
+    """True if one of the names that the person wrote is `name`, its host name, its user part or the name behind its
+    domain."""
+    name = name.casefold()
+    forms = {name, name.partition("@")[0], name.rpartition("\\")[2]}
+    forms |= {host for host in (name.partition(".")[0],) if not host.isdigit()}
+    return any(each.casefold() in forms for each in asked)
+
+
+def _say_left_out(writer: AnswerWriter, run: ToolRun, asked: Sequence[str]) -> None:
+    for each in asked:
+        places = [place for place, row in enumerate(run.rows) if _is_one_of(str(row.get("name")), [each])]
+        if places:
+            writer.say("Left out: {}.", [writer.exact(run, f"/rows/{place}/name") for place in places])
+        else:
+            writer.say("No row that came is called {}, so nothing was left out for it.", Echo(each))

@@ -25,6 +25,7 @@ _WHY_ROLE = {
     "file": "The other files of these alerts belong to the system or to installed programs.",
     "malware": "The other files of these alerts belong to the system or to installed programs.",
 }
+_SEVERAL = "More than one {} fits, and nothing in the alerts singles one out. Which alert do you mean? Answer with [n]."
 _STARTED_IT = "The other processes of these alerts are those that started it."
 
 
@@ -54,8 +55,12 @@ def say_singled_out(writer: AnswerWriter, choice: Choice) -> Composed:
 
 def say_choices(writer: AnswerWriter, choice: Choice) -> Composed:
     """The values that fit, each with an alert that names it, as a question back."""
+    if len(choice.values) == 1:
+        opening = "One {} fits, but I cannot tell whether it is the one you mean. Answer with [n] to see its alert."
+    else:
+        opening = _SEVERAL
     writer.say(
-        "More than one {} fits, and nothing in the alerts singles one out. Which alert do you mean? Answer with [n].",
+        opening,
         Fact(choice.attribute.label),
     )
     shown = choice.values[:MOST_CHOICES]

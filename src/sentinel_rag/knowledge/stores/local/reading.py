@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _REMEMBERED = 16
 _MOST_TERMS = 10_000
-_RANKED_ROWS = 10_000
+_RANKED_ROWS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
