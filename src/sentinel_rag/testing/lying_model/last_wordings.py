@@ -1,4 +1,4 @@
-"""Wordings that were written at the very end. Their first figures stand in the docs; what they showed was mended since."""
+"""Wordings that were written at the very end. The docs tell their first figures; what they showed was mended since."""
 
 from __future__ import annotations
 
