@@ -1,4 +1,4 @@
-"""What no result holds, or holds at another thing, is put right or left out, and the answer says so.
+"""Field report I1. What no result holds, or holds at another thing, is put right or left out, and the answer says so.
 
 The writer of the answer is not trusted: it controls every word of the text.
 """
@@ -186,3 +186,9 @@ def test_a_handle_that_a_result_has_stays(index, runs) -> None:
     own = indexed([hidden], index)
     assert not ground("The alert is ⟦r1#/rows/0/name⟧.", own, question="q").touched
     assert ground("The alert is ⟦r1#/rows/1/name⟧.", own, question="q").text == REMOVED
+
+
+@pytest.mark.requirement("GRND-1")
+@pytest.mark.parametrize("text", ["12," * 6_000, "1 " * 9_000, "2024-07-02 " * 800, "x" * 20_000 + " 7"])
+def test_what_is_too_much_to_read_is_left_out(check, text: str) -> None:
+    assert check(text).text.strip() == REMOVED

@@ -31,6 +31,8 @@ from sentinel_rag.agent.grounding.time_verdicts import judge_duration, judge_tim
 from sentinel_rag.agent.grounding.verdicts import FROM_PERSON, Verdict, in_result, unsupported
 
 _STATES = (Kind.SEVERITY, Kind.STATUS, Kind.CLASSIFICATION, Kind.OWNERSHIP)
+_LONGEST = 400
+"""A longer piece that is one atom has nothing else to judge."""
 _CITED = (Kind.TITLE, Kind.QUOTE, Kind.CODE)
 _FIRM_IN_QUESTIONS = (IDENTIFIERS - {Kind.NAME, Kind.TACTIC, Kind.QUOTE}) | {Kind.INCIDENT, Kind.HANDLE}
 """What is checked in a question or a piece of advice too: things that exist or do not."""
@@ -60,6 +62,9 @@ class Judged:
 def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
     """The verdicts of a piece. `anything_known` is False where no result holds any row."""
     text = reading.text
+    if len(reading.atoms) == 1 and len(text) > _LONGEST and reading.atoms[0].end == len(text):
+        yield Judged(reading.atoms[0], judge_name(reading, reading.atoms[0]))
+        return
     prose = reading.piece.layout not in (Layout.CELL, Layout.HEADER_CELL, Layout.CODE)
     own_words = _without(reading, [atom for atom in reading.atoms if atom.kind in _CITED])
     asks, guesses = prose and is_request(own_words), prose and is_hedged(own_words)

@@ -31,6 +31,10 @@ from sentinel_rag.agent.grounding.number_atoms import (
 from sentinel_rag.agent.grounding.state_atoms import states_in
 from sentinel_rag.agent.grounding.time_atoms import durations_in, times_in
 
+MOST_CHARACTERS = 8_000
+MOST_NUMBERS = 200
+"""A sentence, cell or code block beyond these is no sentence; reading it would take seconds."""
+_NUMBERS = re.compile(r"\d+")
 _HANDLE = re.compile(r"⟦([^⟦⟧]{1,1100})⟧")
 _LIST_NUMBER = re.compile(r"\[\d{1,3}\]")
 _STATE_WORD = re.compile(
@@ -83,6 +87,10 @@ class Titles:
 
 def atoms_of(piece: Piece, index: EvidenceIndex, titles: Titles, known_incidents: frozenset[str]) -> list[Atom]:
     """The atoms of a piece in the order in which they stand."""
+    most = MOST_NUMBERS * (10 if piece.layout is Layout.CODE else 1)
+    if len(piece.text) > MOST_CHARACTERS or len(_NUMBERS.findall(piece.text)) > most:
+        # Nothing holds the whole of it, so it is left out.
+        return [Atom(Kind.CODE, f"{piece.text[:40]}…", 0, len(piece.text), piece.text)]
     taken: list[Atom] = []
 
     def take(atoms: Iterable[Atom], *, wanted: Callable[[Atom], bool] = lambda _: True) -> None:
@@ -210,6 +218,8 @@ def _sentence_start(text: str, atom: Atom) -> bool:
 
 def _searchable(text: str) -> str:
     """Lower case with straight quotation marks, every character in its place."""
+    if text.isascii():
+        return text.lower()
     lowered = text.translate(_SAME_LENGTH).lower()
     return lowered if len(lowered) == len(text) else text.translate(_SAME_LENGTH)
 
