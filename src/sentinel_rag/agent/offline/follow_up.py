@@ -15,6 +15,7 @@ from sentinel_rag.agent.offline import arguments as slots
 from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.plan import Ask, Decision, Plan, PlannedCall, View, asked_anew, counted, listed
 from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.offline.vocabulary import is_known
 from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, MOST_SKIPPED, TOOLS_BY_NAME
 
@@ -68,7 +69,10 @@ def agrees(question: str) -> bool:
 def completed(question: str, conversation: Conversation) -> str:
     """The question that `question` stands for: a pending one with its missing value, else itself."""
     text = question.strip()
-    if conversation.pending and len(text.split()) <= 3 and not _YES.match(text) and not _NO.match(text):
+    words = re.findall(r"[^\W\d_][\w'’-]*", text)
+    is_question = len(words) > 1 and all(map(is_known, words))  # "incidents by owner" is a wish, no value
+    short = len(text.split()) <= 3 and not is_question
+    if conversation.pending and short and not _YES.match(text) and not _NO.match(text):
         value = text.strip(" .?!\"'")
         return f'{conversation.pending} "{value}"' if value else question
     return question
