@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sentinel_rag.agent.grounding.atoms import IDENTIFIERS, Atom, Kind
 from sentinel_rag.agent.grounding.count_verdicts import judge_count, judge_percent
+from sentinel_rag.agent.grounding.deed_verdicts import claims_own_deed, unfounded_deeds
 from sentinel_rag.agent.grounding.evidence_index import moment_of
 from sentinel_rag.agent.grounding.markdown_text import Layout
 from sentinel_rag.agent.grounding.name_verdicts import judge_name
@@ -36,6 +37,9 @@ _LONGEST = 400
 _CITED = (Kind.TITLE, Kind.QUOTE, Kind.CODE)
 _FIRM_IN_QUESTIONS = (IDENTIFIERS - {Kind.NAME, Kind.TACTIC, Kind.QUOTE}) | {Kind.INCIDENT, Kind.HANDLE}
 """What is checked in a question or a piece of advice too: things that exist or do not."""
+_TO_BE_DONE = re.compile(r"\b(?:could|can|should|would|must|to)\s+(?:then |also |now )?be\s+$", re.IGNORECASE)
+_DONE = ("closed", "resolved", "dismissed", "reopened")
+"""With words such as "could be" in front they name a change that may come, and no status."""
 _ABOUT_DATA = re.compile(
     r"\b(?:incidents?|alerts?|hosts?|accounts?|users?|attack\w*|malware|ransomware|address(?:es)?|devices?|servers?|"
     r"workstations?|processes|files?|sign-?ins?|log-?ins?|logons?|credentials?|password|phish\w*|breach\w*|activity|"
@@ -82,7 +86,11 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
             continue
         if guesses and atom.kind in (Kind.CLASSIFICATION, Kind.NAME):
             continue
+        if atom.kind is Kind.STATUS and _TO_BE_DONE.search(text[: atom.start]) and atom.text.lower() in _DONE:
+            continue
         judged.append(_judge_atom(reading, atom))
+    if prose and claims_own_deed(own_words):
+        judged = [_without_repair(each) for each in judged]
     yield from judged
     if reading.piece.layout in (Layout.HEADER_CELL, Layout.CODE):
         return
@@ -99,9 +107,20 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
     yield from _statements(reading, judged, anything_known=anything_known)
 
 
+def _without_repair(judged: Judged) -> Judged:
+    """The verdict with nothing to put in the place of what is wrong, so that the sentence is left out."""
+    if judged.verdict.supported:
+        return judged
+    return replace(judged, verdict=unsupported(judged.verdict.reason))
+
+
 def _statements(reading: Reading, judged: list[Judged], *, anything_known: bool) -> Iterator[Judged]:
     told = [each.atom for each in judged if each.verdict.supported and each.atom.kind in (*_CITED, Kind.CLASSIFICATION)]
     text = _without(reading, told)
+    if reading.piece.layout is not Layout.CELL:
+        for start, end in unfounded_deeds(text, reading.subjects, reading.index, reading.question):
+            deed = Atom(Kind.NAME, reading.text[start:end], start, end)
+            yield Judged(deed, unsupported("no result tells that this was done or said"))
     words = verdict_statement(text, reading.index, reading.question)
     if words:
         at = reading.text.find(words)
