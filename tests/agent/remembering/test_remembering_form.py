@@ -20,6 +20,8 @@ def _full() -> Conversation:
     return Conversation(
         references=references,
         last=CALL,
+        listed_by=CALL,
+        listed_as=1,
         offers=(Offer("Show it", CALL),),
         shown=3,
         turns=4,

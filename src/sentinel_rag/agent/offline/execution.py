@@ -140,7 +140,8 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> Non
     if composed.items or composed.outcome is Outcome.ANSWERED:
         conversation.shown = composed.shown
     shown = shown_text(answer)
-    if composed.items and f"[{composed.first + 1}]" in shown:
+    numbered = bool(composed.items) and f"[{composed.first + 1}]" in shown
+    if numbered:
         result = turn.runs[-1].result
         total = None if result is None else result.coverage.rows_total
         references.show_list(composed.items, first=composed.first, total=total)
@@ -159,3 +160,7 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> Non
     # A list without something is no query that could be refined or paged.
     asked = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
     conversation.last = None if plan.without else asked
+    if numbered:
+        one_query = not plan.without and len(plan.calls) == 1
+        conversation.listed_by = asked if one_query else None
+        conversation.listed_as = references.screen_number

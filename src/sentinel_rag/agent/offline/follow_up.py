@@ -112,6 +112,11 @@ def repeated(reading: Reading, last: AskedCall) -> Plan:
     return replace(_again(last, reading, _from_the_top(last)), aspects=last.aspects)
 
 
+def narrowed(reading: Reading, query: AskedCall) -> Plan | None:
+    """`query` with the slots that are said on top of it; None if its tool cannot take one of them."""
+    return _changed(reading, query)
+
+
 def _same_of_another(reading: Reading, last: AskedCall) -> Plan | None:
     """ "And 18?" asks the same of another incident, "and accounts?" the same ranking of another kind."""
     if not _LEAN.match(reading.text) or len(reading.text.split()) > 5:
@@ -156,7 +161,7 @@ _FILLERS = frozenset(
 )
 
 
-def _changed(reading: Reading, last: AskedCall) -> Decision | None:
+def _changed(reading: Reading, last: AskedCall) -> Plan | None:
     known = TOOLS_BY_NAME[last.tool].parameter_schemas()
     changes: dict[str, Any] = {}
     if reading.window is not None:
@@ -166,7 +171,7 @@ def _changed(reading: Reading, last: AskedCall) -> Decision | None:
     changes |= {
         name: value
         for name, value in fresh.items()
-        if name in ("status", "order", "limit", "tactic", "product", "owner")
+        if name in ("status", "order", "limit", "tactic", "product", "owner", "time_field")
     }
     if reading.names:
         changes |= slots.entity_argument(reading)
@@ -174,12 +179,15 @@ def _changed(reading: Reading, last: AskedCall) -> Decision | None:
         return None
     arguments = _from_the_top(last)
     if reading.window is not None:
-        arguments = {k: v for k, v in arguments.items() if k not in ("time_window", "start_time", "end_time")}
+        arguments = {k: v for k, v in arguments.items() if k not in _OF_THE_WINDOW}
     if reading.severity.arguments():
         arguments = {k: v for k, v in arguments.items() if k not in ("severity", "min_severity")}
     if reading.names:
         arguments = {k: v for k, v in arguments.items() if k not in ("entity", "entity_kind", "incident")}
     return _again(last, reading, {**arguments, **changes})
+
+
+_OF_THE_WINDOW = frozenset({"time_window", "start_time", "end_time", "time_field"})
 
 
 def _again(
