@@ -29,6 +29,7 @@ from sentinel_rag.agent.grounding.statement_verdicts import (
 from sentinel_rag.agent.grounding.subjects import STRONG, Subject, Topic, governing, mismatched
 from sentinel_rag.agent.grounding.time_atoms import Moment
 from sentinel_rag.agent.grounding.time_verdicts import judge_duration, judge_time
+from sentinel_rag.agent.grounding.title_claims import names_two, titled_otherwise
 from sentinel_rag.agent.grounding.verdicts import FROM_PERSON, Verdict, in_result, unsupported
 
 _STATES = (Kind.SEVERITY, Kind.STATUS, Kind.CLASSIFICATION, Kind.OWNERSHIP)
@@ -89,12 +90,16 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
         if atom.kind is Kind.STATUS and _TO_BE_DONE.search(text[: atom.start]) and atom.text.lower() in _DONE:
             continue
         judged.append(_judge_atom(reading, atom))
-    if prose and claims_own_deed(own_words):
+    if prose and (claims_own_deed(own_words) or names_two(reading.subjects, text)):
         judged = [_without_repair(each) for each in judged]
     yield from judged
     if reading.piece.layout in (Layout.HEADER_CELL, Layout.CODE):
         return
-    wrong = mismatched(reading.subjects, text) or _of_another(reading)
+    wrong = (
+        mismatched(reading.subjects, text)
+        or titled_otherwise(reading.subjects, text, reading.context)
+        or _of_another(reading)
+    )
     if wrong is not None and all(each.verdict.supported for each in judged):
         yield Judged(_atom_of(wrong, text), _mismatch(wrong, reading), names_subject=True)
     if asks and text.rstrip(" *_").endswith("?"):
