@@ -1,4 +1,4 @@
-"""A time that points at an answer before is resolved or asked back; it is never dropped, which would widen the answer."""
+"""A time that points at an answer before is resolved or asked back; dropped, it would widen the answer."""
 
 from __future__ import annotations
 
