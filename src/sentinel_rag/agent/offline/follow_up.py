@@ -99,6 +99,9 @@ def refine(reading: Reading, conversation: Conversation) -> Decision | None:
         return _again(last, reading, {**_from_the_top(last), "limit": MAX_LIMIT}, as_list=True)
     if _LIST_THEM.match(reading.text):
         return _again(last, reading, _from_the_top(last), as_list=True)
+    peak = _peak_of_the_same(reading, last)
+    if peak is not None:
+        return peak
     other = _same_of_another(reading, last)
     if other is not None:
         return other
@@ -110,6 +113,30 @@ def refine(reading: Reading, conversation: Conversation) -> Decision | None:
 def repeated(reading: Reading, last: AskedCall) -> Plan:
     """The last query once more, as it was."""
     return replace(_again(last, reading, _from_the_top(last)), aspects=last.aspects)
+
+
+_PEAK = r"busiest|quietest|calmest|peaks?|(?:which|what)\s+(?:day|hour|week)"
+_COUNTED_ALERTS = frozenset({"get_alert_trend", "query_alerts", "get_threat_summary", "get_top_entities"})
+
+
+def _peak_of_the_same(reading: Reading, last: AskedCall) -> Plan | None:
+    """ "What was the busiest day?" behind an answer about a window asks of that window."""
+    if not reading.has(_PEAK) or last.tool not in _COUNTED_ALERTS or reading.window is not None:
+        return None
+    if reading.names or reading.unknown_words or reading.has(cues.INCIDENT) or cues.kinds_named(reading):
+        return None
+    kept = {k: v for k, v in last.arguments.items() if k in ("time_window", "start_time", "end_time")}
+    if last.tool == "get_alert_trend":
+        kept |= {k: v for k, v in last.arguments.items() if k in ("severity", "min_severity")}
+    if not kept:
+        return None
+    kept |= reading.severity.arguments()
+    interval = cues.interval_of(reading) or last.arguments.get("interval")
+    if interval is not None:
+        kept["interval"] = interval
+    opening = ("This is of the same alerts as the answer before; name a time for another window.",)
+    call = PlannedCall("get_alert_trend", kept)
+    return Plan(view=View.TREND, calls=(call,), reading=reading, opening=opening)
 
 
 def narrowed(reading: Reading, query: AskedCall) -> Plan | None:
