@@ -19,6 +19,7 @@ from sentinel_rag.agent.grounding.markdown_text import Layout
 from sentinel_rag.agent.grounding.name_verdicts import judge_name
 from sentinel_rag.agent.grounding.order_verdicts import judge_orders, judge_sequences
 from sentinel_rag.agent.grounding.reading import Reading
+from sentinel_rag.agent.grounding.share_verdicts import judge_shares
 from sentinel_rag.agent.grounding.state_verdicts import judge_state
 from sentinel_rag.agent.grounding.statement_verdicts import (
     is_hedged,
@@ -107,6 +108,8 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
     if not asks:
         for claim, verdict in judge_orders(reading):
             yield Judged(Atom(Kind.NAME, text[claim.start : claim.end], claim.start, claim.end), verdict)
+        for share, verdict in judge_shares(reading):
+            yield Judged(Atom(Kind.NAME, text[share.start : share.end], share.start, share.end), verdict)
         for start, end, verdict in judge_sequences(reading):
             yield Judged(Atom(Kind.NAME, text[start:end].strip(), start, end), verdict)
     yield from _statements(reading, judged, anything_known=anything_known)
