@@ -59,7 +59,7 @@ async def measure_part(part: str, seed: int, tally: Tally) -> dict[str, Any]:
         turns += await run_written(dialogue, Session(small_estate(), NOW), things, tally)
     for place in range(GENERATED):
         turns += await run_generated(f"{seed}/{part}/{place}", part, Session(small_estate(), NOW), alerts, tally)
-    first = yaml.safe_load(WORDINGS[part].read_text()).get("first_measured") if part == "heldout" else None
+    first = yaml.safe_load(WORDINGS[part].read_text()).get("first_measured") if part != "development" else None
     report = {"dialogues": len(written) + GENERATED, "turns": turns, **tally.report()}
     return report if first is None else {**report, "first_measured": first}
 

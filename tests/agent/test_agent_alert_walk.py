@@ -214,6 +214,7 @@ async def test_the_walk_is_bounded_and_no_text_of_a_row_becomes_an_argument(ask:
         assert texts <= own
 
 
+@pytest.mark.requirement("GRND-2")
 async def test_every_short_answer_carries_its_evidence(ask: Ask) -> None:
     answer = await ask(f"{STORY} What is the IP address associated with the beacon traffic to a rare domain?")
     assert any(piece.value == "203.0.113.9" and piece.tool == "query_alerts" for piece in answer.evidence)

@@ -31,7 +31,7 @@ def test_later_lines_keep_the_subject_of_the_first() -> None:
     text = "Incident 38: “Port scan”.\nSeverity High, status New."
     assert _facts(text, _piece("38"), _piece("High")) == [
         "Incident 38: “Port scan”.",
-        "Incident 38: “Port scan”. Severity High, status New.",
+        "Incident 38: Severity High, status New.",
     ]
 
 

@@ -218,6 +218,8 @@ def _sentence_start(text: str, atom: Atom) -> bool:
 
 def _searchable(text: str) -> str:
     """Lower case with straight quotation marks, every character in its place."""
+    if text.isascii():
+        return text.lower()
     lowered = text.translate(_SAME_LENGTH).lower()
     return lowered if len(lowered) == len(text) else text.translate(_SAME_LENGTH)
 

@@ -16,6 +16,7 @@ from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
 from sentinel_rag.agent.offline.incident_plans import needs_whole_incident
 from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.offline.remarks import say_remarks
+from sentinel_rag.agent.offline.spoken_times import told_bucket
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.references import ListItem, learn, shown_text
 from sentinel_rag.agent.row_text import plain
@@ -38,7 +39,7 @@ async def carry_out(turn: Turn, plan: Plan) -> Answer:
     if composed.outcome is Outcome.NO_DATA and not plan.without:
         composed = await _near_names(turn, writer, plan, runs) or composed
     answer = turn.checked_answer(writer, composed)
-    _remember(turn, plan, composed, answer, numbered=writer.listed > 0)
+    _remember(turn, plan, composed, answer)
     return answer
 
 
@@ -132,14 +133,16 @@ async def _near_names(turn: Turn, writer: AnswerWriter, plan: Plan, runs: Sequen
     return Composed(outcome=Outcome.CLARIFICATION, offers=offers)
 
 
-def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer, *, numbered: bool) -> None:
+def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> None:
     """What the next question may refer to, refine or accept. Lines without a number are told of, not listed."""
     conversation = turn.conversation
     references = conversation.references
     conversation.offers = composed.offers
     if composed.items or composed.outcome is Outcome.ANSWERED:
         conversation.shown = composed.shown
-    if composed.items and numbered:
+    shown = shown_text(answer)
+    numbered = bool(composed.items) and f"[{composed.first + 1}]" in shown
+    if numbered:
         result = turn.runs[-1].result
         total = None if result is None else result.coverage.rows_total
         references.show_list(composed.items, first=composed.first, total=total)
@@ -147,7 +150,7 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer, *, num
         references.mention(composed.items)
     elif composed.outcome is not Outcome.ANSWERED and composed.offers and "[1] " in answer.text:
         references.show_list(ListItem("question", offer.question) for offer in composed.offers)
-    learn(references, turn.runs, shown=shown_text(answer))
+    learn(references, turn.runs, shown=shown)
     pointed = () if turn.resolution is None else turn.resolution.items
     of_alert = plan.view in (View.ALERT, View.EVENTS) or any(item.kind == "alert" for item in pointed)
     incident = ListItem("incident", composed.incident, incident=composed.incident) if composed.incident else None
@@ -158,3 +161,8 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer, *, num
     # A list without something is no query that could be refined or paged.
     asked = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
     conversation.last = None if plan.without else asked
+    conversation.told_bucket = told_bucket(plan, turn.runs[-1:])
+    if numbered:
+        one_query = not plan.without and len(plan.calls) == 1
+        conversation.listed_by = asked if one_query else None
+        conversation.listed_as = references.screen_number

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from sentinel_rag.agent.references.mention_forms import Form, Mention
-from sentinel_rag.agent.references.wording import LINE, NOUN, is_plural, kind_of
+from sentinel_rag.agent.references.wording import END, LINE, NOUN, is_plural, kind_of
 
 _BETWEEN = (
     "of|in|on|for|from|to|by|with|about|at|behind|this|that|these|those|the|a|an|its|it|his|her|their|them|and|or|is|are|was|"
@@ -20,6 +20,11 @@ _DESCRIBED = re.compile(
 _ONE_THAT = re.compile(
     rf"\b(?:the|that)\s+(?:one|(?P<noun>{LINE}|{NOUN}))\s+(?P<words>(?:about|with|on|from|of|for|named|called|titled|mentioning|involving|created|opened|raised|"
     r"assigned|owned|without|naming|at|in|that\s+(?:is|was|has|mentions|involves|names|came|happened)|which\s+(?:is|was|has|mentions))\b[^,;?!]{1,120})",
+    re.IGNORECASE,
+)
+_RANKED = re.compile(
+    rf"\b(?:owns|of|about|for|explain|describe)\s+(?P<all>the\s+(?P<words>newest|oldest|latest|earliest|most\s+(?:recent|severe|serious)"
+    rf"|least\s+severe|worst))(?={END})",
     re.IGNORECASE,
 )
 _SOMEBODYS = re.compile(
@@ -38,6 +43,11 @@ _NOBODY = frozenset({"it", "that", "this", "which", "who", "what", "he", "she", 
 
 
 def read_described(masked: str) -> Iterator[Mention]:
+    for match in _RANKED.finditer(masked):
+        yield Mention(
+            form=Form.DESCRIBED, in_words=True, start=match.start("all"), end=match.end("all"), words=match["words"],
+            soft=True,
+        )  # fmt: skip
     for match in _SOMEBODYS.finditer(masked):
         who = match["who"] or match["whose"]
         if who.lower() in _NOBODY:

@@ -35,7 +35,7 @@ _LINE_NUMBER = re.compile(
     re.IGNORECASE,
 )
 _HASHED = re.compile(r"(?<![\w&/])(?<!incident )(?<!case )#\s?(?P<number>\d{1,9})\b(?![\w.:/-])", re.IGNORECASE)
-_ALONE = re.compile(rf"{START}(?P<number>\d{{1,9}}){END}")
+_ALONE = re.compile(rf"{START}(?P<number>\d{{1,9}})(?:\s+(?:please|pls|then|instead))?{END}", re.IGNORECASE)
 _TAIL = re.compile(
     r"(?:\b(?:details?|alerts?|entities|comments?|owners?|status|severity|hosts?|accounts?|users?|ips?|timelines?|more|"
     r"info\w*|events|tactics|techniques|story|summary|evidence)\s+(?:of|for|on|about|in|behind)\s+|"
@@ -69,8 +69,10 @@ _BESIDE = re.compile(
 def read_brackets(masked: str) -> Iterator[Mention]:
     for match in _BRACKETS.finditer(masked):
         places = _range(int(match["from"]), int(match["to"])) if match["from"] else _numbers(match["in"])
-        start = match.start()
-        kind = kind_of(match["noun"] or "")
+        alone = is_plural(match["noun"] or "") and len(places) == 1  # "incidents [3] is involved in"
+        start = match.end("noun") if alone else match.start()
+        start += len(masked[start : match.end()]) - len(masked[start : match.end()].lstrip())
+        kind = "" if alone else kind_of(match["noun"] or "")
         yield Mention(
             form=Form.PLACES, start=start, end=match.end(), places=places, kind=kind, plural=len(places) > 1,
             genitive=False,

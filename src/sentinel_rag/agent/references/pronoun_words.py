@@ -42,7 +42,7 @@ _IDLE_IT = re.compile(
 )
 _THEM = re.compile(
     r"(?:(?P<before>\b(?:of|for|on|about|in|from|involving|naming|compare|between|behind|owns?|link|does|do|did|are|were|"
-    r"have|share|with|to|around|by|explain|describe|against|close|summari[sz]e|merge|is|connects?|relates?))\s+)"
+    r"have|share|with|to|around|by|involves?|mentions?|names?|touch|affect|contain|hit|explain|describe|against|close|summari[sz]e|merge|is|connects?|relates?))\s+)"
     rf"(?P<all>(?:(?:all|both|each|every\s+one|any)\s+of\s+)?(?P<word>them|these|those|they)(?:\s+(?P<count>{NUMERAL}|\d{{1,2}}))?"
     rf"(?:\s+(?P<noun>{NOUN}|{LINE}|ones))?)\b(?!\s+(?:days?|hours?|weeks?|minutes?|months?|times?|from|since|with|that|which|who|sorted|ordered|by)\b)",
     re.IGNORECASE,
@@ -109,8 +109,15 @@ def _possesses(after: str) -> bool:
     )
 
 
+def _both(masked: str) -> Iterator[re.Match[str]]:
+    """Not the "both" of "both open and closed"."""
+    for match in _BOTH.finditer(masked):
+        if not re.match(r"\s+\S+\s+(?:and|or)\b", masked[match.end() :]):
+            yield match
+
+
 def read_them(masked: str) -> Iterator[Mention]:
-    for match in (*_BOTH.finditer(masked), *_ALL_OF.finditer(masked), *_THEM.finditer(masked)):
+    for match in (*_both(masked), *_ALL_OF.finditer(masked), *_THEM.finditer(masked)):
         if _PARTITIVE.search(masked[: match.start("all")]):
             continue
         noun = match["noun"] or ""

@@ -90,7 +90,8 @@ def _rows(value: JsonValue) -> list[Row]:
 
 def shown_text(answer: Answer) -> str:
     """Everything that a person reads of an answer above its footnote."""
-    return "\n".join((answer.text, *(cell for table in answer.tables for row in table.rows for cell in row)))
+    cells = (cell for table in answer.tables for row in (table.columns, *table.rows) for cell in row)
+    return "\n".join((answer.text, *cells))
 
 
 def learn(references: References, runs: Sequence[ToolRun], *, shown: str) -> None:

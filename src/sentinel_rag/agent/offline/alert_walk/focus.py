@@ -26,7 +26,9 @@ CLEAR = 0.5
 TELLING = 6.0
 """Weight of shared words that does as well: two words that few alerts have."""
 _NEAR = 0.9
+"""Incidents that fit at least this share of the best one's score stay side by side."""
 _CONTEXT_WEIGHT = 0.7
+"""What the story says counts less than the question: it tells of another alert of the incident."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ def _best_reading(
 
 
 def _stands_out(fitting: Sequence[Fit]) -> bool:
+    """True if one name fits twice as well as any other, by more than a single word."""
     second = fitting[1].score if len(fitting) > 1 else 0.0
     return fitting[0].shared >= 0.75 * TELLING and fitting[0].score >= 2.0 * second
 

@@ -19,7 +19,9 @@ from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 MOST_ROUNDS = 4
 """Rounds of calls after the first."""
 MOST_LISTED = 300
+"""Alerts of one incident that are listed at most; of a larger one no value is singled out."""
 MOST_READ = 8
+"""Calls of one round that read alerts in full."""
 _ALERT_ID = re.compile(r"(?:[a-z]{2})?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[a-z]{2}\d{6,24}_-?\d{1,12}", re.I)
 
 
@@ -31,7 +33,7 @@ def next_calls(plan: Plan, runs: Sequence[ToolRun]) -> tuple[PlannedCall, ...]:
     references = told_incidents(plan) or focus.incidents
     calls = [call for reference in references for call in _listing(reference, runs)]
     if not _new(calls, made):
-        calls = _reading([alert for alert in focus.meant if not alert.whole], runs)
+        calls = _reading([alert for alert in focus.meant if not alert.whole])
     return tuple(_new(calls, made))
 
 
@@ -69,9 +71,9 @@ def _total(run: ToolRun) -> int:
     return total if isinstance(total, int) else len(run.rows)
 
 
-def _reading(alerts: Sequence[Alert], runs: Sequence[ToolRun]) -> list[PlannedCall]:
+def _reading(alerts: Sequence[Alert]) -> list[PlannedCall]:
     """These alerts in full: by the pages of their incident where that is fewer calls, else one by one."""
-    pages: dict[tuple[str, int], None] = {}  # in the order in which they were first needed
+    pages: dict[tuple[str, int], None] = {}
     alone: list[PlannedCall] = []
     for alert in alerts:
         arguments = alert.run.call.arguments
