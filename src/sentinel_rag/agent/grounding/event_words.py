@@ -19,7 +19,7 @@ from sentinel_rag.agent.grounding.verdicts import Verdict, unsupported
 
 _TIED = frozenset({Kind.ADDRESS, Kind.DOMAIN, Kind.ACCOUNT, Kind.TITLE, Kind.TOKEN, Kind.NAME, Kind.CODE})
 _EVENT = re.compile(
-    r"^[\s*_`>-]*(?:the|this|that|an?)\s+(?P<words>(?:[A-Za-z-]+\s+){1,5}?)"
+    r"^[\s*_`>-]*(?:(?:the|this|that|an?)\s+)?(?P<words>(?:[A-Za-z-]+\s+){1,5}?)"
     r"(?P<verb>(?:(?:was|were|is|has been|had been)\s+)?(?:\w+ly\s+)?(?:happened|occurred|took place|went|ran|came|"
     r"originated|started|began|created|made|set up|launched|executed|performed|carried out|done|triggered|seen|"
     r"observed|detected|raised|found|hit|targeted|affected|reached|involved|involves|concerns|left|sent|flowed|transferred|"
@@ -77,7 +77,12 @@ def _tell(leaves: Sequence[Leaf], alerts: Sequence[Record], words: str, value: s
     mine = {id(record) for record in alerts}
     stems = {word[:_STEM] for word in _WORD.findall(folded(words)) if word not in _GENERAL}
     return any(
-        any(id(outer) in mine or outer.speaks is Speaks.ROW for outer in leaf.record.chain())
+        any(id(outer) in mine or _in_log(outer) for outer in leaf.record.chain())
         or (len(str(leaf.value)) > len(value) and all(stem in folded(str(leaf.value)) for stem in stems))
         for leaf in leaves
     )
+
+
+def _in_log(record: Record) -> bool:
+    """True for a row of a query's result, and not for a row of an incident's own lists."""
+    return record.speaks is Speaks.ROW and bool(re.fullmatch(r"/rows/\d+", record.pointer))
