@@ -100,6 +100,8 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
         and (counted.noun or counted.subjects)
         and told
         and not counted.loosely
+        # A bare number that an incident has is never made a count of.
+        and not (atom.text in reading.index.incident_numbers and not quantity.noun)
     ):
         (only,) = values.values()
         if only.leaf is not None:
