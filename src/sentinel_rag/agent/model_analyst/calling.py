@@ -7,7 +7,7 @@ decided here about what is allowed; the gateway judges each call that is sent.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sentinel_rag.agent.model_analyst.turn import Turn
@@ -16,7 +16,7 @@ from sentinel_rag.agent.offline.workspace_words import placed, remember_places
 from sentinel_rag.agent.tool_runs import ToolRun, run_calls
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.ports import ToolGateway
-from sentinel_rag.contracts.tool_calls import Denied, ToolCall
+from sentinel_rag.contracts.tool_calls import ToolCall
 
 _TOO_MANY = "Not run: this is more calls than one question may make. Answer with what you have."
 _TOO_MANY_AT_ONCE = "Not run: too many calls in one response. Make the ones that matter again."
@@ -108,10 +108,22 @@ async def _run(gateway: ToolGateway, turn: Turn, calls: Sequence[ToolCall]) -> l
 
 
 def _was_sent(turn: Turn, call: ToolCall) -> bool:
-    """True if the same change was sent before in this question and was not refused."""
+    """True if the same change was sent before in this question, whatever became of it: a refusal stays one until a
+    person acts, and a change that failed may have been made."""
     same = _key(call)
-    return any(_key(run.call) == same and not isinstance(run.outcome, Denied) for run in turn.runs)
+    return any(_key(run.call) == same for run in turn.runs)
 
 
 def _key(call: ToolCall) -> str:
-    return call.tool_name + json.dumps(dict(call.arguments), sort_keys=True, default=str)
+    """The call without what tells no change from another: the order of its arguments, 1 for "1", those that say
+    nothing."""
+    said = {name: value for name, value in call.arguments.items() if value is not None}
+    return call.tool_name + json.dumps(_as_text(said), sort_keys=True)
+
+
+def _as_text(value: JsonValue | dict[str, JsonValue]) -> JsonValue:
+    if isinstance(value, Mapping):
+        return {name: _as_text(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_text(each) for each in value]
+    return str(value).strip()

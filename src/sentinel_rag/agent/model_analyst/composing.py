@@ -43,6 +43,7 @@ FILTERED_ROWS = (
     "narrower question; SENTINEL_MODEL=offline answers without a model."
 )
 NOTHING_CHECKED = "Nothing of what the model wrote could be checked against the results."
+NOTHING_WRITTEN = "The model wrote no answer to these results."
 LONGEST_QUESTION_BACK = 400
 UNCHECKABLE = (
     "The results do not have the agreed shape, so the answer cannot be checked and is not shown. The agent and a tool "
@@ -97,7 +98,7 @@ def _composed(turn: Turn, ended: Ended) -> Composed:
     if ended.ending is Ending.UNASKED:
         return Composed(Outcome.TOOL_FAILED, UNASKED, UNASKED, doubtful=True)
     if turn.runs and not worked:
-        outcome = say_failures(writer, unsuccessful(turn.runs), some_worked=False)
+        outcome = say_failures(writer, unsuccessful(turn.runs), some_worked=False, by_model=True)
         return _by_code(turn, ended, writer, outcome)
     if data and all(found_nothing(run) for run in data):
         say_nothing_found(writer, data)
@@ -114,7 +115,7 @@ def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[Too
     body = checked.text.strip()
     if not _says_something(body):
         if data:
-            writer.fixed(NOTHING_CHECKED)
+            writer.fixed(NOTHING_CHECKED if text.strip() else NOTHING_WRITTEN)
             say_what_came(writer, data)
         body = "\n".join((body, *(line.text for line in writer.lines))).strip()
     notes = AnswerWriter(turn.memory.zone)
@@ -167,7 +168,7 @@ def _failed(turn: Turn, ended: Ended, writer: AnswerWriter, worked: Sequence[Too
 def _say_unsuccessful(writer: AnswerWriter, turn: Turn) -> None:
     told = unsuccessful(turn.runs)
     if told:
-        say_failures(writer, told, some_worked=True)
+        say_failures(writer, told, some_worked=True, by_model=True)
 
 
 def _outcome(turn: Turn, ended: Ended, body: str, evidence: Sequence[Evidence], data: Sequence[ToolRun]) -> Outcome:

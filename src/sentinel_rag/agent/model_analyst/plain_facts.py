@@ -83,14 +83,18 @@ def _say_what_to_try(writer: AnswerWriter, run: ToolRun) -> None:
 
 
 def say_what_came(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
-    """How many rows each call found, for a turn whose model gave no usable words about them."""
+    """How many rows the calls found, for a turn whose model gave no usable words about them. Calls of one tool that
+    found as many are told once; the footnote has each."""
+    told: set[tuple[str, str, str]] = set()
     for run in runs:
         if run.result is None:
             continue
-        if run.at("/coverage/rows_total") is None:
-            writer.say(f"Rows that {run.call.tool_name} returned: {{}}.", writer.number(run, "/coverage/rows_returned"))
-        else:
-            writer.say(f"Rows that {run.call.tool_name} found: {{}}.", writer.number(run, "/coverage/rows_total"))
+        known = run.at("/coverage/rows_total") is not None
+        verb, pointer = ("found", "/coverage/rows_total") if known else ("returned", "/coverage/rows_returned")
+        said = (run.call.tool_name, verb, str(run.at(pointer)))
+        if said not in told:
+            told.add(said)
+            writer.say(f"Rows that {run.call.tool_name} {verb}: {{}}.", writer.number(run, pointer))
 
 
 def unsuccessful(runs: Sequence[ToolRun]) -> list[ToolRun]:
