@@ -54,6 +54,11 @@ class Conversation:
 
     references: References = field(default_factory=References)
     last: AskedCall | None = None
+    listed_by: AskedCall | None = None
+    """The query whose rows are the numbered list that `listed_as` counts, as `References.screen_number` does."""
+    listed_as: int = 0
+    told_bucket: str = ""
+    """The bucket of time that the last answer told of, as an ISO 8601 interval; empty if it told of none."""
     offers: tuple[Offer, ...] = ()
     shown: int = 0
     turns: int = 0
@@ -130,5 +135,13 @@ class Conversations:
         if before is not None:
             before.references.leave_open_questions()
             self._open[session_id] = replace(
-                before, last=None, change=None, offers=(), offered_changes=(), shown=0, pending=""
+                before,
+                last=None,
+                listed_by=None,
+                told_bucket="",
+                change=None,
+                offers=(),
+                offered_changes=(),
+                shown=0,
+                pending="",
             )

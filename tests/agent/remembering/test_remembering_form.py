@@ -20,6 +20,9 @@ def _full() -> Conversation:
     return Conversation(
         references=references,
         last=CALL,
+        listed_by=CALL,
+        listed_as=1,
+        told_bucket="2024-07-17T00:00:00Z/2024-07-18T00:00:00Z",
         offers=(Offer("Show it", CALL),),
         shown=3,
         turns=4,

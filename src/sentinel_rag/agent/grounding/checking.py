@@ -18,6 +18,7 @@ from sentinel_rag.agent.grounding.number_atoms import incident_numbers_in, nouns
 from sentinel_rag.agent.grounding.outcome import REMOVED, REPAIRED, UNCHECKED_CELL, Grounded, Removal, Repair
 from sentinel_rag.agent.grounding.reading import Reading
 from sentinel_rag.agent.grounding.recognition import Titles, atoms_of
+from sentinel_rag.agent.grounding.repair_grammar import can_stand
 from sentinel_rag.agent.grounding.subjects import STRONG, Context, Subject, Topic, subjects_in
 from sentinel_rag.contracts.evidence import Evidence
 
@@ -240,6 +241,8 @@ def _edits(
 def _repairable(judged: Judged, piece: Piece, written: str) -> bool:
     """A repair that turns out wrong once more is none: what it should be is not clear."""
     if not judged.verdict.right or judged.verdict.leaf is None or piece.layout is Layout.CODE:
+        return False
+    if not can_stand(judged.verdict.right, judged.atom, written):
         return False
     end = judged.atom.end + len(_tail(judged.atom, written))
     return not written[end:].startswith(f" {REPAIRED}")

@@ -12,6 +12,7 @@ from sentinel_rag.agent.grounding.counted_things import Counted, counted_by
 from sentinel_rag.agent.grounding.evidence_index import folded, has_words
 from sentinel_rag.agent.grounding.markdown_text import Layout
 from sentinel_rag.agent.grounding.number_atoms import NOUNS, Amount, Quantity
+from sentinel_rag.agent.grounding.owned_counts import owned_counts
 from sentinel_rag.agent.grounding.reading import Reading
 from sentinel_rag.agent.grounding.records import Leaf
 from sentinel_rag.agent.grounding.verdicts import FROM_PERSON, HARMLESS, Verdict, derived, in_result, unsupported
@@ -67,6 +68,10 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
     if not quantity.noun and _IDENTIFIED.search(before):
         leaf = _exact_number(reading, atom)
         return (in_result(leaf) if leaf is not None else unsupported("no result holds this number")), counted.used
+    owned = owned_counts(reading, atom, counted)
+    if owned is not None:
+        hit = next((each for each in owned if _agrees(quantity, each.value)), None)
+        return (_supported(hit) if hit else unsupported("the results tell another number of theirs")), counted.used
     found = candidates(counted, reading.index)
     if counted.inherited and (counted.states or counted.name):
         found += candidates(replace(counted, noun="", subjects=()), reading.index)

@@ -120,6 +120,9 @@ _NONE = re.compile(
     re.IGNORECASE,
 )
 _ALL = re.compile(r"\b(?P<word>not all|not every|all(?! (?:in|times?)\b)|every|each|some)\b", re.IGNORECASE)
+_NEARLY = re.compile(r"\b(?:nearly|almost|virtually|practically)\s+$", re.IGNORECASE)
+"""In front of "all" they make a share of it, which `share_verdicts` judges."""
+_HALF_AND_MORE = re.compile(r"\b(?:more|less|fewer|over|under)(?:\s+than)?\s+(?:a\s+)?$", re.IGNORECASE)
 
 _PLURAL = re.compile(
     r"\b(?:incidents?|cases?)\b(?:\s+(?:numbers?|no\.?|nr\.?|ids?|"
@@ -155,6 +158,8 @@ def percentages_in(text: str) -> Iterator[Atom]:
     for match in _PERCENT.finditer(text):
         yield Atom(Kind.PERCENT, match[0], match.start(), match.end(), float(match["n"].replace(",", ".")))
     for match in _FRACTION.finditer(text):
+        if match["word"].lower() == "half" and _HALF_AND_MORE.search(text[: match.start()]):
+            continue
         yield Atom(Kind.PERCENT, match[0], match.start(), match.end(), float(_FRACTIONS[match["word"].lower()]))
 
 
@@ -180,6 +185,8 @@ def quantifiers_in(text: str) -> Iterator[Atom]:
         quantity = _quantity(0, text, match.start(), match.end())
         following = text[match.end() :]
         if quantity.noun not in NOUNS.values() and not re.match(r"\s+of (?:them|these|those|the)\b", following):
+            continue
+        if _NEARLY.search(text[: match.start()]):
             continue
         word = match["word"].lower()
         amount = Amount.NOT_ALL if word.startswith("not") else Amount.SOME if word == "some" else Amount.ALL

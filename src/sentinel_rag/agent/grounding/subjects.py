@@ -158,6 +158,7 @@ def subjects_in(
         subject
         for subject in _references(text, context, merged)
         if not (subject.topic in explicit and subject.topic in STRONG and _names_one(text, subject, merged))
+        or _begins_with_pronoun(text, subject, merged)
     ]
     merged.sort(key=lambda subject: subject.start)
     merged = [_within_incident(subject, merged, context) for subject in merged]
@@ -321,6 +322,19 @@ def _names_one(text: str, reference: Subject, named: Sequence[Subject]) -> bool:
         or any(_TIES.match(text[reference.end : subject.start]) for subject in named if subject.start >= reference.end)
         or any(subject.topic is reference.topic and subject.end <= reference.start for subject in named)
     )
+
+
+_PRONOUN_FIRST = re.compile(r"^[\s*_`>-]*(?:it|its|it[’']s)\b", re.IGNORECASE)
+
+
+def _begins_with_pronoun(text: str, reference: Subject, named: Sequence[Subject]) -> bool:
+    """True if a sentence begins with "It" or "Its" for one thing and names another further on: both are spoken of. Not
+    where the name says what "it" is ("It is incident 12")."""
+    first = _PRONOUN_FIRST.match(text)
+    if first is None or reference.end > first.end():
+        return False
+    following = next((subject for subject in named if subject.start >= reference.end), None)
+    return following is not None and not _TIES.match(text[reference.end : following.start])
 
 
 def _references(text: str, context: Context, named: Sequence[Subject]) -> Iterator[Subject]:

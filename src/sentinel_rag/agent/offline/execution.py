@@ -16,6 +16,7 @@ from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
 from sentinel_rag.agent.offline.incident_plans import needs_whole_incident
 from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.offline.remarks import say_remarks
+from sentinel_rag.agent.offline.spoken_times import told_bucket
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.references import ListItem, learn, shown_text
 from sentinel_rag.agent.row_text import plain
@@ -140,7 +141,8 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> Non
     if composed.items or composed.outcome is Outcome.ANSWERED:
         conversation.shown = composed.shown
     shown = shown_text(answer)
-    if composed.items and f"[{composed.first + 1}]" in shown:
+    numbered = bool(composed.items) and f"[{composed.first + 1}]" in shown
+    if numbered:
         result = turn.runs[-1].result
         total = None if result is None else result.coverage.rows_total
         references.show_list(composed.items, first=composed.first, total=total)
@@ -159,3 +161,8 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> Non
     # A list without something is no query that could be refined or paged.
     asked = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
     conversation.last = None if plan.without else asked
+    conversation.told_bucket = told_bucket(plan, turn.runs[-1:])
+    if numbered:
+        one_query = not plan.without and len(plan.calls) == 1
+        conversation.listed_by = asked if one_query else None
+        conversation.listed_as = references.screen_number

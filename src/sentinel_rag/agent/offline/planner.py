@@ -14,6 +14,7 @@ from dataclasses import replace
 from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline import cues, follow_up, names, outside, subjects, template_match
 from sentinel_rag.agent.offline.alert_order import order_plan
+from sentinel_rag.agent.offline.among_shown import among_shown
 from sentinel_rag.agent.offline.attribute_catalogue import HASHES, IDENTITIES
 from sentinel_rag.agent.offline.attributes import attribute_of, is_search
 from sentinel_rag.agent.offline.comparison_plans import comparison_plan
@@ -75,6 +76,9 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
             question.sentence,
             tuple(reading.text.replace(question.said, other) for other in question.replacements if question.said),
         )
+    among = among_shown(reading, conversation)
+    if among is not None:
+        return among
     compared = comparison_plan(reading)
     if compared is not None:
         return compared
