@@ -37,9 +37,11 @@ def sought(plan: Plan) -> Sought | None:
     if isinstance(value, str):
         return Sought(value)
     parameters = arguments.get("parameters")
-    for parameter, text in parameters.items() if isinstance(parameters, Mapping) else ():
+    if not isinstance(parameters, Mapping) or len(parameters) != 1:
+        return None
+    for parameter, text in parameters.items():
         kind = next((kind for kind, pattern in _KINDS if pattern.search(parameter)), "")
-        if kind and isinstance(text, str) and len(parameters) == 1:
+        if kind and isinstance(text, str):
             return Sought(text, parameter, kind)
     return None
 
