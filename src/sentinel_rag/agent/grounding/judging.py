@@ -291,10 +291,14 @@ def _atom_of(subject: Subject, text: str) -> Atom:
     return Atom(Kind.INCIDENT, text[subject.start : subject.end], subject.start, subject.end, subject.text)
 
 
+_SINCE_THEN = re.compile(r"\b(?:later|after(?:wards)?|before|earlier|following|then|in between|apart)\b", re.IGNORECASE)
+
+
 def _told_times(reading: Reading) -> list[datetime]:
-    """Instants of results that the sentence itself tells."""
+    """Instants of results that the sentence itself tells, and those before it that it measures from."""
     found: list[datetime] = []
-    for atom in reading.atoms:
+    before = reading.preceding if _SINCE_THEN.search(reading.text) else ()
+    for atom in (*before, *reading.atoms):
         if isinstance(atom.value, Moment):
             found += next(_matching(atom.value, reading), [])
     return found
