@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 NOT_MADE = "A sentence was left out here, because it tells of a change that was not made."
+NOT_MADE_NOW = "A sentence was left out here, because it tells of a change that this question did not make."
 _DONE = (
     r"(?:clos|re-?open|assign|re-?assign|unassign|escalat|re-?classif|classif|comment|add|post|updat|chang|set|mark|resolv"
     r"|dismiss|isolat|disabl|block|quarantin|reset|revok|delet|remov|sen[dt]|creat|notif|lower|rais)(?:i?ed|ed|d|t)?"
@@ -23,17 +24,17 @@ _FIRST_PERSON = re.compile(
 _SENTENCE = re.compile(r"(?<=[.!?])[ \t]+")
 
 
-def without_false_deeds(text: str) -> str:
-    """`text` without the sentences in which its writer claims to have changed something. For a turn without a call
-    that did."""
-    return "\n".join(_line(line) for line in text.split("\n"))
+def without_false_deeds(text: str, *, note: str = NOT_MADE) -> str:
+    """`text` without the sentences in which its writer claims to have changed something, `note` in their place. For a
+    turn without a call that did."""
+    return "\n".join(_line(line, note) for line in text.split("\n"))
 
 
-def _line(line: str) -> str:
+def _line(line: str, note: str) -> str:
     kept: list[str] = []
     for sentence in _SENTENCE.split(line):
         if not _FIRST_PERSON.search(sentence):
             kept.append(sentence)
-        elif not kept or kept[-1] != NOT_MADE:
-            kept.append(NOT_MADE)
+        elif not kept or kept[-1] != note:
+            kept.append(note)
     return " ".join(kept)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sentinel_rag.agent.answer_writer import AnswerWriter
 from sentinel_rag.agent.grounding import REMOVED, broken_evidence, ground
 from sentinel_rag.agent.model_analyst.answer_text import shown
-from sentinel_rag.agent.model_analyst.claims import NOT_MADE, without_false_deeds
+from sentinel_rag.agent.model_analyst.claims import NOT_MADE, NOT_MADE_NOW, without_false_deeds
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending
 from sentinel_rag.agent.model_analyst.notices import closings, filter_sentence, openings
 from sentinel_rag.agent.model_analyst.plain_facts import (
@@ -22,6 +22,7 @@ from sentinel_rag.agent.model_analyst.plain_facts import (
     found_nothing,
     say_nothing_found,
     say_what_came,
+    say_what_was_changed,
     unsuccessful,
 )
 from sentinel_rag.agent.model_analyst.turn import Turn
@@ -43,6 +44,7 @@ FILTERED_ROWS = (
     "narrower question; SENTINEL_MODEL=offline answers without a model."
 )
 NOTHING_CHECKED = "Nothing of what the model wrote could be checked against the results."
+NOTHING_WRITTEN = "The model wrote no answer to these results."
 LONGEST_QUESTION_BACK = 400
 UNCHECKABLE = (
     "The results do not have the agreed shape, so the answer cannot be checked and is not shown. The agent and a tool "
@@ -97,7 +99,7 @@ def _composed(turn: Turn, ended: Ended) -> Composed:
     if ended.ending is Ending.UNASKED:
         return Composed(Outcome.TOOL_FAILED, UNASKED, UNASKED, doubtful=True)
     if turn.runs and not worked:
-        outcome = say_failures(writer, unsuccessful(turn.runs), some_worked=False)
+        outcome = say_failures(writer, unsuccessful(turn.runs), some_worked=False, by_model=True)
         return _by_code(turn, ended, writer, outcome)
     if data and all(found_nothing(run) for run in data):
         say_nothing_found(writer, data)
@@ -108,13 +110,18 @@ def _composed(turn: Turn, ended: Ended) -> Composed:
 
 def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[ToolRun]) -> Composed:
     text = shown(ended.text)
+    earlier: list[str] = []
     if not _changed_something(turn):
-        text = without_false_deeds(text)
+        # What earlier questions changed is told by code: a model's "I closed it" may mean another incident.
+        made = turn.memory.made
+        text = without_false_deeds(text, note=NOT_MADE_NOW if made else NOT_MADE)
+        if NOT_MADE_NOW in text:
+            earlier.append(f"Changed earlier in this conversation: {'; '.join(made)}.")
     checked = ground(text, turn.memory.evidence, question=turn.question)
     body = checked.text.strip()
     if not _says_something(body):
         if data:
-            writer.fixed(NOTHING_CHECKED)
+            writer.fixed(NOTHING_CHECKED if text.strip() else NOTHING_WRITTEN)
             say_what_came(writer, data)
         body = "\n".join((body, *(line.text for line in writer.lines))).strip()
     notes = AnswerWriter(turn.memory.zone)
@@ -126,6 +133,7 @@ def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[Too
         *openings(turn, ended),
         body,
         "\n".join(line.text for line in notes.lines),
+        *earlier,
         *closings(turn, ended, body, checked.evidence),
     ]
     evidence = (*checked.evidence, *(piece for line in writer.lines for piece in line.evidence))
@@ -136,7 +144,7 @@ def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[Too
         answer,
         _joined([*openings(turn, ended), body]) or answer,
         tuple(piece for piece in evidence if piece not in broken),
-        doubtful=checked.touched or NOT_MADE in text,
+        doubtful=checked.touched or NOT_MADE in text or NOT_MADE_NOW in text,
     )
 
 
@@ -153,10 +161,11 @@ def _failed(turn: Turn, ended: Ended, writer: AnswerWriter, worked: Sequence[Too
     parts = [f"{failure} {failure.next_step}".strip()]
     if isinstance(failure, PromptFilteredError) and turn.memory.defanged:
         parts = [str(failure), FILTERED_ROWS]
-    if turn.acted:
+    if any(_is_open(turn, run) for run in turn.runs):
         parts.append("A change was sent before that: look at the calls below before you ask for it again.")
-    if worked:
-        say_what_came(writer, worked)
+    made = [run for run in worked if run.call.tool_name not in turn.reading]
+    say_what_was_changed(writer, made)
+    say_what_came(writer, [run for run in worked if run not in made])
     _say_unsuccessful(writer, turn)
     lines = "\n".join(line.text for line in writer.lines)
     answer = _joined([*parts, lines])
@@ -164,10 +173,15 @@ def _failed(turn: Turn, ended: Ended, writer: AnswerWriter, worked: Sequence[Too
     return Composed(Outcome.TOOL_FAILED, answer, answer, evidence, doubtful=True)
 
 
+def _is_open(turn: Turn, run: ToolRun) -> bool:
+    """True for a change of which nobody knows whether it was made: neither done nor refused."""
+    return run.call.tool_name not in turn.reading and not run.worked and not isinstance(run.outcome, Denied)
+
+
 def _say_unsuccessful(writer: AnswerWriter, turn: Turn) -> None:
     told = unsuccessful(turn.runs)
     if told:
-        say_failures(writer, told, some_worked=True)
+        say_failures(writer, told, some_worked=True, by_model=True)
 
 
 def _outcome(turn: Turn, ended: Ended, body: str, evidence: Sequence[Evidence], data: Sequence[ToolRun]) -> Outcome:
@@ -192,7 +206,7 @@ def _changed_something(turn: Turn) -> bool:
 
 def _says_something(text: str) -> bool:
     """True if more is left of a checked text than its notes of what was left out."""
-    left = text.replace(REMOVED, "").replace(NOT_MADE, "")
+    left = text.replace(REMOVED, "").replace(NOT_MADE, "").replace(NOT_MADE_NOW, "")
     return any(character.isalnum() for character in left)
 
 

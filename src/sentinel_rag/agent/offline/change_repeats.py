@@ -32,6 +32,11 @@ _DROPPED = re.compile(
 )
 
 
+def says_do_it(question: str) -> bool:
+    """True for words that mean a change asked for before and nothing else, such as "do it now"."""
+    return _EXPLICIT.match(question) is not None
+
+
 def asked_again(question: str, conversation: Conversation) -> AskedChange | Ask | None:
     """The change that "do it now" means; None if the words mean none. Looser words count right after the change."""
     change = conversation.change
