@@ -24,7 +24,8 @@ _SHARE = re.compile(
     r"(?P<over>(?:well |slightly |just )?(?:more than|over) (?:a )?half)|"
     r"(?P<under>(?:less|fewer) than (?:a )?half|under half|(?:a |the )?minority)|"
     r"(?P<nearly>(?:nearly|almost|virtually|practically) (?:all|every))|"
-    r"(?P<few>(?:only|very|just) (?:a )?few|(?<!a )(?<!the )few|hardly any|barely any|almost no|scarcely any|(?:only )?a handful))"
+    r"(?P<few>(?:only|very|just) (?:a )?few|(?<!a )(?<!the )few|"
+    r"hardly any|barely any|almost no|scarcely any|(?:only )?a handful))"
     r"(?:\s+of)?(?:\s+(?:the|these|those|all|our|your))?\s+(?P<narrow>(?:[A-Za-z-]+\s+){0,3}?)"
     r"(?P<noun>incidents?|cases?|alerts?|detections?|them|these|those)\b",
     re.IGNORECASE,
