@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sentinel_rag.agent.grounding.atoms import IDENTIFIERS, Atom, Kind
+from sentinel_rag.agent.grounding.code_records import wrong_pairs
 from sentinel_rag.agent.grounding.count_verdicts import judge_count, judge_percent
 from sentinel_rag.agent.grounding.deed_verdicts import claims_own_deed, unfounded_deeds
 from sentinel_rag.agent.grounding.event_words import judge_events
@@ -96,6 +97,10 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
     if prose and (claims_own_deed(own_words) or names_two(reading.subjects, text)):
         judged = [_without_repair(each) for each in judged]
     yield from judged
+    if reading.piece.layout is Layout.CODE:
+        for start, end in wrong_pairs(text, reading.index):
+            wrong_value = Atom(Kind.CODE, text[start:end], start, end, text[start:end])
+            yield Judged(wrong_value, unsupported("the results tell another value for the incident of this object"))
     if reading.piece.layout in (Layout.HEADER_CELL, Layout.CODE):
         return
     wrong = (
