@@ -76,3 +76,31 @@ def test_a_duration_may_be_measured_from_the_sentence_before() -> None:
     assert ground(true, index, question="What is new?").text == true
     false = f"{lead} About six hours later, at 14:00 UTC, incident 7 was created."
     assert ground(false, index, question="What is new?").text == f"{lead} {REMOVED}"
+
+
+@pytest.mark.requirement("GRND-1")
+def test_times_in_brackets_are_of_the_event_whose_words_stand_before_them() -> None:
+    call = ToolCall("c1", "s", "query_alerts", {})
+    rows = [
+        {"alert_id": "a1", "name": "Ransomware behavior was blocked", "time": "2024-07-03T07:06:00Z"},
+        {
+            "alert_id": "a2",
+            "name": "Logon from an unusual device",
+            "time": "2024-07-02T13:18:00Z",
+            "entities": [{"kind": "host", "name": "dc-01.contoso.example"}],
+        },
+    ]
+    index = EvidenceIndex(UTC)
+    index.add(ToolRun(call, Succeeded(call, rows_result(rows))))  # type: ignore[arg-type]
+    host = "Between the logon on dc-01.contoso.example (13:18)"
+    true = f"{host} and the ransomware alert (07:06 the next morning) lie 17 hours 48 minutes."
+    assert ground(true, index, question="How long did it take?").text == true
+    for false in (true.replace("07:06", "13:18"), true.replace("17 hours", "16 hours")):
+        assert ground(false, index, question="How long did it take?").text == REMOVED
+
+
+@pytest.mark.requirement("GRND-1")
+def test_a_count_behind_the_most_common_state_is_the_count_of_that_state(check) -> None:
+    true = "The most common severity is High, with three of the 6 incidents."
+    assert check(true).text == true
+    assert check(true.replace("three", "two")).touched
