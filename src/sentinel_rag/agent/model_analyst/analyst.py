@@ -17,6 +17,7 @@ from sentinel_rag.agent.history import Budget
 from sentinel_rag.agent.model_analyst.composing import Composed, compose, states_facts
 from sentinel_rag.agent.model_analyst.limits import TurnLimits
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending, run_loop
+from sentinel_rag.agent.model_analyst.made_changes import changes_made
 from sentinel_rag.agent.model_analyst.memory import Memories
 from sentinel_rag.agent.model_analyst.offered import Catalogue, OfferedTools, shipped
 from sentinel_rag.agent.model_analyst.requests import TieredModels
@@ -153,6 +154,7 @@ class ModelAnalyst:
     def _keep(turn: Turn, ended: Ended, composed: Composed) -> None:
         """What the next question may need of this one. The model's unchecked words are not among it."""
         memory = turn.memory
+        memory.keep_made(changes_made(turn.runs, turn.reading))
         if isinstance(ended.failure, PromptFilteredError):
             memory.history.discard()
         elif ended.ending is Ending.FAILED:

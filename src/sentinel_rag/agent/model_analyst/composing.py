@@ -16,6 +16,7 @@ from sentinel_rag.agent.grounding import REMOVED, broken_evidence, ground
 from sentinel_rag.agent.model_analyst.answer_text import shown
 from sentinel_rag.agent.model_analyst.claims import NOT_MADE, without_false_deeds
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending
+from sentinel_rag.agent.model_analyst.made_changes import changes_made, say_changes_made, tells_change
 from sentinel_rag.agent.model_analyst.notices import closings, filter_sentence, openings
 from sentinel_rag.agent.model_analyst.plain_facts import (
     CATALOGUES,
@@ -107,19 +108,19 @@ def _composed(turn: Turn, ended: Ended) -> Composed:
 
 
 def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[ToolRun]) -> Composed:
-    text = shown(ended.text)
-    if not _changed_something(turn):
-        text = without_false_deeds(text)
+    text = without_false_deeds(shown(ended.text), turn.memory.made, now=changes_made(turn.runs, turn.reading))
     checked = ground(text, turn.memory.evidence, question=turn.question)
     body = checked.text.strip()
     if not _says_something(body):
         if data:
-            writer.fixed(NOTHING_CHECKED)
-            say_what_came(writer, data)
+            if _says_something(ended.text):
+                writer.fixed(NOTHING_CHECKED)
+            say_what_came(writer, [run for run in data if not tells_change(run)])
         body = "\n".join((body, *(line.text for line in writer.lines))).strip()
     notes = AnswerWriter(turn.memory.zone)
+    say_changes_made(notes, turn.runs)
     _say_unsuccessful(notes, turn)
-    if not body:
+    if not body and not notes.lines:
         said = filter_sentence(ended) if ended.ending is Ending.FILTERED else NO_ANSWER
         return Composed(Outcome.TOOL_FAILED, said, said, doubtful=True)
     parts = [
@@ -128,7 +129,7 @@ def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[Too
         "\n".join(line.text for line in notes.lines),
         *closings(turn, ended, body, checked.evidence),
     ]
-    evidence = (*checked.evidence, *(piece for line in writer.lines for piece in line.evidence))
+    evidence = (*checked.evidence, *(piece for line in (*writer.lines, *notes.lines) for piece in line.evidence))
     broken = broken_evidence(evidence, turn.memory.runs)
     answer = _joined(parts)
     return Composed(
@@ -153,10 +154,10 @@ def _failed(turn: Turn, ended: Ended, writer: AnswerWriter, worked: Sequence[Too
     parts = [f"{failure} {failure.next_step}".strip()]
     if isinstance(failure, PromptFilteredError) and turn.memory.defanged:
         parts = [str(failure), FILTERED_ROWS]
-    if turn.acted:
+    if any(_may_have_changed(turn, run) for run in turn.runs):
         parts.append("A change was sent before that: look at the calls below before you ask for it again.")
-    if worked:
-        say_what_came(writer, worked)
+    say_changes_made(writer, worked)
+    say_what_came(writer, [run for run in worked if not tells_change(run)])
     _say_unsuccessful(writer, turn)
     lines = "\n".join(line.text for line in writer.lines)
     answer = _joined([*parts, lines])
@@ -186,8 +187,9 @@ def _refused(turn: Turn) -> Outcome | None:
     return Outcome.DENIED if refused else None
 
 
-def _changed_something(turn: Turn) -> bool:
-    return any(run.worked and run.call.tool_name not in turn.reading for run in turn.runs)
+def _may_have_changed(turn: Turn, run: ToolRun) -> bool:
+    """True for a call that may have changed something and does not say what: a refused one changed nothing."""
+    return run.call.tool_name not in turn.reading and not isinstance(run.outcome, Denied) and not tells_change(run)
 
 
 def _says_something(text: str) -> bool:

@@ -17,6 +17,7 @@ from sentinel_rag.agent.conversation import MAX_SESSIONS, Conversation
 from sentinel_rag.agent.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.grounding import EvidenceIndex
 from sentinel_rag.agent.history import Budget, History
+from sentinel_rag.agent.model_analyst.made_changes import MOST_REMEMBERED, MadeChange
 from sentinel_rag.agent.models import Tier
 from sentinel_rag.agent.references import References
 from sentinel_rag.agent.tokens import TokenCounter
@@ -32,8 +33,8 @@ VERSION = 1
 @dataclass(slots=True)
 class Memory:
     """`places` numbers the calls of the session and knows which workspace questions go to. `awaited` are calls that a
-    person may approve, by approval id. `defanged`: the provider's filter stopped rows of this conversation, so they are
-    sent shortened from then on."""
+    person may approve, by approval id; `made` the changes of earlier turns. `defanged`: the provider's filter stopped
+    rows of this conversation, so they are sent shortened from then on."""
 
     zone: ZoneInfo
     history: History
@@ -41,6 +42,7 @@ class Memory:
     references: References = field(default_factory=References)
     places: Conversation = field(default_factory=Conversation)
     awaited: OrderedDict[str, ToolCall] = field(default_factory=OrderedDict)
+    made: list[MadeChange] = field(default_factory=list)
     last_tier: Tier | None = None
     last_failed: bool = False
     defanged: bool = False
@@ -73,6 +75,7 @@ class Memory:
                     {"approval_id": approval_id, "tool": call.tool_name, "arguments": dict(call.arguments)}
                     for approval_id, call in self.awaited.items()
                 ],
+                "made": [change.to_dict() for change in self.made],
                 "last_tier": None if self.last_tier is None else self.last_tier.value,
                 "last_failed": self.last_failed,
                 "defanged": self.defanged,
@@ -91,9 +94,15 @@ class Memory:
         with suppress(TypeError, KeyError, ValueError, AttributeError):
             self.places = conversation_from_dict(state["places"]) or self.places  # type: ignore[arg-type]
         with suppress(TypeError, KeyError, ValueError, AttributeError):
+            self.made = [MadeChange.from_dict(each) for each in state["made"]]  # type: ignore[union-attr, arg-type]
+        with suppress(TypeError, KeyError, ValueError, AttributeError):
             self.awaited = _awaited(session_id, state["awaited"])
             self.last_tier = None if state["last_tier"] is None else Tier(str(state["last_tier"]))
             self.last_failed, self.defanged = bool(state["last_failed"]), bool(state["defanged"])
+
+    def keep_made(self, changes: Sequence[MadeChange]) -> None:
+        """Changes of the turn that ends, for what is said of them later."""
+        self.made = [*self.made, *changes][-MOST_REMEMBERED:]
 
     def note_approval(self, run: ToolRun) -> None:
         """Keep a call that waits for a person, and drop one that was made since."""

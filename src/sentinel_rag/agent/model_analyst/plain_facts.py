@@ -83,8 +83,10 @@ def _say_what_to_try(writer: AnswerWriter, run: ToolRun) -> None:
 
 
 def say_what_came(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
-    """How many rows each call found, for a turn whose model gave no usable words about them."""
-    for run in runs:
+    """How many rows each call found, for a turn whose model gave no usable words about them; the same call once, as it
+    came out last."""
+    distinct = {(run.call.tool_name, str(dict(run.call.arguments))): run for run in runs}
+    for run in distinct.values():
         if run.result is None:
             continue
         if run.at("/coverage/rows_total") is None:
