@@ -90,6 +90,7 @@ class ModelAnalyst:
         now = self._clock()
         resolution = resolve(question, memory.references, now=now.astimezone(zone))
         remember(question, resolution, memory.references)
+        memory.waiting.begin_turn()
         turn = Turn(
             question=question,
             asked=resolution.text,
@@ -102,6 +103,7 @@ class ModelAnalyst:
             progress=progress,
             retries=RetryBudget(self._limits.retries),
             verbosity=verbosity or Verbosity.NORMAL,
+            only=memory.waiting.meant_by(question),
         )
         if resolution.ask:
             return self._answer(turn, Composed(Outcome.CLARIFICATION, resolution.ask, resolution.ask), resolution)

@@ -11,16 +11,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sentinel_rag.agent.model_analyst.turn import Turn
+from sentinel_rag.agent.model_analyst.waiting_calls import chosen_among
 from sentinel_rag.agent.models import ModelToolCall, ToolResultMessage
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
 from sentinel_rag.agent.tool_runs import ToolRun, run_calls
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.ports import ToolGateway
-from sentinel_rag.contracts.tool_calls import Denied, ToolCall
+from sentinel_rag.contracts.tool_calls import ToolCall
 
 _TOO_MANY = "Not run: this is more calls than one question may make. Answer with what you have."
 _TOO_MANY_AT_ONCE = "Not run: too many calls in one response. Make the ones that matter again."
 _UNSURE = "Not run: your answer ended without saying so, so it may be cut. Make the call again if it is meant."
+_NOT_THAT_ONE = (
+    "Not run: the person asked for the call that waits for their approval, and for no other change. Make exactly that "
+    "call, as it stands in <waiting_call>, or say that another one was not made."
+)
 _REPEATED = "Not run again: the same call was sent already for this question. Its result stands above."
 
 
@@ -81,8 +86,18 @@ def _choose(turn: Turn, asked: ModelToolCall, place: int, *, stated: bool) -> _C
         return _Chosen(asked, refusal=_TOO_MANY)
     if not stated and asked.name not in turn.reading:
         return _Chosen(asked, refusal=_UNSURE)
-    turn.calls += 1
     places = turn.memory.places
+    if turn.only and asked.name not in turn.reading:
+        waiting = chosen_among(turn.only, asked.name, asked.arguments)
+        if waiting is None:
+            turn.held_back.append(asked.name)
+            return _Chosen(asked, refusal=_NOT_THAT_ONE)
+        turn.calls += 1
+        # An approval is for these arguments and for no others, whatever the workspace is by now.
+        return _Chosen(
+            asked, ToolCall(places.next_call_id(), turn.session_id, waiting.tool_name, dict(waiting.arguments))
+        )
+    turn.calls += 1
     arguments = placed(asked.name, _with_zone(turn, asked), places)
     return _Chosen(asked, ToolCall(places.next_call_id(), turn.session_id, asked.name, arguments))
 
@@ -103,14 +118,14 @@ async def _run(gateway: ToolGateway, turn: Turn, calls: Sequence[ToolCall]) -> l
     remember_places(turn.memory.places, runs)
     for run in runs:
         turn.memory.evidence.add(run)
-        turn.memory.note_approval(run)
+        turn.memory.waiting.note(run)
     return runs
 
 
 def _was_sent(turn: Turn, call: ToolCall) -> bool:
-    """True if the same change was sent before in this question and was not refused."""
+    """True if the same change was sent before in this question, whatever became of it."""
     same = _key(call)
-    return any(_key(run.call) == same and not isinstance(run.outcome, Denied) for run in turn.runs)
+    return any(_key(run.call) == same for run in turn.runs)
 
 
 def _key(call: ToolCall) -> str:

@@ -166,6 +166,12 @@ def _failed(turn: Turn, ended: Ended, writer: AnswerWriter, worked: Sequence[Too
 
 
 def _say_unsuccessful(writer: AnswerWriter, turn: Turn) -> None:
+    if turn.held_back:
+        tools = ", ".join(dict.fromkeys(turn.held_back))
+        writer.fixed(
+            f"The model called for another change than the one that waits for approval ({tools}); it was not sent. "
+            "Ask for it whole if you want it."
+        )
     told = unsuccessful(turn.runs)
     if told:
         say_failures(writer, told, some_worked=True)

@@ -5,11 +5,14 @@ With zero data an answer holds zero facts, because no word of the model is in it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.compositions.scope import filters_shown, is_empty, say_partial, say_window
 from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Failed, Succeeded
 
 CATALOGUES = frozenset({"list_kql_templates", "list_tables", "list_workspaces", "describe_table"})
@@ -25,6 +28,9 @@ _NOUNS = {
 }
 MOST_EMPTY = 4
 """Empty results that an answer tells of, the last ones; the footnote has all."""
+_TO_CALLER = re.compile(r"\b(?:and|to) call again\b|\b(?:send|make) the call again\b", re.IGNORECASE)
+_WRONG_ARGUMENT = "The model called it with an argument that it does not take: ask in other words."
+_JSON_TYPES = frozenset({"integer", "number", "string", "boolean", "array", "object", "null"})
 _WINDOW = ("time_window", "start_time", "end_time")
 _SEVERITY = ("min_severity", "severity")
 
@@ -111,5 +117,16 @@ def unsuccessful(runs: Sequence[ToolRun]) -> list[ToolRun]:
                 continue
         if key not in seen:
             seen.add(key)
-            told.append(run)
+            told.append(_for_person(run))
     return told
+
+
+def _for_person(run: ToolRun) -> ToolRun:
+    """A failure without what only the writer of the call can do: the person did not choose its arguments."""
+    match run.outcome:
+        case Failed(error=error) if _TO_CALLER.search(error.next_step):
+            step = _WRONG_ARGUMENT if error.code is QueryErrorCode.INVALID_ARGUMENT else "Ask again."
+            allowed = () if set(error.allowed) <= _JSON_TYPES else error.allowed
+            return replace(run, outcome=replace(run.outcome, error=replace(error, next_step=step, allowed=allowed)))
+        case _:
+            return run
