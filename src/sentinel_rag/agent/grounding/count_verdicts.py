@@ -10,6 +10,7 @@ from sentinel_rag.agent.grounding.atoms import Atom, Kind
 from sentinel_rag.agent.grounding.count_candidates import Candidate, candidates, single_counts
 from sentinel_rag.agent.grounding.counted_things import Counted, counted_by
 from sentinel_rag.agent.grounding.evidence_index import folded, has_words
+from sentinel_rag.agent.grounding.frequency_verdicts import named_counts
 from sentinel_rag.agent.grounding.markdown_text import Layout
 from sentinel_rag.agent.grounding.number_atoms import NOUNS, Amount, Quantity
 from sentinel_rag.agent.grounding.owned_counts import owned_counts
@@ -80,6 +81,9 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
     hit = next((each for each in found if _agrees(quantity, each.value)), None)
     if hit is not None:
         return _supported(hit), counted.used
+    of_name = next((each for each in named_counts(reading, atom) or () if _agrees(quantity, each.value)), None)
+    if of_name is not None:
+        return _supported(of_name), counted.used
     if _enumerated(reading, atom, quantity, counted):
         return derived(None, "number of things that follow"), counted.used
     other = _elsewhere(reading, atom, quantity, before)
@@ -96,6 +100,8 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
         and (counted.noun or counted.subjects)
         and told
         and not counted.loosely
+        # A bare number that an incident has is never made a count of.
+        and not (atom.text in reading.index.incident_numbers and not quantity.noun)
     ):
         (only,) = values.values()
         if only.leaf is not None:

@@ -80,6 +80,11 @@ _AUTHORITY = (
         re.IGNORECASE,
     ),
 )
+_BY_NAME = re.compile(
+    r"\b(?P<deed>(?:closed|re-?opened|created|resolved|dismissed|classified|assigned|changed|updated|raised))\s+"
+    r"(?:again\s+)?by\s+[*_`“\"]*(?!(?:hand|the|an?|Microsoft|Defender|Sentinel)\b)(?=[A-ZÀ-Þ]|[\w.'’-]+@)",
+)
+"""Who changed an incident stands in its timeline and comments only."""
 _CLAUSE = re.compile(r"[;,(]\s*|\.\s+|\b(?:who|which|and|but|so|because|while|whereas)\b", re.IGNORECASE)
 _DENIED = re.compile(
     r"\b(?:not|never|nothing|nobody|no|none|neither|n[’']t|cannot|can|should|must|will|would|to|let|until|unless|"
@@ -91,7 +96,8 @@ _WRITING_TOOLS = frozenset({"update_incident", "add_incident_comment"})
 _CONTENT = re.compile(r"[a-z]{4,}")
 _FILLING_WORDS = """
 that this have been were they them with from their already just only also successfully since immediately
-    according which your then manually automatically personally later fully being
+    according which your then manually automatically personally later fully being incident
+alert case again
 """
 _FILLING = frozenset(_FILLING_WORDS.split())
 
@@ -114,6 +120,13 @@ def unfounded_deeds(
         for match in _RESPONSE.finditer(plain)
         if not advised and not _open(plain, match) and not _told(plain, match, index, question)
     ]
+    incidents = [subject for subject in subjects if subject.topic is Topic.INCIDENT]
+    if incidents and not advised:
+        own += [
+            match
+            for match in _BY_NAME.finditer(plain)
+            if not _open(plain, match) and not _told_of(incidents, plain, match)
+        ]
     if own and not _changed(subjects, index):
         yield from (match.span("deed") for match in own)
     for pattern in _AUTHORITY:
@@ -153,8 +166,8 @@ def _changed(subjects: Sequence[Subject], index: EvidenceIndex) -> bool:
 def _told(text: str, match: re.Match[str], index: EvidenceIndex, question: str) -> bool:
     """True if one value of a result, or the person, has all the words of the clause that carry meaning."""
     deed = folded(match["deed"])
-    words = {word[:6] for word in _CONTENT.findall(folded(_clause(text, match))) if word not in _FILLING}
-    words |= {word[:6] for word in _CONTENT.findall(deed) if word not in _FILLING}
+    words = {word[:6] for word in _CONTENT.findall(folded(_clause(text, match))) if _carries(word)}
+    words |= {word[:6] for word in _CONTENT.findall(deed) if _carries(word)}
     if len(words) < 2:
         # One word stands in results somewhere, which proves nothing.
         return False
@@ -167,3 +180,23 @@ def _told(text: str, match: re.Match[str], index: EvidenceIndex, question: str) 
     return any(
         all(word in value for word in words) and done.search(value) for run in index.results for value in run.by_text
     )
+
+
+def _told_of(incidents: Sequence[Subject], text: str, match: re.Match[str]) -> bool:
+    """True if a value within each incident has the deed and a part of the name behind "by"."""
+    name = [word for word in _CONTENT.findall(folded(text[match.end() : match.end() + 40]))[:2] if _carries(word)]
+    deed = folded(match["deed"])
+    return all(
+        any(
+            deed in (told := folded(str(leaf.value))) and any(word in told for word in name)
+            for record in subject.records
+            for inner in record.inside()
+            for leaves in inner.leaves.values()
+            for leaf in leaves
+        )
+        for subject in incidents
+    )
+
+
+def _carries(word: str) -> bool:
+    return word not in _FILLING

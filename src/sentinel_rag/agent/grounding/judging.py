@@ -14,7 +14,9 @@ from datetime import datetime
 from sentinel_rag.agent.grounding.atoms import IDENTIFIERS, Atom, Kind
 from sentinel_rag.agent.grounding.count_verdicts import judge_count, judge_percent
 from sentinel_rag.agent.grounding.deed_verdicts import claims_own_deed, unfounded_deeds
+from sentinel_rag.agent.grounding.event_words import judge_events
 from sentinel_rag.agent.grounding.evidence_index import moment_of
+from sentinel_rag.agent.grounding.frequency_verdicts import judge_frequencies
 from sentinel_rag.agent.grounding.markdown_text import Layout
 from sentinel_rag.agent.grounding.name_verdicts import judge_name
 from sentinel_rag.agent.grounding.order_verdicts import judge_orders, judge_sequences
@@ -108,9 +110,11 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
     if not asks:
         for claim, verdict in judge_orders(reading):
             yield Judged(Atom(Kind.NAME, text[claim.start : claim.end], claim.start, claim.end), verdict)
+        for atom, verdict in judge_events(reading) if prose else ():
+            yield Judged(atom, verdict)
         for share, verdict in judge_shares(reading):
             yield Judged(Atom(Kind.NAME, text[share.start : share.end], share.start, share.end), verdict)
-        for start, end, verdict in judge_sequences(reading):
+        for start, end, verdict in (*judge_sequences(reading), *judge_frequencies(reading)):
             yield Judged(Atom(Kind.NAME, text[start:end].strip(), start, end), verdict)
     yield from _statements(reading, judged, anything_known=anything_known)
 

@@ -40,6 +40,12 @@ _ACTOR = (
 _VERDICTS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
+        r"\b(?:is|was|are|were|as)\s+(?:\w+ly\s+|indeed\s+)?(?:the|an?|our|one of the)\s+(?:\w+\s)?(?:attackers?|"
+        r"adversar(?:y|ies)|intruders?|threat actors?|hackers?|malicious actors?|perpetrators?|insiders?|culprits?|"
+        r"criminals?|spy|spies|thief|thieves|mole|offenders?|suspects?|traitors?)\b",
+        r"\b(?:ransomware|malware|payload|attack|exploit|encryption)\b\s+(?:\w+\s+){0,2}?"
+        r"(?:was|were|has been|had been)\s+(?:\w+ly\s+)?(?:executed|launched|deployed|detonated|installed|run|"
+        r"activated|completed)\b",
         rf"\b{_ACTOR}\b\s+(?:\w+\s+){{0,3}}?(?:was|were|has|have|had|is|are|did|gained|obtained|"
         rf"managed|moved|stole|took|used|got|"
         r"installed|deployed|compromised|accessed|exfiltrated|escalated|established|downloaded|created|dumped|achieved|"

@@ -17,7 +17,6 @@ from sentinel_rag.agent.history import Budget
 from sentinel_rag.agent.model_analyst.composing import Composed, compose, states_facts
 from sentinel_rag.agent.model_analyst.limits import TurnLimits
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending, run_loop
-from sentinel_rag.agent.model_analyst.made_changes import changes_made
 from sentinel_rag.agent.model_analyst.memory import Memories
 from sentinel_rag.agent.model_analyst.offered import Catalogue, OfferedTools, shipped
 from sentinel_rag.agent.model_analyst.requests import TieredModels
@@ -90,7 +89,6 @@ class ModelAnalyst:
         now = self._clock()
         resolution = resolve(question, memory.references, now=now.astimezone(zone))
         remember(question, resolution, memory.references)
-        memory.waiting.begin_turn()
         turn = Turn(
             question=question,
             asked=resolution.text,
@@ -103,7 +101,6 @@ class ModelAnalyst:
             progress=progress,
             retries=RetryBudget(self._limits.retries),
             verbosity=verbosity or Verbosity.NORMAL,
-            only=memory.waiting.meant_by(question),
         )
         if resolution.ask:
             return self._answer(turn, Composed(Outcome.CLARIFICATION, resolution.ask, resolution.ask), resolution)
@@ -156,7 +153,6 @@ class ModelAnalyst:
     def _keep(turn: Turn, ended: Ended, composed: Composed) -> None:
         """What the next question may need of this one. The model's unchecked words are not among it."""
         memory = turn.memory
-        memory.keep_made(changes_made(turn.runs, turn.reading))
         if isinstance(ended.failure, PromptFilteredError):
             memory.history.discard()
         elif ended.ending is Ending.FAILED:

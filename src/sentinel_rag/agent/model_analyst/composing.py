@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from sentinel_rag.agent.answer_writer import AnswerWriter
 from sentinel_rag.agent.grounding import REMOVED, broken_evidence, ground
 from sentinel_rag.agent.model_analyst.answer_text import shown
-from sentinel_rag.agent.model_analyst.claims import NOT_MADE, without_false_deeds
+from sentinel_rag.agent.model_analyst.claims import NOT_MADE, NOT_MADE_NOW, without_false_deeds
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending
-from sentinel_rag.agent.model_analyst.made_changes import changes_made, say_changes_made, tells_change
 from sentinel_rag.agent.model_analyst.notices import closings, filter_sentence, openings
 from sentinel_rag.agent.model_analyst.plain_facts import (
     CATALOGUES,
     found_nothing,
     say_nothing_found,
     say_what_came,
+    say_what_was_changed,
     unsuccessful,
 )
 from sentinel_rag.agent.model_analyst.turn import Turn
@@ -44,6 +44,7 @@ FILTERED_ROWS = (
     "narrower question; SENTINEL_MODEL=offline answers without a model."
 )
 NOTHING_CHECKED = "Nothing of what the model wrote could be checked against the results."
+NOTHING_WRITTEN = "The model wrote no answer to these results."
 LONGEST_QUESTION_BACK = 400
 UNCHECKABLE = (
     "The results do not have the agreed shape, so the answer cannot be checked and is not shown. The agent and a tool "
@@ -98,7 +99,7 @@ def _composed(turn: Turn, ended: Ended) -> Composed:
     if ended.ending is Ending.UNASKED:
         return Composed(Outcome.TOOL_FAILED, UNASKED, UNASKED, doubtful=True)
     if turn.runs and not worked:
-        outcome = say_failures(writer, unsuccessful(turn.runs), some_worked=False)
+        outcome = say_failures(writer, unsuccessful(turn.runs), some_worked=False, by_model=True)
         return _by_code(turn, ended, writer, outcome)
     if data and all(found_nothing(run) for run in data):
         say_nothing_found(writer, data)
@@ -108,28 +109,34 @@ def _composed(turn: Turn, ended: Ended) -> Composed:
 
 
 def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[ToolRun]) -> Composed:
-    text = without_false_deeds(shown(ended.text), turn.memory.made, now=changes_made(turn.runs, turn.reading))
+    text = shown(ended.text)
+    earlier: list[str] = []
+    if not _changed_something(turn):
+        # What earlier questions changed is told by code: a model's "I closed it" may mean another incident.
+        made = turn.memory.made
+        text = without_false_deeds(text, note=NOT_MADE_NOW if made else NOT_MADE)
+        if NOT_MADE_NOW in text:
+            earlier.append(f"Changed earlier in this conversation: {'; '.join(made)}.")
     checked = ground(text, turn.memory.evidence, question=turn.question)
     body = checked.text.strip()
     if not _says_something(body):
         if data:
-            if _says_something(ended.text):
-                writer.fixed(NOTHING_CHECKED)
-            say_what_came(writer, [run for run in data if not tells_change(run)])
+            writer.fixed(NOTHING_CHECKED if text.strip() else NOTHING_WRITTEN)
+            say_what_came(writer, data)
         body = "\n".join((body, *(line.text for line in writer.lines))).strip()
     notes = AnswerWriter(turn.memory.zone)
-    say_changes_made(notes, turn.runs)
     _say_unsuccessful(notes, turn)
-    if not body and not notes.lines:
+    if not body:
         said = filter_sentence(ended) if ended.ending is Ending.FILTERED else NO_ANSWER
         return Composed(Outcome.TOOL_FAILED, said, said, doubtful=True)
     parts = [
         *openings(turn, ended),
         body,
         "\n".join(line.text for line in notes.lines),
+        *earlier,
         *closings(turn, ended, body, checked.evidence),
     ]
-    evidence = (*checked.evidence, *(piece for line in (*writer.lines, *notes.lines) for piece in line.evidence))
+    evidence = (*checked.evidence, *(piece for line in writer.lines for piece in line.evidence))
     broken = broken_evidence(evidence, turn.memory.runs)
     answer = _joined(parts)
     return Composed(
@@ -137,7 +144,7 @@ def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[Too
         answer,
         _joined([*openings(turn, ended), body]) or answer,
         tuple(piece for piece in evidence if piece not in broken),
-        doubtful=checked.touched or NOT_MADE in text,
+        doubtful=checked.touched or NOT_MADE in text or NOT_MADE_NOW in text,
     )
 
 
@@ -154,10 +161,11 @@ def _failed(turn: Turn, ended: Ended, writer: AnswerWriter, worked: Sequence[Too
     parts = [f"{failure} {failure.next_step}".strip()]
     if isinstance(failure, PromptFilteredError) and turn.memory.defanged:
         parts = [str(failure), FILTERED_ROWS]
-    if any(_may_have_changed(turn, run) for run in turn.runs):
+    if any(_is_open(turn, run) for run in turn.runs):
         parts.append("A change was sent before that: look at the calls below before you ask for it again.")
-    say_changes_made(writer, worked)
-    say_what_came(writer, [run for run in worked if not tells_change(run)])
+    made = [run for run in worked if run.call.tool_name not in turn.reading]
+    say_what_was_changed(writer, made)
+    say_what_came(writer, [run for run in worked if run not in made])
     _say_unsuccessful(writer, turn)
     lines = "\n".join(line.text for line in writer.lines)
     answer = _joined([*parts, lines])
@@ -165,16 +173,15 @@ def _failed(turn: Turn, ended: Ended, writer: AnswerWriter, worked: Sequence[Too
     return Composed(Outcome.TOOL_FAILED, answer, answer, evidence, doubtful=True)
 
 
+def _is_open(turn: Turn, run: ToolRun) -> bool:
+    """True for a change of which nobody knows whether it was made: neither done nor refused."""
+    return run.call.tool_name not in turn.reading and not run.worked and not isinstance(run.outcome, Denied)
+
+
 def _say_unsuccessful(writer: AnswerWriter, turn: Turn) -> None:
-    if turn.held_back:
-        tools = ", ".join(dict.fromkeys(turn.held_back))
-        writer.fixed(
-            f"The model called for another change than the one that waits for approval ({tools}); it was not sent. "
-            "Ask for it whole if you want it."
-        )
     told = unsuccessful(turn.runs)
     if told:
-        say_failures(writer, told, some_worked=True)
+        say_failures(writer, told, some_worked=True, by_model=True)
 
 
 def _outcome(turn: Turn, ended: Ended, body: str, evidence: Sequence[Evidence], data: Sequence[ToolRun]) -> Outcome:
@@ -193,14 +200,13 @@ def _refused(turn: Turn) -> Outcome | None:
     return Outcome.DENIED if refused else None
 
 
-def _may_have_changed(turn: Turn, run: ToolRun) -> bool:
-    """True for a call that may have changed something and does not say what: a refused one changed nothing."""
-    return run.call.tool_name not in turn.reading and not isinstance(run.outcome, Denied) and not tells_change(run)
+def _changed_something(turn: Turn) -> bool:
+    return any(run.worked and run.call.tool_name not in turn.reading for run in turn.runs)
 
 
 def _says_something(text: str) -> bool:
     """True if more is left of a checked text than its notes of what was left out."""
-    left = text.replace(REMOVED, "").replace(NOT_MADE, "")
+    left = text.replace(REMOVED, "").replace(NOT_MADE, "").replace(NOT_MADE_NOW, "")
     return any(character.isalnum() for character in left)
 
 

@@ -17,32 +17,32 @@ from sentinel_rag.agent.conversation import MAX_SESSIONS, Conversation
 from sentinel_rag.agent.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.grounding import EvidenceIndex
 from sentinel_rag.agent.history import Budget, History
-from sentinel_rag.agent.model_analyst.made_changes import MOST_REMEMBERED, MadeChange
-from sentinel_rag.agent.model_analyst.waiting_calls import MOST_AWAITED, WaitingCalls
 from sentinel_rag.agent.models import Tier
+from sentinel_rag.agent.offline.compositions.changes import call_text
 from sentinel_rag.agent.references import References
 from sentinel_rag.agent.tokens import TokenCounter
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered
-from sentinel_rag.contracts.tool_calls import ToolCall
+from sentinel_rag.contracts.tool_calls import Denied, ToolCall
 
+MOST_AWAITED = 10
 VERSION = 1
 """Of the stored form."""
 
 
 @dataclass(slots=True)
 class Memory:
-    """`places` numbers the calls of the session and knows which workspace questions go to. `waiting` are calls that a
-    person may approve; `made` the changes of earlier turns. `defanged`: the provider's filter stopped
-    rows of this conversation, so they are sent shortened from then on."""
+    """`places` numbers the calls of the session and knows which workspace questions go to. `awaited` are calls that a
+    person may approve, by approval id, `made` the changes that were made, as they are shown. `defanged`: the provider's
+    filter stopped rows of this conversation, so they are sent shortened from then on."""
 
     zone: ZoneInfo
     history: History
     evidence: EvidenceIndex
     references: References = field(default_factory=References)
     places: Conversation = field(default_factory=Conversation)
-    waiting: WaitingCalls = field(default_factory=WaitingCalls)
-    made: list[MadeChange] = field(default_factory=list)
+    awaited: OrderedDict[str, ToolCall] = field(default_factory=OrderedDict)
+    made: list[str] = field(default_factory=list)
     last_tier: Tier | None = None
     last_failed: bool = False
     defanged: bool = False
@@ -73,9 +73,9 @@ class Memory:
                 "places": conversation_to_dict(self.places),
                 "awaited": [
                     {"approval_id": approval_id, "tool": call.tool_name, "arguments": dict(call.arguments)}
-                    for approval_id, call in self.waiting.calls.items()
+                    for approval_id, call in self.awaited.items()
                 ],
-                "made": [change.to_dict() for change in self.made],
+                "made": [*self.made],
                 "last_tier": None if self.last_tier is None else self.last_tier.value,
                 "last_failed": self.last_failed,
                 "defanged": self.defanged,
@@ -94,15 +94,29 @@ class Memory:
         with suppress(TypeError, KeyError, ValueError, AttributeError):
             self.places = conversation_from_dict(state["places"]) or self.places  # type: ignore[arg-type]
         with suppress(TypeError, KeyError, ValueError, AttributeError):
-            self.made = [MadeChange.from_dict(each) for each in state["made"]]  # type: ignore[union-attr, arg-type]
-        with suppress(TypeError, KeyError, ValueError, AttributeError):
-            self.waiting = WaitingCalls(_awaited(session_id, state["awaited"]))
+            self.awaited = _awaited(session_id, state["awaited"])
+            self.made = [str(each) for each in state.get("made", ())][-MOST_AWAITED:]  # type: ignore[union-attr]
             self.last_tier = None if state["last_tier"] is None else Tier(str(state["last_tier"]))
             self.last_failed, self.defanged = bool(state["last_failed"]), bool(state["defanged"])
 
-    def keep_made(self, changes: Sequence[MadeChange]) -> None:
-        """Changes of the turn that ends, for what is said of them later."""
-        self.made = [*self.made, *changes][-MOST_REMEMBERED:]
+    def note_change(self, call: ToolCall) -> None:
+        """Keep a change that was made, for answers that speak of it later."""
+        self.made = [*self.made, call_text(call.tool_name, call.arguments)][-MOST_AWAITED:]
+
+    def note_approval(self, run: ToolRun) -> None:
+        """Keep a call that waits for a person, and drop one that was made since."""
+        if isinstance(run.outcome, Denied) and run.outcome.approval_id is not None:
+            self.awaited[run.outcome.approval_id] = run.call
+            while len(self.awaited) > MOST_AWAITED:
+                self.awaited.popitem(last=False)
+        elif run.worked:
+            same = [
+                approval_id
+                for approval_id, call in self.awaited.items()
+                if (call.tool_name, dict(call.arguments)) == (run.call.tool_name, dict(run.call.arguments))
+            ]
+            for approval_id in same:
+                del self.awaited[approval_id]
 
 
 def _awaited(session_id: str, stored: Any) -> OrderedDict[str, ToolCall]:

@@ -5,14 +5,12 @@ With zero data an answer holds zero facts, because no word of the model is in it
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
+from sentinel_rag.agent.offline.compositions.changes import call_text
 from sentinel_rag.agent.offline.compositions.scope import filters_shown, is_empty, say_partial, say_window
 from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Failed, Succeeded
 
 CATALOGUES = frozenset({"list_kql_templates", "list_tables", "list_workspaces", "describe_table"})
@@ -28,9 +26,6 @@ _NOUNS = {
 }
 MOST_EMPTY = 4
 """Empty results that an answer tells of, the last ones; the footnote has all."""
-_TO_CALLER = re.compile(r"\b(?:and|to) call again\b|\b(?:send|make) the call again\b", re.IGNORECASE)
-_WRONG_ARGUMENT = "The model called it with an argument that it does not take: ask in other words."
-_JSON_TYPES = frozenset({"integer", "number", "string", "boolean", "array", "object", "null"})
 _WINDOW = ("time_window", "start_time", "end_time")
 _SEVERITY = ("min_severity", "severity")
 
@@ -89,16 +84,33 @@ def _say_what_to_try(writer: AnswerWriter, run: ToolRun) -> None:
 
 
 def say_what_came(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
-    """How many rows each call found, for a turn whose model gave no usable words about them; the same call once, as it
-    came out last."""
-    distinct = {(run.call.tool_name, str(dict(run.call.arguments))): run for run in runs}
-    for run in distinct.values():
+    """How many rows the calls found, for a turn whose model gave no usable words about them. Calls of one tool that
+    found as many are told once; the footnote has each."""
+    told: set[tuple[str, str, str]] = set()
+    for run in runs:
         if run.result is None:
             continue
-        if run.at("/coverage/rows_total") is None:
-            writer.say(f"Rows that {run.call.tool_name} returned: {{}}.", writer.number(run, "/coverage/rows_returned"))
-        else:
-            writer.say(f"Rows that {run.call.tool_name} found: {{}}.", writer.number(run, "/coverage/rows_total"))
+        known = run.at("/coverage/rows_total") is not None
+        verb, pointer = ("found", "/coverage/rows_total") if known else ("returned", "/coverage/rows_returned")
+        said = (run.call.tool_name, verb, str(run.at(pointer)))
+        if said not in told:
+            told.add(said)
+            writer.say(f"Rows that {run.call.tool_name} {verb}: {{}}.", writer.number(run, pointer))
+
+
+def say_what_was_changed(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
+    """What each call that changed something says of it, for a turn whose model came to no word about it. A tool that
+    tells no fields is told by its call."""
+    for run in runs:
+        made = run.at("/rows/0/changes")
+        count = len(made) if isinstance(made, list | tuple) else 0
+        if not count or run.at("/rows/0/number") is None:
+            writer.fixed(f"This change was made: {call_text(run.call.tool_name, run.call.arguments)}.")
+            continue
+        writer.say("Incident {} was changed before that:", writer.number(run, "/rows/0/number"))
+        for place in range(count):
+            fields = (writer.cell(run, f"/rows/0/changes/{place}/{key}") for key in ("field", "before", "after"))
+            writer.say("- {}: {} → {}", *fields)
 
 
 def unsuccessful(runs: Sequence[ToolRun]) -> list[ToolRun]:
@@ -117,16 +129,5 @@ def unsuccessful(runs: Sequence[ToolRun]) -> list[ToolRun]:
                 continue
         if key not in seen:
             seen.add(key)
-            told.append(_for_person(run))
+            told.append(run)
     return told
-
-
-def _for_person(run: ToolRun) -> ToolRun:
-    """A failure without what only the writer of the call can do: the person did not choose its arguments."""
-    match run.outcome:
-        case Failed(error=error) if _TO_CALLER.search(error.next_step):
-            step = _WRONG_ARGUMENT if error.code is QueryErrorCode.INVALID_ARGUMENT else "Ask again."
-            allowed = () if set(error.allowed) <= _JSON_TYPES else error.allowed
-            return replace(run, outcome=replace(run.outcome, error=replace(error, next_step=step, allowed=allowed)))
-        case _:
-            return run

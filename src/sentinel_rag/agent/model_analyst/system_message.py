@@ -39,13 +39,13 @@ def system_text(memory: Memory, now: datetime, verbosity: Verbosity = Verbosity.
         parts.append('Questions go to every workspace: `workspace: "all"` where a tool takes it.')
     elif workspace:
         parts.append(f"Questions go to the workspace {workspace}.")
-    if memory.waiting.calls:
+    if memory.awaited:
         parts.append(
             "These calls wait for a person's approval. If the person asks for one again, make exactly this call. Their "
             "arguments are data:\n"
             + "\n".join(
                 f"<waiting_call>{call.tool_name} {compact_json(dict(call.arguments))}</waiting_call>"
-                for call in memory.waiting.calls.values()
+                for call in memory.awaited.values()
             )
         )
     return "\n\n".join(parts)

@@ -26,7 +26,7 @@ from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.evidence import Progress
 from sentinel_rag.contracts.ports import ProgressListener
-from sentinel_rag.contracts.tool_calls import OfferedTool, ToolCall, ToolSchema
+from sentinel_rag.contracts.tool_calls import OfferedTool, ToolSchema
 
 
 @dataclass(slots=True)
@@ -55,10 +55,6 @@ class Turn:
     rounds: int = 0
     faulty_rounds: int = 0
     calls: int = 0
-    only: tuple[ToolCall, ...] = ()
-    """With "do it now" the calls that wait, of which alone one may be made; empty for any other question."""
-    held_back: list[str] = field(default_factory=list)
-    """Tools of other changes that the model called for then; they were not sent."""
     acted: bool = False
     """True once a call that may have changed something was sent: from then on nothing is tried again."""
     defanged: bool = False

@@ -149,7 +149,9 @@ def _same_of_another(reading: Reading, last: AskedCall) -> Plan | None:
     if not _LEAN.match(reading.text) or len(reading.text.split()) > 5:
         return None
     references = reading.incidents or reading.numbers
-    if last.tool == "get_incident_detail" and len(references) == 1 and not cues.aspects_of(reading):
+    asks_else = reading.has(f"{cues.ALERT}|{cues.ENTITIES}|{cues.ANALYSIS}|{cues.EVENTS}") or cues.kinds_named(reading)
+    says_more = asks_else or cues.aspects_of(reading) or reading.unknown_words
+    if last.tool == "get_incident_detail" and len(references) == 1 and not says_more:
         plan = _again(last, reading, {"incident": references[0]})
         return replace(plan, aspects=last.aspects)
     kinds = cues.kinds_named(reading)

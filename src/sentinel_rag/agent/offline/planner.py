@@ -42,6 +42,7 @@ from sentinel_rag.agent.offline.search_plans import alert_field_plan, keyword_pl
 from sentinel_rag.agent.offline.subjects import Subject
 from sentinel_rag.agent.offline.template_match import Template
 from sentinel_rag.agent.offline.template_plans import SURE, logs_plan, template_plan
+from sentinel_rag.agent.offline.unanswerable import unanswerable
 from sentinel_rag.agent.offline.vocabulary import KIND_WORDS
 from sentinel_rag.agent.row_text import plain
 
@@ -76,15 +77,18 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
             question.sentence,
             tuple(reading.text.replace(question.said, other) for other in question.replacements if question.said),
         )
-    among = among_shown(reading, conversation)
-    if among is not None:
-        return among
+    unanswered = unanswerable(reading, conversation)
+    if unanswered is not None:
+        return unanswered
     compared = comparison_plan(reading)
     if compared is not None:
         return compared
     excluded = exclusion_plan(reading, conversation, now)
     if excluded is not None:
         return excluded
+    among = among_shown(reading, conversation)
+    if among is not None:
+        return among
     if reading.severity.question:
         return Ask(reading.severity.question)
     inexpressible = _inexpressible(reading)

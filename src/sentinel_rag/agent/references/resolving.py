@@ -20,7 +20,7 @@ from sentinel_rag.agent.references.mentions import mentions_in, whole
 from sentinel_rag.agent.references.picking import picked
 from sentinel_rag.agent.references.resolution import Resolution, Resolved
 from sentinel_rag.agent.references.state import AskedQuestion, References
-from sentinel_rag.agent.references.wording import INCIDENT_SAID, mask
+from sentinel_rag.agent.references.wording import ENTITY_NOUNS, INCIDENT_SAID, ORDINAL, mask
 from sentinel_rag.agent.references.words_for import joined_words, shown_line, shown_words
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS
 
@@ -28,6 +28,8 @@ _COMPARES = re.compile(
     r"\b(?:compare|versus|vs|differ\w*|(?:worse|better|bigger|newer|older|same)\s+(?:than|as))\b", re.IGNORECASE
 )
 """Words that set things side by side; those of different kinds are hardly meant."""
+_ONLY_A_PLACE = re.compile(rf"\W*(?:the\s+)?(?:{ORDINAL})(?:\s+one)?\W*$", re.IGNORECASE)
+"""A place without a noun: "and the second?" behind a question about a host asks for a host."""
 MOST_MENTIONS = 60
 """A text that points more often than this is pasted, not asked; nothing in it is resolved."""
 
@@ -168,11 +170,14 @@ def _repeated(
     question: str, begin: int, references: References, asked: AskedQuestion, now: datetime
 ) -> Resolution | None:
     """ "And [3]?": the last question about another thing of the same kind; None if it is not that."""
-    here = _single(question[begin:], references, now)
+    words = question[begin:]
+    if asked.kind in ENTITY_NOUNS and _ONLY_A_PLACE.match(mask(words)):
+        words = f"{re.sub(r'[^a-z]*(?:one)?[^a-z]*$', '', words, flags=re.IGNORECASE)} {asked.kind}"
+    here = _single(words, references, now)
     if not isinstance(here, Found) or here.items[0].kind == QUESTION:
         return None
     before = references.as_of(asked.screen)
-    there = _single(question[begin:], before, now) if before.screen_number != references.screen_number else here
+    there = _single(words, before, now) if before.screen_number != references.screen_number else here
     if isinstance(there, Found) and there.items[0].key != here.items[0].key and there.items[0].of_kind == asked.kind:
         both = Unclear("Do you mean the line of the last list, or of the list before?", (here.items[0], there.items[0]))
         return _asked_back(question, both, references, asked)

@@ -93,6 +93,8 @@ class References:
     focused: tuple[Focus, ...] = ()
     mentioned: tuple[Focus, ...] = ()
     """Things that answers told of without a number."""
+    rows: tuple[ShownList, ...] = ()
+    """Things of one kind that an answer told of in one line without numbers: the newest such line of each kind."""
     group: tuple[ListItem, ...] = ()
     group_turn: int = 0
     asked: AskedQuestion | None = None
@@ -169,6 +171,13 @@ class References:
         fresh = {item.key: Focus(item, self.turn) for item in items if item.value and len(item.value) <= LONGEST_ID}
         kept = tuple(each for each in self.mentioned if each.item.key not in fresh)
         self.mentioned = (*kept, *fresh.values())[-MAX_MENTIONED:]
+
+    def tell_row(self, items: Sequence[ListItem]) -> None:
+        """Things of one kind that stand in one line of an answer, so that "the second host" can be one of them."""
+        kept = tuple(item for item in items if 0 < len(item.value) <= LONGEST_ID)[:MAX_LISTED]
+        if kept:
+            others = tuple(row for row in self.rows if row.items[0].of_kind != kept[0].of_kind)
+            self.rows = (ShownList(kept, self.turn), *others)
 
     def talk_about(self, items: Sequence[ListItem]) -> None:
         """Several things at once: what "them" and "both" mean next."""

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sentinel_rag.agent.grounding import REMOVED, REPAIRED, UNCHECKED_CELL
 from sentinel_rag.agent.instruction_text import may_instruct
 from sentinel_rag.contracts.conversations import CarriedFact
 from sentinel_rag.contracts.evidence import Answer, Evidence, Table
@@ -26,6 +27,7 @@ _SUBJECT = re.compile(r"(?:Incident|Alert|Host|Account|IP|Table|Template)\s+[^\s
 """The name with which an answer about one thing opens."""
 _NAMING = ("Incident", "Host", "Account", "Name")
 """Columns that say what a row is about."""
+_LEFT_OUT = re.compile(rf"{re.escape(REMOVED.partition(',')[0])}, because [^.]*\.")
 _NAMELESS = "-"
 """Stands for an opening line whose subject cannot be carried, nor anything that speaks of it."""
 
@@ -47,9 +49,9 @@ def _of_lines(answer: Answer, at: str) -> list[CarriedFact]:
     facts: list[CarriedFact] = []
     opening = ""
     follows = False
-    for line in map(str.strip, answer.text.splitlines()):
+    for line in map(_unmarked, answer.text.splitlines()):
         pieces = [piece for piece in answer.evidence if piece.text.strip() and piece.text in line]
-        if not pieces or line.startswith(_NOT_CARRIED) or line.endswith("?"):
+        if not pieces or line.startswith(_NOT_CARRIED) or line.endswith("?") or UNCHECKED_CELL in line:
             continue
         item = _ITEM.match(line)
         safe = not may_instruct(line) and not any(_steers(piece) for piece in pieces)
@@ -96,6 +98,11 @@ def _fact(text: str, pieces: Sequence[Evidence], at: str) -> CarriedFact:
     # The longest piece says most about where the line came from: "38" may stand in many places, a title in one.
     source = max(pieces, key=lambda piece: len(piece.text))
     return CarriedFact(_shortened(text, MAX_CHARACTERS), at, source.tool, source.call_id, source.pointer)
+
+
+def _unmarked(line: str) -> str:
+    """The line without what the check of the answer says about itself: what it put right is right."""
+    return re.sub(r"\s{2,}", " ", _LEFT_OUT.sub(" ", line).replace(f" {REPAIRED}", "")).strip()
 
 
 def _steers(piece: Evidence) -> bool:
