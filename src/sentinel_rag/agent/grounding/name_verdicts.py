@@ -87,8 +87,6 @@ _TOOLS = frozenset(tool.name for tool in SHIPPED_TOOLS)
 def judge_name(reading: Reading, atom: Atom) -> Verdict:
     """The verdict for an identifier or a name."""
     index, text = reading.index, str(atom.value)
-    if atom.kind is Kind.HANDLE:
-        return _handle(index, text)
     if atom.kind in (Kind.CODE, Kind.TOKEN) and text.strip("()") in _TOOLS:
         return HARMLESS
     leaves = leaves_of(atom, index)
@@ -139,13 +137,6 @@ def leaves_of(atom: Atom, index: EvidenceIndex) -> list[Leaf]:
     if not found and atom.kind is Kind.GUID and "_" in text:
         found = list(index.all_holding(text.partition("_")[0]))
     return found
-
-
-def _handle(index: EvidenceIndex, handle: str) -> Verdict:
-    for run in index.results:
-        if handle in run.handles:
-            return HARMLESS
-    return unsupported("no result has this handle")
 
 
 def _owner(reading: Reading, atom: Atom, leaves: Sequence[Leaf]) -> Verdict:
