@@ -19,6 +19,7 @@ from sentinel_rag.agent.grounding.deed_verdicts import claims_own_deed, unfounde
 from sentinel_rag.agent.grounding.event_words import event_before, judge_events
 from sentinel_rag.agent.grounding.evidence_index import moment_of
 from sentinel_rag.agent.grounding.frequency_verdicts import judge_frequencies
+from sentinel_rag.agent.grounding.handle_verdicts import judge_handle
 from sentinel_rag.agent.grounding.markdown_text import Layout
 from sentinel_rag.agent.grounding.name_verdicts import judge_name
 from sentinel_rag.agent.grounding.order_verdicts import judge_orders, judge_sequences
@@ -228,6 +229,8 @@ def _judge_atom(reading: Reading, atom: Atom) -> Judged:
         )
     if atom.kind is Kind.PERCENT:
         return Judged(atom, judge_percent(reading, atom))
+    if atom.kind is Kind.HANDLE:
+        return Judged(atom, judge_handle(reading, atom, _subjects(reading, atom, STRONG)))
     verdict = judge_name(reading, atom)
     names = reading.piece.layout in (Layout.HEADING, Layout.CELL) and atom.kind in (Kind.TITLE, Kind.QUOTE, Kind.GUID)
     return Judged(atom, verdict, names_subject=names)

@@ -87,8 +87,6 @@ _TOOLS = frozenset(tool.name for tool in SHIPPED_TOOLS)
 def judge_name(reading: Reading, atom: Atom) -> Verdict:
     """The verdict for an identifier or a name."""
     index, text = reading.index, str(atom.value)
-    if atom.kind is Kind.HANDLE:
-        return _handle(reading, atom)
     if atom.kind in (Kind.CODE, Kind.TOKEN) and text.strip("()") in _TOOLS:
         return HARMLESS
     leaves = leaves_of(atom, index)
@@ -139,31 +137,6 @@ def leaves_of(atom: Atom, index: EvidenceIndex) -> list[Leaf]:
     if not found and atom.kind is Kind.GUID and "_" in text:
         found = list(index.all_holding(text.partition("_")[0]))
     return found
-
-
-_FIELDS = {"owner": _OWNER, "title": re.compile(r"\b(?:title[d]?|named|called|name)\W*(?:is|was)?\W*$", re.IGNORECASE)}
-
-
-def _handle(reading: Reading, atom: Atom) -> Verdict:
-    """A handle names a place of a result: it must be of the incident that the sentence speaks of, and of its field."""
-    index = reading.index
-    if not any(str(atom.value) in run.handles for run in index.results):
-        return unsupported("no result has this handle")
-    leaves = list(index.exactly(atom.text))
-    if not leaves:
-        return HARMLESS
-    subjects = governing(atom, reading.subjects, reading.text, (Topic.INCIDENT,)) or [
-        subject for subject in reading.row_subjects if subject.topic is Topic.INCIDENT
-    ]
-    for subject in subjects[:1]:
-        if any(leaf.record.numbers() for leaf in leaves) and not any(subject.holds(leaf) for leaf in leaves):
-            return unsupported(f"the handle is of another thing than {subject.text}")
-    before = reading.text[: atom.start]
-    for field, words in _FIELDS.items():
-        others = [other for other in _FIELDS if other != field]
-        if words.search(before) and all(leaf.key in others for leaf in leaves):
-            return unsupported(f"the handle is no {field}")
-    return HARMLESS
 
 
 def _owner(reading: Reading, atom: Atom, leaves: Sequence[Leaf]) -> Verdict:

@@ -185,9 +185,10 @@ def subject_of(atom: Atom, column: str, text: str, index: EvidenceIndex, context
         )
     if atom.kind is Kind.TIME:
         return _bucket(atom, index)
-    if atom.kind is not Kind.GUID and atom.kind not in _ENTITY_KINDS:
+    if atom.kind not in (Kind.GUID, Kind.HANDLE) and atom.kind not in _ENTITY_KINDS:
         return None
-    leaves = list(index.exactly(str(atom.value)))
+    # A result holds a handle with the marks around it.
+    leaves = list(index.exactly(atom.text if atom.kind is Kind.HANDLE else str(atom.value)))
     incidents = [
         leaf.record
         for leaf in leaves
@@ -209,6 +210,8 @@ def subject_of(atom: Atom, column: str, text: str, index: EvidenceIndex, context
         return Subject(Topic.INCIDENT, str(atom.value), tuple(incidents), numbers, atom.start, atom.end)
     if alerts:
         return Subject(Topic.ALERT, str(atom.value), tuple(alerts), frozenset(), atom.start, atom.end)
+    if atom.kind is Kind.HANDLE:
+        return None
     if not leaves:
         leaves = [
             leaf for leaf in index.all_holding(str(atom.value)) if leaf.record.speaks in (Speaks.ENTITY, Speaks.ROW)

@@ -10,9 +10,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from sentinel_rag.agent.model_analyst.made_changes import changed_something
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models import ModelToolCall, ToolResultMessage
-from sentinel_rag.agent.offline.change_repeats import says_do_it
+from sentinel_rag.agent.offline.change_repeats import means_again
 from sentinel_rag.agent.offline.compositions.changes import call_text
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
 from sentinel_rag.agent.tool_runs import ToolRun, run_calls
@@ -91,7 +92,11 @@ def _choose(turn: Turn, asked: ModelToolCall, place: int, *, stated: bool) -> _C
     places = turn.memory.places
     arguments = placed(asked.name, _with_zone(turn, asked), places)
     call = ToolCall(places.next_call_id(), turn.session_id, asked.name, arguments)
-    if asked.name not in turn.reading and turn.memory.awaited and says_do_it(turn.question):
+    if (
+        asked.name not in turn.reading
+        and turn.memory.awaited
+        and means_again(turn.question, just_now=turn.memory.asked_before)
+    ):
         return _as_it_waits(turn, asked, call)
     return _Chosen(asked, call)
 
@@ -99,7 +104,7 @@ def _choose(turn: Turn, asked: ModelToolCall, place: int, *, stated: bool) -> _C
 def _as_it_waits(turn: Turn, asked: ModelToolCall, call: ToolCall) -> _Chosen:
     """The call with the very arguments that wait for an approval; refused if it is another one. "Do it now" names no
     incident, so it must not become a change that nobody spoke of."""
-    waiting = list(turn.memory.awaited.values())
+    waiting = turn.memory.last_awaited
     for each in waiting:
         if _key(each) == _key(call):
             return _Chosen(asked, replace(call, arguments=dict(each.arguments)))
@@ -124,7 +129,7 @@ async def _run(gateway: ToolGateway, turn: Turn, calls: Sequence[ToolCall]) -> l
     for run in runs:
         turn.memory.evidence.add(run)
         turn.memory.note_approval(run)
-        if run.worked and run.call.tool_name not in turn.reading:
+        if changed_something(run, turn.reading):
             turn.memory.note_change(run.call)
     return runs
 

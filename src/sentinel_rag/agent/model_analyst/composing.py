@@ -17,6 +17,7 @@ from sentinel_rag.agent.model_analyst.answer_text import shown
 from sentinel_rag.agent.model_analyst.bare_answers import answers_a_state
 from sentinel_rag.agent.model_analyst.claims import NOT_MADE, NOT_MADE_NOW, without_false_deeds
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending
+from sentinel_rag.agent.model_analyst.made_changes import changed_something, changes_made
 from sentinel_rag.agent.model_analyst.notices import closings, filter_sentence, openings
 from sentinel_rag.agent.model_analyst.plain_facts import (
     CATALOGUES,
@@ -112,22 +113,26 @@ def _composed(turn: Turn, ended: Ended) -> Composed:
 def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[ToolRun]) -> Composed:
     text = shown(ended.text)
     earlier: list[str] = []
-    if not _changed_something(turn):
+    made = changes_made(turn.runs, turn.reading)
+    if made:
+        text = without_false_deeds(text, made)
+    else:
         # What earlier questions changed is told by code: a model's "I closed it" may mean another incident.
-        made = turn.memory.made
-        text = without_false_deeds(text, note=NOT_MADE_NOW if made else NOT_MADE)
+        before = turn.memory.made
+        text = without_false_deeds(text, note=NOT_MADE_NOW if before else NOT_MADE)
         if NOT_MADE_NOW in text:
-            earlier.append(f"Changed earlier in this conversation: {'; '.join(made)}.")
+            earlier.append(f"Changed earlier in this conversation: {'; '.join(before)}.")
     checked = ground(text, turn.memory.evidence, question=turn.question)
     body = checked.text.strip()
     if not _says_something(body):
         if data:
             writer.fixed(NOTHING_CHECKED if text.strip() else NOTHING_WRITTEN)
-            say_what_came(writer, data)
+            say_what_came(writer, [run for run in data if not changed_something(run, turn.reading)])
         body = "\n".join((body, *(line.text for line in writer.lines))).strip()
     notes = AnswerWriter(turn.memory.zone)
+    say_what_was_changed(notes, [run for run in turn.runs if changed_something(run, turn.reading)])
     _say_unsuccessful(notes, turn)
-    if not body:
+    if not body and not made:
         said = filter_sentence(ended) if ended.ending is Ending.FILTERED else NO_ANSWER
         return Composed(Outcome.TOOL_FAILED, said, said, doubtful=True)
     parts = [
@@ -137,7 +142,7 @@ def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[Too
         *earlier,
         *closings(turn, ended, body, checked.evidence),
     ]
-    evidence = (*checked.evidence, *(piece for line in writer.lines for piece in line.evidence))
+    evidence = (*checked.evidence, *(piece for line in (*writer.lines, *notes.lines) for piece in line.evidence))
     broken = broken_evidence(evidence, turn.memory.runs)
     answer = _joined(parts)
     return Composed(
@@ -165,8 +170,8 @@ def _failed(turn: Turn, ended: Ended, writer: AnswerWriter, worked: Sequence[Too
     if any(_is_open(turn, run) for run in turn.runs):
         parts.append("A change was sent before that: look at the calls below before you ask for it again.")
     made = [run for run in worked if run.call.tool_name not in turn.reading]
-    say_what_was_changed(writer, made)
-    say_what_came(writer, [run for run in worked if run not in made])
+    say_what_was_changed(writer, [run for run in made if changed_something(run, turn.reading)], when=" before that")
+    say_what_came(writer, [run for run in worked if run not in made or not changed_something(run, turn.reading)])
     _say_unsuccessful(writer, turn)
     lines = "\n".join(line.text for line in writer.lines)
     answer = _joined([*parts, lines])
@@ -199,10 +204,6 @@ def _refused(turn: Turn) -> Outcome | None:
     """DENIED if a call was refused that would have changed something: whatever was read, the wish was not done."""
     refused = any(isinstance(run.outcome, Denied) and run.call.tool_name not in turn.reading for run in turn.runs)
     return Outcome.DENIED if refused else None
-
-
-def _changed_something(turn: Turn) -> bool:
-    return any(run.worked and run.call.tool_name not in turn.reading for run in turn.runs)
 
 
 def _says_something(text: str) -> bool:

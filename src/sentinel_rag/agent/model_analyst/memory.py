@@ -43,6 +43,11 @@ class Memory:
     places: Conversation = field(default_factory=Conversation)
     awaited: OrderedDict[str, ToolCall] = field(default_factory=OrderedDict)
     made: list[str] = field(default_factory=list)
+    newest: list[str] = field(default_factory=list)
+    """The approvals of the question that asked for one last."""
+    asked_now: bool = False
+    asked_before: bool = False
+    """True if the question before this one asked for an approval."""
     last_tier: Tier | None = None
     last_failed: bool = False
     defanged: bool = False
@@ -99,6 +104,16 @@ class Memory:
             self.last_tier = None if state["last_tier"] is None else Tier(str(state["last_tier"]))
             self.last_failed, self.defanged = bool(state["last_failed"]), bool(state["defanged"])
 
+    def begin_turn(self) -> None:
+        """Another question begins."""
+        self.asked_before, self.asked_now = self.asked_now, False
+
+    @property
+    def last_awaited(self) -> list[ToolCall]:
+        """The calls that "do it now" can mean: those of the newest question that still wait, else all that do."""
+        newest = [self.awaited[each] for each in self.newest if each in self.awaited]
+        return newest or list(self.awaited.values())
+
     def note_change(self, call: ToolCall) -> None:
         """Keep a change that was made, for answers that speak of it later."""
         self.made = [*self.made, call_text(call.tool_name, call.arguments)][-MOST_AWAITED:]
@@ -107,6 +122,8 @@ class Memory:
         """Keep a call that waits for a person, and drop one that was made since."""
         if isinstance(run.outcome, Denied) and run.outcome.approval_id is not None:
             self.awaited[run.outcome.approval_id] = run.call
+            self.newest = [*(self.newest if self.asked_now else ()), run.outcome.approval_id]
+            self.asked_now = True
             while len(self.awaited) > MOST_AWAITED:
                 self.awaited.popitem(last=False)
         elif run.worked:

@@ -98,16 +98,16 @@ def say_what_came(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
             writer.say(f"Rows that {run.call.tool_name} {verb}: {{}}.", writer.number(run, pointer))
 
 
-def say_what_was_changed(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
-    """What each call that changed something says of it, for a turn whose model came to no word about it. A tool that
-    tells no fields is told by its call."""
+def say_what_was_changed(writer: AnswerWriter, runs: Sequence[ToolRun], *, when: str = "") -> None:
+    """What each call that changed something says of it, whatever the model says. A tool that tells no fields is told
+    by its call."""
     for run in runs:
         made = run.at("/rows/0/changes")
         count = len(made) if isinstance(made, list | tuple) else 0
         if not count or run.at("/rows/0/number") is None:
             writer.fixed(f"This change was made: {call_text(run.call.tool_name, run.call.arguments)}.")
             continue
-        writer.say("Incident {} was changed before that:", writer.number(run, "/rows/0/number"))
+        writer.say(f"Incident {{}} was changed{when}:", writer.number(run, "/rows/0/number"))
         for place in range(count):
             fields = (writer.cell(run, f"/rows/0/changes/{place}/{key}") for key in ("field", "before", "after"))
             writer.say("- {}: {} → {}", *fields)
