@@ -75,7 +75,7 @@ _ACTS_ON = re.compile(
 """A deed of an account with a word or more between it and where it was done."""
 _WORKS_ON = re.compile(
     r"\b(?:own(?:s|ed|er)|assign\w*|comment\w*|wrote|note[ds]?|changed|closed|reopened|"
-    r"updated|handl\w+|works?|working|status)\b",
+    r"updated|handl\w+|works?|working|status|ask|contact|speak|talk|consult|coordinate|hand over)\b",
     re.IGNORECASE,
 )
 _ROLES = frozenset({"owner", "author", "created_by", "event", "message"})
@@ -88,7 +88,7 @@ def judge_name(reading: Reading, atom: Atom) -> Verdict:
     """The verdict for an identifier or a name."""
     index, text = reading.index, str(atom.value)
     if atom.kind is Kind.HANDLE:
-        return _handle(index, text)
+        return _handle(reading, atom)
     if atom.kind in (Kind.CODE, Kind.TOKEN) and text.strip("()") in _TOOLS:
         return HARMLESS
     leaves = leaves_of(atom, index)
@@ -141,11 +141,29 @@ def leaves_of(atom: Atom, index: EvidenceIndex) -> list[Leaf]:
     return found
 
 
-def _handle(index: EvidenceIndex, handle: str) -> Verdict:
-    for run in index.results:
-        if handle in run.handles:
-            return HARMLESS
-    return unsupported("no result has this handle")
+_FIELDS = {"owner": _OWNER, "title": re.compile(r"\b(?:title[d]?|named|called|name)\W*(?:is|was)?\W*$", re.IGNORECASE)}
+
+
+def _handle(reading: Reading, atom: Atom) -> Verdict:
+    """A handle names a place of a result: it must be of the incident that the sentence speaks of, and of its field."""
+    index = reading.index
+    if not any(str(atom.value) in run.handles for run in index.results):
+        return unsupported("no result has this handle")
+    leaves = list(index.exactly(atom.text))
+    if not leaves:
+        return HARMLESS
+    subjects = governing(atom, reading.subjects, reading.text, (Topic.INCIDENT,)) or [
+        subject for subject in reading.row_subjects if subject.topic is Topic.INCIDENT
+    ]
+    for subject in subjects[:1]:
+        if any(leaf.record.numbers() for leaf in leaves) and not any(subject.holds(leaf) for leaf in leaves):
+            return unsupported(f"the handle is of another thing than {subject.text}")
+    before = reading.text[: atom.start]
+    for field, words in _FIELDS.items():
+        others = [other for other in _FIELDS if other != field]
+        if words.search(before) and all(leaf.key in others for leaf in leaves):
+            return unsupported(f"the handle is no {field}")
+    return HARMLESS
 
 
 def _owner(reading: Reading, atom: Atom, leaves: Sequence[Leaf]) -> Verdict:
