@@ -26,6 +26,7 @@ from sentinel_rag.agent.model_analyst.plain_facts import (
     say_what_was_changed,
     unsuccessful,
 )
+from sentinel_rag.agent.model_analyst.state_answers import answers_state
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models import PromptFilteredError
 from sentinel_rag.agent.offline.compositions.unsuccessful import say_failures
@@ -78,7 +79,7 @@ def states_facts(turn: Turn, text: str) -> bool:
     asks_back = text.rstrip(" *_`").endswith("?") and len(text) <= LONGEST_QUESTION_BACK
     if asks_back or _LOOKS_BACK.search(turn.question):
         return checked.touched
-    return bool(checked.evidence) or checked.touched
+    return bool(checked.evidence) or checked.touched or answers_state(turn.question, text)
 
 
 def compose(turn: Turn, ended: Ended) -> Composed:
