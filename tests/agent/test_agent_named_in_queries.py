@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.sentinel.template_registry import load_templates
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway
-from sentinel_rag.testing.small_estate import rows_result, small_estate
+from sentinel_rag.testing.small_estate import NOW, rows_result, small_estate
 
 pytestmark = pytest.mark.anyio
 Ask = Callable[[str], Awaitable[Answer]]
@@ -89,3 +90,16 @@ async def test_a_question_is_no_value_for_the_query_before(ask: Ask, gateway: Sc
 async def test_words_of_the_queries_themselves_are_no_names(ask: Ask, gateway: ScriptedGateway, question: str) -> None:
     await ask(question)
     assert [parameters for _, parameters in queries(gateway)] == [None]
+
+
+async def test_a_part_of_a_name_that_finds_nothing_offers_the_accounts_that_hold_it() -> None:
+    gateway = small_estate(
+        list_kql_templates=lambda _: rows_result(SHIPPED, table="", time_column=""),
+        run_kql_query=lambda _: rows_result([], table="SigninLogs", time_column="TimeGenerated"),
+    )
+    analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
+    answer = await analyst.answer("failed sign-ins of keller", session_id="s")
+    assert answer.outcome is Outcome.CLARIFICATION
+    assert "account m.keller" in answer.text
+    await analyst.answer("[1]", session_id="s")
+    assert queries(gateway)[-1] == ("failed_signins_by_user", {"user": "m.keller"})

@@ -94,3 +94,33 @@ async def test_a_follow_up_that_names_only_another_incident_asks_the_same(ask: A
     answer = await ask("and 12?")
     assert last_call(gateway) == ("get_incident_detail", {"incident": "12"})
     assert "Owner:" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("question", "incidents"),
+    [("details of [2]", ["31"]), ("compare [1] and [2]", ["40", "31"]), ("who owns the second one?", ["31"])],
+)
+async def test_options_on_the_screen_are_no_things(
+    ask: Ask, gateway: ScriptedGateway, question: str, incidents: list[str]
+) -> None:
+    """Lead's finding D: the options were taken, or a situation report was given."""
+    await ask("list the open incidents")
+    options = await ask("which alerts have no incident?")
+    assert "[1]" in options.text
+    before = len(gateway.calls)
+    await ask(question)
+    assert [call.arguments["incident"] for call in gateway.calls[before:]] == incidents
+
+
+async def test_options_alone_are_no_things_either(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("who closes the most incidents?")
+    answer = await ask("compare [1] and [2]")
+    assert answer.outcome is Outcome.CLARIFICATION
+    assert not gateway.calls
+
+
+async def test_an_option_is_still_picked_by_its_number(ask: Ask, gateway: ScriptedGateway) -> None:
+    await ask("list the open incidents")
+    await ask("which alerts have no incident?")
+    await ask("the first one")
+    assert last_call(gateway)[0] == "query_alerts"

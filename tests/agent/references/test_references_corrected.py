@@ -86,6 +86,19 @@ def test_them_are_the_two_that_were_spoken_of_one_after_the_other() -> None:
     assert say(references, "compare them").text == "compare incident 55 and incident 38"
 
 
+def test_them_are_asked_back_where_two_others_were_spoken_of_since_the_list() -> None:
+    references = References()
+    say(references, "list closed incidents", incident(7), incident(9))
+    say(references, "is incident 55 closed?")
+    say(references, "not 55, 38")
+    asked = say(references, "compare them")
+    assert [item.value for item in asked.choices] == ["55", "38", "7", "9"]
+    say(references, "list closed incidents", incident(7), incident(9))
+    say(references, "who owns [1]")
+    say(references, "who owns [2]")
+    assert say(references, "compare them").text == "compare incident 7 and incident 9"
+
+
 @pytest.mark.parametrize("pronoun", ["its owner?", "who owns it?", "who owns that one?"])
 def test_choices_that_nobody_picked_do_not_become_the_topic(pronoun: str) -> None:
     references = References()

@@ -29,6 +29,7 @@ def _full() -> Conversation:
         calls=5,
         pending="which host?",
         change=AskedChange("update_incident", {"incident": "38", "labels": ["a"]}, 2, "id-1", done=True),
+        changes=(AskedChange("add_incident_comment", {"incident": "39"}, 1, "id-2", unknown=True),),
         offered_changes=("Close incident 38",),
         person="ana@example.com",
         requested_workspace="emea",

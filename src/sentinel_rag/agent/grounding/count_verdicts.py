@@ -16,6 +16,7 @@ from sentinel_rag.agent.grounding.number_atoms import NOUNS, Amount, Quantity
 from sentinel_rag.agent.grounding.owned_counts import owned_counts
 from sentinel_rag.agent.grounding.reading import Reading
 from sentinel_rag.agent.grounding.records import Leaf
+from sentinel_rag.agent.grounding.state_atoms import State
 from sentinel_rag.agent.grounding.verdicts import FROM_PERSON, HARMLESS, Verdict, derived, in_result, unsupported
 
 _ORDERING = re.compile(
@@ -69,6 +70,8 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
     if not quantity.noun and _IDENTIFIED.search(before):
         leaf = _exact_number(reading, atom)
         return (in_result(leaf) if leaf is not None else unsupported("no result holds this number")), counted.used
+    if not counted.states and (led := _led_by_state(reading, atom)):
+        counted = replace(counted, states=((led.kind, led.value),), used=(*counted.used, led))  # type: ignore[arg-type]
     owned = owned_counts(reading, atom, counted)
     if owned is not None:
         hit = next((each for each in owned if _agrees(quantity, each.value)), None)
@@ -107,6 +110,21 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
         if only.leaf is not None:
             return unsupported(reason, only.leaf, _written(only.value)), counted.used
     return unsupported(reason), counted.used
+
+
+_LED = re.compile(r"[\s*_`]*,?\s*with\s+(?:only |just |a total of )?[*_`]*", re.IGNORECASE)
+
+
+def _led_by_state(reading: Reading, atom: Atom) -> Atom | None:
+    """The state of which a count says how many have it ("the most common severity is Medium, with 18 alerts")."""
+    before = [each for each in reading.atoms if each.end <= atom.start and isinstance(each.value, State)]
+    if not before or not _LED.fullmatch(reading.text[before[-1].end : atom.start]):
+        return None
+    common = _COMMON.search(reading.text[: before[-1].start])
+    return before[-1] if common else None
+
+
+_COMMON = re.compile(r"\b(?:severity|status|classification)\b[\s*_`]*(?:is|was)\W*(?:by far\W*)?$", re.IGNORECASE)
 
 
 def _supported(hit: Candidate) -> Verdict:

@@ -14,7 +14,7 @@ from sentinel_rag.agent.grounding.evidence_index import EvidenceIndex, folded
 from sentinel_rag.agent.grounding.name_verdicts import leaves_of
 from sentinel_rag.agent.grounding.reading import Reading
 from sentinel_rag.agent.grounding.records import Leaf, Record, Speaks
-from sentinel_rag.agent.grounding.subjects import STRONG
+from sentinel_rag.agent.grounding.subjects import STRONG, Subject, Topic
 from sentinel_rag.agent.grounding.verdicts import Verdict, unsupported
 
 _TIED = frozenset({Kind.ADDRESS, Kind.DOMAIN, Kind.ACCOUNT, Kind.TITLE, Kind.TOKEN, Kind.NAME, Kind.CODE})
@@ -26,6 +26,10 @@ _EVENT = re.compile(
     r"exfiltrated|located|registered|installed|dropped|read|dumped|used|by|on|from|at)\b)"
     r"(?:\s+\w+){0,1}?\s+(?:by|on|from|to|at|in|via|against|onto|into|with|toward|towards)?\s*"
     r"(?:the\s+)?(?:account|user|host|server|address|ip|machine|device|workstation|domain controller)?[\s*_`“\"(]*$",
+    re.IGNORECASE,
+)
+_IN_BRACKETS = re.compile(
+    r"(?:\band\b|\bbetween\b|\bfrom\b|\bto\b|[,;:]|^)\s*(?:the|an?)\s+(?P<words>(?:[A-Za-z-]+\s+){1,5})\(\s*$",
     re.IGNORECASE,
 )
 _GENERAL = frozenset(
@@ -70,6 +74,16 @@ def judge_events(reading: Reading) -> Iterator[tuple[Atom, Verdict]]:
     leaves = leaves_of(tied[0], reading.index)
     if alerts and leaves and not _tell(leaves, alerts, match["words"], str(tied[0].value)):
         yield tied[0], unsupported(f"no alert that the words {match['words'].strip()!r} mean has it")
+
+
+def event_before(reading: Reading, atom: Atom) -> list[Subject]:
+    """The event whose words stand right before a time in brackets ("the ransomware alert (07:06 ...)")."""
+    match = _IN_BRACKETS.search(reading.text[: atom.start])
+    if match is None:
+        return []
+    alerts = alerts_meant(match["words"], reading.index)
+    words = match["words"].strip()
+    return [Subject(Topic.ALERT, words, tuple(alerts), start=match.start("words"), end=match.end())] if alerts else []
 
 
 def _tell(leaves: Sequence[Leaf], alerts: Sequence[Record], words: str, value: str) -> bool:

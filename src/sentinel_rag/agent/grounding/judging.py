@@ -10,11 +10,13 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 
 from sentinel_rag.agent.grounding.atoms import IDENTIFIERS, Atom, Kind
+from sentinel_rag.agent.grounding.code_records import wrong_pairs
 from sentinel_rag.agent.grounding.count_verdicts import judge_count, judge_percent
 from sentinel_rag.agent.grounding.deed_verdicts import claims_own_deed, unfounded_deeds
-from sentinel_rag.agent.grounding.event_words import judge_events
+from sentinel_rag.agent.grounding.event_words import event_before, judge_events
 from sentinel_rag.agent.grounding.evidence_index import moment_of
 from sentinel_rag.agent.grounding.frequency_verdicts import judge_frequencies
 from sentinel_rag.agent.grounding.handle_verdicts import judge_handle
@@ -97,6 +99,10 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
     if prose and (claims_own_deed(own_words) or names_two(reading.subjects, text)):
         judged = [_without_repair(each) for each in judged]
     yield from judged
+    if reading.piece.layout is Layout.CODE:
+        for start, end in wrong_pairs(text, reading.index):
+            wrong_value = Atom(Kind.CODE, text[start:end], start, end, text[start:end])
+            yield Judged(wrong_value, unsupported("the results tell another value for the incident of this object"))
     if reading.piece.layout in (Layout.HEADER_CELL, Layout.CODE):
         return
     wrong = (
@@ -204,6 +210,7 @@ def _judge_atom(reading: Reading, atom: Atom) -> Judged:
         return Judged(atom, verdict)
     if atom.kind is Kind.TIME:
         subjects = [each for each in _subjects(reading, atom, (*STRONG, Topic.ENTITY)) if each.start != atom.start]
+        subjects = event_before(reading, atom) or subjects
         cited = [each for each in reading.atoms if each.kind in _CITED]
         verdict = judge_time(
             atom,
@@ -294,12 +301,21 @@ def _atom_of(subject: Subject, text: str) -> Atom:
     return Atom(Kind.INCIDENT, text[subject.start : subject.end], subject.start, subject.end, subject.text)
 
 
+_SINCE_THEN = re.compile(r"\b(?:later|after(?:wards)?|before|earlier|following|then|in between|apart)\b", re.IGNORECASE)
+
+
+_MOST_INSTANTS = 4
+"""A time without a date may be of several days."""
+
+
 def _told_times(reading: Reading) -> list[datetime]:
-    """Instants of results that the sentence itself tells."""
+    """Instants of results that the sentence itself tells, and those before it that it measures from."""
     found: list[datetime] = []
-    for atom in reading.atoms:
+    before = reading.preceding if _SINCE_THEN.search(reading.text) else ()
+    for atom in (*before, *reading.atoms):
         if isinstance(atom.value, Moment):
-            found += next(_matching(atom.value, reading), [])
+            told = (instant for instants in _matching(atom.value, reading) for instant in instants)
+            found += islice(dict.fromkeys(told), _MOST_INSTANTS)
     return found
 
 

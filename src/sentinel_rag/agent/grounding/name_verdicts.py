@@ -75,7 +75,7 @@ _ACTS_ON = re.compile(
 """A deed of an account with a word or more between it and where it was done."""
 _WORKS_ON = re.compile(
     r"\b(?:own(?:s|ed|er)|assign\w*|comment\w*|wrote|note[ds]?|changed|closed|reopened|"
-    r"updated|handl\w+|works?|working|status)\b",
+    r"updated|handl\w+|works?|working|status|ask|contact|speak|talk|consult|coordinate|hand over)\b",
     re.IGNORECASE,
 )
 _ROLES = frozenset({"owner", "author", "created_by", "event", "message"})

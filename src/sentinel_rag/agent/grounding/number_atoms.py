@@ -134,6 +134,12 @@ _HASH_SIGN = re.compile(r"(?<![\w&#/])#(?P<n>\d{1,9})\b")
 _NUMBERED = re.compile(r"\b(?:[Nn]umber(?:\s+is)?|[Nn]o\.|INC-?|[Tt]icket)[\s#:*_`]*(?P<n>\d{1,9})\b(?!\s*[.:]\d)")
 
 
+_RANGE = re.compile(
+    r"(?:\b(?:incidents|cases)\b[\s:*_`(]*(?:numbers?\s+|from\s+)?#?|(?<![\w&#/])#)(?P<first>\d{1,9})"
+    r"(?:\s*(?:-|–|—|\bthrough\b|\bthru\b|\bto\b|\buntil\b)\s*)(?:incident\s+)?#?(?P<last>\d{1,9})\b(?![.:/-]?\d)",
+    re.IGNORECASE,
+)
+_LONGEST_RANGE = 60
 _COUNT_OF_INCIDENTS = re.compile(r"(?:incidents|cases)[\s*_`]*[:(][\s*_`]*\d+$", re.IGNORECASE)
 """Behind the plural and a colon or bracket a single number is how many they are."""
 
@@ -141,6 +147,9 @@ _COUNT_OF_INCIDENTS = re.compile(r"(?:incidents|cases)[\s*_`]*[:(][\s*_`]*\d+$",
 def incident_numbers_in(text: str) -> Iterator[Atom]:
     """Numbers that are said to be of incidents: "incident 55", "#55", "incidents 12, 13 and 14", "number 7"."""
     seen: set[int] = set()
+    for atom in _ranges(text):
+        seen.add(atom.start)
+        yield atom
     for pattern in (_PLURAL, _HASH_SIGN, _NUMBERED):
         for match in pattern.finditer(text):
             group = "list" if pattern is _PLURAL else "n"
@@ -151,6 +160,20 @@ def incident_numbers_in(text: str) -> Iterator[Atom]:
                 if start not in seen:
                     seen.add(start)
                     yield Atom(Kind.INCIDENT, number[0], start, start + len(number[0]), str(int(number[0])))
+
+
+def _ranges(text: str) -> Iterator[Atom]:
+    """Both ends of a range of incidents ("125 through 128", "#125-#128"), and each number within it at the place of the
+    word between them, so that all of them are spoken of."""
+    for match in _RANGE.finditer(text):
+        first, last = int(match["first"]), int(match["last"])
+        if not first < last <= first + _LONGEST_RANGE:
+            continue
+        yield Atom(Kind.INCIDENT, match["first"], match.start("first"), match.end("first"), str(first))
+        at = match.start("last")
+        for number in range(first + 1, last):
+            yield Atom(Kind.INCIDENT, str(number), at, at, str(number))
+        yield Atom(Kind.INCIDENT, match["last"], at, match.end("last"), str(last))
 
 
 def percentages_in(text: str) -> Iterator[Atom]:

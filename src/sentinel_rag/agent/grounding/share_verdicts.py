@@ -19,12 +19,13 @@ from sentinel_rag.agent.grounding.state_atoms import State
 from sentinel_rag.agent.grounding.verdicts import Verdict, derived, unsupported
 
 _SHARE = re.compile(
-    r"\b(?P<words>(?P<most>(?:by far )?(?:the )?(?:(?:vast |large |great |clear )?majority|bulk|most)(?!\s+"
+    r"\b(?P<words>(?P<most>(?:the )?(?:(?:vast |large |great |clear )?majority|bulk)|(?<!the )most(?!\s+"
     r"(?:recent|severe|likely|common|frequent|important|urgent|serious|critical|active)\b))|"
     r"(?P<over>(?:well |slightly |just )?(?:more than|over) (?:a )?half)|"
     r"(?P<under>(?:less|fewer) than (?:a )?half|under half|(?:a |the )?minority)|"
     r"(?P<nearly>(?:nearly|almost|virtually|practically) (?:all|every))|"
-    r"(?P<few>(?:only |very |just )?(?:a )?few|hardly any|barely any|almost no|scarcely any|(?:only )?a handful))"
+    r"(?P<few>(?:only|very|just) (?:a )?few|(?<!a )(?<!the )few|"
+    r"hardly any|barely any|almost no|scarcely any|(?:only )?a handful))"
     r"(?:\s+of)?(?:\s+(?:the|these|those|all|our|your))?\s+(?P<narrow>(?:[A-Za-z-]+\s+){0,3}?)"
     r"(?P<noun>incidents?|cases?|alerts?|detections?|them|these|those)\b",
     re.IGNORECASE,
@@ -80,7 +81,7 @@ def _shares(reading: Reading) -> Iterator[Share]:
         end = stop.start() if stop else len(text)
         narrow = _states(reading.atoms, match.start("narrow"), match.end("narrow"))
         states = _states(reading.atoms, match.end(), end) if _PREDICATE.match(text[match.end() :]) else ()
-        owner = _owner(text, match.start(), match.end(), end, reading)
+        owner = _owner(text, match.start(), match.end(), end, reading) if noun == "incident" else ""
         if " or " in text[match.end() : end] and states:
             continue
         if noun and (states or owner):

@@ -142,6 +142,7 @@ _ABOUT_THE_ANSWER = re.compile(
     r"\b(?:i|me|my|here(?= (?:is|are))|here[’']s|below|above|following|list(?:ed|s|ing)?|tables?|results?|details?|"
     r"figures|rows|quer(?:y|ies)|shown|"
     r"summary|overview|sorted|ordered|nothing else|ask|let|based on|information|available|retrieved|returned|looked|"
+    r"treated as (?:data|text)|not followed|"
     r"recorded|person|human|yourself|policy|permissions?|portal|checked|verify|verified)\b|[?:]\s*$",
     re.IGNORECASE,
 )

@@ -277,7 +277,9 @@ _PLURAL = re.compile(
     re.IGNORECASE,
 )
 _IS = re.compile(r"^[\s*_`”\")]*(?:is|was|are|were|remains?|stays?|has been|has)\b", re.IGNORECASE)
-_LISTED = re.compile(r"^(?:[\s,#&/*_`“”\"()]|and|or|incidents?|number|alerts?|both|as well as)*$", re.IGNORECASE)
+_LISTED = re.compile(
+    r"^(?:[\s,#&/*_`“”\"()–—-]|and|or|through|thru|to|until|incidents?|number|alerts?|both|as well as)*$", re.IGNORECASE
+)
 _DESCRIBES = re.compile(
     r"^[*_`”\"]*(?:[\s-]+(?:severity|sev|priority|status|rated|ranked|level|risk|sentinel))*[\s-]+"
     r"(?:(?:incident|alert|one|case|account|host|user)s?\b)?(?:\s+(?:named|called|titled|"

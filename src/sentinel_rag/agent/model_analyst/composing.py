@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from sentinel_rag.agent.answer_writer import AnswerWriter
 from sentinel_rag.agent.grounding import REMOVED, broken_evidence, ground
 from sentinel_rag.agent.model_analyst.answer_text import shown
+from sentinel_rag.agent.model_analyst.bare_answers import answers_a_state
 from sentinel_rag.agent.model_analyst.claims import NOT_MADE, NOT_MADE_NOW, without_false_deeds
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending
 from sentinel_rag.agent.model_analyst.made_changes import changed_something, changes_made
@@ -26,7 +27,6 @@ from sentinel_rag.agent.model_analyst.plain_facts import (
     say_what_was_changed,
     unsuccessful,
 )
-from sentinel_rag.agent.model_analyst.state_answers import answers_state
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models import PromptFilteredError
 from sentinel_rag.agent.offline.compositions.unsuccessful import say_failures
@@ -79,7 +79,7 @@ def states_facts(turn: Turn, text: str) -> bool:
     asks_back = text.rstrip(" *_`").endswith("?") and len(text) <= LONGEST_QUESTION_BACK
     if asks_back or _LOOKS_BACK.search(turn.question):
         return checked.touched
-    return bool(checked.evidence) or checked.touched or answers_state(turn.question, text)
+    return bool(checked.evidence) or checked.touched or answers_a_state(turn.question, shown(text))
 
 
 def compose(turn: Turn, ended: Ended) -> Composed:

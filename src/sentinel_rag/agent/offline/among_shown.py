@@ -17,6 +17,7 @@ from sentinel_rag.agent.offline.incident_plans import detail_plan
 from sentinel_rag.agent.offline.plan import Ask, Decision, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.subjects import Subject
+from sentinel_rag.agent.references.state import ShownList
 from sentinel_rag.agent.references.wording import kind_of
 from sentinel_rag.contracts.json_values import JsonValue
 
@@ -79,29 +80,36 @@ def _stands_alone(reading: Reading) -> bool:
     return bool(re.search(rf"\b(?:{others})\b", rest, re.IGNORECASE) or cues.kinds_named(reading))
 
 
+def _lists(conversation: Conversation) -> list[ShownList]:
+    """The lists among whose lines a person can choose: of several things."""
+    return [each for each in conversation.references.lists if len(_things(each)) > 1]
+
+
+def _things(shown: ShownList) -> tuple[ListItem, ...]:
+    return tuple(item for item in shown.items if item.value and item.kind != "question")
+
+
 def _lines(conversation: Conversation) -> tuple[ListItem, ...]:
-    """The incidents or alerts that were listed last, or that were spoken of together since."""
+    """The incidents or alerts that were listed last, or that were spoken of together since. One line alone, such as the
+    only alert beside an incident, is nothing to choose among."""
     references = conversation.references
-    lists = [each for each in references.lists if any(item.kind != "question" for item in each.items)]
+    lists = _lists(conversation)
     together = tuple(item for item in references.group if item.kind == "incident")
     if len(together) > 1 and (not lists or references.group_turn >= lists[-1].turn):
         return together
-    return tuple(item for item in lists[-1].items if item.value) if lists else ()
+    return _things(lists[-1]) if lists else ()
 
 
 def _query(conversation: Conversation) -> AskedCall | None:
     """The query behind the list that was shown last, if that list is one query's."""
-    references = conversation.references
-    numbers = [
-        references.number_of(each) for each in references.lists if any(item.kind != "question" for item in each.items)
-    ]
+    numbers = [conversation.references.number_of(each) for each in _lists(conversation)]
     return conversation.listed_by if numbers and numbers[-1] == conversation.listed_as else None
 
 
 def _counted(reading: Reading, conversation: Conversation) -> Decision | None:
     query = _query(conversation)
     says = _says_filter(reading)
-    if query is not None and says and query.tool in _LISTS:
+    if query is not None and says and query.tool in _LISTING:
         narrowed = _narrowed(reading, conversation, query)
         if narrowed is not None:
             return narrowed
@@ -116,7 +124,7 @@ def _counted(reading: Reading, conversation: Conversation) -> Decision | None:
     return Ask("How many of what? Which of these do you mean?", tuple(f"How many {noun} {rest}?" for noun in nouns))
 
 
-_LISTS = ("query_incidents", "query_alerts")
+_LISTING = ("query_incidents", "query_alerts")
 
 
 def _says_filter(reading: Reading) -> bool:
@@ -129,7 +137,7 @@ def _says_filter(reading: Reading) -> bool:
 
 def _narrowed(reading: Reading, conversation: Conversation, query: AskedCall) -> Plan | None:
     """The query of the list with what is said on top; it says so where the list showed only a part of its rows."""
-    lists = [each for each in conversation.references.lists if any(item.kind != "question" for item in each.items)]
+    lists = _lists(conversation)
     whole = lists[-1].total is None or lists[-1].total <= len(lists[-1].items)
     arguments = {name: value for name, value in query.arguments.items() if name != "limit"}
     plan = follow_up.narrowed(reading, replace(query, arguments=arguments))
@@ -159,7 +167,7 @@ def _chosen(reading: Reading, conversation: Conversation, lines: Sequence[ListIt
     if _WORST.search(text) and all(line.severity.lower() in _RANKS for line in lines):
         sentence = "Of the lines that were shown, this one is the most severe."
         return _extreme(reading, lines, _severity, max, ("severity",), sentence)
-    if _says_filter(reading) and query is not None and query.tool in _LISTS:
+    if _says_filter(reading) and query is not None and query.tool in _LISTING:
         return _narrowed(reading, conversation, query)
     asked = cues.aspects_of(reading)
     return _each(reading, incidents, asked) if whole and asked and not reading.unknown_words else None

@@ -18,6 +18,7 @@ from sentinel_rag.agent.references.choices import (
 from sentinel_rag.agent.references.descriptions import fitting, superlative
 from sentinel_rag.agent.references.listed import ALERT, INCIDENT, QUESTION, ListItem
 from sentinel_rag.agent.references.mention_forms import Form, ListChoice, Mention
+from sentinel_rag.agent.references.mentions import whole
 from sentinel_rag.agent.references.state import References, ShownList
 from sentinel_rag.agent.references.wording import ENTITY_NOUNS, ORDINALS
 from sentinel_rag.agent.references.words_for import shown_words
@@ -59,6 +60,11 @@ def by_places(mention: Mention, context: Context) -> Choice:
     told = _told_in_a_row(mention, shown, context.references)
     if told is not None:
         return told
+    if shown is not None and _only_questions(shown) and mention.chosen is None and not whole(mention, context.masked):
+        # Options stand on the screen, and "details of [2]" is asked of a thing: the list of things before them.
+        shown = next((each for each in reversed(context.references.lists) if not _only_questions(each)), None)
+        if shown is None:
+            return Unclear("Those lines are questions to pick from. Name the incident, alert or host that you mean.")
     if shown is None:
         if mention.chosen is not None:
             return Unclear(
@@ -78,6 +84,10 @@ def by_places(mention: Mention, context: Context) -> Choice:
             return _of_another_kind(mention, line, place)
         found.append(line)
     return Found(tuple(found), context.references.number_of(shown))
+
+
+def _only_questions(shown: ShownList) -> bool:
+    return bool(shown.items) and all(item.kind == QUESTION for item in shown.items)
 
 
 def _told_in_a_row(mention: Mention, shown: ShownList | None, references: References) -> Choice:

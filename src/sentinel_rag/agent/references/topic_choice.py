@@ -99,6 +99,9 @@ def by_them(mention: Mention, context: Context) -> Choice:
         return _spoken_of(references, kinds)
     if len(rival) > 1:
         return _either("ones", together, rival)
+    since = _spoken_of_since(references, kinds)
+    if len(since) > 1 and not {item.key for item in since} <= {item.key for item in together}:
+        return _either("ones", since, together)
     if mention.places and len(together) != mention.places[0]:
         return which("ones", together)
     if len(together) > MOST_TOGETHER:
@@ -117,6 +120,13 @@ def by_both(mention: Mention, context: Context) -> Choice:
     if pair is not None:
         return Found(pair)
     return _spoken_of(references, kinds) or (which("two", together) if together else None)
+
+
+def _spoken_of_since(references: References, kinds: Sequence[str]) -> tuple[ListItem, ...]:
+    """The things that were talked about one by one after the list on the screen came."""
+    screen = references.screen
+    since = 0 if screen is None else screen.turn
+    return of_kinds((each.item for each in references.focused if each.turn > since), kinds)
 
 
 def _spoken_of(references: References, kinds: Sequence[str]) -> Choice:
