@@ -86,7 +86,9 @@ async def test_a_question_is_no_value_for_the_query_before(ask: Ask, gateway: Sc
     assert queries(gateway) == [("incidents_by_owner", None)]
 
 
-@pytest.mark.parametrize("question", ["failed sign-ins by user", "incidents by owner", "ingestion by table"])
+@pytest.mark.parametrize(
+    "question", ["failed sign-ins by user", "incidents by owner", "ingestion by table", "failed sign-ins on mondays"]
+)
 async def test_words_of_the_queries_themselves_are_no_names(ask: Ask, gateway: ScriptedGateway, question: str) -> None:
     await ask(question)
     assert [parameters for _, parameters in queries(gateway)] == [None]

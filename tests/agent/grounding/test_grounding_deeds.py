@@ -132,3 +132,11 @@ def test_a_value_that_would_leave_no_sentence_is_not_put_in(check, text: str) ->
     grounded = check(text, "What about incident 12?")
     assert grounded.text == REMOVED
     assert grounded.repairs == ()
+
+
+@pytest.mark.requirement("GRND-1")
+@pytest.mark.parametrize("text", ["No.", "**Yes**", "Yes, it is.", "Still the same.", "Not yet."])
+def test_a_bare_answer_about_the_data_needs_a_result(text: str) -> None:
+    question = "Is incident 12 closed?"
+    assert ground(text, EvidenceIndex(UTC), question=question).text == REMOVED
+    assert ground(text, EvidenceIndex(UTC), question="Do you speak German?").text == text

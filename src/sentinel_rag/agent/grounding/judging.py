@@ -53,6 +53,13 @@ _ABOUT_DATA = re.compile(
     r"compromis\w+|exfiltrat\w+|lateral|entities|severity|threats?|events?|connections?|traffic)\b",
     re.IGNORECASE,
 )
+_BARE_ANSWER = re.compile(
+    r"[\s*_`]*(?:yes|no|yep|nope|correct|right|indeed|true|false|it (?:is|was|does|has)(?: not)?|it (?:isn|wasn)[’']t|"
+    r"(?:still )?(?:the same|unchanged|so)|not (?:yet|any ?more))"
+    r"(?:,\s*(?:it (?:is|does|has)(?: not)?|not yet|still))?[\s.!*_`]*",
+    re.IGNORECASE,
+)
+"""An answer without a word of its own: all that it states is the question."""
 _ABOUT_NOT_KNOWING = re.compile(
     r"\b(?:no|not|none|nothing|never|n[’']t|cannot|unable|failed|fails?|failing|errors?|"
     r"unavailable|empty|denied|refused|timed out|"
@@ -157,9 +164,10 @@ def _statements(reading: Reading, judged: list[Judged], *, anything_known: bool)
     elif (
         not anything_known
         and reading.piece.layout in (Layout.SENTENCE, Layout.ITEM)
-        and text.rstrip().endswith((".", "!"))
-        and _ABOUT_DATA.search(text)
-        and not _ABOUT_NOT_KNOWING.search(text)
+        and (
+            (text.rstrip().endswith((".", "!")) and _ABOUT_DATA.search(text) and not _ABOUT_NOT_KNOWING.search(text))
+            or (_BARE_ANSWER.fullmatch(text) and _ABOUT_DATA.search(reading.question))
+        )
     ):
         yield Judged(Atom(Kind.NAME, text, 0, len(text)), unsupported("no result holds any row"))
 

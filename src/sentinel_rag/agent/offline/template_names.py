@@ -55,8 +55,15 @@ def with_named(reading: Reading, templates: Sequence[Template]) -> Reading:
     return reading
 
 
+_TIMES = re.compile(
+    r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun|week)days?|weekends?|nights?|mornings?|holidays?)", re.I
+)
+
+
 def _is_spoken_of(word: str, common: frozenset[str]) -> bool:
-    """True for a word of the templates, in the singular or the plural."""
+    """True for a word of the templates, in the singular or the plural, and for a time ("on mondays")."""
+    if _TIMES.fullmatch(word):
+        return True
     word = word.lower()
     return bool({word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("ed"), f"{word}s"} & common)
 
