@@ -286,7 +286,8 @@ async def test_the_title_that_was_shown_stands_beside_the_call(ask: Ask) -> None
     assert "showed the incident as" not in (await ask("reopen 23")).text
     await ask("list incidents")
     answer = await ask("reopen [3]")
-    assert "This conversation showed the incident as “Phishing mail delivered and removed”." in answer.text
+    seen = "This conversation showed the incident as “Phishing mail delivered and removed”, status Closed."
+    assert seen in answer.text
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,18 @@ async def test_a_file_that_is_removed_under_way_is_noticed(tmp_path: Path, repla
             database.path.unlink()
 
 
+def test_the_upkeep_of_a_file_that_was_taken_away_ends_with_its_database_and_not_before(tmp_path: Path) -> None:
+    """An error of its thread would fail this test; a file that comes back is looked after again."""
+    path = tmp_path / "j.sqlite"
+    with closing(sqlite3.connect(tmp_path / "other.sqlite", check_same_thread=False)) as connection:
+        upkeep = wal_upkeep.WalUpkeep(path, connection, threading.Lock())
+        upkeep.committed(wal_upkeep.AFTER_JOBS)
+        with closing(sqlite3.connect(path)) as made:
+            made.execute("PRAGMA journal_mode = WAL")
+        upkeep.committed(wal_upkeep.AFTER_JOBS)
+        upkeep.close()
+
+
 @pytest.mark.anyio
 async def test_the_log_stays_small_however_much_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wal_upkeep, "AFTER_JOBS", 100)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from sentinel_rag.contracts.handles import as_handles, as_text, fill_in, handles_in, placeholder
 
 HANDLE = "r12#/rows/0/CommandLine"
@@ -33,3 +35,13 @@ def test_a_surface_fills_in_what_it_was_given_and_leaves_the_rest() -> None:
         "text": "The command was cmd /c ⟦r9#/x⟧.",
         "tables": [[placeholder(other), 7]],
     }
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{}", "`{}`", "“{}”, and", "({}).", "**{}**", "| {} |", "{}'s owner", "{}, {};", "[{}]", "Host: {}"],
+)
+def test_a_placeholder_among_signs_is_a_word_of_its_own(text: str) -> None:
+    written = text.replace("{}", placeholder(HANDLE))
+    assert handles_in(written) == (HANDLE,)
+    assert fill_in(written, {HANDLE: "ws-01"}) == text.replace("{}", "ws-01")

@@ -10,7 +10,7 @@ import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
 DOCS = TESTS.parent / "docs"
-PAGES = {DOCS / "security" / "field-reports.md": 47, DOCS / "field-reports.md": 26}
+PAGES = {DOCS / "security" / "field-reports.md": 47, DOCS / "field-reports.md": 27}
 """Each page with the least number of faults that it lists."""
 NAMED = sorted({name for page in PAGES for name in re.findall(r"`([\w/]+\.py::\w+)`", page.read_text())})
 

@@ -8,7 +8,7 @@ import re
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sentinel_rag.agent.references import (
@@ -78,7 +78,7 @@ _conversations = st.builds(_conversation, _lists, st.lists(_questions, min_size=
 
 
 @pytest.mark.requirement("CHAT-6")
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_conversations, _questions)
 def test_resolving_never_raises_and_changes_nothing_in_its_own_output(references: References, question: str) -> None:
     before = references.to_dict()
@@ -94,7 +94,7 @@ def test_resolving_never_raises_and_changes_nothing_in_its_own_output(references
 
 
 @pytest.mark.requirement("CHAT-6")
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_conversations, _questions)
 def test_no_id_is_invented(references: References, question: str) -> None:
     resolution = resolve(question, references, now=NOW)
@@ -107,7 +107,7 @@ def test_no_id_is_invented(references: References, question: str) -> None:
         assert item.value in known or item.value in said, (question, item)
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_conversations)
 def test_what_is_stored_comes_back(references: References) -> None:
     assert References.from_dict(json.loads(json.dumps(references.to_dict()))) == references
@@ -125,7 +125,7 @@ _values = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(_values)
 def test_what_was_not_stored_by_us_is_refused_with_one_kind_of_error(data: object) -> None:
     stored = {"version": 1, **data} if isinstance(data, dict) else {"version": data}

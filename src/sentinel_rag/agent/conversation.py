@@ -15,6 +15,7 @@ from sentinel_rag.agent.references import References
 from sentinel_rag.contracts.json_values import JsonValue
 
 MAX_SESSIONS = 500
+MAX_CHANGES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +40,15 @@ class Offer:
 @dataclass(frozen=True, slots=True)
 class AskedChange:
     """A change as it was asked of the gateway, so that it can be asked again exactly. `turn` counts as `turns` does;
-    `approval_id` is empty where none was asked for; `done` once the call has run."""
+    `approval_id` is empty where none was asked for; `done` once the call has run, `unknown` if nobody knows
+    whether it has."""
 
     tool: str
     arguments: Mapping[str, JsonValue]
     turn: int
     approval_id: str = ""
     done: bool = False
+    unknown: bool = False
 
 
 @dataclass(slots=True)
@@ -54,6 +57,11 @@ class Conversation:
 
     references: References = field(default_factory=References)
     last: AskedCall | None = None
+    listed_by: AskedCall | None = None
+    """The query whose rows are the numbered list that `listed_as` counts, as `References.screen_number` does."""
+    listed_as: int = 0
+    told_bucket: str = ""
+    """The bucket of time that the last answer told of, as an ISO 8601 interval; empty if it told of none."""
     offers: tuple[Offer, ...] = ()
     shown: int = 0
     turns: int = 0
@@ -62,6 +70,8 @@ class Conversation:
     """A question that waits for one missing value, so that the value alone completes it."""
     change: AskedChange | None = None
     """The change that was asked for last."""
+    changes: tuple[AskedChange, ...] = ()
+    """Every change that was asked for, each call once with what became of it last, the newest last; bounded."""
     offered_changes: tuple[str, ...] = ()
     """The wishes that a question back offered last; no other sentence that is picked asks for a change."""
     person: str = ""
@@ -74,6 +84,13 @@ class Conversation:
     """Reference -> workspace, of things that a list over all workspaces showed."""
     names: dict[str, tuple[str, ...]] | None = field(default=None)
     """Directory of hosts and accounts, by kind, once it was needed."""
+
+    def note_change(self, change: AskedChange) -> None:
+        """What became of a change that was asked for."""
+        self.change = change
+        same = (change.tool, dict(change.arguments))
+        others = tuple(each for each in self.changes if each.done or (each.tool, dict(each.arguments)) != same)
+        self.changes = (*others, change)[-MAX_CHANGES:]
 
     def request_workspace(self, name: str) -> None:
         """What the surface asks for; only a change of it overrides what the person's words said."""
@@ -130,5 +147,13 @@ class Conversations:
         if before is not None:
             before.references.leave_open_questions()
             self._open[session_id] = replace(
-                before, last=None, change=None, offers=(), offered_changes=(), shown=0, pending=""
+                before,
+                last=None,
+                listed_by=None,
+                told_bucket="",
+                change=None,
+                offers=(),
+                offered_changes=(),
+                shown=0,
+                pending="",
             )

@@ -32,6 +32,18 @@ _STRONG = tuple(
         r"\b(?:reveal|print|repeat|show|output)\s+(?:me\s+)?your\s+(?:instructions?|prompt|rules|configuration|secrets?)\b",
     )
 )
+_IN_A_VALUE = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?:^|[\n\"'`“‘(<\[]|[.;:]\s)\s*(?:assistant|system|user|developer|human|tool|analyst)\s*:",
+        r"\[\s*\d{1,4}\s*\]|\]\(",
+        rf"\b(?:close|re-?open|(?:re-?|un)?assign|approve|classify|dismiss|resolve|mark|escalate|label|treat)\s+{_ANY}"
+        r"(?:it|this|that|them|all|everything|incidents?|alerts?|cases?|tickets?|as)\b",
+        r"\b(?:incident|alert|case|ticket)\s+#?\d+\s+(?:is|was|has|may|can|should|must)\b",
+        r"\b(?:i|we)\s+(?:have|has|had|'ve)\s+(?:already\s+)?(?:verified|confirmed|checked|reviewed|approved|closed)\b",
+    )
+)
+"""Phrases that mean little in an analyst's sentence, but claim or command where the value of a row says them."""
 _WEAK = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -65,6 +77,15 @@ def reads_like_instruction(text: str) -> bool:
     if any(pattern.search(whole) or pattern.search(flat) for pattern in _STRONG):
         return True
     return sum(pattern.search(flat) is not None for pattern in _WEAK) >= 2
+
+
+def may_instruct(text: str, *, value: bool = False) -> bool:
+    """True at the first phrase that could steer a reader, the weak ones included: for texts that are kept for later and
+    are better lost than obeyed. `value` for a text of a row, False for a sentence about rows."""
+    whole = plain(text, limit=_LONGEST)
+    flat = whole.replace("_", " ")
+    patterns = (*_STRONG, *_WEAK, *_IN_A_VALUE) if value else (*_STRONG, *_WEAK)
+    return any(pattern.search(whole) or pattern.search(flat) for pattern in patterns)
 
 
 def suspicions(runs: Sequence[ToolRun], *, most: int = 4) -> list[Suspicion]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 AFTER_JOBS = 2_000
@@ -55,20 +55,31 @@ class WalUpkeep:
         self._thread.join()
 
     def _serve(self) -> None:
-        uri = f"{self._path.absolute().as_uri()}?mode=rw"  # a file that was removed is not made anew
-        with closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=0)) as connection:
+        connection: sqlite3.Connection | None = None
+        try:
             while True:
                 self._due.wait()
                 self._due.clear()
                 if self._stopping:
                     return
-                # A reader that pins the log, another process that writes, a full disk: the next round tries again.
+                # A reader that pins the log, another process that writes, a full disk, a file that was taken away: the
+                # next round tries again, and whoever writes is told by the write.
                 with suppress(sqlite3.Error):
-                    connection.execute("PRAGMA synchronous = NORMAL")
+                    if connection is None:
+                        connection = self._connected()
                     connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
                     with self._writing:
                         connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
                         restart_log(self._connection)
+        finally:
+            if connection is not None:
+                connection.close()
+
+    def _connected(self) -> sqlite3.Connection:
+        uri = f"{self._path.absolute().as_uri()}?mode=rw"  # a file that was removed is not made anew
+        connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=0)
+        connection.execute("PRAGMA synchronous = NORMAL")
+        return connection
 
     def _size(self) -> int:
         try:

@@ -15,6 +15,8 @@ REF_KEY = "$ref"
 QUOTE_KEY = "$quote"
 
 _PLACEHOLDER = re.compile(r"⟦(r[1-9][0-9]{0,8}#[^⟦⟧]{0,1024})⟧")
+_WORD = re.compile(r"(?:⟦[^⟦⟧]*⟧|[^\s⟦⟧])+")
+_POSSESSIVE = re.compile(r"⟧['’]s\b")
 
 
 def placeholder(handle: str) -> str:
@@ -23,20 +25,35 @@ def placeholder(handle: str) -> str:
 
 
 def handles_in(value: Any) -> tuple[str, ...]:
-    """The handles whose placeholders stand in the texts of a JSON value, each once."""
+    """The handles whose placeholders stand in the texts of a JSON value as words of their own, each once."""
     found: dict[str, None] = {}
 
-    def collect(text: str) -> str:
-        found.update(dict.fromkeys(_PLACEHOLDER.findall(text)))
-        return text
+    def collect(handle: str) -> None:
+        found[handle] = None
 
-    _with_texts(value, collect)
+    _with_texts(value, lambda text: _each_placeholder(text, collect))
     return tuple(found)
 
 
 def fill_in(value: Any, values: Mapping[str, Any]) -> Any:
-    """A JSON value with the placeholders of known values in its texts replaced; the others stay."""
-    return _with_texts(value, lambda text: _PLACEHOLDER.sub(lambda match: str(values.get(match[1], match[0])), text))
+    """A JSON value with the placeholders of known values in its texts replaced; the others stay.
+
+    One that is glued to letters or digits stays too: whoever wrote the text could else have a hidden value drawn into
+    an address, a path or a command, and carried off by whoever follows it.
+    """
+    return _with_texts(value, lambda text: _each_placeholder(text, lambda handle: values.get(handle)))
+
+
+def _each_placeholder(text: str, put: Callable[[str], Any]) -> str:
+    """The text with what `put` gives for each handle that stands by itself; None leaves its placeholder."""
+
+    def in_word(word: re.Match[str]) -> str:
+        beside = _PLACEHOLDER.sub("", _POSSESSIVE.sub("⟧", word[0]))
+        if any(character.isalnum() for character in beside):
+            return word[0]
+        return _PLACEHOLDER.sub(lambda match: match[0] if (put_in := put(match[1])) is None else str(put_in), word[0])
+
+    return _WORD.sub(in_word, text) if "⟦" in text else text
 
 
 def _with_texts(value: Any, change: Callable[[str], str]) -> Any:

@@ -1,4 +1,4 @@
-"""What no result holds, or holds at another thing, is put right or left out, and the answer says so.
+"""Field report I1. What no result holds, or holds at another thing, is put right or left out, and the answer says so.
 
 The writer of the answer is not trusted: it controls every word of the text.
 """

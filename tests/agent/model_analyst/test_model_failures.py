@@ -195,7 +195,7 @@ async def test_nothing_is_tried_again_once_a_change_was_sent(desk):
     assert len(at.server.requests) == 2
     assert [call.tool_name for call in at.gateway.calls] == ["update_incident"]
     assert answer.outcome is Outcome.TOOL_FAILED
-    assert "A change was sent before that" in answer.text
+    assert 'This change was made: update_incident(incident="40"' in answer.text
 
 
 async def test_a_failed_change_is_not_tried_again_by_the_agent(desk):

@@ -37,7 +37,7 @@ async def test_a_dialogue_that_was_written_by_hand(dialogue: dict[str, Any]) -> 
     tally = Tally(told.append)
     await run_written(dialogue, Session(small_estate(), NOW), things, tally)
     assert not tally.total()["wrong"], told
-    assert tally.total()["missed"] <= 1, told
+    assert tally.total()["missed"] <= 2, told
 
 
 @pytest.mark.requirement("CHAT-6")

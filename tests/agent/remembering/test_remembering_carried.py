@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from sentinel_rag.agent.grounding import REMOVED, REPAIRED, UNCHECKED_CELL
+from sentinel_rag.agent.model_analyst.claims import NOT_MADE, NOT_MADE_NOW
 from sentinel_rag.agent.remembering.carried import MAX_CHARACTERS, MAX_FACTS, carried_on, supported_facts
 from sentinel_rag.contracts.conversations import CarriedFact
 from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Table
@@ -31,7 +33,7 @@ def test_later_lines_keep_the_subject_of_the_first() -> None:
     text = "Incident 38: “Port scan”.\nSeverity High, status New."
     assert _facts(text, _piece("38"), _piece("High")) == [
         "Incident 38: “Port scan”.",
-        "Incident 38: “Port scan”. Severity High, status New.",
+        "Incident 38: Severity High, status New.",
     ]
 
 
@@ -55,6 +57,12 @@ def test_items_of_a_list_stand_for_themselves_without_their_numbers() -> None:
 )
 def test_notes_questions_and_windows_are_not_carried(line: str) -> None:
     assert _facts(line, _piece("High")) == []
+
+
+@pytest.mark.parametrize("note", [REMOVED, NOT_MADE, NOT_MADE_NOW])
+def test_what_the_check_says_of_an_answer_is_no_fact(note: str) -> None:
+    text = f"Incident 38 is High {REPAIRED}. {note}\n{note}\n| 38 | {UNCHECKED_CELL} |"
+    assert _facts(text, _piece("38"), _piece("High")) == ["Incident 38 is High."]
 
 
 def test_a_row_is_carried_with_its_columns_and_without_its_place_in_the_list() -> None:

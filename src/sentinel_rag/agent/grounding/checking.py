@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from sentinel_rag.agent.grounding.atoms import Atom
 from sentinel_rag.agent.grounding.evidence_index import EvidenceIndex
 from sentinel_rag.agent.grounding.judging import Judged, judge
+from sentinel_rag.agent.grounding.lookalikes import plain
 from sentinel_rag.agent.grounding.markdown_text import Layout, Piece, pieces_of
 from sentinel_rag.agent.grounding.number_atoms import incident_numbers_in, nouns_in
 from sentinel_rag.agent.grounding.outcome import REMOVED, REPAIRED, UNCHECKED_CELL, Grounded, Removal, Repair
 from sentinel_rag.agent.grounding.reading import Reading
 from sentinel_rag.agent.grounding.recognition import Titles, atoms_of
+from sentinel_rag.agent.grounding.repair_grammar import can_stand
 from sentinel_rag.agent.grounding.subjects import STRONG, Context, Subject, Topic, subjects_in
 from sentinel_rag.contracts.evidence import Evidence
 
@@ -25,6 +27,8 @@ MOST_ROUNDS = 12
 _MOST_REPAIRS = 2
 """A sentence with more wrong values than this is left out: it speaks of something else."""
 _FOLLOWING = 40
+_PRECEDING = 2
+"""Pieces before one from whose times it may measure ("two hours later")."""
 _ROW_KEYS = (Layout.CELL, Layout.HEADER_CELL)
 
 
@@ -33,6 +37,7 @@ def ground(text: str, index: EvidenceIndex, *, question: str) -> Grounded:
     repairs: list[Repair] = []
     removals: list[Removal] = []
     evidence: tuple[Evidence, ...] = ()
+    text = plain(text)
     for _ in range(MOST_ROUNDS):
         readings = _read(text, index, question)
         anything = any(run.rows or (run.run.worked and run.run.result is None and run.leaves) for run in index.results)
@@ -64,7 +69,8 @@ def _read(text: str, index: EvidenceIndex, question: str) -> list[Reading]:
             else []
         )
         following = [atom for later in range(place + 1, min(place + _FOLLOWING, len(pieces))) for atom in atoms[later]]
-        readings.append(Reading(piece, atoms[place], subjects, context, index, question, (), following))
+        preceding = [atom for earlier in range(max(0, place - _PRECEDING), place) for atom in atoms[earlier]]
+        readings.append(Reading(piece, atoms[place], subjects, context, index, question, (), following, preceding))
         flow.after(piece, subjects)
     _share_rows(readings)
     _look_ahead(readings)
@@ -240,6 +246,8 @@ def _edits(
 def _repairable(judged: Judged, piece: Piece, written: str) -> bool:
     """A repair that turns out wrong once more is none: what it should be is not clear."""
     if not judged.verdict.right or judged.verdict.leaf is None or piece.layout is Layout.CODE:
+        return False
+    if not can_stand(judged.verdict.right, judged.atom, written):
         return False
     end = judged.atom.end + len(_tail(judged.atom, written))
     return not written[end:].startswith(f" {REPAIRED}")

@@ -10,10 +10,13 @@ from sentinel_rag.agent.grounding.atoms import Atom, Kind
 from sentinel_rag.agent.grounding.count_candidates import Candidate, candidates, single_counts
 from sentinel_rag.agent.grounding.counted_things import Counted, counted_by
 from sentinel_rag.agent.grounding.evidence_index import folded, has_words
+from sentinel_rag.agent.grounding.frequency_verdicts import named_counts
 from sentinel_rag.agent.grounding.markdown_text import Layout
 from sentinel_rag.agent.grounding.number_atoms import NOUNS, Amount, Quantity
+from sentinel_rag.agent.grounding.owned_counts import owned_counts
 from sentinel_rag.agent.grounding.reading import Reading
 from sentinel_rag.agent.grounding.records import Leaf
+from sentinel_rag.agent.grounding.state_atoms import State
 from sentinel_rag.agent.grounding.verdicts import FROM_PERSON, HARMLESS, Verdict, derived, in_result, unsupported
 
 _ORDERING = re.compile(
@@ -67,6 +70,12 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
     if not quantity.noun and _IDENTIFIED.search(before):
         leaf = _exact_number(reading, atom)
         return (in_result(leaf) if leaf is not None else unsupported("no result holds this number")), counted.used
+    if not counted.states and (led := _led_by_state(reading, atom)):
+        counted = replace(counted, states=((led.kind, led.value),), used=(*counted.used, led))  # type: ignore[arg-type]
+    owned = owned_counts(reading, atom, counted)
+    if owned is not None:
+        hit = next((each for each in owned if _agrees(quantity, each.value)), None)
+        return (_supported(hit) if hit else unsupported("the results tell another number of theirs")), counted.used
     found = candidates(counted, reading.index)
     if counted.inherited and (counted.states or counted.name):
         found += candidates(replace(counted, noun="", subjects=()), reading.index)
@@ -75,6 +84,9 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
     hit = next((each for each in found if _agrees(quantity, each.value)), None)
     if hit is not None:
         return _supported(hit), counted.used
+    of_name = next((each for each in named_counts(reading, atom) or () if _agrees(quantity, each.value)), None)
+    if of_name is not None:
+        return _supported(of_name), counted.used
     if _enumerated(reading, atom, quantity, counted):
         return derived(None, "number of things that follow"), counted.used
     other = _elsewhere(reading, atom, quantity, before)
@@ -91,11 +103,28 @@ def judge_count(reading: Reading, atom: Atom) -> tuple[Verdict, tuple[Atom, ...]
         and (counted.noun or counted.subjects)
         and told
         and not counted.loosely
+        # A bare number that an incident has is never made a count of.
+        and not (atom.text in reading.index.incident_numbers and not quantity.noun)
     ):
         (only,) = values.values()
         if only.leaf is not None:
             return unsupported(reason, only.leaf, _written(only.value)), counted.used
     return unsupported(reason), counted.used
+
+
+_LED = re.compile(r"[\s*_`]*,?\s*with\s+(?:only |just |a total of )?[*_`]*", re.IGNORECASE)
+
+
+def _led_by_state(reading: Reading, atom: Atom) -> Atom | None:
+    """The state of which a count says how many have it ("the most common severity is Medium, with 18 alerts")."""
+    before = [each for each in reading.atoms if each.end <= atom.start and isinstance(each.value, State)]
+    if not before or not _LED.fullmatch(reading.text[before[-1].end : atom.start]):
+        return None
+    common = _COMMON.search(reading.text[: before[-1].start])
+    return before[-1] if common else None
+
+
+_COMMON = re.compile(r"\b(?:severity|status|classification)\b[\s*_`]*(?:is|was)\W*(?:by far\W*)?$", re.IGNORECASE)
 
 
 def _supported(hit: Candidate) -> Verdict:

@@ -22,6 +22,10 @@ _STOP = re.compile(
 _RATIO = re.compile(
     r"^[\s*_`]+(?:out\s+)?of\s+(?:(?:the|all|these|those|a total of|in total)\s+)*[*_`]*$", re.IGNORECASE
 )
+_PART_OF = re.compile(
+    r"\b(?:most|majority|bulk|half|few|many|several|minority|none|some|any)\s+of\s+(?:(?:the|these|those|all|our)\s+)*$",
+    re.IGNORECASE,
+)
 _LEADS = re.compile(r"(?:[:=|(]|\b(?:is|are|was|were|number|to|at|count))[\s*_`]*(?:only|just)?\s*$", re.IGNORECASE)
 _JOINED = re.compile(r"[\s*_`:=–-]*(?:\([\s*_`]*)?")
 _NONE = re.compile(r"no|none|not\b.*", re.IGNORECASE)
@@ -126,6 +130,9 @@ def _narrowing(reading: Reading, atom: Atom, quantity: Quantity) -> list[Atom]:
         # "three of the 12 High incidents are closed": the verb speaks of the three.
         noun_end = text.find(quantity.phrase, atom.end) + len(quantity.phrase) if quantity.noun else atom.end
         return _states(reading, atom.end, noun_end)
+    if _PART_OF.search(text[: atom.start]):
+        # "most of the 12 incidents are closed": the verb speaks of the most.
+        return _states(reading, atom.end, text.find(quantity.phrase, atom.end) + len(quantity.phrase))
     if following is not None and _RATIO.match(text[atom.end : following.start]):
         assert isinstance(following.value, Quantity)
         return _states(reading, atom.end, _stop(text, following.end, len(text)))

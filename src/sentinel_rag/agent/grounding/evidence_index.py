@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, tzinfo
 from functools import cached_property
 
+from sentinel_rag.agent.grounding.lookalikes import plain
 from sentinel_rag.agent.grounding.records import Leaf, Record, Speaks, read_result
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Evidence
@@ -251,7 +252,7 @@ _LOOKALIKES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "�
 def folded(text: str) -> str:
     """Lower case, single spaces, straight quotation marks: two writings of one text become one."""
     if not text.isascii():
-        text = text.translate(_LOOKALIKES)
+        text = plain(text).translate(_LOOKALIKES)
     return " ".join(text.split()).lower()
 
 

@@ -8,16 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 
 from sentinel_rag.agent.grounding.atoms import IDENTIFIERS, Atom, Kind
+from sentinel_rag.agent.grounding.code_records import wrong_pairs
 from sentinel_rag.agent.grounding.count_verdicts import judge_count, judge_percent
+from sentinel_rag.agent.grounding.deed_verdicts import claims_own_deed, unfounded_deeds
+from sentinel_rag.agent.grounding.event_words import event_before, judge_events
 from sentinel_rag.agent.grounding.evidence_index import moment_of
+from sentinel_rag.agent.grounding.frequency_verdicts import judge_frequencies
+from sentinel_rag.agent.grounding.handle_verdicts import judge_handle
 from sentinel_rag.agent.grounding.markdown_text import Layout
 from sentinel_rag.agent.grounding.name_verdicts import judge_name
 from sentinel_rag.agent.grounding.order_verdicts import judge_orders, judge_sequences
 from sentinel_rag.agent.grounding.reading import Reading
+from sentinel_rag.agent.grounding.share_verdicts import judge_shares
 from sentinel_rag.agent.grounding.state_verdicts import judge_state
 from sentinel_rag.agent.grounding.statement_verdicts import (
     is_hedged,
@@ -28,6 +35,7 @@ from sentinel_rag.agent.grounding.statement_verdicts import (
 from sentinel_rag.agent.grounding.subjects import STRONG, Subject, Topic, governing, mismatched
 from sentinel_rag.agent.grounding.time_atoms import Moment
 from sentinel_rag.agent.grounding.time_verdicts import judge_duration, judge_time
+from sentinel_rag.agent.grounding.title_claims import names_two, titled_otherwise
 from sentinel_rag.agent.grounding.verdicts import FROM_PERSON, Verdict, in_result, unsupported
 
 _STATES = (Kind.SEVERITY, Kind.STATUS, Kind.CLASSIFICATION, Kind.OWNERSHIP)
@@ -36,12 +44,22 @@ _LONGEST = 400
 _CITED = (Kind.TITLE, Kind.QUOTE, Kind.CODE)
 _FIRM_IN_QUESTIONS = (IDENTIFIERS - {Kind.NAME, Kind.TACTIC, Kind.QUOTE}) | {Kind.INCIDENT, Kind.HANDLE}
 """What is checked in a question or a piece of advice too: things that exist or do not."""
+_TO_BE_DONE = re.compile(r"\b(?:could|can|should|would|must|to)\s+(?:then |also |now )?be\s+$", re.IGNORECASE)
+_DONE = ("closed", "resolved", "dismissed", "reopened")
+"""With words such as "could be" in front they name a change that may come, and no status."""
 _ABOUT_DATA = re.compile(
     r"\b(?:incidents?|alerts?|hosts?|accounts?|users?|attack\w*|malware|ransomware|address(?:es)?|devices?|servers?|"
     r"workstations?|processes|files?|sign-?ins?|log-?ins?|logons?|credentials?|password|phish\w*|breach\w*|activity|"
     r"compromis\w+|exfiltrat\w+|lateral|entities|severity|threats?|events?|connections?|traffic)\b",
     re.IGNORECASE,
 )
+_BARE_ANSWER = re.compile(
+    r"[\s*_`]*(?:yes|no|yep|nope|correct|right|indeed|true|false|it (?:is|was|does|has)(?: not)?|it (?:isn|wasn)[’']t|"
+    r"(?:still )?(?:the same|unchanged|so)|not (?:yet|any ?more))"
+    r"(?:,\s*(?:it (?:is|does|has)(?: not)?|not yet|still))?[\s.!*_`]*",
+    re.IGNORECASE,
+)
+"""An answer without a word of its own: all that it states is the question."""
 _ABOUT_NOT_KNOWING = re.compile(
     r"\b(?:no|not|none|nothing|never|n[’']t|cannot|unable|failed|fails?|failing|errors?|"
     r"unavailable|empty|denied|refused|timed out|"
@@ -82,11 +100,23 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
             continue
         if guesses and atom.kind in (Kind.CLASSIFICATION, Kind.NAME):
             continue
+        if atom.kind is Kind.STATUS and _TO_BE_DONE.search(text[: atom.start]) and atom.text.lower() in _DONE:
+            continue
         judged.append(_judge_atom(reading, atom))
+    if prose and (claims_own_deed(own_words) or names_two(reading.subjects, text)):
+        judged = [_without_repair(each) for each in judged]
     yield from judged
+    if reading.piece.layout is Layout.CODE:
+        for start, end in wrong_pairs(text, reading.index):
+            wrong_value = Atom(Kind.CODE, text[start:end], start, end, text[start:end])
+            yield Judged(wrong_value, unsupported("the results tell another value for the incident of this object"))
     if reading.piece.layout in (Layout.HEADER_CELL, Layout.CODE):
         return
-    wrong = mismatched(reading.subjects, text) or _of_another(reading)
+    wrong = (
+        mismatched(reading.subjects, text)
+        or titled_otherwise(reading.subjects, text, reading.context)
+        or _of_another(reading)
+    )
     if wrong is not None and all(each.verdict.supported for each in judged):
         yield Judged(_atom_of(wrong, text), _mismatch(wrong, reading), names_subject=True)
     if asks and text.rstrip(" *_").endswith("?"):
@@ -94,14 +124,29 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
     if not asks:
         for claim, verdict in judge_orders(reading):
             yield Judged(Atom(Kind.NAME, text[claim.start : claim.end], claim.start, claim.end), verdict)
-        for start, end, verdict in judge_sequences(reading):
+        for atom, verdict in judge_events(reading) if prose else ():
+            yield Judged(atom, verdict)
+        for share, verdict in judge_shares(reading):
+            yield Judged(Atom(Kind.NAME, text[share.start : share.end], share.start, share.end), verdict)
+        for start, end, verdict in (*judge_sequences(reading), *judge_frequencies(reading)):
             yield Judged(Atom(Kind.NAME, text[start:end].strip(), start, end), verdict)
     yield from _statements(reading, judged, anything_known=anything_known)
+
+
+def _without_repair(judged: Judged) -> Judged:
+    """The verdict with nothing to put in the place of what is wrong, so that the sentence is left out."""
+    if judged.verdict.supported:
+        return judged
+    return replace(judged, verdict=unsupported(judged.verdict.reason))
 
 
 def _statements(reading: Reading, judged: list[Judged], *, anything_known: bool) -> Iterator[Judged]:
     told = [each.atom for each in judged if each.verdict.supported and each.atom.kind in (*_CITED, Kind.CLASSIFICATION)]
     text = _without(reading, told)
+    if reading.piece.layout is not Layout.CELL:
+        for start, end in unfounded_deeds(text, reading.subjects, reading.index, reading.question):
+            deed = Atom(Kind.NAME, reading.text[start:end], start, end)
+            yield Judged(deed, unsupported("no result tells that this was done or said"))
     words = verdict_statement(text, reading.index, reading.question)
     if words:
         at = reading.text.find(words)
@@ -119,9 +164,10 @@ def _statements(reading: Reading, judged: list[Judged], *, anything_known: bool)
     elif (
         not anything_known
         and reading.piece.layout in (Layout.SENTENCE, Layout.ITEM)
-        and text.rstrip().endswith((".", "!"))
-        and _ABOUT_DATA.search(text)
-        and not _ABOUT_NOT_KNOWING.search(text)
+        and (
+            (text.rstrip().endswith((".", "!")) and _ABOUT_DATA.search(text) and not _ABOUT_NOT_KNOWING.search(text))
+            or (_BARE_ANSWER.fullmatch(text) and _ABOUT_DATA.search(reading.question))
+        )
     ):
         yield Judged(Atom(Kind.NAME, text, 0, len(text)), unsupported("no result holds any row"))
 
@@ -172,6 +218,7 @@ def _judge_atom(reading: Reading, atom: Atom) -> Judged:
         return Judged(atom, verdict)
     if atom.kind is Kind.TIME:
         subjects = [each for each in _subjects(reading, atom, (*STRONG, Topic.ENTITY)) if each.start != atom.start]
+        subjects = event_before(reading, atom) or subjects
         cited = [each for each in reading.atoms if each.kind in _CITED]
         verdict = judge_time(
             atom,
@@ -190,6 +237,8 @@ def _judge_atom(reading: Reading, atom: Atom) -> Judged:
         )
     if atom.kind is Kind.PERCENT:
         return Judged(atom, judge_percent(reading, atom))
+    if atom.kind is Kind.HANDLE:
+        return Judged(atom, judge_handle(reading, atom, _subjects(reading, atom, STRONG)))
     verdict = judge_name(reading, atom)
     names = reading.piece.layout in (Layout.HEADING, Layout.CELL) and atom.kind in (Kind.TITLE, Kind.QUOTE, Kind.GUID)
     return Judged(atom, verdict, names_subject=names)
@@ -260,12 +309,21 @@ def _atom_of(subject: Subject, text: str) -> Atom:
     return Atom(Kind.INCIDENT, text[subject.start : subject.end], subject.start, subject.end, subject.text)
 
 
+_SINCE_THEN = re.compile(r"\b(?:later|after(?:wards)?|before|earlier|following|then|in between|apart)\b", re.IGNORECASE)
+
+
+_MOST_INSTANTS = 4
+"""A time without a date may be of several days."""
+
+
 def _told_times(reading: Reading) -> list[datetime]:
-    """Instants of results that the sentence itself tells."""
+    """Instants of results that the sentence itself tells, and those before it that it measures from."""
     found: list[datetime] = []
-    for atom in reading.atoms:
+    before = reading.preceding if _SINCE_THEN.search(reading.text) else ()
+    for atom in (*before, *reading.atoms):
         if isinstance(atom.value, Moment):
-            found += next(_matching(atom.value, reading), [])
+            told = (instant for instants in _matching(atom.value, reading) for instant in instants)
+            found += islice(dict.fromkeys(told), _MOST_INSTANTS)
     return found
 
 

@@ -33,6 +33,8 @@ _TIED = frozenset(
         Kind.GUID,
     }
 )
+_ACTORS = frozenset({Kind.ACCOUNT, Kind.TITLE})
+_PLACES = frozenset({Kind.ADDRESS, Kind.DOMAIN, Kind.TITLE})
 _CUT = re.compile(r"(?:…|\.\.\.)$")
 _OWNER = re.compile(
     r"\b(?:owned by|assigned to|owner(?:\s+is|:)?|assignee(?:\s+is|:)?|belongs to)[\s*_`“\"]*$", re.IGNORECASE
@@ -63,9 +65,17 @@ _RELATION = re.compile(
     r"hash|sha256|sha-256|sha1|md5|has|named|having|workstation|server|machine)\b\s*[:(]?\s*)+[*_`“\"(:]*$",
     re.IGNORECASE,
 )
+_ACTS_ON = re.compile(
+    r"^[*_`”\")]*\s*(?:\w+ly\s+)?(?:(?:has|had|then|also|later|was seen to|was used to|logged|signed)\s+)*(?:ran|run|"
+    r"executed|started|launched|used|opened|logged|log|signed|sign|connected|connect|moved|accessed|created|deployed|"
+    r"installed|copied|dumped|read|dropped|downloaded|authenticated|pivoted|jumped|on|in)\b[^.;,:()]{0,50}?"
+    r"\b(?:on|to|from|at|into|onto|in|via|against)\s+(?:the\s+|an?\s+)?(?:[\w-]+\s+){0,3}[*_`“\"(]*$",
+    re.IGNORECASE,
+)
+"""A deed of an account with a word or more between it and where it was done."""
 _WORKS_ON = re.compile(
     r"\b(?:own(?:s|ed|er)|assign\w*|comment\w*|wrote|note[ds]?|changed|closed|reopened|"
-    r"updated|handl\w+|works?|working|status)\b",
+    r"updated|handl\w+|works?|working|status|ask|contact|speak|talk|consult|coordinate|hand over)\b",
     re.IGNORECASE,
 )
 _ROLES = frozenset({"owner", "author", "created_by", "event", "message"})
@@ -77,8 +87,6 @@ _TOOLS = frozenset(tool.name for tool in SHIPPED_TOOLS)
 def judge_name(reading: Reading, atom: Atom) -> Verdict:
     """The verdict for an identifier or a name."""
     index, text = reading.index, str(atom.value)
-    if atom.kind is Kind.HANDLE:
-        return _handle(index, text)
     if atom.kind in (Kind.CODE, Kind.TOKEN) and text.strip("()") in _TOOLS:
         return HARMLESS
     leaves = leaves_of(atom, index)
@@ -129,13 +137,6 @@ def leaves_of(atom: Atom, index: EvidenceIndex) -> list[Leaf]:
     if not found and atom.kind is Kind.GUID and "_" in text:
         found = list(index.all_holding(text.partition("_")[0]))
     return found
-
-
-def _handle(index: EvidenceIndex, handle: str) -> Verdict:
-    for run in index.results:
-        if handle in run.handles:
-            return HARMLESS
-    return unsupported("no result has this handle")
 
 
 def _owner(reading: Reading, atom: Atom, leaves: Sequence[Leaf]) -> Verdict:
@@ -249,7 +250,9 @@ def _unrelated(reading: Reading, atom: Atom, leaves: Sequence[Leaf]) -> Verdict 
     if not before:
         return None
     other = before[-1]
-    if not _RELATION.match(reading.text[other.end : atom.start]):
+    between = reading.text[other.end : atom.start]
+    acts = other.kind in _ACTORS and atom.kind in _PLACES and _ACTS_ON.match(between)
+    if not _RELATION.match(between) and not acts:
         return None
     their = leaves_of(other, reading.index)
     if not their:

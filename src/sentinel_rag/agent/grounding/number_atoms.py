@@ -120,6 +120,9 @@ _NONE = re.compile(
     re.IGNORECASE,
 )
 _ALL = re.compile(r"\b(?P<word>not all|not every|all(?! (?:in|times?)\b)|every|each|some)\b", re.IGNORECASE)
+_NEARLY = re.compile(r"\b(?:nearly|almost|virtually|practically)\s+$", re.IGNORECASE)
+"""In front of "all" they make a share of it, which `share_verdicts` judges."""
+_HALF_AND_MORE = re.compile(r"\b(?:more|less|fewer|over|under)(?:\s+than)?\s+(?:a\s+)?$", re.IGNORECASE)
 
 _PLURAL = re.compile(
     r"\b(?:incidents?|cases?)\b(?:\s+(?:numbers?|no\.?|nr\.?|ids?|"
@@ -131,6 +134,12 @@ _HASH_SIGN = re.compile(r"(?<![\w&#/])#(?P<n>\d{1,9})\b")
 _NUMBERED = re.compile(r"\b(?:[Nn]umber(?:\s+is)?|[Nn]o\.|INC-?|[Tt]icket)[\s#:*_`]*(?P<n>\d{1,9})\b(?!\s*[.:]\d)")
 
 
+_RANGE = re.compile(
+    r"(?:\b(?:incidents|cases)\b[\s:*_`(]*(?:numbers?\s+|from\s+)?#?|(?<![\w&#/])#)(?P<first>\d{1,9})"
+    r"(?:\s*(?:-|–|—|\bthrough\b|\bthru\b|\bto\b|\buntil\b)\s*)(?:incident\s+)?#?(?P<last>\d{1,9})\b(?![.:/-]?\d)",
+    re.IGNORECASE,
+)
+_LONGEST_RANGE = 60
 _COUNT_OF_INCIDENTS = re.compile(r"(?:incidents|cases)[\s*_`]*[:(][\s*_`]*\d+$", re.IGNORECASE)
 """Behind the plural and a colon or bracket a single number is how many they are."""
 
@@ -138,6 +147,9 @@ _COUNT_OF_INCIDENTS = re.compile(r"(?:incidents|cases)[\s*_`]*[:(][\s*_`]*\d+$",
 def incident_numbers_in(text: str) -> Iterator[Atom]:
     """Numbers that are said to be of incidents: "incident 55", "#55", "incidents 12, 13 and 14", "number 7"."""
     seen: set[int] = set()
+    for atom in _ranges(text):
+        seen.add(atom.start)
+        yield atom
     for pattern in (_PLURAL, _HASH_SIGN, _NUMBERED):
         for match in pattern.finditer(text):
             group = "list" if pattern is _PLURAL else "n"
@@ -150,11 +162,27 @@ def incident_numbers_in(text: str) -> Iterator[Atom]:
                     yield Atom(Kind.INCIDENT, number[0], start, start + len(number[0]), str(int(number[0])))
 
 
+def _ranges(text: str) -> Iterator[Atom]:
+    """Both ends of a range of incidents ("125 through 128", "#125-#128"), and each number within it at the place of the
+    word between them, so that all of them are spoken of."""
+    for match in _RANGE.finditer(text):
+        first, last = int(match["first"]), int(match["last"])
+        if not first < last <= first + _LONGEST_RANGE:
+            continue
+        yield Atom(Kind.INCIDENT, match["first"], match.start("first"), match.end("first"), str(first))
+        at = match.start("last")
+        for number in range(first + 1, last):
+            yield Atom(Kind.INCIDENT, str(number), at, at, str(number))
+        yield Atom(Kind.INCIDENT, match["last"], at, match.end("last"), str(last))
+
+
 def percentages_in(text: str) -> Iterator[Atom]:
     """Shares: "37 %", "two thirds of the incidents". The value is in percent."""
     for match in _PERCENT.finditer(text):
         yield Atom(Kind.PERCENT, match[0], match.start(), match.end(), float(match["n"].replace(",", ".")))
     for match in _FRACTION.finditer(text):
+        if match["word"].lower() == "half" and _HALF_AND_MORE.search(text[: match.start()]):
+            continue
         yield Atom(Kind.PERCENT, match[0], match.start(), match.end(), float(_FRACTIONS[match["word"].lower()]))
 
 
@@ -180,6 +208,8 @@ def quantifiers_in(text: str) -> Iterator[Atom]:
         quantity = _quantity(0, text, match.start(), match.end())
         following = text[match.end() :]
         if quantity.noun not in NOUNS.values() and not re.match(r"\s+of (?:them|these|those|the)\b", following):
+            continue
+        if _NEARLY.search(text[: match.start()]):
             continue
         word = match["word"].lower()
         amount = Amount.NOT_ALL if word.startswith("not") else Amount.SOME if word == "some" else Amount.ALL

@@ -14,7 +14,7 @@ from sentinel_rag.agent.grounding.subjects import Context, Subject
 @dataclass(slots=True)
 class Reading:
     """A piece with what judging it needs. `row_subjects` are those of the other cells of its table row, `following`
-    the atoms of the pieces after it up to the next heading."""
+    the atoms of the pieces after it up to the next heading, `preceding` those of the two pieces before it."""
 
     piece: Piece
     atoms: Sequence[Atom]
@@ -24,6 +24,7 @@ class Reading:
     question: str
     row_subjects: Sequence[Subject] = ()
     following: Sequence[Atom] = field(default_factory=tuple)
+    preceding: Sequence[Atom] = field(default_factory=tuple)
 
     @property
     def text(self) -> str:

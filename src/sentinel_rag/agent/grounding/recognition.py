@@ -13,6 +13,7 @@ from sentinel_rag.agent.grounding.atoms import Atom, Kind
 from sentinel_rag.agent.grounding.everyday_words import KNOWN_WORDS
 from sentinel_rag.agent.grounding.evidence_index import EvidenceIndex, folded
 from sentinel_rag.agent.grounding.identifier_atoms import identifiers_in, tactics_in
+from sentinel_rag.agent.grounding.listed_incidents import begins_row_of_incident, numbers_of_a_list
 from sentinel_rag.agent.grounding.markdown_text import Layout, Piece
 from sentinel_rag.agent.grounding.name_atoms import (
     capitalised_names_in,
@@ -114,7 +115,10 @@ def atoms_of(piece: Piece, index: EvidenceIndex, titles: Titles, known_incidents
     take(durations_in(text))
     take(percentages_in(text))
     take(incident_numbers_in(text))
-    if piece.layout is Layout.CELL and any(map(_NUMBER_HEADER.match, (piece.header, piece.row_label))):
+    if piece.layout is Layout.CELL and (
+        any(map(_NUMBER_HEADER.match, (piece.header, piece.row_label)))
+        or begins_row_of_incident(text, piece, known_incidents)
+    ):
         cell = re.fullmatch(r"[*_`#\s]*(\d{1,9})[*_`\s]*", text)
         if cell:
             take([Atom(Kind.INCIDENT, cell[1], cell.start(1), cell.end(1), str(int(cell[1])))])
@@ -148,10 +152,12 @@ def _titles_in(text: str, titles: Titles) -> Iterator[Atom]:
 
 
 def _numbers(text: str, piece: Piece, known_incidents: frozenset[str], taken: Sequence[Atom]) -> Iterator[Atom]:
+    listed = numbers_of_a_list(text, known_incidents)
     for atom in counts_in(text):
         quantity = atom.value
         assert isinstance(quantity, Quantity)
-        if atom.text.isdigit() and _is_incident(atom, quantity, text, piece, known_incidents, taken):
+        bare = atom.text.isdigit()
+        if atom.start in listed or (bare and _is_incident(atom, quantity, text, piece, known_incidents, taken)):
             yield Atom(Kind.INCIDENT, atom.text, atom.start, atom.end, str(int(atom.text)))
         else:
             yield atom
@@ -218,6 +224,8 @@ def _sentence_start(text: str, atom: Atom) -> bool:
 
 def _searchable(text: str) -> str:
     """Lower case with straight quotation marks, every character in its place."""
+    if text.isascii():
+        return text.lower()
     lowered = text.translate(_SAME_LENGTH).lower()
     return lowered if len(lowered) == len(text) else text.translate(_SAME_LENGTH)
 

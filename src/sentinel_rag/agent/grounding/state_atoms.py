@@ -143,6 +143,13 @@ _NEGATION = re.compile(
 )
 
 
+_ANY = re.compile(
+    r"high|medium|low|informational|critical|new|active|closed|progress|resolved|dismissed|open|positive|undetermined|"
+    r"assign|own",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """A word of an enumeration as Sentinel writes it; `negated` where the answer says that it is not so."""
@@ -153,6 +160,8 @@ class State:
 
 def states_in(text: str) -> Iterator[Atom]:
     """Severities, statuses, classifications and words about an owner in `text`."""
+    if not _ANY.search(text):
+        return
     taken: list[Atom] = []
 
     def take(atom: Atom) -> None:

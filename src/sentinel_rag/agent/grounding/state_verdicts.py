@@ -70,11 +70,29 @@ def _of_subject(atom: Atom, state: State, subject: Subject, index: EvidenceIndex
     for leaf in newest:
         if fits(atom.kind, state, leaf.value):
             return in_result(leaf)
+    once = _once_closed(atom, state, holders, text)
+    if once is not None:
+        return in_result(once)
     right = _one_value(newest) if not state.negated and atom.kind in (Kind.SEVERITY, Kind.STATUS) else None
     reason = f"the results tell another {atom.kind.value} for {subject.text}"
     if right is None:
         return unsupported(reason)
     return unsupported(reason, right, _in_case(str(right.value), atom.text))
+
+
+_WAS = re.compile(
+    r"\b(?:was|had been|got|were|first|once)\s+(?:first |once |already |initially )?[*_`]*$", re.IGNORECASE
+)
+_WHEN = re.compile(r"^[*_`]*\s+(?:on|at|by|then|once|before|and (?:later |then |since )?re-?opened)\b", re.IGNORECASE)
+
+
+def _once_closed(atom: Atom, state: State, holders: Sequence[Record], text: str) -> Leaf | None:
+    """The time at which a reopened incident was closed, for "it was closed on Monday and later reopened"."""
+    if state.word != "Closed" or state.negated or not _WAS.search(text[: atom.start]):
+        return None
+    if not _WHEN.match(text[atom.end :]) or "open" not in text[atom.end :].lower():
+        return None
+    return next((leaf for record in holders for leaf in record.leaves.get("closed_time", ()) if leaf.value), None)
 
 
 def _holders(kind: Kind, subject: Subject) -> list[Record]:

@@ -40,6 +40,12 @@ _ACTOR = (
 _VERDICTS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
+        r"\b(?:is|was|are|were|as)\s+(?:\w+ly\s+|indeed\s+)?(?:the|an?|our|one of the)\s+(?:\w+\s)?(?:attackers?|"
+        r"adversar(?:y|ies)|intruders?|threat actors?|hackers?|malicious actors?|perpetrators?|insiders?|culprits?|"
+        r"criminals?|spy|spies|thief|thieves|mole|offenders?|suspects?|traitors?)\b",
+        r"\b(?:ransomware|malware|payload|attack|exploit|encryption)\b\s+(?:\w+\s+){0,2}?"
+        r"(?:was|were|has been|had been)\s+(?:\w+ly\s+)?(?:executed|launched|deployed|detonated|installed|run|"
+        r"activated|completed)\b",
         rf"\b{_ACTOR}\b\s+(?:\w+\s+){{0,3}}?(?:was|were|has|have|had|is|are|did|gained|obtained|"
         rf"managed|moved|stole|took|used|got|"
         r"installed|deployed|compromised|accessed|exfiltrated|escalated|established|downloaded|created|dumped|achieved|"
@@ -136,6 +142,7 @@ _ABOUT_THE_ANSWER = re.compile(
     r"\b(?:i|me|my|here(?= (?:is|are))|here[’']s|below|above|following|list(?:ed|s|ing)?|tables?|results?|details?|"
     r"figures|rows|quer(?:y|ies)|shown|"
     r"summary|overview|sorted|ordered|nothing else|ask|let|based on|information|available|retrieved|returned|looked|"
+    r"treated as (?:data|text)|not followed|"
     r"recorded|person|human|yourself|policy|permissions?|portal|checked|verify|verified)\b|[?:]\s*$",
     re.IGNORECASE,
 )

@@ -158,6 +158,7 @@ def subjects_in(
         subject
         for subject in _references(text, context, merged)
         if not (subject.topic in explicit and subject.topic in STRONG and _names_one(text, subject, merged))
+        or _begins_with_pronoun(text, subject, merged)
     ]
     merged.sort(key=lambda subject: subject.start)
     merged = [_within_incident(subject, merged, context) for subject in merged]
@@ -184,9 +185,10 @@ def subject_of(atom: Atom, column: str, text: str, index: EvidenceIndex, context
         )
     if atom.kind is Kind.TIME:
         return _bucket(atom, index)
-    if atom.kind is not Kind.GUID and atom.kind not in _ENTITY_KINDS:
+    if atom.kind not in (Kind.GUID, Kind.HANDLE) and atom.kind not in _ENTITY_KINDS:
         return None
-    leaves = list(index.exactly(str(atom.value)))
+    # A result holds a handle with the marks around it.
+    leaves = list(index.exactly(atom.text if atom.kind is Kind.HANDLE else str(atom.value)))
     incidents = [
         leaf.record
         for leaf in leaves
@@ -208,6 +210,8 @@ def subject_of(atom: Atom, column: str, text: str, index: EvidenceIndex, context
         return Subject(Topic.INCIDENT, str(atom.value), tuple(incidents), numbers, atom.start, atom.end)
     if alerts:
         return Subject(Topic.ALERT, str(atom.value), tuple(alerts), frozenset(), atom.start, atom.end)
+    if atom.kind is Kind.HANDLE:
+        return None
     if not leaves:
         leaves = [
             leaf for leaf in index.all_holding(str(atom.value)) if leaf.record.speaks in (Speaks.ENTITY, Speaks.ROW)
@@ -273,7 +277,9 @@ _PLURAL = re.compile(
     re.IGNORECASE,
 )
 _IS = re.compile(r"^[\s*_`”\")]*(?:is|was|are|were|remains?|stays?|has been|has)\b", re.IGNORECASE)
-_LISTED = re.compile(r"^(?:[\s,#&/*_`“”\"()]|and|or|incidents?|number|alerts?|both|as well as)*$", re.IGNORECASE)
+_LISTED = re.compile(
+    r"^(?:[\s,#&/*_`“”\"()–—-]|and|or|through|thru|to|until|incidents?|number|alerts?|both|as well as)*$", re.IGNORECASE
+)
 _DESCRIBES = re.compile(
     r"^[*_`”\"]*(?:[\s-]+(?:severity|sev|priority|status|rated|ranked|level|risk|sentinel))*[\s-]+"
     r"(?:(?:incident|alert|one|case|account|host|user)s?\b)?(?:\s+(?:named|called|titled|"
@@ -321,6 +327,19 @@ def _names_one(text: str, reference: Subject, named: Sequence[Subject]) -> bool:
         or any(_TIES.match(text[reference.end : subject.start]) for subject in named if subject.start >= reference.end)
         or any(subject.topic is reference.topic and subject.end <= reference.start for subject in named)
     )
+
+
+_PRONOUN_FIRST = re.compile(r"^[\s*_`>-]*(?:it|its|it[’']s)\b", re.IGNORECASE)
+
+
+def _begins_with_pronoun(text: str, reference: Subject, named: Sequence[Subject]) -> bool:
+    """True if a sentence begins with "It" or "Its" for one thing and names another further on: both are spoken of. Not
+    where the name says what "it" is ("It is incident 12")."""
+    first = _PRONOUN_FIRST.match(text)
+    if first is None or reference.end > first.end():
+        return False
+    following = next((subject for subject in named if subject.start >= reference.end), None)
+    return following is not None and not _TIES.match(text[reference.end : following.start])
 
 
 def _references(text: str, context: Context, named: Sequence[Subject]) -> Iterator[Subject]:

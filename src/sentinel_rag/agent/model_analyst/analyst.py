@@ -86,6 +86,7 @@ class ModelAnalyst:
         memory.zone = memory.evidence.zone = zone
         if workspace is not None:
             memory.places.request_workspace(workspace)
+        memory.begin_turn()
         now = self._clock()
         resolution = resolve(question, memory.references, now=now.astimezone(zone))
         remember(question, resolution, memory.references)

@@ -7,20 +7,27 @@ decided here about what is allowed; the gateway judges each call that is sent.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from sentinel_rag.agent.model_analyst.made_changes import changed_something
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models import ModelToolCall, ToolResultMessage
+from sentinel_rag.agent.offline.change_repeats import means_again
+from sentinel_rag.agent.offline.compositions.changes import call_text
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
 from sentinel_rag.agent.tool_runs import ToolRun, run_calls
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.ports import ToolGateway
-from sentinel_rag.contracts.tool_calls import Denied, ToolCall
+from sentinel_rag.contracts.tool_calls import ToolCall
 
 _TOO_MANY = "Not run: this is more calls than one question may make. Answer with what you have."
 _TOO_MANY_AT_ONCE = "Not run: too many calls in one response. Make the ones that matter again."
 _UNSURE = "Not run: your answer ended without saying so, so it may be cut. Make the call again if it is meant."
+_NOT_WAITING = (
+    "Not sent: the person said to make the change that waits for an approval, which is {}. Make that very call, or "
+    "say that it cannot be made."
+)
 _REPEATED = "Not run again: the same call was sent already for this question. Its result stands above."
 
 
@@ -84,7 +91,25 @@ def _choose(turn: Turn, asked: ModelToolCall, place: int, *, stated: bool) -> _C
     turn.calls += 1
     places = turn.memory.places
     arguments = placed(asked.name, _with_zone(turn, asked), places)
-    return _Chosen(asked, ToolCall(places.next_call_id(), turn.session_id, asked.name, arguments))
+    call = ToolCall(places.next_call_id(), turn.session_id, asked.name, arguments)
+    if (
+        asked.name not in turn.reading
+        and turn.memory.awaited
+        and means_again(turn.question, just_now=turn.memory.asked_before)
+    ):
+        return _as_it_waits(turn, asked, call)
+    return _Chosen(asked, call)
+
+
+def _as_it_waits(turn: Turn, asked: ModelToolCall, call: ToolCall) -> _Chosen:
+    """The call with the very arguments that wait for an approval; refused if it is another one. "Do it now" names no
+    incident, so it must not become a change that nobody spoke of."""
+    waiting = turn.memory.last_awaited
+    for each in waiting:
+        if _key(each) == _key(call):
+            return _Chosen(asked, replace(call, arguments=dict(each.arguments)))
+    named = " or ".join(call_text(each.tool_name, each.arguments) for each in waiting)
+    return _Chosen(asked, refusal=_NOT_WAITING.format(named))
 
 
 def _with_zone(turn: Turn, asked: ModelToolCall) -> dict[str, JsonValue]:
@@ -104,14 +129,28 @@ async def _run(gateway: ToolGateway, turn: Turn, calls: Sequence[ToolCall]) -> l
     for run in runs:
         turn.memory.evidence.add(run)
         turn.memory.note_approval(run)
+        if changed_something(run, turn.reading):
+            turn.memory.note_change(run.call)
     return runs
 
 
 def _was_sent(turn: Turn, call: ToolCall) -> bool:
-    """True if the same change was sent before in this question and was not refused."""
+    """True if the same change was sent before in this question, whatever became of it: a refusal stays one until a
+    person acts, and a change that failed may have been made."""
     same = _key(call)
-    return any(_key(run.call) == same and not isinstance(run.outcome, Denied) for run in turn.runs)
+    return any(_key(run.call) == same for run in turn.runs)
 
 
 def _key(call: ToolCall) -> str:
-    return call.tool_name + json.dumps(dict(call.arguments), sort_keys=True, default=str)
+    """The call without what tells no change from another: the order of its arguments, 1 for "1", those that say
+    nothing."""
+    said = {name: value for name, value in call.arguments.items() if value is not None}
+    return call.tool_name + json.dumps(_as_text(said), sort_keys=True)
+
+
+def _as_text(value: JsonValue | dict[str, JsonValue]) -> JsonValue:
+    if isinstance(value, Mapping):
+        return {name: _as_text(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_text(each) for each in value]
+    return str(value).strip()

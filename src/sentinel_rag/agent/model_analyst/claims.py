@@ -7,33 +7,53 @@ calls can. Pure.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+
+from sentinel_rag.agent.model_analyst.made_changes import MadeChange
 
 NOT_MADE = "A sentence was left out here, because it tells of a change that was not made."
+NOT_MADE_NOW = "A sentence was left out here, because it tells of a change that this question did not make."
 _DONE = (
-    r"(?:clos|re-?open|assign|re-?assign|unassign|escalat|re-?classif|classif|comment|add|post|updat|chang|set|mark|resolv"
-    r"|dismiss|isolat|disabl|block|quarantin|reset|revok|delet|remov|sen[dt]|creat|notif|lower|rais)(?:i?ed|ed|d|t)?"
+    r"(?P<{}>(?:clos|re-?open|assign|re-?assign|unassign|escalat|re-?classif|classif|comment|add|post|updat|chang|set|mark|resolv"
+    r"|dismiss|isolat|disabl|block|quarantin|reset|revok|delet|remov|sen[dt]|creat|notif|lower|rais))(?:i?ed|ed|d|t)?"
 )
 _FIRST_PERSON = re.compile(
-    rf"\b(?:I|we)\s*(?:['’]ve|have)?\s*(?:just|now|already|also|successfully|hereby)?\s*{_DONE}\b(?!\s+(?:for\s+you\s+to|up)\b)"
-    rf"|\b(?:has|have|is|are|was|were)\s+(?:now|been|successfully|just|hereby|\s)+{_DONE}\b"
+    rf"\b(?:I|we)\s*(?:['’]ve|have)?\s*(?:just|now|already|also|successfully|hereby)?\s*{_DONE.format('own')}\b(?!\s+(?:for\s+you\s+to|up)\b)"
+    rf"|\b(?:has|have|is|are|was|were)\s+(?:now|been|successfully|just|hereby|\s)+{_DONE.format('passive')}\b"
     r"(?=[^.!?\n]*\b(?:as\s+(?:you\s+)?(?:requested|asked|instructed)|for\s+you|successfully|now)\b)"
-    rf"|\b(?:successfully)\s+{_DONE}\b|^\W*(?:done|all\s+set)\b",
+    rf"|\b(?:successfully)\s+{_DONE.format('adverb')}\b|^\W*(?:done|all\s+set)\b",
     re.IGNORECASE,
 )
+_AND_DID = re.compile(rf"(?:\band|,)\s+(?:(?:then|also|just|now|and)\s+)*{_DONE.format('next')}\b", re.IGNORECASE)
+_INCIDENT = re.compile(r"(?:\bincidents?\s+(?:number\s+|no\.?\s+)?#?|#)(\d+)", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?])[ \t]+")
 
 
-def without_false_deeds(text: str) -> str:
-    """`text` without the sentences in which its writer claims to have changed something. For a turn without a call
-    that did."""
-    return "\n".join(_line(line) for line in text.split("\n"))
+def without_false_deeds(text: str, made: Collection[MadeChange] = (), *, note: str = NOT_MADE) -> str:
+    """`text` without the sentences in which its writer claims a change that is not among those `made` in this turn:
+    another deed, or one at another incident. `note` stands in their place."""
+    return "\n".join(_line(line, made, note) for line in text.split("\n"))
 
 
-def _line(line: str) -> str:
+def _line(line: str, made: Collection[MadeChange], note: str) -> str:
     kept: list[str] = []
     for sentence in _SENTENCE.split(line):
-        if not _FIRST_PERSON.search(sentence):
+        if _stands(sentence, made):
             kept.append(sentence)
-        elif not kept or kept[-1] != NOT_MADE:
-            kept.append(NOT_MADE)
+        elif not kept or kept[-1] != note:
+            kept.append(note)
     return " ".join(kept)
+
+
+def _stands(sentence: str, made: Collection[MadeChange]) -> bool:
+    claims = list(_FIRST_PERSON.finditer(sentence))
+    if claims:
+        claims += _AND_DID.finditer(sentence, claims[0].end())
+    named = set(_INCIDENT.findall(sentence))
+    known = [change for change in made if not named or change.incident in named or not change.incident.isdigit()]
+    return all(_told(claim, known) for claim in claims)
+
+
+def _told(claim: re.Match[str], known: Collection[MadeChange]) -> bool:
+    verb = next((words for words in claim.groups() if words), "").casefold()
+    return any(not verb or not change.verbs or verb in change.verbs for change in known)

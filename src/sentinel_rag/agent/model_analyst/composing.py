@@ -14,14 +14,17 @@ from dataclasses import dataclass
 from sentinel_rag.agent.answer_writer import AnswerWriter
 from sentinel_rag.agent.grounding import REMOVED, broken_evidence, ground
 from sentinel_rag.agent.model_analyst.answer_text import shown
-from sentinel_rag.agent.model_analyst.claims import NOT_MADE, without_false_deeds
+from sentinel_rag.agent.model_analyst.bare_answers import answers_a_state
+from sentinel_rag.agent.model_analyst.claims import NOT_MADE, NOT_MADE_NOW, without_false_deeds
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending
+from sentinel_rag.agent.model_analyst.made_changes import changed_something, changes_made
 from sentinel_rag.agent.model_analyst.notices import closings, filter_sentence, openings
 from sentinel_rag.agent.model_analyst.plain_facts import (
     CATALOGUES,
     found_nothing,
     say_nothing_found,
     say_what_came,
+    say_what_was_changed,
     unsuccessful,
 )
 from sentinel_rag.agent.model_analyst.turn import Turn
@@ -43,6 +46,7 @@ FILTERED_ROWS = (
     "narrower question; SENTINEL_MODEL=offline answers without a model."
 )
 NOTHING_CHECKED = "Nothing of what the model wrote could be checked against the results."
+NOTHING_WRITTEN = "The model wrote no answer to these results."
 LONGEST_QUESTION_BACK = 400
 UNCHECKABLE = (
     "The results do not have the agreed shape, so the answer cannot be checked and is not shown. The agent and a tool "
@@ -75,7 +79,7 @@ def states_facts(turn: Turn, text: str) -> bool:
     asks_back = text.rstrip(" *_`").endswith("?") and len(text) <= LONGEST_QUESTION_BACK
     if asks_back or _LOOKS_BACK.search(turn.question):
         return checked.touched
-    return bool(checked.evidence) or checked.touched
+    return bool(checked.evidence) or checked.touched or answers_a_state(turn.question, shown(text))
 
 
 def compose(turn: Turn, ended: Ended) -> Composed:
@@ -97,7 +101,7 @@ def _composed(turn: Turn, ended: Ended) -> Composed:
     if ended.ending is Ending.UNASKED:
         return Composed(Outcome.TOOL_FAILED, UNASKED, UNASKED, doubtful=True)
     if turn.runs and not worked:
-        outcome = say_failures(writer, unsuccessful(turn.runs), some_worked=False)
+        outcome = say_failures(writer, unsuccessful(turn.runs), some_worked=False, by_model=True)
         return _by_code(turn, ended, writer, outcome)
     if data and all(found_nothing(run) for run in data):
         say_nothing_found(writer, data)
@@ -108,27 +112,37 @@ def _composed(turn: Turn, ended: Ended) -> Composed:
 
 def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[ToolRun]) -> Composed:
     text = shown(ended.text)
-    if not _changed_something(turn):
-        text = without_false_deeds(text)
+    earlier: list[str] = []
+    made = changes_made(turn.runs, turn.reading)
+    if made:
+        text = without_false_deeds(text, made)
+    else:
+        # What earlier questions changed is told by code: a model's "I closed it" may mean another incident.
+        before = turn.memory.made
+        text = without_false_deeds(text, note=NOT_MADE_NOW if before else NOT_MADE)
+        if NOT_MADE_NOW in text:
+            earlier.append(f"Changed earlier in this conversation: {'; '.join(before)}.")
     checked = ground(text, turn.memory.evidence, question=turn.question)
     body = checked.text.strip()
     if not _says_something(body):
         if data:
-            writer.fixed(NOTHING_CHECKED)
-            say_what_came(writer, data)
+            writer.fixed(NOTHING_CHECKED if text.strip() else NOTHING_WRITTEN)
+            say_what_came(writer, [run for run in data if not changed_something(run, turn.reading)])
         body = "\n".join((body, *(line.text for line in writer.lines))).strip()
     notes = AnswerWriter(turn.memory.zone)
+    say_what_was_changed(notes, [run for run in turn.runs if changed_something(run, turn.reading)])
     _say_unsuccessful(notes, turn)
-    if not body:
+    if not body and not made:
         said = filter_sentence(ended) if ended.ending is Ending.FILTERED else NO_ANSWER
         return Composed(Outcome.TOOL_FAILED, said, said, doubtful=True)
     parts = [
         *openings(turn, ended),
         body,
         "\n".join(line.text for line in notes.lines),
+        *earlier,
         *closings(turn, ended, body, checked.evidence),
     ]
-    evidence = (*checked.evidence, *(piece for line in writer.lines for piece in line.evidence))
+    evidence = (*checked.evidence, *(piece for line in (*writer.lines, *notes.lines) for piece in line.evidence))
     broken = broken_evidence(evidence, turn.memory.runs)
     answer = _joined(parts)
     return Composed(
@@ -136,7 +150,7 @@ def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[Too
         answer,
         _joined([*openings(turn, ended), body]) or answer,
         tuple(piece for piece in evidence if piece not in broken),
-        doubtful=checked.touched or NOT_MADE in text,
+        doubtful=checked.touched or NOT_MADE in text or NOT_MADE_NOW in text,
     )
 
 
@@ -153,10 +167,11 @@ def _failed(turn: Turn, ended: Ended, writer: AnswerWriter, worked: Sequence[Too
     parts = [f"{failure} {failure.next_step}".strip()]
     if isinstance(failure, PromptFilteredError) and turn.memory.defanged:
         parts = [str(failure), FILTERED_ROWS]
-    if turn.acted:
+    if any(_is_open(turn, run) for run in turn.runs):
         parts.append("A change was sent before that: look at the calls below before you ask for it again.")
-    if worked:
-        say_what_came(writer, worked)
+    made = [run for run in worked if run.call.tool_name not in turn.reading]
+    say_what_was_changed(writer, [run for run in made if changed_something(run, turn.reading)], when=" before that")
+    say_what_came(writer, [run for run in worked if run not in made or not changed_something(run, turn.reading)])
     _say_unsuccessful(writer, turn)
     lines = "\n".join(line.text for line in writer.lines)
     answer = _joined([*parts, lines])
@@ -164,10 +179,15 @@ def _failed(turn: Turn, ended: Ended, writer: AnswerWriter, worked: Sequence[Too
     return Composed(Outcome.TOOL_FAILED, answer, answer, evidence, doubtful=True)
 
 
+def _is_open(turn: Turn, run: ToolRun) -> bool:
+    """True for a change of which nobody knows whether it was made: neither done nor refused."""
+    return run.call.tool_name not in turn.reading and not run.worked and not isinstance(run.outcome, Denied)
+
+
 def _say_unsuccessful(writer: AnswerWriter, turn: Turn) -> None:
     told = unsuccessful(turn.runs)
     if told:
-        say_failures(writer, told, some_worked=True)
+        say_failures(writer, told, some_worked=True, by_model=True)
 
 
 def _outcome(turn: Turn, ended: Ended, body: str, evidence: Sequence[Evidence], data: Sequence[ToolRun]) -> Outcome:
@@ -186,13 +206,9 @@ def _refused(turn: Turn) -> Outcome | None:
     return Outcome.DENIED if refused else None
 
 
-def _changed_something(turn: Turn) -> bool:
-    return any(run.worked and run.call.tool_name not in turn.reading for run in turn.runs)
-
-
 def _says_something(text: str) -> bool:
     """True if more is left of a checked text than its notes of what was left out."""
-    left = text.replace(REMOVED, "").replace(NOT_MADE, "")
+    left = text.replace(REMOVED, "").replace(NOT_MADE, "").replace(NOT_MADE_NOW, "")
     return any(character.isalnum() for character in left)
 
 

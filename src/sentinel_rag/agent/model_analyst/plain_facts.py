@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
+from sentinel_rag.agent.offline.compositions.changes import call_text
 from sentinel_rag.agent.offline.compositions.scope import filters_shown, is_empty, say_partial, say_window
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Failed, Succeeded
@@ -83,14 +84,33 @@ def _say_what_to_try(writer: AnswerWriter, run: ToolRun) -> None:
 
 
 def say_what_came(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
-    """How many rows each call found, for a turn whose model gave no usable words about them."""
+    """How many rows the calls found, for a turn whose model gave no usable words about them. Calls of one tool that
+    found as many are told once; the footnote has each."""
+    told: set[tuple[str, str, str]] = set()
     for run in runs:
         if run.result is None:
             continue
-        if run.at("/coverage/rows_total") is None:
-            writer.say(f"Rows that {run.call.tool_name} returned: {{}}.", writer.number(run, "/coverage/rows_returned"))
-        else:
-            writer.say(f"Rows that {run.call.tool_name} found: {{}}.", writer.number(run, "/coverage/rows_total"))
+        known = run.at("/coverage/rows_total") is not None
+        verb, pointer = ("found", "/coverage/rows_total") if known else ("returned", "/coverage/rows_returned")
+        said = (run.call.tool_name, verb, str(run.at(pointer)))
+        if said not in told:
+            told.add(said)
+            writer.say(f"Rows that {run.call.tool_name} {verb}: {{}}.", writer.number(run, pointer))
+
+
+def say_what_was_changed(writer: AnswerWriter, runs: Sequence[ToolRun], *, when: str = "") -> None:
+    """What each call that changed something says of it, whatever the model says. A tool that tells no fields is told
+    by its call."""
+    for run in runs:
+        made = run.at("/rows/0/changes")
+        count = len(made) if isinstance(made, list | tuple) else 0
+        if not count or run.at("/rows/0/number") is None:
+            writer.fixed(f"This change was made: {call_text(run.call.tool_name, run.call.arguments)}.")
+            continue
+        writer.say(f"Incident {{}} was changed{when}:", writer.number(run, "/rows/0/number"))
+        for place in range(count):
+            fields = (writer.cell(run, f"/rows/0/changes/{place}/{key}") for key in ("field", "before", "after"))
+            writer.say("- {}: {} → {}", *fields)
 
 
 def unsuccessful(runs: Sequence[ToolRun]) -> list[ToolRun]:

@@ -98,11 +98,17 @@ def plan_change(wish: ActionWish, resolution: Resolution, conversation: Conversa
         return _one_of(wish, named, workspace)
     gap = gap_in(wish, named[0], workspace)
     if gap is not None:
-        return gap
+        return _unsaid(gap) if wish.unsure else gap
     if wish.unsure:
         sentence = sentence_of(wish, named[0], workspace)
         return Ask("I change nothing before you say so plainly. If you want it done:", (sentence,))
     return Change(_call(wish, named[0], conversation), workspace, wish.person)
+
+
+def _unsaid(gap: Ask) -> Ask:
+    """A question that is only half a wish: how to write it whole, with nothing to pick by a number."""
+    examples = "; ".join(gap.options[:3]) or gap.sentence
+    return Ask(f"I change nothing before you say so plainly. If you want it done, write it whole, such as: {examples}.")
 
 
 def _named(reading: Reading) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ from sentinel_rag.agent.offline.plan import Ask, NeedTemplates, Plan, PlannedCal
 from sentinel_rag.agent.offline.planner import decide
 from sentinel_rag.agent.offline.reading import Reading, read_question
 from sentinel_rag.agent.offline.remarks import say_instructions
+from sentinel_rag.agent.offline.spoken_times import with_spoken_time
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.offline.two_steps import FirstStep, first_step, of_its_incident, say_found
 from sentinel_rag.agent.offline.workspace_words import WorkspaceWords, asks_for_workspaces, read_workspace
@@ -141,6 +142,11 @@ class OfflineAnalyst:
         if named.zone is not None:
             turn.question, turn.zone = named.rest, named.zone
             turn.now = replace(turn.now, zone=named.zone)
+        spoken = with_spoken_time(turn.question, turn.conversation, turn.now)
+        if spoken.ask is not None:
+            turn.conversation.references.begin_turn()
+            return turn.asked_back(spoken.ask.sentence, spoken.ask.options)
+        turn.question = spoken.text
         said = self._resolve(turn)
         reading = read_question(said.rest, turn.now, turn.resolution)
         turn.conversation.pending = ""

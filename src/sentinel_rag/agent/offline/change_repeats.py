@@ -32,11 +32,17 @@ _DROPPED = re.compile(
 )
 
 
+def means_again(question: str, *, just_now: bool) -> bool:
+    """True for words that mean a change asked for before and nothing else, such as "do it now"; looser ones ("go
+    ahead") only where it was asked for `just_now`."""
+    return bool(_EXPLICIT.match(question) or (just_now and _LOOSE.match(question)))
+
+
 def asked_again(question: str, conversation: Conversation) -> AskedChange | Ask | None:
     """The change that "do it now" means; None if the words mean none. Looser words count right after the change."""
     change = conversation.change
     just_now = change is not None and change.turn == conversation.turns - 1 and not conversation.offers
-    if not (_EXPLICIT.match(question) or (just_now and _LOOSE.match(question))):
+    if not means_again(question, just_now=just_now):
         return None
     if change is None:
         return Ask(_NONE_WAITS)

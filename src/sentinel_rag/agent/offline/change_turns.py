@@ -18,6 +18,8 @@ from sentinel_rag.agent.offline.action_guard import beyond_incidents, only_reads
 from sentinel_rag.agent.offline.action_plans import MOST_OFFERED, Change, plan_change
 from sentinel_rag.agent.offline.action_sentences import sentence_of, wish_of
 from sentinel_rag.agent.offline.action_words import ActionWish, read_action, refuses_action
+from sentinel_rag.agent.offline.change_conditions import put_off
+from sentinel_rag.agent.offline.change_questions import About, changes_asked_about, incidents_in, told_changes
 from sentinel_rag.agent.offline.change_repeats import DROPPED, asked_again, dropped
 from sentinel_rag.agent.offline.compositions import changes
 from sentinel_rag.agent.offline.plan import Ask, PlannedCall, View
@@ -36,8 +38,14 @@ async def answer_change(turn: Turn) -> Answer | None:
     conversation = turn.conversation
     if refuses_action(question):
         return turn.plain_answer(Outcome.CLARIFICATION, "Nothing was changed, and nothing is unless you ask for it.")
+    later = put_off(question)
+    if later:
+        return turn.plain_answer(Outcome.CLARIFICATION, later)
     if dropped(question, conversation):
         return turn.plain_answer(Outcome.ANSWERED, DROPPED)
+    told = _about_changes(turn, question)
+    if told is not None:
+        return told
     again = asked_again(question, conversation)
     wish = read_action(question) if again is None and not only_reads(question) else None
     acts = wish is not None or again is not None or wants_action(question)
@@ -64,6 +72,25 @@ async def answer_change(turn: Turn) -> Answer | None:
             return await _ask_for(turn, call, exact=False)
         case None:
             return turn.plain_answer(Outcome.OUT_OF_SCOPE, beyond_incidents(question))
+
+
+def _about_changes(turn: Turn, question: str) -> Answer | None:
+    """The answer to a question about what was changed here, which the conversation itself knows; None for another."""
+    asked = changes_asked_about(question)
+    if asked is None:
+        return None
+    references = turn.conversation.references
+    resolution = resolve(question, references, now=turn.now.moment.astimezone(turn.zone))
+    if asked is About.INCIDENT and resolution.ask:
+        return None
+    said = incidents_in(question if asked is not About.INCIDENT else resolution.text)
+    told = told_changes(asked, said, turn.conversation.changes)
+    references.begin_turn()
+    references.leave_open_questions()
+    turn.conversation.offers, turn.conversation.pending = (), ""
+    for incident in said[:1]:
+        references.focus_on(ListItem("incident", incident, incident=incident))
+    return turn.plain_answer(Outcome.ANSWERED, told.text, told.suggestions)
 
 
 def _question(turn: Turn) -> str:
@@ -114,6 +141,11 @@ def _asked_back(turn: Turn, ask: Ask) -> Answer:
     return turn.asked_back(ask.sentence, ask.options, ask.pending)
 
 
+def _open_end(run: ToolRun) -> bool:
+    """True for a change of which nobody knows whether it was made."""
+    return isinstance(run.outcome, Failed) and changes.may_have_been_made(run.outcome)
+
+
 def _workspaces_to_choose(run: ToolRun) -> tuple[str, ...]:
     """The workspaces of which the call has to name one, where it named none."""
     match run.outcome:
@@ -131,7 +163,8 @@ async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
     arguments = dict(run.call.arguments)
     approval_id = run.outcome.approval_id if isinstance(run.outcome, Denied) else None
     earlier = conversation.change.approval_id if exact and conversation.change is not None else ""
-    conversation.change = AskedChange(call.tool, arguments, conversation.turns, approval_id or "", done=run.worked)
+    change = AskedChange(call.tool, arguments, conversation.turns, approval_id or "", done=run.worked)
+    conversation.note_change(replace(change, unknown=_open_end(run)))
     conversation.offers = ()
     incident = str(arguments["incident"])
     conversation.references.focus_on(ListItem("incident", incident, incident=incident))
@@ -144,7 +177,8 @@ async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
     writer = turn.writer()
     shown = conversation.references.current("incident")
     try:
-        composed = changes.compose(writer, run, title="" if shown is None else shown.title, earlier=earlier)
+        title, status = ("", "") if shown is None else (shown.title, shown.status)
+        composed = changes.compose(writer, run, title=title, status=status, earlier=earlier)
     except MISSHAPEN:
         return turn.misshapen_answer([run])
     if composed.outcome is Outcome.ANSWERED and call.tool == "update_incident":

@@ -146,7 +146,7 @@ ASPECTS: tuple[tuple[str, str], ...] = (
         r"has|handles?|works?|took|got)|owners?|owned|assigned|assignee|working\s+on",
     ),
     ("severity", r"severit\w+|how\s+(?:bad|serious|critical|severe|dangerous)|sev|priority"),
-    ("status", r"status|state|closed|resolved|reopened|still\s+(?:open|active)|open|active"),
+    ("status", r"status|state|closed|resolved|still\s+(?:open|active)|open|active"),
     (
         "created",
         r"when\s+(?:was|did|is|were)\b.*\b(?:created|opened|raised|start\w*|beg[ai]n|happen\w*|"
@@ -190,7 +190,11 @@ ASPECTS: tuple[tuple[str, str], ...] = (
         r"(?:url|link)\s+(?:of|to|for)\s+(?:the\s+|this\s+|that\s+)?(?:inc(?:ident)?|case|ticket|it|#)|"
         r"(?:incident|case)(?:'s)?\s+(?:url|link)",
     ),
-    ("closer", r"who\s+(?:has\s+)?(?:closed|resolved|dismissed)|(?:closed|resolved)\s+by\s+wh\w+"),
+    (
+        "closer",
+        r"who\s+(?:has\s+)?(?:closed|resolved|dismissed)|(?:closed|resolved)\s+by\s+wh\w+|(?:and|,)\s+by\s+whom?",
+    ),
+    ("reopened", r"re-?open(?:ed|ing)?"),
     ("reason", r"why\b.*\b(?:closed|resolved|dismissed)|(?:closing\s+)?reason"),
     ("classification", r"classif\w+|(?:true|false|benign)[\s-]+positives?|verdict|determination"),
     ("custom_details", r"custom\s+details?|details?\s+of\s+the\s+(?:analytics?\s+)?rules?"),

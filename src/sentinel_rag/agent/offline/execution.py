@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
-from sentinel_rag.agent.conversation import AskedCall, Offer
-from sentinel_rag.agent.offline import alert_walk, directory, every_workspace, second_look
+from sentinel_rag.agent.conversation import AskedCall
+from sentinel_rag.agent.offline import alert_walk, directory, every_workspace, near_offers, second_look
 from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered
 from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
 from sentinel_rag.agent.offline.incident_plans import needs_whole_incident
 from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.offline.remarks import say_remarks
+from sentinel_rag.agent.offline.spoken_times import told_bucket
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.references import ListItem, learn, shown_text
-from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
 
@@ -104,9 +104,8 @@ async def _pages(turn: Turn, call: PlannedCall) -> list[ToolRun]:
 
 async def _near_names(turn: Turn, writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed | None:
     """Names of the workspace that are like the one that found nothing, asked back as a numbered list."""
-    arguments = plan.calls[0].arguments
-    value = arguments.get("entity")
-    if not isinstance(value, str) or any(run.result is None for run in runs):
+    sought = near_offers.sought(plan)
+    if sought is None or any(run.result is None for run in runs):
         return None
     if turn.conversation.names is None:
         fetched = await turn.run(directory.CALLS)
@@ -115,19 +114,11 @@ async def _near_names(turn: Turn, writer: AnswerWriter, plan: Plan, runs: Sequen
             turn.conversation.names = names
     else:
         names = turn.conversation.names
-    near = directory.near_names(value, names)
-    if not near:
+    offers = near_offers.offers(plan, sought, names)
+    if not offers:
         return None
-    tool, view = plan.calls[0].tool, plan.view.value
-    offers = tuple(
-        Offer(
-            f"Show the alerts that name {kind} {plain(name)}",
-            AskedCall(tool, {**arguments, "entity": name, "entity_kind": kind}, view),
-        )
-        for kind, name in near
-    )
     writer.lines.clear()
-    writer.say("Nothing names {}. There are names like it; which one do you mean? Answer with [n].", Echo(value))
+    writer.say("Nothing names {}. There are names like it; which one do you mean? Answer with [n].", Echo(sought.value))
     say_numbered(writer, offers)
     return Composed(outcome=Outcome.CLARIFICATION, offers=offers)
 
@@ -140,7 +131,8 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> Non
     if composed.items or composed.outcome is Outcome.ANSWERED:
         conversation.shown = composed.shown
     shown = shown_text(answer)
-    if composed.items and f"[{composed.first + 1}]" in shown:
+    numbered = bool(composed.items) and f"[{composed.first + 1}]" in shown
+    if numbered:
         result = turn.runs[-1].result
         total = None if result is None else result.coverage.rows_total
         references.show_list(composed.items, first=composed.first, total=total)
@@ -159,3 +151,8 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> Non
     # A list without something is no query that could be refined or paged.
     asked = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
     conversation.last = None if plan.without else asked
+    conversation.told_bucket = told_bucket(plan, turn.runs[-1:])
+    if numbered:
+        one_query = not plan.without and len(plan.calls) == 1
+        conversation.listed_by = asked if one_query else None
+        conversation.listed_as = references.screen_number

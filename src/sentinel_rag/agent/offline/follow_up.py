@@ -15,6 +15,7 @@ from sentinel_rag.agent.offline import arguments as slots
 from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.plan import Ask, Decision, Plan, PlannedCall, View, asked_anew, counted, listed
 from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.offline.vocabulary import is_known
 from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, MOST_SKIPPED, TOOLS_BY_NAME
 
@@ -68,7 +69,10 @@ def agrees(question: str) -> bool:
 def completed(question: str, conversation: Conversation) -> str:
     """The question that `question` stands for: a pending one with its missing value, else itself."""
     text = question.strip()
-    if conversation.pending and len(text.split()) <= 3 and not _YES.match(text) and not _NO.match(text):
+    words = re.findall(r"[^\W\d_][\w'’-]*", text)
+    is_question = len(words) > 1 and all(map(is_known, words))  # "incidents by owner" is a wish, no value
+    short = len(text.split()) <= 3 and not is_question
+    if conversation.pending and short and not _YES.match(text) and not _NO.match(text):
         value = text.strip(" .?!\"'")
         return f'{conversation.pending} "{value}"' if value else question
     return question
@@ -95,6 +99,9 @@ def refine(reading: Reading, conversation: Conversation) -> Decision | None:
         return _again(last, reading, {**_from_the_top(last), "limit": MAX_LIMIT}, as_list=True)
     if _LIST_THEM.match(reading.text):
         return _again(last, reading, _from_the_top(last), as_list=True)
+    peak = _peak_of_the_same(reading, last)
+    if peak is not None:
+        return peak
     other = _same_of_another(reading, last)
     if other is not None:
         return other
@@ -108,12 +115,43 @@ def repeated(reading: Reading, last: AskedCall) -> Plan:
     return replace(_again(last, reading, _from_the_top(last)), aspects=last.aspects)
 
 
+_PEAK = r"busiest|quietest|calmest|peaks?|(?:which|what)\s+(?:day|hour|week)"
+_COUNTED_ALERTS = frozenset({"get_alert_trend", "query_alerts", "get_threat_summary", "get_top_entities"})
+
+
+def _peak_of_the_same(reading: Reading, last: AskedCall) -> Plan | None:
+    """ "What was the busiest day?" behind an answer about a window asks of that window."""
+    if not reading.has(_PEAK) or last.tool not in _COUNTED_ALERTS or reading.window is not None:
+        return None
+    if reading.names or reading.unknown_words or reading.has(cues.INCIDENT) or cues.kinds_named(reading):
+        return None
+    kept = {k: v for k, v in last.arguments.items() if k in ("time_window", "start_time", "end_time")}
+    if last.tool == "get_alert_trend":
+        kept |= {k: v for k, v in last.arguments.items() if k in ("severity", "min_severity")}
+    if not kept:
+        return None
+    kept |= reading.severity.arguments()
+    interval = cues.interval_of(reading) or last.arguments.get("interval")
+    if interval is not None:
+        kept["interval"] = interval
+    opening = ("This is of the same alerts as the answer before; name a time for another window.",)
+    call = PlannedCall("get_alert_trend", kept)
+    return Plan(view=View.TREND, calls=(call,), reading=reading, opening=opening)
+
+
+def narrowed(reading: Reading, query: AskedCall) -> Plan | None:
+    """`query` with the slots that are said on top of it; None if its tool cannot take one of them."""
+    return _changed(reading, query)
+
+
 def _same_of_another(reading: Reading, last: AskedCall) -> Plan | None:
     """ "And 18?" asks the same of another incident, "and accounts?" the same ranking of another kind."""
     if not _LEAN.match(reading.text) or len(reading.text.split()) > 5:
         return None
     references = reading.incidents or reading.numbers
-    if last.tool == "get_incident_detail" and len(references) == 1 and not cues.aspects_of(reading):
+    asks_else = reading.has(f"{cues.ALERT}|{cues.ENTITIES}|{cues.ANALYSIS}|{cues.EVENTS}") or cues.kinds_named(reading)
+    says_more = asks_else or cues.aspects_of(reading) or reading.unknown_words
+    if last.tool == "get_incident_detail" and len(references) == 1 and not says_more:
         plan = _again(last, reading, {"incident": references[0]})
         return replace(plan, aspects=last.aspects)
     kinds = cues.kinds_named(reading)
@@ -152,7 +190,7 @@ _FILLERS = frozenset(
 )
 
 
-def _changed(reading: Reading, last: AskedCall) -> Decision | None:
+def _changed(reading: Reading, last: AskedCall) -> Plan | None:
     known = TOOLS_BY_NAME[last.tool].parameter_schemas()
     changes: dict[str, Any] = {}
     if reading.window is not None:
@@ -162,7 +200,7 @@ def _changed(reading: Reading, last: AskedCall) -> Decision | None:
     changes |= {
         name: value
         for name, value in fresh.items()
-        if name in ("status", "order", "limit", "tactic", "product", "owner")
+        if name in ("status", "order", "limit", "tactic", "product", "owner", "time_field")
     }
     if reading.names:
         changes |= slots.entity_argument(reading)
@@ -170,12 +208,15 @@ def _changed(reading: Reading, last: AskedCall) -> Decision | None:
         return None
     arguments = _from_the_top(last)
     if reading.window is not None:
-        arguments = {k: v for k, v in arguments.items() if k not in ("time_window", "start_time", "end_time")}
+        arguments = {k: v for k, v in arguments.items() if k not in _OF_THE_WINDOW}
     if reading.severity.arguments():
         arguments = {k: v for k, v in arguments.items() if k not in ("severity", "min_severity")}
     if reading.names:
         arguments = {k: v for k, v in arguments.items() if k not in ("entity", "entity_kind", "incident")}
     return _again(last, reading, {**arguments, **changes})
+
+
+_OF_THE_WINDOW = frozenset({"time_window", "start_time", "end_time", "time_field"})
 
 
 def _again(

@@ -67,7 +67,19 @@ def incident_plan(reading: Reading, subject: Subject) -> Decision:
 
 
 _OF_ITS_ROW = frozenset(
-    {"owner", "severity", "status", "created", "updated", "closed", "duration", "ids", "classification", "closer"}
+    {
+        "owner",
+        "severity",
+        "status",
+        "created",
+        "updated",
+        "closed",
+        "duration",
+        "ids",
+        "classification",
+        "closer",
+        "reopened",
+    }
 )
 """Fields that an incident's compact form holds too."""
 

@@ -143,18 +143,18 @@ def read_bare_names(text: str) -> NameReading:
     """Names without a shape of their own, in text from which everything else the grammar knows was taken."""
     names: list[NameSlot] = []
     for match in list(_AFTER_KIND.finditer(text)):
-        if _may_name(match[2]):
+        if may_be_named(match[2]):
             kind = KIND_WORDS[match[1].lower()]
             names.append(NameSlot(match[2].rstrip("."), kind if kind in _SAFE_KINDS else None, shaped=False))
             text = blank(text, match.start(2), match.end(2))
     for match in list(_BEFORE_KIND.finditer(text)):
-        if _may_name(match[1]) and _LOOKS_LIKE_NAME.fullmatch(match[1]):
+        if may_be_named(match[1]) and _LOOKS_LIKE_NAME.fullmatch(match[1]):
             kind = KIND_WORDS[match[2].lower()]
             names.append(NameSlot(match[1], kind if kind in _SAFE_KINDS else None, shaped=False))
             text = blank(text, match.start(1), match.end(1))
     for match in list(_LOOKS_LIKE_NAME.finditer(text)):
         value = match[0].rstrip(".")
-        if _may_name(value):
+        if may_be_named(value):
             names.append(NameSlot(value, shaped=False))
             text = blank(text, match.start(), match.end())
     return NameReading(text, tuple(names))
@@ -163,7 +163,7 @@ def read_bare_names(text: str) -> NameReading:
 def read_name_after_preposition(text: str) -> NameReading:
     """The last resort: a word that the grammar does not know behind "on", "for", "by", "naming" and the like."""
     for match in _AFTER_PREPOSITION.finditer(text):
-        if _may_name(match[1]):
+        if may_be_named(match[1]):
             return NameReading(blank(text, match.start(1), match.end(1)), (NameSlot(match[1], shaped=False),))
     return NameReading(text)
 
@@ -180,7 +180,7 @@ def read_plain_name(text: str) -> NameReading:
     """A word that the grammar does not know where the owner of a property stands: "of X", "did X use", "X's"."""
     for match in _OWNER_OF_PROPERTY.finditer(text):
         word = match[1] or match[2] or match[3]
-        if _may_name(word):
+        if may_be_named(word):
             place = match.start(match.lastindex or 1)
             return NameReading(blank(text, place, place + len(word)), (NameSlot(word, shaped=False),))
     return NameReading(text)
@@ -189,7 +189,7 @@ def read_plain_name(text: str) -> NameReading:
 def read_word(text: str, word: str) -> NameReading:
     """`word` as a name, wherever it stands: "bjenkins sid"."""
     match = re.search(rf"(?<![\w$-]){re.escape(word)}(?![\w$-])", text, re.IGNORECASE)
-    if match is None or not _may_name(match[0]):
+    if match is None or not may_be_named(match[0]):
         return NameReading(text)
     return NameReading(blank(text, match.start(), match.end()), (NameSlot(match[0], shaped=False),))
 
@@ -212,7 +212,8 @@ _DESCRIBING = frozenset(
 """Words that say what became of a thing: "the file dropped by", "the account behind it"."""
 
 
-def _may_name(word: str) -> bool:
+def may_be_named(word: str) -> bool:
+    """True for a word that the grammar does not know: something may be called so."""
     return not (
         is_known(word.rstrip("."))
         or word.lower() in _PARTS

@@ -14,6 +14,7 @@ from dataclasses import replace
 from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline import cues, follow_up, names, outside, subjects, template_match
 from sentinel_rag.agent.offline.alert_order import order_plan
+from sentinel_rag.agent.offline.among_shown import among_shown
 from sentinel_rag.agent.offline.attribute_catalogue import HASHES, IDENTITIES
 from sentinel_rag.agent.offline.attributes import attribute_of, is_search
 from sentinel_rag.agent.offline.comparison_plans import comparison_plan
@@ -41,6 +42,7 @@ from sentinel_rag.agent.offline.search_plans import alert_field_plan, keyword_pl
 from sentinel_rag.agent.offline.subjects import Subject
 from sentinel_rag.agent.offline.template_match import Template
 from sentinel_rag.agent.offline.template_plans import SURE, logs_plan, template_plan
+from sentinel_rag.agent.offline.unanswerable import unanswerable
 from sentinel_rag.agent.offline.vocabulary import KIND_WORDS
 from sentinel_rag.agent.row_text import plain
 
@@ -75,12 +77,18 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
             question.sentence,
             tuple(reading.text.replace(question.said, other) for other in question.replacements if question.said),
         )
+    unanswered = unanswerable(reading, conversation)
+    if unanswered is not None:
+        return unanswered
     compared = comparison_plan(reading)
     if compared is not None:
         return compared
     excluded = exclusion_plan(reading, conversation, now)
     if excluded is not None:
         return excluded
+    among = among_shown(reading, conversation)
+    if among is not None:
+        return among
     if reading.severity.question:
         return Ask(reading.severity.question)
     inexpressible = _inexpressible(reading)

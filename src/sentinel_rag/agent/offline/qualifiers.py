@@ -133,7 +133,10 @@ _MINE = re.compile(
     re.I,
 )
 _NOBODY = re.compile(
-    r"\bunassigned\b|\b(?:without|no)\s+(?:an\s+)?owner\b|\bassigned\s+to\s+(?:nobody|no\s*one)\b|"
+    r"\bunassigned\b|\b(?:without|no)\s+(?:an\s+)?owner\b|"
+    r"\b(?:owned|assigned|handled|managed|taken|worked\s+on|belonging)\s+(?:by|to)\s+(?:nobody|no[\s-]*one|none)\b|"
+    r"\bowner\s+(?:is\s+|=\s*|:\s*)?(?:nobody|no[\s-]*one|none|empty|blank)\b|"
+    r"\b(?:nobody|no[\s-]*one)\s+(?:owns|has\s+taken|handles|works\s+on)\b|"
     r"\b(?:not|aren['’]t|isn['’]t)\s+(?:yet\s+|been\s+|currently\s+)*(?:assigned|owned)\b"
     r"(?:\s+(?:to|by)\s+any\s*(?:one|body)\b|(?!\s+(?:to|by)\b))",
     re.IGNORECASE,

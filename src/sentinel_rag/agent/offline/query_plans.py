@@ -88,6 +88,8 @@ def alerts_plan(reading: Reading, entity: ListItem | None = None) -> Decision:
         if entity.entity_kind:
             arguments["entity_kind"] = entity.entity_kind
     opening: tuple[str, ...] = (reading.severity.note,) if reading.severity.note else ()
+    if reading.has(_ROWS_OF_LOGS) and not reading.has(cues.ALERT):
+        opening += ("I looked at alerts only. Rows of the logs need a stored query; ask “what queries can you run?”.",)
     calls = for_each_name(reading, PlannedCall("query_alerts", arguments))
     if len(calls) > 1 and are_meant_together(reading):
         wide = tuple(replace(call, arguments={**call.arguments, "limit": MAX_LIMIT}) for call in calls)
@@ -103,6 +105,8 @@ def alerts_plan(reading: Reading, entity: ListItem | None = None) -> Decision:
     return Plan(view=view, calls=calls, reading=reading, opening=opening)
 
 
+_ROWS_OF_LOGS = r"(?:raw\s+|log\s+)?events?|logs|records|log\s+(?:lines|entries)"
+"""Nouns that ask for more than alerts."""
 _ALERT_LIMITS = re.compile(
     r"\b(more\s+than|over|at\s+least|above|fewer\s+than|less\s+than|under|at\s+most|below)\s+(\d{1,6})\s+alerts?\b",
     re.IGNORECASE,
@@ -118,6 +122,13 @@ def incidents_plan(reading: Reading) -> Decision:
     involved = _involved(reading)
     if involved is not None:
         reading = replace(reading, names=(involved,), rest="", words=())
+    if reading.tactic is not None and re.fullmatch(r"T\d{4}(\.\d{3})?", reading.tactic):
+        found = alerts_plan(reading)
+        sentence = (
+            "Incidents cannot be filtered by technique. These are the alerts of it; each line names its incident."
+        )
+        assert isinstance(found, Plan)
+        return replace(found, view=View.ALERTS, opening=(sentence, *found.opening))
     arguments = dict(incident_filters(reading))
     opening: tuple[str, ...] = (reading.severity.note,) if reading.severity.note else ()
     if reading.tactic is not None:

@@ -115,7 +115,7 @@ def _asks_field_only(reading: Reading) -> bool:
     """ "which hosts are involved", "who owns it": a field, and no list, window, name or top."""
     if reading.names or reading.window or reading.has(f"{cues.TOP}|{cues.TREND}|{cues.TABLES}"):
         return False
-    if reading.has(rf"{cues.INCIDENT}|all|any|every|alerts"):
+    if reading.has(rf"{cues.INCIDENT}|all|any|every|alerts|average|mean|median|overall|usually|typical(?:ly)?"):
         return False
     kinds = cues.kinds_named(reading)
     if kinds and len(reading.words) <= 5 and not reading.unknown_words and reading.has("which|what|who"):

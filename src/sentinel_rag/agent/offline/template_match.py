@@ -170,6 +170,11 @@ _KIND_PATTERNS = (
 )
 
 
+def words_of(templates: Sequence[Template]) -> frozenset[str]:
+    """Every word that the templates say of themselves, in one case; the values of their examples are none."""
+    return frozenset(word for each in templates for word in re.findall(r"[a-z][a-z0-9'-]+", _document(each).lower()))
+
+
 def _document(template: Template) -> str:
     parts = [str(template.get("name", "")).replace("_", " "), str(template.get("description", ""))]
     parts += [str(item.get("name", "")).replace("_", " ") for item in specifications(template)]

@@ -18,10 +18,12 @@ from sentinel_rag.contracts.json_values import JsonValue
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """Parameters found; `missing` are required ones that the question does not give."""
+    """Parameters found; `missing` are required ones that the question does not give, `unused` names that no parameter
+    takes."""
 
     parameters: Mapping[str, JsonValue]
     missing: tuple[Mapping[str, JsonValue], ...]
+    unused: tuple[NameSlot, ...] = ()
 
 
 def fill(template: Template, reading: Reading) -> Filled:
@@ -42,7 +44,7 @@ def fill(template: Template, reading: Reading) -> Filled:
             parameters[name] = [value] if _is_array(spec) else value
         elif spec.get("required"):
             missing.append(spec)
-    return Filled(parameters, tuple(missing))
+    return Filled(parameters, tuple(missing), tuple(free))
 
 
 _NUMBERS = ("int", "long", "integer", "number", "real", "double")

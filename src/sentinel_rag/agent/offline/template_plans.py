@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.offline import cues, template_match, template_parameters
+from sentinel_rag.agent.offline import cues, template_match, template_names, template_parameters
 from sentinel_rag.agent.offline.arguments import MOST_NAMES, are_meant_together, window_arguments
 from sentinel_rag.agent.offline.plan import Ask, Decision, NeedTemplates, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading
@@ -28,10 +28,13 @@ def logs_plan(reading: Reading, templates: Sequence[Template] | None) -> Decisio
 
 def template_plan(reading: Reading, templates: Sequence[Template], *, floor: float) -> Decision | None:
     """The best template whose score reaches `floor`, or a question back; None if none does."""
+    reading = template_names.with_named(reading, templates)
     matches = template_match.rank(reading, templates)
     if not matches or matches[0].score < floor:
         return None
-    best, filled = _best_fitting(matches, reading, floor)
+    fitting = [(each, *_best_fitting(matches, each, floor)) for each in template_names.as_kinds(reading)]
+    whole = [each for each in fitting if not each[2].unused and not each[2].missing]
+    reading, best, filled = (whole or fitting[-1:])[0]
     each = None if are_meant_together(reading) else _for_each_name(matches, reading, floor)
     if each is not None:
         return each
@@ -55,6 +58,10 @@ def template_plan(reading: Reading, templates: Sequence[Template], *, floor: flo
         described = " ".join(str(spec.get("description", "")) for spec in filled.missing)
         sentence = plain(f"The query {best.name} needs a value for {wanted}. {described} Which one?")
         return Ask(sentence, pending=f"run the template {best.name} on {reading.text}")
+    if filled.unused:
+        return template_names.ask_without(filled.unused)
+    if (which := template_names.ask_for_one(reading, best)) is not None:
+        return which
     others = []
     for match in matches[:6]:
         if match.name != best.name and match.score >= max(floor, 0.6 * best.score):

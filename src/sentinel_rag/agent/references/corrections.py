@@ -25,11 +25,25 @@ _REPEATS = re.compile(
     rf"{START}(?:(?:ok(?:ay)?|and|also|now|then|so)\b[\s,]*)*(?:and|also|or|what\s+about|how\s+about|(?:the\s+)?same\s+(?:for|with|of)|now|then)\b(?:\s+(?:for|of|about))?\s+",
     re.IGNORECASE,
 )
+_NOT_THIS_BUT = re.compile(
+    rf"{START}(?:not\s+#?(?P<no>\d{{1,9}})[\s,;:.–—-]+(?:but\s+|rather\s+)?)?#?(?P<yes>\d{{1,9}}){END}", re.IGNORECASE
+)
+_THIS_NOT = re.compile(
+    rf"{START}#?(?P<yes>\d{{1,9}})[\s,;:.–—-]+(?:and\s+)?not\s+#?(?P<no>\d{{1,9}}){END}", re.IGNORECASE
+)
+
+
+def replaced_number(words: str) -> tuple[str, str] | None:
+    """The number that is denied, empty if none is, and the one in its place; None for other words."""
+    match = _NOT_THIS_BUT.match(words) or _THIS_NOT.match(words)
+    return None if match is None else (match["no"] or "", match["yes"])
 
 
 def corrected(masked: str) -> tuple[int, int] | None:
     """Where the words stand that correct the last question; None if the question corrects nothing."""
     if re.match(r"\W*not\s", masked, re.IGNORECASE) and not _OPENING.match(masked):
+        return (0, len(masked))
+    if _THIS_NOT.match(masked):
         return (0, len(masked))
     opening = _OPENING.match(masked)
     closing = _CLOSING.search(masked)

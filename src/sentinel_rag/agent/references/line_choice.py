@@ -18,8 +18,9 @@ from sentinel_rag.agent.references.choices import (
 from sentinel_rag.agent.references.descriptions import fitting, superlative
 from sentinel_rag.agent.references.listed import ALERT, INCIDENT, QUESTION, ListItem
 from sentinel_rag.agent.references.mention_forms import Form, ListChoice, Mention
+from sentinel_rag.agent.references.mentions import whole
 from sentinel_rag.agent.references.state import References, ShownList
-from sentinel_rag.agent.references.wording import ORDINALS
+from sentinel_rag.agent.references.wording import ENTITY_NOUNS, ORDINALS
 from sentinel_rag.agent.references.words_for import shown_words
 
 
@@ -56,6 +57,14 @@ def _named_list(chosen: ListChoice, references: References) -> ShownList | None:
 
 def by_places(mention: Mention, context: Context) -> Choice:
     shown = _list_for(mention, context)
+    told = _told_in_a_row(mention, shown, context.references)
+    if told is not None:
+        return told
+    if shown is not None and _only_questions(shown) and mention.chosen is None and not whole(mention, context.masked):
+        # Options stand on the screen, and "details of [2]" is asked of a thing: the list of things before them.
+        shown = next((each for each in reversed(context.references.lists) if not _only_questions(each)), None)
+        if shown is None:
+            return Unclear("Those lines are questions to pick from. Name the incident, alert or host that you mean.")
     if shown is None:
         if mention.chosen is not None:
             return Unclear(
@@ -75,6 +84,33 @@ def by_places(mention: Mention, context: Context) -> Choice:
             return _of_another_kind(mention, line, place)
         found.append(line)
     return Found(tuple(found), context.references.number_of(shown))
+
+
+def _only_questions(shown: ShownList) -> bool:
+    return bool(shown.items) and all(item.kind == QUESTION for item in shown.items)
+
+
+def _told_in_a_row(mention: Mention, shown: ShownList | None, references: References) -> Choice:
+    """The nth of the hosts, accounts and the like that an answer told of in one line without numbers. Asked back where
+    there is no such line, or not so many in it."""
+    kind = mention.kind
+    if mention.chosen is not None or not mention.in_words or mention.plural or kind not in ENTITY_NOUNS:
+        return None
+    row = next((each for each in references.rows if each.items[0].of_kind == kind), None)
+    listed = shown is not None and any(item.of_kind == kind for item in shown.items)
+    if listed and (row is None or (shown is not None and shown.turn >= row.turn)):
+        return None
+    place = mention.places[0]
+    if row is not None and abs(place) <= len(row.items):
+        return Found((row.items[place - 1 if place > 0 else place],))
+    told = [each for each in references.mentioned if each.item.of_kind == kind]
+    newest = max((each.turn for each in told), default=0)
+    pool = unique(each.item for each in told if each.turn == newest) if row is None else row.items
+    if place == 1 and len(pool) < 2:
+        return Found(pool) if pool else None  # "the first host" may be the one that was hit first
+    if pool:
+        return which(kind, pool)
+    return Unclear(f"Which {kind} do you mean? I have listed none. Name it, or ask for a list first.")
 
 
 def _twin(line: ListItem, place: int, shown: ShownList, references: References) -> ListItem | None:

@@ -34,8 +34,10 @@ def picked(masked: str, references: References, now: datetime) -> tuple[ListItem
         return choices.items if len(choices.items) == 1 else None
     if _ALL.match(words) and len(choices.items) > 1:
         return choices.items
-    if (said := _INCIDENT.match(words)) is not None:
+    if "[" not in words and (said := _INCIDENT.match(words)) is not None:
         found = tuple(item for item in choices.items if item.kind == INCIDENT and item.value == said[1])
+        if found and _also_a_line(words, found[0], choices):
+            return None
         if found:
             return found
     only = [mention for mention in mentions_in(words) if whole(mention, words)]
@@ -47,6 +49,13 @@ def picked(masked: str, references: References, now: datetime) -> tuple[ListItem
             return of_kind
     described = next((mention.words for mention in only if mention.form is Form.DESCRIBED), words)
     return _by_words(described, choices, now)
+
+
+def _also_a_line(words: str, incident: ListItem, choices: Choices) -> bool:
+    """True for a number alone that is an incident's among the choices and the place of another of them."""
+    place = int(re.sub(r"\D", "", words))
+    alone = re.fullmatch(r"\W*\d+\W*", words) is not None
+    return alone and place in choices.numbers and choices.items[choices.numbers.index(place)].key != incident.key
 
 
 def _by_place(mention: Mention, choices: Choices) -> tuple[ListItem, ...] | None:

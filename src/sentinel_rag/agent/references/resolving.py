@@ -13,14 +13,14 @@ from datetime import datetime
 
 from sentinel_rag.agent.references.choices import Context, Found, Unclear
 from sentinel_rag.agent.references.choosing import choose
-from sentinel_rag.agent.references.corrections import corrected, only_denied, repeated_part
+from sentinel_rag.agent.references.corrections import corrected, only_denied, repeated_part, replaced_number
 from sentinel_rag.agent.references.listed import INCIDENT, QUESTION, ListItem
 from sentinel_rag.agent.references.mention_forms import Form, Mention
 from sentinel_rag.agent.references.mentions import mentions_in, whole
 from sentinel_rag.agent.references.picking import picked
 from sentinel_rag.agent.references.resolution import Resolution, Resolved
 from sentinel_rag.agent.references.state import AskedQuestion, References
-from sentinel_rag.agent.references.wording import INCIDENT_SAID, mask
+from sentinel_rag.agent.references.wording import ENTITY_NOUNS, INCIDENT_SAID, ORDINAL, mask
 from sentinel_rag.agent.references.words_for import joined_words, shown_line, shown_words
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS
 
@@ -28,6 +28,8 @@ _COMPARES = re.compile(
     r"\b(?:compare|versus|vs|differ\w*|(?:worse|better|bigger|newer|older|same)\s+(?:than|as))\b", re.IGNORECASE
 )
 """Words that set things side by side; those of different kinds are hardly meant."""
+_ONLY_A_PLACE = re.compile(rf"\W*(?:the\s+)?(?:{ORDINAL})(?:\s+one)?\W*$", re.IGNORECASE)
+"""A place without a noun: "and the second?" behind a question about a host asks for a host."""
 MOST_MENTIONS = 60
 """A text that points more often than this is pasted, not asked; nothing in it is resolved."""
 
@@ -46,12 +48,11 @@ def resolve(question: str, references: References, *, now: datetime) -> Resoluti
         return _another_one(question, references)
     correction = corrected(masked)
     if correction is not None and references.asked is not None:
-        before = references.as_of(references.asked.screen)
-        target = _single(question[correction[0] : correction[1]], before, now)
+        said = question[correction[0] : correction[1]].strip()
+        target = _by_incident_number(said, references.asked) or _single(said, references.corrected_list(), now)
         if isinstance(target, Unclear):
             return _asked_back(question, target, references, references.asked)
         if target is not None:
-            said = question[correction[0] : correction[1]].strip()
             return _put(references.asked, said, target.items, fallback=question)
     again = repeated_part(masked)
     if again and references.asked is not None:
@@ -145,6 +146,20 @@ def _single(words: str, references: References, now: datetime) -> Found | Unclea
     return chosen[0][1] if len(chosen) == 1 else None
 
 
+def _by_incident_number(words: str, asked: AskedQuestion) -> Found | None:
+    """The incident of "not 55, 38" or "38, not 55" after a question about incident 55: both are numbers of incidents.
+    So is a number alone that corrects a question which named its incident by a number, where no list was shown."""
+    said = replaced_number(words)
+    if said is None or asked.kind != INCIDENT or len(asked.spans) != 1:
+        return None
+    denied, meant = said
+    begin, end = asked.spans[0]
+    about = INCIDENT_SAID.fullmatch(asked.text[begin:end].removesuffix("'s"))
+    if about is None or (about[1] != denied if denied else asked.screen):
+        return None
+    return Found((ListItem(INCIDENT, meant, incident=meant),))
+
+
 def _denied(masked: str, mention: Mention) -> bool:
     return (
         re.search(r"\b(?:not|n['’]t\s+mean|instead\s+of|rather\s+than)\W+$", masked[: mention.start], re.I) is not None
@@ -155,11 +170,14 @@ def _repeated(
     question: str, begin: int, references: References, asked: AskedQuestion, now: datetime
 ) -> Resolution | None:
     """ "And [3]?": the last question about another thing of the same kind; None if it is not that."""
-    here = _single(question[begin:], references, now)
+    words = question[begin:]
+    if asked.kind in ENTITY_NOUNS and _ONLY_A_PLACE.match(mask(words)):
+        words = f"{re.sub(r'[^a-z]*(?:one)?[^a-z]*$', '', words, flags=re.IGNORECASE)} {asked.kind}"
+    here = _single(words, references, now)
     if not isinstance(here, Found) or here.items[0].kind == QUESTION:
         return None
     before = references.as_of(asked.screen)
-    there = _single(question[begin:], before, now) if before.screen_number != references.screen_number else here
+    there = _single(words, before, now) if before.screen_number != references.screen_number else here
     if isinstance(there, Found) and there.items[0].key != here.items[0].key and there.items[0].of_kind == asked.kind:
         both = Unclear("Do you mean the line of the last list, or of the list before?", (here.items[0], there.items[0]))
         return _asked_back(question, both, references, asked)
@@ -188,7 +206,7 @@ def _another_one(question: str, references: References) -> Resolution:
     asked = references.asked
     if focus is None or asked is None:
         return Resolution(question)
-    before = references.as_of(asked.screen).screen
+    before = references.corrected_list().screen
     pool = () if before is None else before.items
     left = tuple(item for item in pool if item.key != focus.item.key and item.of_kind == focus.item.of_kind)
     if len(left) == 1 and len(pool) == 2:

@@ -36,6 +36,8 @@ class ShownList:
     turn: int
     total: int | None = None
     beside: bool = False
+    offered: bool = False
+    """Choices of a question back: lines to pick from, which nobody has talked about yet."""
 
     def line(self, number: int) -> ListItem | None:
         """The line numbered `number`, from 1; a negative one counts from the end, -1 is the last."""
@@ -91,6 +93,8 @@ class References:
     focused: tuple[Focus, ...] = ()
     mentioned: tuple[Focus, ...] = ()
     """Things that answers told of without a number."""
+    rows: tuple[ShownList, ...] = ()
+    """Things of one kind that an answer told of in one line without numbers: the newest such line of each kind."""
     group: tuple[ListItem, ...] = ()
     group_turn: int = 0
     asked: AskedQuestion | None = None
@@ -116,6 +120,13 @@ class References:
         kept = screen_number - self.dropped
         return self if kept < 1 else replace(self, lists=self.lists[:kept])
 
+    def corrected_list(self) -> References:
+        """These references as a correction of the last question reads them: with the list on the screen into which that
+        question pointed. A list that came after a question that pointed nowhere is the one that is read now."""
+        if self.asked is None or self.screen is None or not (self.screen.beside or self.screen.offered):
+            return self
+        return self.as_of(self.asked.screen)
+
     def begin_turn(self) -> None:
         """A new question came."""
         self.turn += 1
@@ -124,12 +135,15 @@ class References:
         """Nothing waits for a choice any more. The last question stays: a correction still knows its list."""
         self.choices = None
 
-    def show_list(self, items: Iterable[ListItem], *, first: int = 0, total: int | None = None) -> None:
-        """Remember a numbered list; `first` rows stood above it already and keep their numbers."""
+    def show_list(
+        self, items: Iterable[ListItem], *, first: int = 0, total: int | None = None, offered: bool = False
+    ) -> None:
+        """Remember a numbered list; `first` rows stood above it already and keep their numbers. `offered` for the
+        choices of a question back."""
         above = self.screen.items[:first] if first and self.screen is not None else ()
         kept = tuple(self._fullest(item) if len(item.value) <= LONGEST_ID else ListItem(item.kind) for item in items)
         beside = self.asked is not None and bool(self.asked.spans)
-        shown = ShownList((above + kept)[:MAX_LISTED], self.turn, total, beside)
+        shown = ShownList((above + kept)[:MAX_LISTED], self.turn, total, beside, offered)
         before = self.lists[:-1] if above else self.lists
         self.lists = (*before, shown)
         while len(self.lists) > MAX_LISTS or (
@@ -158,6 +172,13 @@ class References:
         kept = tuple(each for each in self.mentioned if each.item.key not in fresh)
         self.mentioned = (*kept, *fresh.values())[-MAX_MENTIONED:]
 
+    def tell_row(self, items: Sequence[ListItem]) -> None:
+        """Things of one kind that stand in one line of an answer, so that "the second host" can be one of them."""
+        kept = tuple(item for item in items if 0 < len(item.value) <= LONGEST_ID)[:MAX_LISTED]
+        if kept:
+            others = tuple(row for row in self.rows if row.items[0].of_kind != kept[0].of_kind)
+            self.rows = (ShownList(kept, self.turn), *others)
+
     def talk_about(self, items: Sequence[ListItem]) -> None:
         """Several things at once: what "them" and "both" mean next."""
         self.group = tuple(items)[:MAX_LISTED]
@@ -174,7 +195,7 @@ class References:
             for number, item in zip(numbers, items, strict=True)
         )
         if not on_screen:
-            self.show_list(items)
+            self.show_list(items, offered=True)
         self.choices = Choices(tuple(items), question, tuple(numbers))
 
     def focus(self, *kinds: str) -> Focus | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sentinel_rag.agent.references.listed import (
     ALERT,
+    ENTITY,
     INCIDENT,
     ROW,
     SECTION,
@@ -94,6 +95,20 @@ def shown_text(answer: Answer) -> str:
     return "\n".join((answer.text, *cells))
 
 
+def _rows_told(told: str, known: Sequence[ListItem]) -> Iterator[tuple[ListItem, ...]]:
+    """The things of one kind that stand together in one line of an answer, in the order of its words: for each kind
+    that line which names most of them."""
+    for kind in sorted({item.of_kind for item in known if item.kind == ENTITY}):
+        same = [item for item in known if item.of_kind == kind]
+        row: list[tuple[int, ListItem]] = []
+        for line in told.splitlines():
+            found = [(next(occurrences(item.value.casefold(), line), -1), item) for item in same]
+            here = [each for each in found if each[0] >= 0]
+            row = here if len(here) > max(len(row), 1) else row
+        if row:
+            yield tuple(item for _, item in sorted(row, key=lambda each: each[0]))
+
+
 def learn(references: References, runs: Sequence[ToolRun], *, shown: str) -> None:
     """What these calls were about becomes what is talked about; what the answer `shown` names can be pointed at.
 
@@ -102,7 +117,10 @@ def learn(references: References, runs: Sequence[ToolRun], *, shown: str) -> Non
     """
     told = shown.casefold()
     worked = [run for run in runs if run.rows]
-    references.mention(item for item in things_of(worked) if any(occurrences(item.value.casefold(), told)))
+    known = things_of(worked)
+    references.mention(item for item in known if any(occurrences(item.value.casefold(), told)))
+    for row in _rows_told(told, known):
+        references.tell_row(row)
     for run in worked:
         arguments = run.call.arguments
         entity = arguments.get("entity")

@@ -25,7 +25,8 @@ from sentinel_rag.agent.references.wording import INCIDENT_SAID
 
 
 def _newest(references: References, kinds: Sequence[str], noun: str) -> Choice:
-    """The one thing of `kinds` that was talked about last, or the only one that was shown since."""
+    """The one thing of `kinds` that was talked about last, or the only one that was shown since. One that was only
+    offered in a question back and not picked is asked about again, beside what was talked about before."""
     focus = references.focus(*kinds)
     since = -1 if focus is None else focus.turn
     screen = references.screen
@@ -38,7 +39,8 @@ def _newest(references: References, kinds: Sequence[str], noun: str) -> Choice:
         pool = unique(each.item for each in told if each.turn == newest)
     if not pool:
         return None if focus is None else Found((focus.item,))
-    if len(pool) == 1:
+    only_offered = screen is not None and screen.offered and focus is not None and pool[0] in screen.items
+    if len(pool) == 1 and not only_offered:
         return Found(pool)
     before = () if focus is None else tuple(each for each in (focus.item,) if each.key not in {p.key for p in pool})
     return which(noun, (*pool, *before))
@@ -94,9 +96,12 @@ def by_them(mention: Mention, context: Context) -> Choice:
         newest = max((each.turn for each in told), default=0)
         together = unique(each.item for each in told if each.turn == newest)
     if not together:
-        return None
+        return _spoken_of(references, kinds)
     if len(rival) > 1:
         return _either("ones", together, rival)
+    since = _spoken_of_since(references, kinds)
+    if len(since) > 1 and not {item.key for item in since} <= {item.key for item in together}:
+        return _either("ones", since, together)
     if mention.places and len(together) != mention.places[0]:
         return which("ones", together)
     if len(together) > MOST_TOGETHER:
@@ -114,15 +119,26 @@ def by_both(mention: Mention, context: Context) -> Choice:
     pair = next((pool for pool in (together, rival, of_kinds(references.group, kinds)) if len(pool) == 2), None)
     if pair is not None:
         return Found(pair)
+    return _spoken_of(references, kinds) or (which("two", together) if together else None)
+
+
+def _spoken_of_since(references: References, kinds: Sequence[str]) -> tuple[ListItem, ...]:
+    """The things that were talked about one by one after the list on the screen came."""
+    screen = references.screen
+    since = 0 if screen is None else screen.turn
+    return of_kinds((each.item for each in references.focused if each.turn > since), kinds)
+
+
+def _spoken_of(references: References, kinds: Sequence[str]) -> Choice:
+    """The only two things of one kind that were talked about, one after the other; more are asked back."""
     screen = references.screen
     newest = references.focus(*kinds)
-    if newest is not None:
-        same = unique(each.item for each in references.focused if each.item.of_kind == newest.item.of_kind)
-        if len(same) == 2 and (screen is None or screen.turn <= newest.turn):
-            return Found(same)
-        if len(same) > 2:
-            return which("two", tuple(reversed(same))[:MOST_CHOICES])
-    return which("two", together) if together else None
+    if newest is None:
+        return None
+    same = unique(each.item for each in references.focused if each.item.of_kind == newest.item.of_kind)
+    if len(same) == 2 and (screen is None or screen.turn <= newest.turn):
+        return Found(same)
+    return which("two", tuple(reversed(same))[:MOST_CHOICES]) if len(same) > 2 else None
 
 
 def by_other(mention: Mention, context: Context) -> Choice:

@@ -1,4 +1,4 @@
-"""The zones that a command talks to: those of `sentinel up`, or private ones for as long as the command runs."""
+"""The zones that a command talks to: those of `sentinel up` or of an open chat, or its own for as long as it runs."""
 
 from __future__ import annotations
 
@@ -46,8 +46,13 @@ def _listed(known: tuple[str, ...], requested: str | None) -> str:
 
 
 @contextmanager
-def attached_zones(settings: Settings, requested: str | None) -> Iterator[tuple[RunState, RunningZones | None]]:
-    """Zones to ask: the running ones, or private ones (then the second value is theirs) that end with the block.
+def attached_zones(
+    settings: Settings, requested: str | None, *, shared: bool = False
+) -> Iterator[tuple[RunState, RunningZones | None]]:
+    """Zones to ask: the running ones, or own ones (then the second value is theirs) that end with the block.
+
+    Own ones are private unless `shared`: a command that stays open lets others ask its zones, since they would wait for
+    its end otherwise.
 
     Raises UsageError if the running zones serve another workspace than the one asked for.
     """
@@ -64,7 +69,7 @@ def attached_zones(settings: Settings, requested: str | None) -> Iterator[tuple[
             # An Interceptor that runs elsewhere knows its own names: the call carries the one that was asked for.
             workspace = choose_workspace(settings, requested if settings.gateway_url is None else None)
             try:
-                zones = stack.enter_context(running_zones(settings, workspace=workspace, private=True))
+                zones = stack.enter_context(running_zones(settings, workspace=workspace, private=not shared))
             except AlreadyRunningError:
                 # Another command's private zones end with it; two at once would fight over the workspace's file.
                 if time.monotonic() > deadline:
@@ -97,7 +102,7 @@ def _same_workspace(state: RunState, requested: str | None) -> None:
     if requested is not None and requested not in state.workspaces:
         raise UsageError(
             f"The zones that run now serve {_named(state.workspaces)}, not {requested!r}.",
-            next_step=f"Stop `sentinel up` and start it with --workspace {requested}.",
+            next_step=f"Stop `sentinel up` or the open chat, and start it with --workspace {requested}.",
         )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from sentinel_rag.contracts.errors import UsageError
-from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
+from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS, ProgressListener
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
@@ -103,19 +103,17 @@ def not_utf8(what: str) -> UsageError:
 
 @contextmanager
 def waiting(first: str, *, quiet: bool = False) -> Iterator[ProgressListener]:
-    """A spinner on standard error that shows each progress line; nothing where there is no terminal."""
+    """A spinner on standard error that shows each progress line and the time so far; nothing where there is no
+    terminal."""
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return
     from sentinel_rag.surfaces.cli._render import console
-    from sentinel_rag.surfaces.cli._safe_text import safe_cell
+    from sentinel_rag.surfaces.cli._status_line import StatusLine
 
-    with console(stderr=True).status(first) as status:
-
-        def show(progress: Progress) -> None:
-            status.update(f"{safe_cell(progress.text)} {progress.elapsed_s:.1f} s")
-
-        yield show
+    line = StatusLine(first)
+    with console(stderr=True).status(line):
+        yield line.show
 
 
 def _speaks_utf8() -> bool:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sentinel_rag.assembly.processes import RunningZones
+from sentinel_rag.assembly.run_state import RunFolder, RunState
 from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.evidence import Answer
-from sentinel_rag.settings import load_settings
+from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.cli._chat_commands import COMMANDS, ChatCommands
 from sentinel_rag.surfaces.cli._errors import report
@@ -39,7 +39,7 @@ def run(*, workspace: str | None, resume: str | None = None) -> int:
         stored = conversation_to_resume(settings, resume)
     with ExitStack() as stack:
         with waiting("Starting..."):
-            state, zones = stack.enter_context(attached_zones(settings, workspace))
+            state, zones = stack.enter_context(attached_zones(settings, workspace, shared=True))
         interactive = sys.stdin.isatty() and sys.stdout.isatty()
         user = user_session(state, settings)
         client = AgentClient(state, user)
@@ -66,8 +66,21 @@ def run(*, workspace: str | None, resume: str | None = None) -> int:
             if text.startswith("/"):
                 commands.run(text)
             else:
-                _ask(text, client, zones)
+                _ask(text, client, _still_there(settings, state) if zones is None else zones.check)
     return 0
+
+
+def _still_there(settings: Settings, state: RunState) -> Callable[[], None]:
+    """What raises UnavailableError once the zones of another command, which this chat asks, are gone for good."""
+
+    def check() -> None:
+        if settings.gateway_url is None and RunFolder(settings.home).read() != state:
+            raise UnavailableError(
+                "The zones that this conversation used have ended with the command that ran them.",
+                next_step="Run: sentinel chat --resume (it goes on here, with zones of its own)",
+            )
+
+    return check
 
 
 def _tell_what_was_asked(stored: StoredConversation) -> None:
@@ -89,7 +102,8 @@ def _go_on(client: AgentClient, user: UserSession | None, session_id: str) -> No
     )
 
 
-def _ask(question: str, client: AgentClient, zones: RunningZones | None) -> None:
+def _ask(question: str, client: AgentClient, check: Callable[[], None]) -> None:
+    """`check` raises if no later question can be answered either: dead zones end the conversation, with the reason."""
     try:
         with waiting("Thinking...") as progress:
             answer = client.ask(checked_question(question), progress)
@@ -102,8 +116,7 @@ def _ask(question: str, client: AgentClient, zones: RunningZones | None) -> None
         report(error, as_json=False)
         return
     except UnavailableError as error:
-        if zones is not None:
-            zones.check()  # a dead zone ends the conversation, with its own reason
+        check()
         report(error, as_json=False)
         return
     print_result(_shown(answer, client.verbosity), as_json=False, evidence=client.verbosity is Verbosity.FULL)

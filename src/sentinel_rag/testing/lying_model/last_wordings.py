@@ -1,4 +1,4 @@
-"""Wordings that were written at the very end and measured once: nothing was changed for what they show."""
+"""Wordings that were written at the very end. The docs tell their first figures; what they showed was mended since."""
 
 from __future__ import annotations
 

@@ -33,18 +33,23 @@ _NOTHING_WRITTEN = frozenset(
 """Failures after which it is certain that nothing was written; after the others somebody has to look."""
 
 
+def may_have_been_made(failed: Failed) -> bool:
+    """True for a failure after which somebody has to look whether the change was made."""
+    return failed.error.code not in _NOTHING_WRITTEN
+
+
 def call_text(tool: str, arguments: Mapping[str, JsonValue]) -> str:
     """The call as it is sent, on one line, for a status line."""
     said = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
     return plain(f"{tool}({said})", limit=LONGEST_STATUS)
 
 
-def compose(writer: AnswerWriter, run: ToolRun, *, title: str = "", earlier: str = "") -> Composed:
-    """One call of a writing tool. `title` is the incident's as this conversation has shown it, if it has; `earlier` the
-    approval that was asked for when the same call was made before."""
+def compose(writer: AnswerWriter, run: ToolRun, *, title: str = "", status: str = "", earlier: str = "") -> Composed:
+    """One call of a writing tool. `title` and `status` are the incident's as this conversation has shown it, if it has;
+    `earlier` the approval that was asked for when the same call was made before."""
     match run.outcome:
         case Denied() as denied:
-            return _say_denied(writer, run, denied, title, earlier)
+            return _say_denied(writer, run, denied, _seen(run, title, status), earlier)
         case Failed() as failed:
             return _say_failed(writer, run, failed)
     if run.call.tool_name == "add_incident_comment":
@@ -97,7 +102,7 @@ def _say_comment(writer: AnswerWriter, run: ToolRun) -> None:
         writer.note(run, place)
 
 
-def _say_denied(writer: AnswerWriter, run: ToolRun, denied: Denied, title: str, earlier: str) -> Composed:
+def _say_denied(writer: AnswerWriter, run: ToolRun, denied: Denied, seen: str, earlier: str) -> Composed:
     approval_id, session_id = denied.approval_id, run.call.session_id
     if approval_id is not None:
         short = plain(approval_id)
@@ -107,9 +112,7 @@ def _say_denied(writer: AnswerWriter, run: ToolRun, denied: Denied, title: str, 
                 f"Approval {plain(earlier)} does not cover it any more: it has ended, or something was read or said "
                 "since that the call is judged by. Approve the new one before anything else is asked here."
             )
-        if title:
-            # No fact of this turn, so it says when it was one; whoever decides can tell a wrong number by it.
-            writer.fixed(f"This conversation showed the incident as {quoted(title)}.")
+        writer.fixed(seen)
         _say_call(writer, run)
         writer.fixed(
             f"It waits as approval {short}. Whoever decides looks at it with `sentinel approvals show {short}` and "
@@ -132,10 +135,23 @@ def _say_denied(writer: AnswerWriter, run: ToolRun, denied: Denied, title: str, 
     return Composed(outcome=Outcome.DENIED)
 
 
+def _seen(run: ToolRun, title: str, status: str) -> str:
+    """What this conversation knows of the incident: whoever decides can tell a wrong number by it. It is no fact of
+    this turn, so it says when it was one."""
+    if not title:
+        incident = plain(str(run.call.arguments.get("incident")))
+        return f"This conversation has not shown incident {incident}, so make sure that it is the one you mean."
+    wanted = run.call.arguments.get("status")
+    text = f"This conversation showed the incident as {quoted(title)}{f', status {plain(status)}' if status else ''}."
+    if wanted == "Active" and status in ("New", "Active"):
+        return f"{text} It was not closed then, so there may be nothing to reopen."
+    return f"{text} It was so already." if wanted and wanted == status == "Closed" else text
+
+
 def _say_failed(writer: AnswerWriter, run: ToolRun, failed: Failed) -> Composed:
     error = failed.error
     message = plain(error.message, limit=600).rstrip(".")
-    if error.code in _NOTHING_WRITTEN:
+    if not may_have_been_made(failed):
         writer.fixed(f"Nothing was changed: {message}.")
     else:
         writer.fixed(f"Whether it was changed is not known: {message}. It was not tried again. Look before you do:")

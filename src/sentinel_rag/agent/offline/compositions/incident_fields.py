@@ -95,6 +95,18 @@ def _say_closed(writer: AnswerWriter, run: ToolRun) -> None:
         )
 
 
+def _say_reopened(writer: AnswerWriter, run: ToolRun) -> None:
+    """Reopened, if it carries a closing time and is open; otherwise its newest version does not tell."""
+    if run.at("/rows/0/closed_time") and run.at("/rows/0/status") != "Closed":
+        writer.fixed("It was reopened.")
+        _say_closed(writer, run)
+    else:
+        writer.fixed(
+            "Its newest version does not tell whether it was ever reopened; the query incidents_reopened does."
+        )
+        _say_status(writer, run)
+
+
 def _say_list(label: str, name: str) -> Callable[[AnswerWriter, ToolRun], None]:
     def say(writer: AnswerWriter, run: ToolRun) -> None:
         facts = writer.joined(run, f"/rows/0/{name}", writer.number, limit=30)
@@ -281,6 +293,7 @@ _ASPECTS: dict[str, Callable[[AnswerWriter, ToolRun], None]] = {
     "classification": _say_classification,
     "reason": _say_reason,
     "closer": _say_closer,
+    "reopened": _say_reopened,
     "products": _say_products,
     "custom_details": _say_custom_details,
 }

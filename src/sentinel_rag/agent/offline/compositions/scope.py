@@ -78,7 +78,10 @@ def say_window(writer: AnswerWriter, run: ToolRun) -> None:
 
 _EXPLAINED = (
     (re.compile(r"another state than the incident"), frozenset({"alerts"})),
-    (re.compile(r"carr(?:y|ies) a closing time"), frozenset({"status", "closed", "duration", "reason", "closer"})),
+    (
+        re.compile(r"carr(?:y|ies) a closing time"),
+        frozenset({"status", "closed", "duration", "reason", "closer", "reopened"}),
+    ),
     (re.compile(r"^Compact form of incident"), frozenset({"alerts", "entities", "comments", "timeline"})),
     (re.compile(r"has no row for"), frozenset({"alert_count", "timeline"})),
 )

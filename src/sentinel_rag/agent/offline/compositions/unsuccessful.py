@@ -11,10 +11,12 @@ from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, Failed
 
 MOST_ALLOWED = 40
 _ANOTHER_WAY = "Ask whoever keeps the policy for access, or ask for something that needs another tool."
+_JSON_TYPES = frozenset({"string", "integer", "number", "boolean", "array", "object", "null"})
 _NO_SECTIONS: Mapping[str, str] = MappingProxyType({})
 _STEPS = {
     Reason.APPROVAL_REQUIRED: "It needs a person's approval first: ask whoever approves such calls, then ask again.",
@@ -23,10 +25,16 @@ _STEPS = {
 
 
 def say_failures(
-    writer: AnswerWriter, runs: Sequence[ToolRun], *, some_worked: bool, sections: Mapping[str, str] = _NO_SECTIONS
+    writer: AnswerWriter,
+    runs: Sequence[ToolRun],
+    *,
+    some_worked: bool,
+    sections: Mapping[str, str] = _NO_SECTIONS,
+    by_model: bool = False,
 ) -> Outcome:
     """One line for each; the outcome for a turn in which nothing worked. `sections` tells the workspace of a call id
-    where several were asked."""
+    where several were asked. `by_model` if a model wrote the arguments: what is wrong with them is nothing that the
+    person could correct."""
     if some_worked:
         writer.fixed("Not all of it could be answered:")
     outcome = Outcome.TOOL_FAILED
@@ -49,6 +57,14 @@ def say_failures(
                 writer.fixed(
                     f"{plain(detail).rstrip('.')}. The gateway refused {run.call.tool_name}{of} ({rule}){record}. "
                     f"Nothing was {done}. {step}"
+                )
+            case Failed(error=error, audit_id=audit_id) if by_model and error.code is QueryErrorCode.INVALID_ARGUMENT:
+                record = f" (audit {plain(audit_id)})" if audit_id else ""
+                allowed = _allowed([value for value in error.allowed if value not in _JSON_TYPES])
+                writer.fixed(
+                    f"The model called {run.call.tool_name}{of} with an argument that the tool does not take, so it "
+                    f"did not run: {plain(error.message).rstrip('.')}{record}.{allowed} Ask again in other words; if "
+                    "it stays, choose another model."
                 )
             case Failed(error=error, audit_id=audit_id):
                 record = f" (audit {plain(audit_id)})" if audit_id else ""

@@ -1,0 +1,76 @@
+"""Questions that no tool can answer as they stand: of the future, of alerts without an incident, of who closed most, of
+"she" or "before that" where nothing is meant.
+
+Each is asked back with what comes near. To answer one by the words that are left of it would answer another question.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sentinel_rag.agent.conversation import Conversation
+from sentinel_rag.agent.offline import cues
+from sentinel_rag.agent.offline.moment_kinds import NUMBER
+from sentinel_rag.agent.offline.plan import Ask
+from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.references.wording import mask
+
+_UNIT = r"(?:minutes?|hours?|hrs?|days?|weeks?|weekend|months?|years?)"
+_FUTURE = re.compile(
+    rf"\b(?:in|over|during|within|for|of)\s+the\s+(?:next|coming)\s+(?:(?:{NUMBER})\s+)?{_UNIT}\b"
+    rf"|\bnext\s+(?:{_UNIT}|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b(?!\s+after)"
+    r"|\btomorrow\b|\bin\s+(?:the\s+)?future\b|\bwill\s+(?:there\s+)?(?:be|happen|come)\b",
+    re.IGNORECASE,
+)
+_ORPHANS = re.compile(
+    rf"\b(?:{cues.ALERT})\b.*\b(?:(?:have|has|with|in|of|belong(?:s|ing)?\s+to)\s+no|without(?:\s+any?)?|"
+    rf"not\s+(?:part\s+of|in|linked\s+to|assigned\s+to)\s+any?|lack(?:s|ing)?(?:\s+an)?)\s+"
+    rf"(?:{cues.INCIDENT})\b(?!\s*#?\d)|\borphan(?:ed)?\s+(?:{cues.ALERT})\b",
+    re.IGNORECASE,
+)
+_WHO_CLOSED_MOST = re.compile(
+    r"\bwho\s+(?:has\s+)?(?:clos|resolv|dismiss|reopen|handl)\w+\s+(?:the\s+)?(?:most|fewest|least|more)\b"
+    r"|\b(?:most|fewest)\s+(?:\w+\s+)?(?:incidents?|cases?)\s+(?:were\s+)?(?:closed|resolved)\s+by\s+(?:who|which)",
+    re.IGNORECASE,
+)
+_SOMEONE = re.compile(r"\b(?:she|he)\b", re.IGNORECASE)
+_RELATIVE_TIME = re.compile(
+    r"\b(?P<side>before|after|since|until|prior\s+to)\s+(?P<what>that|this|it|then|(?:incident|alert)\s+[\w{}:._-]+)\W*$",
+    re.IGNORECASE,
+)
+
+
+def unanswerable(reading: Reading, conversation: Conversation) -> Ask | None:
+    """The question back; None for a question that can be answered or is not understood for another reason."""
+    said = mask(reading.text)
+    if _FUTURE.search(said) and not _RELATIVE_TIME.search(said):
+        return Ask(
+            "Sentinel holds what has happened and nothing of the time to come. Name a time in the past.",
+            ("What happened in the last 24 hours?",),
+        )
+    if _ORPHANS.search(said):
+        return Ask(
+            "I cannot filter alerts by having no incident. The list of alerts has a column with the incident of each.",
+            ("Show the newest alerts",),
+        )
+    if _WHO_CLOSED_MOST.search(said):
+        return Ask(
+            "Who closed an incident is not recorded in its row, so I cannot count by that. Its owner is recorded.",
+            ("Incidents by owner", "Closed incidents, newest first"),
+        )
+    named = reading.names or any(thing.kind == "entity" for thing in reading.things)
+    if _SOMEONE.search(said) and not named:
+        return Ask("Whom do you mean? Name the account, please.")
+    before = _RELATIVE_TIME.search(said)
+    if before is not None and reading.window is None and reading.around is None:
+        return _relative_time(reading, before, conversation)
+    return None
+
+
+def _relative_time(reading: Reading, match: re.Match[str], conversation: Conversation) -> Ask:
+    """Before or after a thing: its time is offered where it is known, never left out."""
+    focus = conversation.references.focus("incident", "alert")
+    sentence = f"{match['side'].capitalize()} which time? Give it in the question."
+    if focus is None or not focus.item.time:
+        return Ask(sentence)
+    return Ask(sentence, (f"{reading.text[: match.start()]}{match['side']} {focus.item.time}",))

@@ -1,0 +1,36 @@
+"""Settings: the only reader of the environment and of `.env`.
+
+`load_settings` validates everything at once and raises one ConfigurationError that lists every problem. Values from the
+process environment win over `.env` of the working directory. Secrets are held as `Secret`, which never prints.
+"""
+
+from sentinel_rag.settings.environments import (
+    agent_gateway,
+    azure_environment,
+    bare_environment,
+    model_environment,
+    tool_server_environment,
+)
+from sentinel_rag.settings.loading import default_home, installed_policy_file, load_settings
+from sentinel_rag.settings.shapes import EmbeddingSettings, ModelSettings, Secret, Settings
+from sentinel_rag.settings.variables import VARIABLES, Variable
+from sentinel_rag.settings.workspace_file import NamedWorkspace, workspace_name
+
+__all__ = [
+    "VARIABLES",
+    "EmbeddingSettings",
+    "ModelSettings",
+    "NamedWorkspace",
+    "Secret",
+    "Settings",
+    "Variable",
+    "agent_gateway",
+    "azure_environment",
+    "bare_environment",
+    "default_home",
+    "installed_policy_file",
+    "load_settings",
+    "model_environment",
+    "tool_server_environment",
+    "workspace_name",
+]

@@ -1,0 +1,150 @@
+"""All settings at once, from the environment and `.env`: every problem is listed, and no secret is part of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from sentinel_rag.contracts.errors import ConfigurationError
+from sentinel_rag.settings.approvals import approval_ttl, webhook_address, webhook_signing_secret
+from sentinel_rag.settings.env_file import read_env_file
+from sentinel_rag.settings.models import MODELS, read_embeddings, read_model
+from sentinel_rag.settings.shapes import Secret, Settings
+from sentinel_rag.settings.tools import (
+    SEARCH_PROVIDERS,
+    files_root,
+    host_names,
+    protects_keys,
+    search_address,
+    search_problems,
+    table_names,
+)
+from sentinel_rag.settings.values import (
+    Reader,
+    between,
+    folder,
+    key_text,
+    on_or_off,
+    one_of,
+    seconds,
+    timezone,
+    yes_or_no,
+)
+from sentinel_rag.settings.variables import UPSTREAM_PREFIX, VARIABLES
+from sentinel_rag.settings.workspace_file import http_url
+from sentinel_rag.settings.workspaces import read_workspaces
+
+DURABILITIES = ("process", "power")
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+
+def default_home(environment: Mapping[str, str]) -> Path:
+    """`SENTINEL_HOME`, or the platform's folder for user data."""
+    text = environment.get("SENTINEL_HOME", "").strip()
+    if text:
+        return Path(text).expanduser().absolute()
+    from platformdirs import user_data_path
+
+    return user_data_path("sentinel-rag", appauthor=False)
+
+
+def installed_policy_file() -> Path:
+    """`config/sentinel_config.yaml` of the checkout, or the copy that a wheel carries."""
+    here = Path(__file__).resolve().parents[1]
+    checkout = here.parent.parent / "config" / "sentinel_config.yaml"
+    return checkout if checkout.is_file() else here / "default_config" / "sentinel_config.yaml"
+
+
+def load_settings(environment: Mapping[str, str] | None = None, env_file: Path | None = None) -> Settings:
+    """Settings from `.env` of the working directory and the environment, which wins.
+
+    Raises ConfigurationError that lists every problem at once; secrets are never part of a message.
+    """
+    if environment is None:
+        import os
+
+        environment = os.environ  # noqa: TID251  # this package is the one reader
+    env_file = env_file if env_file is not None else Path(".env")
+    from_file = read_env_file(env_file)
+    values = {**from_file, **environment}
+    reader = Reader(values)
+    gateway_url = reader.read("SENTINEL_URL", http_url, None)
+    gateway_key = values.get("SENTINEL_API_KEY", "").strip()
+    approver_key = reader.read("SENTINEL_APPROVER_KEY", key_text, None)
+    if gateway_url and not gateway_key and not approver_key:
+        reader.problems.append("SENTINEL_API_KEY: is missing; an Interceptor that runs elsewhere needs the agent's key")
+    webhook_url = reader.read("SENTINEL_APPROVAL_WEBHOOK_URL", webhook_address, None)
+    webhook_secret = reader.read("SENTINEL_APPROVAL_WEBHOOK_SECRET", webhook_signing_secret, None)
+    if webhook_url and not values.get("SENTINEL_APPROVAL_WEBHOOK_SECRET", "").strip():
+        reader.problems.append(
+            "SENTINEL_APPROVAL_WEBHOOK_SECRET: is missing; without it nobody can tell who sent a notice"
+        )
+    if gateway_key and len(gateway_key) < 16:
+        reader.problems.append("SENTINEL_API_KEY: is shorter than 16 characters, so it could be guessed")
+    known = {variable.name for variable in VARIABLES}
+    # Only our own file is checked for misspelt names: the environment may hold SENTINEL_ names of other products.
+    for name in sorted(from_file):
+        if name.startswith("SENTINEL_") and not name.startswith(UPSTREAM_PREFIX) and name not in known:
+            reader.problems.append(f"{name}: there is no such setting{_nearest(name, known)} (in {env_file})")
+    model = reader.read("SENTINEL_MODEL", one_of(MODELS), "offline")
+    home = default_home(values)
+    provider = reader.read("SENTINEL_SEARCH_PROVIDER", one_of(SEARCH_PROVIDERS), "bundled")
+    search_url = reader.read("SENTINEL_SEARCH_URL", search_address, None)
+    search_key = values.get("SENTINEL_SEARCH_API_KEY", "").strip()
+    reader.problems += search_problems(provider, search_url, search_key)
+    if search_key and search_url is not None and not protects_keys(search_url):
+        reader.problems.append("SENTINEL_SEARCH_URL: plain http would send the key unprotected: use https")
+    workspace, workspaces = read_workspaces(reader, home)
+    settings = Settings(
+        home=home,
+        policy_file=reader.read("SENTINEL_CONFIG", lambda t: Path(t).expanduser().absolute(), installed_policy_file()),
+        workspace=workspace,
+        workspaces=workspaces,
+        gateway_url=gateway_url,
+        gateway_key=Secret(gateway_key) if gateway_key else None,
+        model=model,
+        model_settings=read_model(model, reader),
+        embeddings=read_embeddings(reader),
+        timezone=reader.read("SENTINEL_TIMEZONE", timezone, "UTC"),
+        audit_durability=reader.read("SENTINEL_AUDIT_DURABILITY", one_of(DURABILITIES), "process"),
+        audit_anchor=reader.read("SENTINEL_AUDIT_ANCHOR", lambda t: Path(t).expanduser().absolute(), None),
+        question_timeout_s=reader.read("SENTINEL_QUESTION_TIMEOUT_S", seconds, 120.0),
+        chat_keep_days=reader.read("SENTINEL_CHAT_KEEP_DAYS", between(0, 36_500), 90),
+        chat_keep=reader.read("SENTINEL_CHAT_KEEP", between(1, 100_000), 200),
+        chat_turns=reader.read("SENTINEL_CHAT_TURNS", between(1, 1_000), 30),
+        log_level=reader.read("SENTINEL_LOG_LEVEL", one_of(LOG_LEVELS), "INFO"),
+        templates=reader.read("SENTINEL_TEMPLATES", folder, None),
+        freeform_kql=reader.read("SENTINEL_FREEFORM_KQL", on_or_off, False),
+        freeform_tables=reader.read("SENTINEL_FREEFORM_TABLES", table_names, ()),
+        files_root=reader.read("SENTINEL_FILES_ROOT", files_root(home), None),
+        search_provider=provider,
+        search_url=search_url,
+        search_key=Secret(search_key) if search_key else None,
+        web_allowed_hosts=reader.read("SENTINEL_WEB_ALLOWED_HOSTS", host_names, ()),
+        upstream_credentials={
+            name: Secret(value.strip())
+            for name, value in values.items()
+            if name.startswith(UPSTREAM_PREFIX) and value.strip()
+        },
+        user_key=reader.read("SENTINEL_USER_KEY", key_text, None),
+        approver_key=approver_key,
+        approval_ttl_s=reader.read("SENTINEL_APPROVAL_TTL_S", approval_ttl, 900.0),
+        approval_webhook_url=webhook_url,
+        approval_webhook_secret=webhook_secret,
+        approval_webhook_arguments=reader.read("SENTINEL_APPROVAL_WEBHOOK_ARGUMENTS", yes_or_no, False),
+        approval_webhook_decides=reader.read("SENTINEL_APPROVAL_WEBHOOK_DECIDES", yes_or_no, False),
+    )
+    if reader.problems:
+        raise ConfigurationError(
+            f"{len(reader.problems)} setting(s) are wrong.",
+            problems=tuple(reader.problems),
+            next_step="Correct them in the environment or in .env; docs/settings.md explains each.",
+        )
+    return settings
+
+
+def _nearest(name: str, known: set[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, 1)
+    return f"; did you mean {close[0]}?" if close else ""

@@ -1,0 +1,136 @@
+"""The settings as values: what `load_settings` returns, and secrets that never print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from pathlib import Path
+
+from sentinel_rag.settings.workspace_file import NamedWorkspace
+
+
+class Secret(str):
+    """A string that shows as asterisks wherever it is printed or logged by accident; `reveal` gives the value."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'********'"
+
+    def __str__(self) -> str:
+        return "********"
+
+    def __format__(self, spec: str) -> str:
+        return format("********", spec)
+
+    def reveal(self) -> str:
+        return "".join(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """The model that answers, unless it is `offline`. `provider` is azure, openai-compatible or openrouter.
+
+    `prices` are US dollars for a million tokens, (input, output), by tier: `large` and `small`. Without a key, Azure is
+    entered with Entra ID and another server with nothing.
+    """
+
+    provider: str
+    url: str
+    key: Secret | None
+    name: str
+    small_name: str | None = None
+    api_version: str | None = None
+    prices: Mapping[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
+    timeout_s: float = 120.0
+    idle_timeout_s: float = 30.0
+    tool_rounds: int = 5
+    """Rounds of tool calls of one question, before its model is asked to answer without further ones."""
+    context_tokens: int = 128_000
+    """The model's context, as far as it is used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingSettings:
+    """The model that makes vectors of knowledge. `provider` is local, none, azure or openai-compatible; the rest is for
+    the last two. Without a key, Azure is entered with Entra ID. `tokens_per_minute` 0 sets no pace."""
+
+    provider: str = "local"
+    url: str = ""
+    key: Secret | None = None
+    name: str = ""
+    api_version: str | None = None
+    dimensions: int = 1_024
+    tokens_per_minute: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything that can be set. `docs/settings.md` lists the variables; a test keeps the two equal."""
+
+    home: Path
+    policy_file: Path
+    workspace: str | None = None
+    """The embedded workspace that is named in the environment alone; None where a list says it, or nothing does."""
+    workspaces: tuple[NamedWorkspace, ...] = ()
+    """Every workspace that is served, the default one first; empty: one embedded workspace, see `serves`."""
+    gateway_url: str | None = None
+    gateway_key: Secret | None = None
+    model: str = "offline"
+    model_settings: ModelSettings | None = None
+    embeddings: EmbeddingSettings = EmbeddingSettings()
+    timezone: str = "UTC"
+    audit_durability: str = "process"
+    audit_anchor: Path | None = None
+    question_timeout_s: float = 120.0
+    chat_keep_days: int = 90
+    """Days since its last question after which a conversation is deleted; 0: none is kept."""
+    chat_keep: int = 200
+    chat_turns: int = 30
+    """Turns of a conversation that a model is told."""
+    log_level: str = "INFO"
+    templates: Path | None = None
+    freeform_kql: bool = False
+    freeform_tables: tuple[str, ...] = ()
+    files_root: Path | None = None
+    search_provider: str = "bundled"
+    search_url: str | None = None
+    search_key: Secret | None = None
+    web_allowed_hosts: tuple[str, ...] = ()
+    upstream_credentials: Mapping[str, Secret] = field(default_factory=dict)
+    user_key: Secret | None = None
+    approver_key: Secret | None = None
+    approval_ttl_s: float = 900.0
+    approval_webhook_url: str | None = None
+    approval_webhook_secret: Secret | None = None
+    approval_webhook_arguments: bool = False
+    approval_webhook_decides: bool = False
+
+    @property
+    def uses_azure(self) -> bool:
+        """True if a workspace of Azure is named; else embedded workspaces alone are served."""
+        return bool(self.azure_workspaces)
+
+    @property
+    def azure_workspaces(self) -> Mapping[str, str]:
+        """Name -> Log Analytics workspace id of those on Azure."""
+        return {each.name: each.workspace_id for each in self.workspaces if each.workspace_id is not None}
+
+    @property
+    def workspace_resources(self) -> Mapping[str, str]:
+        """Name -> Azure Resource ID of those on Azure that can be changed."""
+        return {each.name: each.resource_id for each in self.workspaces if each.resource_id is not None}
+
+    def named(self, name: str) -> NamedWorkspace | None:
+        """The listed workspace of that name."""
+        return next((each for each in self.workspaces if each.name == name), None)
+
+    def serves(self, default: str) -> tuple[NamedWorkspace, ...]:
+        """What a run with the default workspace `default` serves: all that are listed, or that embedded one alone."""
+        listed = sorted(self.workspaces, key=lambda each: each.name != default)
+        return tuple(listed) if self.named(default) is not None else (NamedWorkspace(name=default),)
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))
+        return f"Settings({parts})"

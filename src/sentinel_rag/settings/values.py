@@ -1,0 +1,91 @@
+"""Texts of the environment as values. A converter takes the text of one variable and raises ValueError with the end of
+a sentence about it; `Reader` collects these, so that a person mends all in one go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from sentinel_rag.settings.shapes import Secret
+
+T = TypeVar("T")
+
+
+class Reader:
+    """Collects problems while values are read, so that a person fixes them in one go."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self.values = values
+        self.problems: list[str] = []
+
+    def read(self, name: str, convert: Callable[[str], T], default: T) -> T:
+        text = self.values.get(name, "").strip()
+        if not text:
+            return default
+        try:
+            return convert(text)
+        except ValueError as error:
+            self.problems.append(f"{name}: {error}")
+            return default
+
+
+def one_of(allowed: tuple[str, ...]) -> Callable[[str], str]:
+    def convert(text: str) -> str:
+        for value in allowed:
+            if value.casefold() == text.casefold():
+                return value
+        raise ValueError(f"{text!r} is not one of {', '.join(allowed)}")
+
+    return convert
+
+
+def seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number of seconds") from None
+    if not 1 <= value <= 3600:
+        raise ValueError(f"{text} is outside 1 to 3600 seconds")
+    return value
+
+
+def between(least: int, most: int) -> Callable[[str], int]:
+    def convert(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
+            raise ValueError(f"{text!r} is no whole number from {least} to {most}")
+        return int(text)
+
+    return convert
+
+
+def yes_or_no(text: str) -> bool:
+    return one_of(("true", "false"))(text) == "true"
+
+
+def on_or_off(text: str) -> bool:
+    return one_of(("on", "off"))({"true": "on", "false": "off"}.get(text.lower(), text)) == "on"
+
+
+def folder(text: str) -> Path:
+    found = Path(text).expanduser().absolute()
+    if not found.is_dir():
+        raise ValueError(f"{text!r} is not a folder")
+    return found
+
+
+def key_text(text: str) -> Secret:
+    if len(text) < 16:
+        raise ValueError("is shorter than 16 characters, so it could be guessed")
+    return Secret(text)
+
+
+def timezone(text: str) -> str:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(f"{text!r} is no IANA time zone such as UTC or Europe/Berlin") from None
+    return text

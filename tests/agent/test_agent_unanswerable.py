@@ -1,0 +1,106 @@
+"""What cannot be answered as it was asked is asked back or named, and no part of a question is dropped for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from sentinel_rag.agent.offline import OfflineAnalyst
+from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.sentinel.template_registry import load_templates
+from sentinel_rag.testing.scripted_gateway import ScriptedGateway
+from sentinel_rag.testing.small_estate import NOW, rows_result, small_estate
+
+pytestmark = pytest.mark.anyio
+Ask = Callable[[str], Awaitable[Answer]]
+SHIPPED = [template.to_row() for template in load_templates().values()]
+
+
+def last_call(gateway: ScriptedGateway) -> tuple[str, dict[str, object]]:
+    return gateway.calls[-1].tool_name, dict(gateway.calls[-1].arguments)
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("incidents in the next 24 hours", "has happened"),
+        ("alerts over the coming 3 days", "has happened"),
+        ("how many incidents will there be next week?", "has happened"),
+        ("alerts tomorrow", "has happened"),
+        ("which alerts have no incident?", "no incident"),
+        ("alerts without an incident", "no incident"),
+        ("alerts that are not part of any incident", "no incident"),
+        ("who closes the most incidents?", "not recorded"),
+        ("who closed the fewest incidents in july?", "not recorded"),
+        ("what did she do?", "Whom"),
+        ("alerts before that", "Give it"),
+    ],
+)
+async def test_what_no_tool_answers_is_asked_back(ask: Ask, gateway: ScriptedGateway, question: str, told: str) -> None:
+    """Finding R33: such questions were answered by the words that were left of them."""
+    answer = await ask(question)
+    assert answer.outcome is Outcome.CLARIFICATION
+    assert told in answer.text
+    assert not gateway.calls
+
+
+async def test_before_that_offers_the_time_of_what_was_spoken_of(ask: Ask, gateway: ScriptedGateway) -> None:
+    """Finding R13: "that" became the incident, and "before" was dropped."""
+    await ask("details of incident 12")
+    answer = await ask("show the alerts before that")
+    assert answer.outcome is Outcome.CLARIFICATION
+    await ask("[1]")
+    assert last_call(gateway) == ("query_alerts", {"end_time": "2024-07-02T09:51:00Z"})
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "incidents owned by nobody",
+        "incidents assigned to no one",
+        "incidents whose owner is none",
+        "nobody owns which incidents?",
+    ],
+)
+async def test_nobody_is_no_name(ask: Ask, gateway: ScriptedGateway, question: str) -> None:
+    await ask(question)
+    assert last_call(gateway) == ("query_incidents", {"owner": "unassigned"})
+
+
+@pytest.mark.parametrize("technique", ["T1021.002", "T1078"])
+async def test_incidents_of_a_technique_are_its_alerts_with_their_incidents(
+    ask: Ask, gateway: ScriptedGateway, technique: str
+) -> None:
+    answer = await ask(f"list incidents with {technique}")
+    assert last_call(gateway) == ("query_alerts", {"tactic": technique})
+    assert answer.text.startswith("Incidents cannot be filtered by technique.")
+    assert "titles" not in answer.text
+
+
+async def test_an_average_is_not_of_the_incident_looked_at_before() -> None:
+    gateway = small_estate(list_kql_templates=lambda _: rows_result(SHIPPED, table="", time_column=""))
+    analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
+    await analyst.answer("details of incident 12", session_id="s")
+    await analyst.answer("average time to close", session_id="s")
+    assert last_call(gateway) == ("run_kql_query", {"template": "mean_time_to_close"})
+
+
+async def test_both_parts_are_answered_when_and_by_whom(ask: Ask) -> None:
+    """Finding R13: only the first was."""
+    answer = await ask("when was incident 23 closed and by whom?")
+    assert "Closed 2024-" in answer.text
+    assert "Who closed it is not recorded" in answer.text
+
+
+async def test_reopened_is_answered_or_said_not_to_be_told(ask: Ask) -> None:
+    answer = await ask("was incident 12 ever reopened?")
+    assert "does not tell whether it was ever reopened" in answer.text
+
+
+async def test_events_of_a_host_are_said_to_be_alerts_only(ask: Ask, gateway: ScriptedGateway) -> None:
+    answer = await ask("events on web-03 between 12:00 and 15:10 UTC on 17 July 2024")
+    assert last_call(gateway)[0] == "query_alerts"
+    assert answer.text.startswith("I looked at alerts only.")
+    plain = await ask("alerts on web-03 between 12:00 and 15:10 UTC on 17 July 2024")
+    assert "alerts only" not in plain.text
