@@ -9,10 +9,13 @@ A short answer is the values in code spans of an answer's first line. It is *rig
 without regard to case, surrounding quotes and backticks, a trailing slash or full stop, repeated backslashes and a
 URL's scheme. Where a process is expected as `id__time__command`, or as labelled parts, each value given must be one of
 the parts that the expected text holds, and as many as it labels must be given. An account may be given by any name that
-the answer tells for it. *Wrong* is every other answer; *several* is a question back with a choice of values; *not
-found* is an answer that names none.
+the answer tells for it; an expected address that is a display name before a domain (`Ana Ruiz@corp.example`, which
+stands in no row) is met by that person's real address at that domain with that display name beside it, and such answers
+are counted once more as `by_display_name`. *Wrong* is every other answer; *several* is a question back with a choice of
+values; *not found* is an answer that names none.
 
-Half of the incidents were used while building (`development`); the other half was asked only when it was done.
+Half of the incidents were used while building (`development`). The other half (`held_out`) was asked only when that was
+done, but rules were changed after that, so that it is unseen no longer; `docs/asking.md` keeps its first figures.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -153,7 +157,16 @@ def verdict(question: Question, answer: Answer) -> str:
     wanted = max(1, len(_LABELS.findall(question.expected)))
     if len(given) >= wanted and all(normal(each) in expected for each in given):
         return "right"
-    return "right" if any(normal(each) in expected for each in others) else "wrong"
+    if any(normal(each) in expected for each in others):
+        return "right"
+    return "right" if is_display_address(question.expected, given, others) else "wrong"
+
+
+def is_display_address(expected: str, given: list[str], others: list[str]) -> bool:
+    """True if `expected` is `Display Name@domain` and the answer tells an address at that domain and that name."""
+    name, at, domain = normal(expected).rpartition("@")
+    told = {normal(each) for each in [*given, *others]}
+    return bool(at) and " " in name and name in told and any(each.endswith(at + domain) for each in told)
 
 
 async def ask_all(url: str, incidents: tuple[int, ...], form: str, *, verbose: bool) -> dict[str, Any]:
@@ -166,21 +179,28 @@ async def ask_all(url: str, incidents: tuple[int, ...], form: str, *, verbose: b
         for place, question in enumerate(questions(incidents)):
             answer = await OfflineAnalyst(gateway, clock=utc_now).answer(question.text(form), session_id=str(place))
             found = verdict(question, answer)
+            if found == "right" and is_display_address(question.expected, *short_answer(answer)):
+                total["by_display_name"] += 1
             for counter in (total, by_incident[str(question.incident)], by_family[question.family]):
                 counter[found] += 1
             if verbose:
                 print(f"{found.upper()} {question.incident}/{place} {question.family}: {question.question}")
                 print(f"    want {question.expected!r}\n    got  {answer.outcome.value}: {answer.text[:400]!r}")
-    asked = sum(total.values())
+    asked = sum(total[name] for name in VERDICTS)
     return {
         "questions": asked,
-        **{name: round(total[name] / asked, 3) for name in VERDICTS},
+        **{name: round(total[name] / asked, 3) for name in (*VERDICTS, "by_display_name")},
         "calls_per_question": round(gateway.calls / asked, 1),
         "by_incident": {
             name: dict(counts) for name, counts in sorted(by_incident.items(), key=lambda item: int(item[0]))
         },
         "by_family": {name: dict(counts) for name, counts in sorted(by_family.items())},
     }
+
+
+def ask_in_process(url: str, incidents: tuple[int, ...], form: str, verbose: bool) -> dict[str, Any]:
+    """`ask_all` as a process of a pool runs it."""
+    return asyncio.run(ask_all(url, incidents, form, verbose=verbose))
 
 
 def main() -> None:
@@ -194,13 +214,15 @@ def main() -> None:
             workspace.import_path(DATA / name, table=table)
         workspace.close()
         with workspace_process(Path(folder) / "workspace") as server:
-            measured = {
-                group: {
-                    form: asyncio.run(ask_all(server.url, incidents, form, verbose=verbose and group == "development"))
-                    for form in FORMS
-                }
-                for group, incidents in groups.items()
-            }
+            tasks = [(group, form) for group in groups for form in FORMS]
+            with ProcessPoolExecutor(2) as pool:
+                running = [
+                    pool.submit(ask_in_process, server.url, groups[group], form, verbose and group == "development")
+                    for group, form in tasks
+                ]
+                measured: dict[str, dict[str, Any]] = {group: {} for group in groups}
+                for (group, form), future in zip(tasks, running, strict=True):
+                    measured[group][form] = future.result()
     if "held_out" in groups:
         write("secrl", measured, claim="The offline analyst singles out the value asked for along the alert graph.")
     else:

@@ -9,7 +9,7 @@ import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.offline.alert_walk.briefing import read_briefing
-from sentinel_rag.agent.offline.alert_walk.fitting import fits, near_best
+from sentinel_rag.agent.offline.alert_walk.fitting import Fit, clearly_best, fits, near_best
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.query_results import QueryResult
@@ -72,6 +72,10 @@ ALERTS = (
     (
         "a6", 31, "Mail with a malicious link delivered", "A message with a link to a phishing page was delivered.",
         [{"kind": "mailbox", "name": "l.berg@corp.example", "address": "l.berg@corp.example"}, ip("192.0.2.77")],
+    ),
+    (
+        "a7", 12, "Odd login over an anonymizer", "A login came from 203.0.113.50 and was let in.",
+        [ip("203.0.113.51"), ip("203.0.113.50")],
     ),
 )  # fmt: skip
 
@@ -144,7 +148,19 @@ STORY = (
             "What is the SID of the account involved in the credential dump by a memory reader?",
             "The SID is `S-1-5-21-1-2-3-2208`.",
         ),
-        ("Which account was involved in the credential dump on the same device?", "The account is `j.ortega`."),
+        ("Which user was involved in the credential dump on the same device?", "The account is `j.ortega`."),
+        (
+            "What is the IP address associated with the credential dump by a memory reader?",
+            "The IP address is `198.51.100.5`.",
+        ),
+        (
+            "What is the IP address associated with the odd login over an anonymizer?",
+            "The IP address is `203.0.113.50`.",
+        ),
+        (
+            "What is the SID of the account of Maria Keller, who is behind the suspicious service that was installed?",
+            "The SID is `S-1-5-21-1-2-3-1104`.",
+        ),
         (
             "What is the name of the suspicious file behind the service that was installed?",
             "The file is `updater.exe`.",
@@ -196,6 +212,19 @@ async def test_values_that_nothing_tells_apart_are_asked_back(
     assert answer.outcome is Outcome.CLARIFICATION
     assert all(f"[{place}] `{choice}`" in answer.text for place, choice in enumerate(choices, start=1))
     assert "More than one" in answer.text.splitlines()[0]
+
+
+async def test_an_account_may_be_that_of_the_system(ask: Ask) -> None:
+    """Only who asks for a user is told the one person; "account" leaves open that it is the system's."""
+    answer = await ask(f"{STORY} Which account was involved in the credential dump on the same device?")
+    assert answer.outcome is Outcome.CLARIFICATION
+    assert "`SYSTEM`" in answer.text
+    assert "`j.ortega`" in answer.text
+
+
+async def test_a_program_that_the_alerts_do_not_name_is_not_replaced_by_another(ask: Ask) -> None:
+    answer = await ask(f"{STORY} What is the command line of `rundll32.exe` behind the suspicious service installed?")
+    assert answer.outcome is Outcome.CLARIFICATION
 
 
 async def test_a_property_that_no_alert_tells_is_not_found(ask: Ask) -> None:
@@ -283,3 +312,13 @@ def test_rare_words_weigh_more_than_common_ones() -> None:
     assert fitting[0].name == "Credential dump by a memory reader"
     assert near_best(fitting) == ("Credential dump by a memory reader",)
     assert near_best(fits("nothing of the kind", rows())) == ()
+
+
+def test_a_name_stands_out_only_by_a_clear_distance() -> None:
+    def fitting(second: float) -> list[Fit]:
+        return [Fit("first", 10.0, 1.0, 5.0), Fit("second", second, 1.0, 5.0)]
+
+    assert clearly_best(fitting(8.9)) == "first"
+    assert clearly_best(fitting(9.0)) == ""
+    assert clearly_best([]) == ""
+    assert clearly_best([Fit("none", 0.0, 0.0, 0.0)]) == ""

@@ -72,7 +72,10 @@ SHA256, SHA1, MD5 = "a" * 64, "b" * 40, "c" * 32
             },
         ),
         ({"Type": "CloudApplication", "Name": "SAP", "AppId": 5}, {"app_id": "5"}),
-        ({"Type": "oauth-application", "OAuthAppId": "o", "PublisherName": "P"}, {"app_id": "o", "publisher": "P"}),
+        (
+            {"Type": "oauth-application", "OAuthAppId": "o", "OAuthObjectId": "i", "PublisherName": "P"},
+            {"app_id": "o", "object_id": "i", "publisher": "P"},
+        ),
         ({"Type": "AzureResource", "ResourceId": "/subscriptions/1/x"}, {"resource_id": "/subscriptions/1/x"}),
         ({"Type": "registry-value", "Name": "v", "Value": "calc.exe"}, {"value": "calc.exe"}),
         ({"Type": "novelty", "Anything": "here"}, {}),

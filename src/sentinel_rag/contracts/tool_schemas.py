@@ -85,8 +85,8 @@ Properties of an entity, each a string of at most 1 000 characters and there onl
 os_version, device_id, aad_device_id, azure_id), ip (address), url (url), file (directory, created_time, sha256, sha1,
 md5), filehash (algorithm, value), process (process_id, command_line, created_time, image_file, parent_command_line,
 parent_process_id), mailbox (address, upn, display_name, aad_user_id), mailmessage (sender, recipient, subject,
-sender_ip, network_message_id, internet_message_id), cloud-application (app_id), oauth-application (app_id, publisher),
-azure-resource (resource_id), registry-value (value), security-group (sid), iotdevice (device_id).
+sender_ip, network_message_id, internet_message_id), cloud-application (app_id), oauth-application (app_id, object_id,
+publisher), azure-resource (resource_id), registry-value (value), security-group (sid), iotdevice (device_id).
 """
 
 from __future__ import annotations

@@ -55,7 +55,11 @@ _SHOWN: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "internet_message_id": ("InternetMessageId",),
     },
     "cloud-application": {"app_id": ("AppId",)},
-    "oauth-application": {"app_id": ("OAuthAppId",), "publisher": ("PublisherName",)},
+    "oauth-application": {
+        "app_id": ("OAuthAppId",),
+        "object_id": ("OAuthObjectId",),
+        "publisher": ("PublisherName",),
+    },
     "azure-resource": {"resource_id": ("ResourceId",)},
     "registry-value": {"value": ("Value",)},
     "security-group": {"sid": ("SID", "Sid")},

@@ -45,6 +45,12 @@ ATTRIBUTES: tuple[Attribute, ...] = (
         ("aaddeviceid",),
     ),
     Attribute(
+        "application object id",
+        r"o-?auth\s*object\s*ids?|app(?:lication)?(?:'s)?\s*object\s*ids?",
+        ("oauth-application",),
+        ("objectid", "oauthobjectid"),
+    ),
+    Attribute(
         "Entra object id",
         rf"aad\s*user\s*ids?|(?:{_ENTRA})\s*(?:user|object|account)?(?:'s)?\s*ids?|object\s*ids?",
         ("account", "mailbox"),

@@ -19,6 +19,7 @@ _ASK_WORD = re.compile(
 _FARTHEST = 6
 """Words between the asking word and what it asks for."""
 _SAME_HOST = re.compile(r"\b(?:same|this)\s+(?:device|host|machine|endpoint|computer|system|server)\b", re.IGNORECASE)
+_PERSON = re.compile(r"\b(?:users?|who(?:m|se)?|persons?|individuals?|employees?|people)\b", re.IGNORECASE)
 _MAILBOX = re.compile(r"\bmail\s*box(?:es)?\b", re.IGNORECASE)
 _ONE_OF = re.compile(r"\b(?:one|name|an?\s+\w+)\s+of\s+(?:the|these|those)\b", re.IGNORECASE)
 
@@ -52,3 +53,8 @@ def asks_of_same_host(question: str) -> bool:
 def asks_of_mailbox(question: str) -> bool:
     """True if the question speaks of a mailbox."""
     return _MAILBOX.search(question) is not None
+
+
+def asks_for_person(question: str) -> bool:
+    """True if the question is about a user; an account may be that of the system."""
+    return _PERSON.search(question) is not None

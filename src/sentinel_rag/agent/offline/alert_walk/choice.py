@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sentinel_rag.agent.offline.alert_walk import roles
-from sentinel_rag.agent.offline.alert_walk.asking import asked_directly, asks_of_mailbox, asks_of_same_host
+from sentinel_rag.agent.offline.alert_walk.asking import (
+    asked_directly,
+    asks_for_person,
+    asks_of_mailbox,
+    asks_of_same_host,
+)
+from sentinel_rag.agent.offline.alert_walk.fitting import name_of
 from sentinel_rag.agent.offline.alert_walk.focus import focus_of
 from sentinel_rag.agent.offline.alert_walk.pool import Alert, alerts_in, says
 from sentinel_rag.agent.offline.alert_walk.process_details import PROCESSES, details_beside
@@ -30,6 +36,9 @@ class Reason(StrEnum):
     ONLY_WITH_NAMES = "only_with_names"
     NOT_YET_TOLD = "not_yet_told"
     ROLE = "role"
+    FITS_BEST = "fits_best"
+    ANOTHER_ALERT = "another_alert"
+    DESCRIBED = "described"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,8 @@ def choose(plan: Plan, runs: Sequence[ToolRun]) -> Choice | None:
         kept, reason = _singled_out(attribute, values, focus.question.lower(), told)
         if reason is Reason.ONLY and len(alerts) < len(focus.meant):
             reason = Reason.ONLY_WITH_NAMES
+        if reason is None and attribute.label not in PROCESSES:
+            kept, reason = _by_its_alert(values, focus.best, told) or (kept, None)
         beside = [details_beside(question, attribute, value) for value in kept]
         several_processes = len({tuple(part.text for _, part in each) for each in beside}) > 1
         if several_processes or not all(alert.whole for alert in alerts) or not all_listed(runs):
@@ -101,9 +112,9 @@ def _singled_out(
     """The values that the first rule leaves alone, or all of them and no reason."""
     file_like = attribute.label in _FILES
     if _one(values):
-        plain_system_file = file_like and not roles.not_of_the_system(values)
+        plain_system_file = attribute.label in _FILES | PROCESSES and not roles.not_of_the_system(values)
         return values, None if plain_system_file else Reason.ONLY
-    if attribute.label == "account":
+    if attribute.label == "account" and asks_for_person(question):
         persons = [value for value in values if is_person(value)]
         if _one(persons):
             return persons, Reason.ROLE
@@ -116,6 +127,8 @@ def _singled_out(
         named = roles.named_in(values, question) if attribute.label != "process" else []
         if _one(named):
             return named, Reason.ONLY_WITH_NAMES
+        if attribute.label != "process" and roles.names_a_program(question):
+            return values, None
         last = roles.last_of_chain(values)
         if _one(last):
             return last, Reason.ROLE
@@ -124,6 +137,25 @@ def _singled_out(
         if _one(foreign):
             return foreign, Reason.ROLE
     return values, None
+
+
+def _by_its_alert(values: Sequence[Value], best: str, told: str) -> tuple[Sequence[Value], Reason] | None:
+    """The value that the alerts called `best`, those that share nothing with the story, or a description leave alone.
+
+    A story tells of one alert and its question of another, so an alert that names nothing told of is the likelier one.
+    """
+    for kept, reason in (
+        ([value for value in values if name_of(value.alert.row) == best], Reason.FITS_BEST),
+        ([value for value in values if told and not value.alert.said_in(told)], Reason.ANOTHER_ALERT),
+        ([value for value in values if _described(value)], Reason.DESCRIBED),
+    ):
+        if _one(kept):
+            return kept, reason
+    return None
+
+
+def _described(value: Value) -> bool:
+    return says(str(value.alert.row.get("description") or "").lower(), value.text.lower())
 
 
 _FILES = frozenset({"file", "malware"})

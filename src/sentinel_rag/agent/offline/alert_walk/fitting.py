@@ -17,6 +17,8 @@ from sentinel_rag.contracts.json_values import JsonValue
 
 NEAR_BEST = 0.8
 """Names that fit at least this share of the best one's score may be meant as well."""
+CLEARLY = 0.9
+"""A name stands out if no other fits at least this share of its score."""
 _NAME_WEIGHT = 2.0
 _STOP = word_list(
     """
@@ -71,6 +73,14 @@ def near_best(fitting: Sequence[Fit]) -> tuple[str, ...]:
     """The names that the words may mean; none if no word fits any."""
     best = fitting[0].score if fitting else 0.0
     return tuple(fit.name for fit in fitting if best > 0 and fit.score >= NEAR_BEST * best)
+
+
+def clearly_best(fitting: Sequence[Fit]) -> str:
+    """The name that fits better than any other by a tenth; empty if there is none."""
+    if not fitting or fitting[0].score <= 0:
+        return ""
+    second = fitting[1].score if len(fitting) > 1 else 0.0
+    return fitting[0].name if second < CLEARLY * fitting[0].score else ""
 
 
 def words_of(text: str) -> set[str]:

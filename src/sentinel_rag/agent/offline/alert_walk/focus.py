@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sentinel_rag.agent.offline.alert_walk.fitting import Fit, fits, name_of, near_best
+from sentinel_rag.agent.offline.alert_walk.fitting import Fit, clearly_best, fits, name_of, near_best
 from sentinel_rag.agent.offline.alert_walk.pool import Alert
 from sentinel_rag.agent.offline.alert_walk.values import attributes_of
 from sentinel_rag.agent.offline.plan import Plan
@@ -35,13 +35,15 @@ _CONTEXT_WEIGHT = 0.7
 class Focus:
     """`incidents` in question (their numbers), `alerts` of them, and `meant`: those whose name fits the question.
 
-    `question` are the sentences that were taken for the question.
+    `question` are the sentences that were taken for the question; `best` is the one name that fits them clearly better
+    than any other, or empty.
     """
 
     incidents: tuple[str, ...]
     alerts: tuple[Alert, ...]
     meant: tuple[Alert, ...]
     question: str
+    best: str = ""
 
 
 def focus_of(plan: Plan, runs: Sequence[ToolRun], alerts: Sequence[Alert]) -> Focus:
@@ -64,7 +66,7 @@ def focus_of(plan: Plan, runs: Sequence[ToolRun], alerts: Sequence[Alert]) -> Fo
     question, fitting = _best_reading(plan, [row for row in rows if name_of(row) not in silent], rows)
     names = near_best(fitting)
     meant = tuple(alert for alert in alerts if name_of(alert.row) in names)
-    return Focus(numbers, tuple(alerts), meant, question)
+    return Focus(numbers, tuple(alerts), meant, question, clearly_best(fitting))
 
 
 def _best_reading(

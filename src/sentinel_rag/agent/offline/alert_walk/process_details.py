@@ -13,7 +13,10 @@ PROCESSES = frozenset({"process", "command line", "process id"})
 _OF_A_PROCESS = {
     "process id": ("process_id", re.compile(r"\bprocess\s*ids?\b|\bpids?\b", re.IGNORECASE)),
     "command line": ("command_line", re.compile(r"\bcommand[\s-]*lines?\b", re.IGNORECASE)),
-    "creation time": ("created_time", re.compile(r"\bcreat(?:ed|ion)\s*(?:date|time)|\bwhen\b", re.IGNORECASE)),
+    "creation time": (
+        "created_time",
+        re.compile(r"\bcreat(?:ed|ion)\s*(?:date|time)|\bwhen\b|\b(?:at\s+)?what\s+time\b", re.IGNORECASE),
+    ),
 }
 
 

@@ -89,6 +89,12 @@ def named_in(values: Sequence[Value], question: str) -> list[Value]:
     ]
 
 
+def names_a_program(question: str) -> bool:
+    """True if the question names a program by its file."""
+    return _PROGRAM.search(question) is not None
+
+
+_PROGRAM = re.compile(r"[\w-]\.(?:exe|com|scr|elf|ps1|dll)\b", re.IGNORECASE)
 _PROCESS_ID = re.compile(r"\b(?:process\s+with\s+id|process\s+id|pid)\W{0,3}(\d{1,7})\b", re.IGNORECASE)
 
 

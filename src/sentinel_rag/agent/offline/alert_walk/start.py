@@ -38,7 +38,8 @@ def walk_plan(text: str, now: Now) -> Plan | None:
     briefing = read_briefing(text)
     if briefing is None or _LIST_NUMBER.search(text):
         return None
-    asked, told = briefing.question, " ".join(briefing.told)
+    # Tools join the parts of a process by two underscores; a word may end there.
+    asked, told = briefing.question.replace("__", " "), " ".join(briefing.told)
     reading, context = read_question(asked, now), read_question(told, now)
     if not _ASKS.search(asked) or _ASKS_FOR_MANY.search(asked) or outside_reply(reading, turn=1) is not None:
         return None

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sentinel_rag.agent.offline.alert_walk.pool import Alert, base_name
-from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES, Attribute
+from sentinel_rag.agent.offline.attribute_catalogue import ADDRESSES, ATTRIBUTES, Attribute
 from sentinel_rag.agent.offline.attributes import values_of
 from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.contracts.json_values import JsonValue
@@ -91,7 +91,8 @@ def _of_entity(attribute: Attribute, alert: Alert, at: str, entity: Mapping[str,
         case _:
             for pointer, leaf in values_of(attribute, entity):
                 text = str(leaf)
-                yield Value(_folded(text), text, alert, at + pointer, entity, at)
+                others = _display_name(at, entity) if attribute.label in ADDRESSES else ()
+                yield Value(_folded(text), text, alert, at + pointer, entity, at, others)
 
 
 def _named(alert: Alert, at: str, entity: Mapping[str, JsonValue], key: str, *, shorten: bool = False) -> Value:
@@ -111,6 +112,12 @@ def _account(alert: Alert, at: str, entity: Mapping[str, JsonValue]) -> Value:
     named = (("display_name", entity.get("display_name")), ("upn", entity.get("upn")))
     others = tuple((str(told), f"{at}/{name}") for name, told in named if told and str(told).lower() != text.lower())
     return Value(_folded(identity), text, alert, f"{at}/{key}", entity, at, others)
+
+
+def _display_name(at: str, entity: Mapping[str, JsonValue]) -> tuple[tuple[str, str], ...]:
+    """The name of the person whose address it is, where the alert tells it."""
+    told = entity.get("display_name")
+    return ((str(told), f"{at}/display_name"),) if told else ()
 
 
 def _folded(text: str) -> str:

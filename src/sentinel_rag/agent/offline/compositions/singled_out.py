@@ -18,6 +18,9 @@ MOST_CHOICES = 8
 _WHY = {
     Reason.ONLY: "The alerts that fit the question name no other.",
     Reason.ONLY_WITH_NAMES: "Of the alerts that fit, those that name what you named tell no other.",
+    Reason.FITS_BEST: "Other alerts fit your words too, but less; the one whose name fits best tells no other.",
+    Reason.ANOTHER_ALERT: "Other alerts that fit tell another, but they name what your story tells of already.",
+    Reason.DESCRIBED: "Of the values that fit, the description of an alert says this one alone.",
     Reason.NOT_YET_TOLD: "The others that fit stand in your question already.",
 }
 _WHY_ROLE = {
