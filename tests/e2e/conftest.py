@@ -70,9 +70,9 @@ class Product:
                 process.kill()
 
     def copy(self, home: Path) -> Product:
-        """The same stored data in a home of its own, for tests that break things."""
+        """The same stored data in a home of its own, with settings of its own, for tests that break or set things."""
         shutil.copytree(self.home, home, ignore=shutil.ignore_patterns("run"))
-        return Product(home, self.settings)
+        return Product(home, dict(self.settings))
 
     @contextmanager
     def up(self, *arguments: str) -> Iterator[dict[str, Any]]:

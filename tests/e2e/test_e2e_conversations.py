@@ -37,6 +37,7 @@ def told(generated: Any, tmp_path_factory: pytest.TempPathFactory) -> Told:
     assert policy.count(tool) == 1
     (folder / "policy.yaml").write_text(policy.replace(tool, tool + HIDDEN))
     copy = generated.copy(folder / "home")
+    shutil.rmtree(copy.home / "agent", ignore_errors=True)  # what other tests said in that home before
     return _tell(replace(copy, settings={**copy.settings, "SENTINEL_CONFIG": str(folder / "policy.yaml")}))
 
 
