@@ -118,7 +118,6 @@ _CLASSIFICATIONS = {
 _CLASSIFICATION = re.compile(
     r"\b(?P<word>true[\s-]?positive|false[\s-]?positive|benign[\s-]?positive|undetermined)s?\b", re.IGNORECASE
 )
-_ENUMERATION = re.compile(r"\b(?:classification|closed|classified|resolved|marked)\b", re.IGNORECASE)
 _NOT_OWNED = re.compile(
     r"\b(?:unassigned|un-assigned|(?:does|do|did)(?: not|n[’']t) have an (?:owner|assignee)|"
     r"no (?:current |assigned |recorded )?(?:owner|assignee)|"

@@ -45,7 +45,6 @@ _ABOUT = re.compile(
 _BOUND = re.compile(
     r"\b(?:since|between|from|until|till|before|after|by|to|through|window|period|and|as of)\s*(?:the\s+)?$", re.I
 )
-_ANY_TIME = re.compile(r"\btime\b|_time$|^time|seen$|oldest$|newest$|timegenerated|timestamp|date", re.I)
 _TOLERANCE = timedelta(minutes=5)
 
 

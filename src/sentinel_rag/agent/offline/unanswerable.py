@@ -34,6 +34,11 @@ _WHO_CLOSED_MOST = re.compile(
     re.IGNORECASE,
 )
 _SOMEONE = re.compile(r"\b(?:she|he)\b", re.IGNORECASE)
+_OF_NO_KIND = re.compile(
+    r"^\W*how\s+many\s+(?:are|were)\s+(?:still\s+|now\s+)?(?P<state>closed|open|new|active|unassigned)\W*$",
+    re.IGNORECASE,
+)
+_OF_THEM = re.compile(r"^\W*(?:do|did|are|were|have)\s+they\b", re.IGNORECASE)
 _RELATIVE_TIME = re.compile(
     r"\b(?P<side>before|after|since|until|prior\s+to)\s+(?P<what>that|this|it|then|(?:incident|alert)\s+[\w{}:._-]+)\W*$",
     re.IGNORECASE,
@@ -58,6 +63,15 @@ def unanswerable(reading: Reading, conversation: Conversation) -> Ask | None:
             "Who closed an incident is not recorded in its row, so I cannot count by that. Its owner is recorded.",
             ("Incidents by owner", "Closed incidents, newest first"),
         )
+    if conversation.last is None and conversation.references.screen is None:
+        without_kind = _OF_NO_KIND.match(said)
+        if without_kind is not None:
+            state = without_kind["state"].lower()
+            return Ask(
+                "Of incidents, or of alerts?", (f"How many incidents are {state}?", "How many alerts are there?")
+            )
+        if _OF_THEM.match(said) and not reading.things:
+            return Ask("Whom or what do you mean by them? Name it, please.")
     named = reading.names or any(thing.kind == "entity" for thing in reading.things)
     if _SOMEONE.search(said) and not named:
         return Ask("Whom do you mean? Name the account, please.")

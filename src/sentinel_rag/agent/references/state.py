@@ -24,7 +24,6 @@ MAX_LINES = 1200
 """Lines of all lists together; the oldest list goes first."""
 MAX_FOCUSED = 60
 MAX_MENTIONED = 200
-LONGEST_QUESTION = 8_000
 
 
 @dataclass(frozen=True, slots=True)

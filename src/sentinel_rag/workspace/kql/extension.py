@@ -98,12 +98,6 @@ def quoted(name: str) -> str:
     return identifier
 
 
-def expression_sql(expression: ir.Expr) -> str:
-    """The SQL of one scalar expression."""
-    rendered: str = translate.render_expr(expression)
-    return rendered
-
-
 def query_sql(query: ir.Query) -> str:
     """The SQL of a nested query, which sees the bindings around it."""
     return str(translate.to_sql(query, translate._nested_schema()))
