@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Collection as SomeOf
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.labels import Label
@@ -119,7 +120,14 @@ class StoreState:
 
 
 class KnowledgeStore(Protocol):
-    """One store. Each call may raise UnavailableError when the store cannot be reached, is locked or is full."""
+    """One store. Each call may raise UnavailableError when the store cannot be reached, is locked or is full. Used as a
+    context, it closes at the end."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
 
     def state(self) -> StoreState:
         """What it holds now."""
