@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import Self
 
 from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.stores.local.reading import Reading
-from sentinel_rag.knowledge.stores.local.writing import Writing
+from sentinel_rag.knowledge.stores.local.array_index import ArrayIndex, repair
+from sentinel_rag.knowledge.stores.local.array_search import ArraySearch
 from sentinel_rag.knowledge.stores.port import (
     EmbedTexts,
     Entry,
@@ -26,6 +26,8 @@ from sentinel_rag.knowledge.stores.port import (
     Version,
     Wanted,
 )
+from sentinel_rag.knowledge.stores.rows.reading import Reading
+from sentinel_rag.knowledge.stores.rows.writing import Writing
 
 
 class LocalStore:
@@ -33,13 +35,15 @@ class LocalStore:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._writing = Writing(path)
+        index = ArrayIndex(path)
+        self._writing = Writing(path, index)
         try:
-            self._writing.repair()
+            repair(path, self._writing, index)
             self._reading = Reading(path)
         except BaseException:
             self._writing.close()
             raise
+        self._vectors = ArraySearch(path, self._reading)
 
     def __enter__(self) -> Self:
         return self
@@ -71,7 +75,7 @@ class LocalStore:
         return self._reading.by_words(query, wanted, limit)
 
     def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
-        return self._reading.by_vector(space, vector, wanted, limit)
+        return self._vectors.nearest(space, vector, wanted, limit)
 
     def load(self, keys: Sequence[int | str], readers: frozenset[str]) -> Sequence[StoredChunk]:
         return self._reading.load(keys, readers)
@@ -80,5 +84,6 @@ class LocalStore:
         return self._writing.re_embed(space, embed, batch=batch)
 
     def close(self) -> None:
+        self._vectors.close()
         self._reading.close()
         self._writing.close()
