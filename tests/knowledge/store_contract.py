@@ -118,6 +118,38 @@ class StoreContract(ABC):
         assert len(keys) == 1
         assert store.load(keys, frozenset()) == []
 
+    @pytest.mark.requirement("KNOW-4")
+    def test_a_document_is_read_whole_and_in_order_by_those_who_may(self, store: KnowledgeStore) -> None:
+        sections = tuple(
+            Section((f"Part {n}",), (Block(BlockKind.PARAGRAPH, f"apple {n} " * 150, n),)) for n in range(1, 4)
+        )
+        closed = document("incident-7", "", readers=frozenset({"hr"}), collection=Collection.INCIDENTS)
+        put(store, replace(closed, sections=sections), document("incident-7", "a playbook that is named alike"))
+        chunks = store.document_chunks(Collection.INCIDENTS, "incident-7", frozenset({"hr", "tier1"}))
+        assert [chunk.number for chunk in chunks] == list(range(len(chunks)))
+        assert [chunk.path for chunk in chunks] == [("Part 1",), ("Part 2",), ("Part 3",)]
+        keys = [chunk.key for chunk in chunks]
+        assert store.load(keys, frozenset({"hr"})) == chunks
+        for readers in (frozenset(), frozenset({"tier1"})):
+            assert store.document_chunks(Collection.INCIDENTS, "incident-7", readers) == []
+        assert store.document_chunks(Collection.INCIDENTS, "incident-8", frozenset({"hr"})) == []
+        (only,) = store.document_chunks(Collection.PLAYBOOKS, "incident-7", frozenset())
+        assert only.text == "a playbook that is named alike"
+
+    @pytest.mark.requirement("KNOW-4")
+    def test_documents_are_counted_for_those_who_may_read_them(self, store: KnowledgeStore) -> None:
+        assert store.readable(frozenset()) == {Collection.INCIDENTS: 0, Collection.PLAYBOOKS: 0}
+        put(
+            store,
+            document("all", "apple"),
+            document("hr", "apple", readers=frozenset({"hr", "legal"})),
+            document("nobody", "apple", readers=frozenset()),
+            document("incident-1", "apple", readers=frozenset({"legal"}), collection=Collection.INCIDENTS),
+        )
+        assert store.readable(frozenset()) == {Collection.INCIDENTS: 0, Collection.PLAYBOOKS: 1}
+        assert store.readable(frozenset({"hr"})) == {Collection.INCIDENTS: 0, Collection.PLAYBOOKS: 2}
+        assert store.readable(frozenset({"hr", "legal"})) == {Collection.INCIDENTS: 1, Collection.PLAYBOOKS: 2}
+
     @LEGS
     @pytest.mark.requirement("KNOW-3")
     @pytest.mark.parametrize(

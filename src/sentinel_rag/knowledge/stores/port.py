@@ -164,6 +164,17 @@ class KnowledgeStore(Protocol):
         since it was found is left out."""
         ...
 
+    def document_chunks(
+        self, collection: Collection, document_id: str, readers: frozenset[str]
+    ) -> Sequence[StoredChunk]:
+        """All chunks of one document in their order; none if there is no such document, or `readers` may not read it:
+        the two look the same."""
+        ...
+
+    def readable(self, readers: frozenset[str]) -> Mapping[Collection, int]:
+        """How many documents of each collection `readers` may read."""
+        ...
+
     def re_embed(self, space: VectorSpace, embed: EmbedTexts, *, batch: int = 64) -> int:
         """Give every chunk a vector of `space`, and make it the store's. Until then the old ones serve. What was kept
         before an interruption is not embedded again. Returns how many texts were embedded."""

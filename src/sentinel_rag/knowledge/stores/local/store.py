@@ -80,6 +80,14 @@ class LocalStore:
     def load(self, keys: Sequence[int | str], readers: frozenset[str]) -> Sequence[StoredChunk]:
         return self._reading.load(keys, readers)
 
+    def document_chunks(
+        self, collection: Collection, document_id: str, readers: frozenset[str]
+    ) -> Sequence[StoredChunk]:
+        return self._reading.document_chunks(collection, document_id, readers)
+
+    def readable(self, readers: frozenset[str]) -> Mapping[Collection, int]:
+        return self._reading.readable(readers)
+
     def re_embed(self, space: VectorSpace, embed: EmbedTexts, *, batch: int = 64) -> int:
         return self._writing.re_embed(space, embed, batch=batch)
 

@@ -33,6 +33,8 @@ from sentinel_rag.knowledge.stores.rows.word_query import match_expression, matc
 
 _MOST_TERMS = 10_000
 _RANKED_ROWS = 5_000
+_CHUNK = "c.id, d.collection, d.name, d.title, d.source, d.facets, d.label, c.number, c.path, c.place, c.body"
+"""What `_stored` makes a chunk of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +122,35 @@ class Reading:
         marks = ", ".join("?" * len(numbers))
         with self.snapshot() as connection:
             rows = connection.execute(
-                "SELECT c.id, d.collection, d.name, d.title, d.source, d.facets, d.label, c.number, c.path, c.place, "
                 # CROSS, since SQLite would begin with all documents that the filter lets through.
-                "c.body FROM chunk c CROSS JOIN document d ON d.id = c.document "
+                f"SELECT {_CHUNK} FROM chunk c CROSS JOIN document d ON d.id = c.document "
                 f"WHERE c.id IN ({marks}) AND {condition}",
                 [*numbers, *values],
             )
             found = {row[0]: _stored(row) for row in rows}
         return [found[key] for key in numbers if key in found]
+
+    def document_chunks(
+        self, collection: Collection, document_id: str, readers: frozenset[str]
+    ) -> Sequence[StoredChunk]:
+        condition, values = conditions(Wanted(readers=readers, collections=frozenset({collection})))
+        with self._snapshot() as connection:
+            rows = connection.execute(
+                f"SELECT {_CHUNK} FROM document d JOIN chunk c ON c.document = d.id "
+                f"WHERE d.name = ? AND {condition} ORDER BY c.number",
+                [document_id, *values],
+            )
+            return [_stored(row) for row in rows]
+
+    def readable(self, readers: frozenset[str]) -> Mapping[Collection, int]:
+        condition, values = conditions(Wanted(readers=readers))
+        with self._snapshot() as connection:
+            found = dict(
+                connection.execute(
+                    f"SELECT d.collection, count(*) FROM document d WHERE {condition} GROUP BY d.collection", values
+                )
+            )
+        return {each: found.get(each.value, 0) for each in Collection}
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
