@@ -134,7 +134,7 @@ class Reading:
         self, collection: Collection, document_id: str, readers: frozenset[str]
     ) -> Sequence[StoredChunk]:
         condition, values = conditions(Wanted(readers=readers, collections=frozenset({collection})))
-        with self._snapshot() as connection:
+        with self.snapshot() as connection:
             rows = connection.execute(
                 f"SELECT {_CHUNK} FROM document d JOIN chunk c ON c.document = d.id "
                 f"WHERE d.name = ? AND {condition} ORDER BY c.number",
@@ -144,7 +144,7 @@ class Reading:
 
     def readable(self, readers: frozenset[str]) -> Mapping[Collection, int]:
         condition, values = conditions(Wanted(readers=readers))
-        with self._snapshot() as connection:
+        with self.snapshot() as connection:
             found = dict(
                 connection.execute(
                     f"SELECT d.collection, count(*) FROM document d WHERE {condition} GROUP BY d.collection", values

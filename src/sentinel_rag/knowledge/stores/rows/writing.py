@@ -62,8 +62,8 @@ class Writing:
         with self.change() as connection:
             held = current_space(connection)
             any_document = connection.execute("SELECT 1 FROM document LIMIT 1").fetchone() is not None
-            if (held and held.space) != space and (held is not None or any_document):
-                raise mismatch(held and held.space, space)
+            if (held.space if held else None) != space and (held is not None or any_document):
+                raise mismatch(held.space if held else None, space)
             if space is not None and held is None:
                 held = SpaceRow(_space_number(connection, space), space)
                 connection.execute("UPDATE state SET space = ?", [held.number])
