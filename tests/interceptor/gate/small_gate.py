@@ -45,7 +45,14 @@ class Server:
     calls: list[dict[str, Any]] = field(default_factory=list)
 
     async def call(
-        self, tool: str, arguments: CanonicalArguments, *, principal: str, session_id: str, timeout_s: float
+        self,
+        tool: str,
+        arguments: CanonicalArguments,
+        *,
+        principal: str,
+        session_id: str,
+        timeout_s: float,
+        readers: frozenset[str] | None = None,
     ) -> UpstreamReply:
         self.calls.append(
             {
