@@ -1,0 +1,1 @@
+"""The executor of knowledge: what its process reads of Sentinel into the store."""
