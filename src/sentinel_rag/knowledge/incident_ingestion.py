@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection as SomeOf
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
@@ -110,11 +111,13 @@ def ingest_incidents(
     sources: Sequence[IncidentSource],
     *,
     since: datetime,
+    also_served: SomeOf[str] = (),
     reread: bool = False,
     listener: ProgressListener | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[WorkspaceReport, ...]:
-    """Bring the store's incidents up to those of `sources`, which are all the workspaces that this store is for.
+    """Bring the store's incidents up to those of `sources`. These and `also_served`, which cannot be read, are all the
+    workspaces that this store is for; what it holds of others goes.
 
     Incidents created before `since` are not read in, but kept current if they are there. `reread` reads also what did
     not change. A workspace that fails is told in its report and ends nothing else; what was read until then stays, and
@@ -122,7 +125,8 @@ def ingest_incidents(
     """
     if embedder is not None:
         give_vectors(store, embedder)
-    several = len(sources) > 1
+    served = {*(source.workspace for source in sources), *also_served}
+    several = len(served) > 1
     reports: list[WorkspaceReport] = []
     for source in sources:
         run = _Run(store, embedder, source, several, listener, clock)
@@ -132,7 +136,6 @@ def ingest_incidents(
             raise
         except SentinelError as error:
             reports.append(replace(run.report, fault=str(error), next_step=error.next_step))
-    served = {source.workspace for source in sources}
     left = [name for name, version in _held(store).items() if version is None or version.workspace not in served]
     if sources and not any(report.fault for report in reports):
         store.remove(Collection.INCIDENTS, left)
