@@ -51,7 +51,6 @@ def ingest(
 ) -> IngestReport:
     """Bring `collection` up to `documents`; those of another collection are refused with ValueError.
 
-    A store that was filled by words alone is given its vectors first, so that "words now, meaning later" is no mix.
     `complete`: these are all there are, so what the store has beyond them is removed at the end, except `unread`: ids
     of what is there and could not be read now (asked at the end, so it may grow while `documents` are drawn). Raises
     EmbeddingMismatchError before anything is embedded, and whatever the documents, the model or the store raise; what
