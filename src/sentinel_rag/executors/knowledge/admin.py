@@ -72,6 +72,7 @@ class _IngestLines(Response):
 
     def __init__(self, ingest: IncidentIngest, wish: IngestWish) -> None:
         super().__init__(media_type="application/x-ndjson")
+        del self.headers["content-length"]
         self._ingest = ingest
         self._wish = wish
 

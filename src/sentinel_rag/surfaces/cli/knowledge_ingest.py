@@ -91,7 +91,7 @@ def told_ingest(state: RunState, wish: dict[str, Any], *, quiet: bool) -> tuple[
     with shown(quiet=quiet) as show:
 
         def tell(progress: Progress) -> None:
-            what = f"incidents of {progress.workspace}"
+            what = f"incidents of {progress.workspace}" if progress.workspace else "vectors of texts"
             show(progress_line(what, progress.done, progress.total, progress.seconds, progress.remaining_s))
 
         return ingest_incidents(state, wish, tell)
