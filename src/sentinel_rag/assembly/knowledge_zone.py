@@ -73,6 +73,8 @@ def ingest_files(settings: Settings) -> IngestFiles:
 async def open_workspaces(entries: Sequence[Mapping[str, Any]]) -> AsyncIterator[WorkspacesToRead]:
     """The workspaces of a run, connected until it ends. Half of the request limits stay with the analyst's questions,
     which another process answers."""
+    import anyio
+
     from sentinel_rag.assembly.named_connections import connected_workspaces
     from sentinel_rag.executors.knowledge.incident_ingest import WorkspacesToRead
     from sentinel_rag.executors.knowledge.incident_source import SentinelIncidents
@@ -87,10 +89,12 @@ async def open_workspaces(entries: Sequence[Mapping[str, Any]]) -> AsyncIterator
         }
         yield WorkspacesToRead(readable, unreadable)
     finally:
-        for manager in {each.connection for each in rest.values()}:
-            await manager.close()
-        for connection in {each.connection for each in logs.values()}:
-            await connection.close()
+        # A client that leaves cancels the run, and its connections are closed all the same.
+        with anyio.CancelScope(shield=True):
+            for manager in {each.connection for each in rest.values()}:
+                await manager.close()
+            for connection in {each.connection for each in logs.values()}:
+                await connection.close()
 
 
 def knowledge_base(configuration: Mapping[str, Any]) -> KnowledgeBase:

@@ -116,9 +116,7 @@ class IncidentIngest:
                 also_served=found.unreadable.keys(),
             )
         reports += tuple(
-            WorkspaceReport(
-                name, IngestReport(), fault=why, next_step="Set SENTINEL_WORKSPACE_RESOURCE_ID (docs/settings.md)."
-            )
+            WorkspaceReport(name, IngestReport(), fault=why, next_step="Set SENTINEL_WORKSPACE_RESOURCE_ID.")
             for name, why in found.unreadable.items()
         )
         before = {each.workspace: each.as_of for each in read_ingest_record(self._record)}

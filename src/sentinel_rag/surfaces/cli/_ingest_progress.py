@@ -42,9 +42,11 @@ def shown(
             return
         if terminal:
             print(f"\r\x1b[K{line}", end="", file=out, flush=True)
-        elif clock() - last >= EVERY_S:
-            last = clock()
-            print(line, file=out, flush=True)
+        else:
+            now = clock()
+            if now - last >= EVERY_S:
+                last = now
+                print(line, file=out, flush=True)
 
     try:
         yield show
