@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sentinel_rag.settings.shapes import KnowledgeSettings
-from sentinel_rag.settings.values import Reader, one_of
+from sentinel_rag.settings.values import Reader, between, one_of
 
 KNOWLEDGE_STORES = ("local",)
 """Every store by its name; `assembly.knowledge_stores` opens them."""
@@ -25,4 +25,5 @@ def read_knowledge(reader: Reader) -> KnowledgeSettings:
         for variable, what in NEEDED[store].items()
         if not reader.values.get(variable, "").strip()
     ]
-    return KnowledgeSettings(store=store)
+    refresh = reader.read("SENTINEL_KNOWLEDGE_REFRESH_MINUTES", between(0, 10_080), 60)
+    return KnowledgeSettings(store=store, refresh_minutes=refresh)

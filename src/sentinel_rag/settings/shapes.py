@@ -67,9 +67,11 @@ class EmbeddingSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgeSettings:
-    """Where knowledge is kept. `store` is the name of the store in use."""
+    """Where knowledge is kept. `store` is the name of the store in use. `refresh_minutes`: how often past incidents are
+    brought up to date while zones run; 0: not by itself."""
 
     store: str = "local"
+    refresh_minutes: int = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,17 @@ from sentinel_rag.surfaces.cli._options import command
 
 def add_actions(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    ingest = command(actions, "ingest", "make the playbooks of a folder those of the store", _ingest)
+    ingest = command(actions, "ingest", "bring playbooks and past incidents into the store, or up to date", _ingest)
     ingest.add_argument(
-        "folder", nargs="?", metavar="FOLDER", help="Markdown, HTML and PDF (default: the shipped ones)"
+        "folder", nargs="?", metavar="FOLDER", help="the playbooks of this folder alone, instead of the shipped ones"
     )
+    ingest.add_argument("--only", choices=("playbooks", "incidents"), default=None, help="one of the two alone")
+    ingest.add_argument(
+        "--days", type=_days, default=90, metavar="N", help="how far back incidents are read in (default 90)"
+    )
+    ingest.add_argument("--reread", action="store_true", help="read incidents again that did not change")
+    ingest.add_argument("--by-words", action="store_true", help="make no vectors yet: a first run takes a second")
+    ingest.add_argument("--workspace", default=None, metavar="NAME", help="as in sentinel ask")
     search = command(actions, "search", "find sections of playbooks and past incidents", _search)
     search.add_argument("words", nargs="*", help="the question; read from standard input when left out")
     names = ("playbooks", "sentinel_incidents")
@@ -35,10 +42,24 @@ def _limit(text: str) -> int:
     return int(text)
 
 
-def _ingest(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.knowledge import ingest
+def _days(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 3_650:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of days from 1 to 3650")
+    return int(text)
 
-    return ingest(options.folder, as_json=options.json)
+
+def _ingest(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.knowledge_ingest import ingest
+
+    return ingest(
+        options.folder,
+        only=options.only,
+        days=options.days,
+        reread=options.reread,
+        by_words=options.by_words,
+        workspace=options.workspace,
+        as_json=options.json,
+    )
 
 
 def _search(options: argparse.Namespace) -> int:
@@ -55,7 +76,7 @@ def _search(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.knowledge import status
+    from sentinel_rag.surfaces.cli.knowledge_status import status
 
     return status(as_json=options.json)
 
