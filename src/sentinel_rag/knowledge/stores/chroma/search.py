@@ -40,7 +40,7 @@ class ChromaSearch:
         self._allowed: OrderedDict[tuple[int, Wanted], tuple[int, Allowed]] = OrderedDict()
 
     def nearest(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
-        from sentinel_rag.knowledge.stores.rows.comparing import unit
+        from sentinel_rag.knowledge.stores.unit_vectors import unit
 
         query = unit(vector)[0]
         limit = min(limit, MOST_RESULTS)

@@ -47,7 +47,8 @@ class ArraySearch:
         self._array = None
 
     def nearest(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
-        from sentinel_rag.knowledge.stores.rows.comparing import nearest, unit
+        from sentinel_rag.knowledge.stores.rows.comparing import nearest
+        from sentinel_rag.knowledge.stores.unit_vectors import unit
 
         found = self.compared(space, wanted)
         if found is None:

@@ -11,15 +11,16 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from sentinel_rag.contracts.labels import Label
-from sentinel_rag.knowledge.documents import Collection, Facets
+from sentinel_rag.knowledge.chunking import Chunk
+from sentinel_rag.knowledge.documents import Collection, Document, Facets
 from sentinel_rag.knowledge.stores.port import (
     MOST_RESULTS,
+    Entry,
     Found,
     StoredChunk,
     StoreState,
@@ -33,6 +34,8 @@ from sentinel_rag.knowledge.stores.rows.word_query import match_expression, matc
 
 _MOST_TERMS = 10_000
 _RANKED_ROWS = 5_000
+_AT_ONCE = 500
+"""Parameters of one statement."""
 _CHUNK = "c.id, d.collection, d.name, d.title, d.source, d.facets, d.label, c.number, c.path, c.place, c.body"
 """What `_stored` makes a chunk of."""
 
@@ -142,6 +145,32 @@ class Reading:
             )
             return [_stored(row) for row in rows]
 
+    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[Entry]:
+        found: dict[str, Entry] = {}
+        with self.snapshot() as connection:
+            for start in range(0, len(ids), _AT_ONCE):
+                part = ids[start : start + _AT_ONCE]
+                rows = connection.execute(
+                    "SELECT d.id, d.name, d.title, d.source, d.facets, d.label, names, d.content_hash, d.etag "
+                    "FROM document d JOIN audience ON audience.id = d.audience "
+                    f"WHERE d.collection = ? AND d.name IN ({', '.join('?' * len(part))})",
+                    [collection.value, *part],
+                )
+                for number, name, title, source, facets, label, readers, content_hash, etag in rows.fetchall():
+                    document = Document(
+                        id=name,
+                        collection=collection,
+                        title=title,
+                        source=source,
+                        sections=(),
+                        facets=Facets.from_dict(json.loads(facets)),
+                        label=Label.from_dict(json.loads(label)),
+                        readers=frozenset(json.loads(readers)),
+                        etag=etag,
+                    )
+                    found[name] = Entry(document, tuple(_chunks(connection, number)), content_hash)
+        return [found[name] for name in dict.fromkeys(ids) if name in found]
+
     def readable(self, readers: frozenset[str]) -> Mapping[Collection, int]:
         condition, values = conditions(Wanted(readers=readers))
         with self.snapshot() as connection:
@@ -191,24 +220,24 @@ def moment_of(connection: sqlite3.Connection) -> Moment:
     return Moment(revision, None if model is None else VectorSpace(model, dimensions), file, slots)
 
 
+def _chunks(connection: sqlite3.Connection, document: int) -> Iterator[Chunk]:
+    rows = connection.execute(
+        "SELECT number, path, place, body, head, hash FROM chunk WHERE document = ? ORDER BY number", [document]
+    )
+    for number, path, place, body, head, search_hash in rows:
+        made = Chunk(number, tuple(json.loads(path)), place, body, f"{head}\n\n{body}")
+        # The head is all of it where the search text does not end with the text.
+        yield made if made.search_hash == search_hash.hex() else replace(made, search_text=head)
+
+
 def _stored(row: Sequence[Any]) -> StoredChunk:
-    facets = json.loads(row[5])
-    time = facets["time"]
     return StoredChunk(
         key=row[0],
         collection=Collection(row[1]),
         document_id=row[2],
         title=row[3],
         source=row[4],
-        facets=Facets(
-            techniques=tuple(facets["techniques"]),
-            tactics=tuple(facets["tactics"]),
-            severity=facets["severity"],
-            status=facets["status"],
-            classification=facets["classification"],
-            time=None if time is None else datetime.fromisoformat(time),
-            entities=tuple(facets["entities"]),
-        ),
+        facets=Facets.from_dict(json.loads(row[5])),
         label=Label.from_dict(json.loads(row[6])),
         number=row[7],
         path=tuple(json.loads(row[8])),

@@ -65,6 +65,12 @@ class RowStore:
     def keep_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector]) -> None:
         self._writing.keep_vectors(space, vectors)
 
+    def kept_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> Mapping[str, Vector]:
+        return self._writing.kept_vectors(space, search_hashes)
+
+    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[Entry]:
+        return self._reading.entries(collection, ids)
+
     def put(self, entries: Sequence[Entry], space: VectorSpace | None) -> None:
         self._writing.put(entries, space)
 

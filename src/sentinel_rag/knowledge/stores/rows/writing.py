@@ -44,8 +44,18 @@ class Writing:
             ).fetchone()
             return wanted if held is None else wanted.difference(kept_vectors(connection, held[0], wanted))
 
+    def kept_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> Mapping[str, Vector]:
+        import numpy as np
+
+        with self.change(write=False) as connection:
+            held = connection.execute(
+                "SELECT id FROM space WHERE model = ? AND dimensions = ?", [space.model, space.dimensions]
+            ).fetchone()
+            found = {} if held is None else kept_vectors(connection, held[0], search_hashes)
+        return {search_hash: np.frombuffer(data, dtype="<f4") for search_hash, data in found.items()}
+
     def keep_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector]) -> None:
-        from sentinel_rag.knowledge.stores.rows.comparing import unit
+        from sentinel_rag.knowledge.stores.unit_vectors import unit
 
         rows = []
         for search_hash, vector in vectors.items():
@@ -185,7 +195,7 @@ def _remove(
 def _insert(connection: sqlite3.Connection, entry: Entry) -> list[ChunkRow]:
     """The rows of a document; those of its chunks."""
     document = entry.document
-    content_hash = document.content_hash
+    content_hash = entry.version.content_hash
     facets = document.facets
     number = connection.execute(
         "INSERT INTO document (collection, name, title, source, severity, status, classification, time, facets, label, "
@@ -203,7 +213,7 @@ def _insert(connection: sqlite3.Connection, entry: Entry) -> list[ChunkRow]:
             json.dumps(document.label.to_dict()),
             _audience(connection, document),
             content_hash,
-            document.etag,
+            entry.version.etag,
         ],
     ).lastrowid
     assert number is not None
