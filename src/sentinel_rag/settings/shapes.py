@@ -67,9 +67,11 @@ class EmbeddingSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgeSettings:
-    """Where knowledge is kept. `store` is the name of the store in use."""
+    """Where knowledge is kept. `store` is the name of the store in use; `chroma_folder` is None for the one in the
+    home."""
 
     store: str = "local"
+    chroma_folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -174,15 +174,10 @@ def _space_of(collection: Any) -> VectorSpace | None:
 
 
 def chromadb_module() -> Any:
-    """The library. Raises UnavailableError where it is not installed."""
-    try:
-        import chromadb
-        import chromadb.config
-    except ImportError:
-        raise UnavailableError(
-            "The store `chroma` needs ChromaDB, which is not installed.",
-            next_step="Run: pip install 'sentinel-rag[chroma]' (or set SENTINEL_KNOWLEDGE_STORE=local).",
-        ) from None
+    """The library. Raises ModuleNotFoundError where it is not installed."""
+    import chromadb
+    import chromadb.config
+
     return chromadb
 
 
