@@ -54,13 +54,16 @@ def ingest(
     `complete`: these are all there are, so what the store has beyond them is removed at the end, except `unread`: ids
     of what is there and could not be read now (asked at the end, so it may grow while `documents` are drawn). Raises
     EmbeddingMismatchError before anything is embedded, and whatever the documents, the model or the store raise; what
-    was done until then stays, and the next run goes on from it.
+    was done until then stays, and the next run goes on from it. A store without vectors gets those of `embedder` first.
     """
     held = store.state()
     space = None if embedder is None else embedder.space
-    if held.space != space and (held.space is not None or any(held.documents.values())):
+    if held.space is not None and held.space != space:
         raise mismatch(held.space, space)
     began = clock()
+    if embedder is not None and held.space is None and any(held.documents.values()):
+        # What was found by words alone until now gets vectors; no two models meet.
+        store.re_embed(embedder.space, embedder.embed_documents, batch=embedder.batch)
     versions = store.versions(collection)
     seen: set[str] = set()
     counts = dict.fromkeys(("added", "changed", "unchanged", "removed", "chunks", "embedded"), 0)

@@ -1,4 +1,4 @@
-"""The nearest among some vectors by comparing with every one of them."""
+"""The nearest among some vectors of length one, by comparing with every one."""
 
 from __future__ import annotations
 
