@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sentinel_rag.executors.knowledge import KnowledgeBase
     from sentinel_rag.knowledge.stores import KnowledgeStore
 
-_TOLD = ("home", "embeddings")
+_TOLD = ("home", "embeddings", "knowledge")
 """The fields of `Settings` that the zone is told; its configuration line holds their secrets."""
 
 

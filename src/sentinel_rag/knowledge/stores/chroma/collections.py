@@ -39,7 +39,7 @@ class VectorCollections:
     def __init__(self, path: Path) -> None:
         chromadb = chromadb_module()
         self._lock = threading.RLock()
-        with _told():
+        with _told(), _forgotten_if_it_fails(chromadb, path):
             path.mkdir(mode=0o700, exist_ok=True)
             # Constructed and not validated, since that would read the environment and `.env` of the current folder.
             settings = chromadb.config.Settings.model_construct(
@@ -63,9 +63,8 @@ class VectorCollections:
     def adopt(self, space: VectorSpace) -> None:
         """Use the collections of `space`: those in use, else those that a `swap` did not come to, else new ones."""
         with _told():
-            there = self._names()
             for each in Collection:
-                current, following = there.get(each.value), there.get(each.value + _NEXT)
+                current, following = self._get(each.value), self._get(each.value + _NEXT)
                 if current is not None and _space_of(current) != space:
                     self._client.delete_collection(each.value)
                     current = None
@@ -136,10 +135,8 @@ class VectorCollections:
     def drop_next(self) -> None:
         """Forget what `begin_next` began."""
         with _told():
-            there = self._names()
-            for each in Collection:
-                if each.value + _NEXT in there:
-                    self._client.delete_collection(each.value + _NEXT)
+            for name in self._names() & {each.value + _NEXT for each in Collection}:
+                self._client.delete_collection(name)
             self._next = {}
 
     def swap(self, space: VectorSpace) -> None:
@@ -154,9 +151,13 @@ class VectorCollections:
         with _told():
             self._client.close()
 
-    def _names(self) -> dict[str, Any]:
+    def _names(self) -> set[str]:
         with _told():
-            return {each.name: each for each in self._client.list_collections()}
+            return {each.name for each in self._client.list_collections()}
+
+    def _get(self, name: str) -> Any:
+        # Without the function that embeds, Chroma would take its own, which fetches a model on its first use.
+        return self._client.get_collection(name, embedding_function=None) if name in self._names() else None
 
     def _create(self, name: str, space: VectorSpace) -> Any:
         return self._client.create_collection(
@@ -179,6 +180,16 @@ def chromadb_module() -> Any:
     import chromadb.config
 
     return chromadb
+
+
+@contextmanager
+def _forgotten_if_it_fails(chromadb: Any, path: Path) -> Iterator[None]:
+    """Chroma remembers a client that could not start, and would hand it out again for the same folder."""
+    try:
+        yield
+    except BaseException:
+        chromadb.api.client.SharedSystemClient._identifier_to_system.pop(str(path), None)
+        raise
 
 
 @contextmanager

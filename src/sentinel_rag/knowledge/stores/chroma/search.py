@@ -60,8 +60,9 @@ class ChromaSearch:
                 break
             found |= told
         with self._reading.snapshot() as connection:
-            if moment_of(connection).space != space:
-                return ()
+            now = moment_of(connection).space
+            if now != space:
+                raise mismatch(now, space)
             there = _still_there(connection, found, wanted)
             if len(there) < min(limit, count):
                 return _compared(connection, query, wanted, limit)
