@@ -71,6 +71,18 @@ def _open_local(settings: Settings) -> KnowledgeStore:
     return LocalStore(_local_file(settings))
 
 
+def _chroma_folder(settings: Settings) -> Path:
+    return settings.knowledge.chroma_folder or settings.home / "knowledge" / "chroma"
+
+
+def _open_chroma(settings: Settings) -> KnowledgeStore:
+    with needs_extra("chroma", "chroma", "chromadb", "numpy"):
+        from sentinel_rag.knowledge.stores.chroma import ChromaStore
+
+        return ChromaStore(_chroma_folder(settings))
+
+
 STORES: Mapping[str, StoreKind] = {
     "local": StoreKind(_open_local, lambda settings: str(_local_file(settings))),
+    "chroma": StoreKind(_open_chroma, lambda settings: str(_chroma_folder(settings))),
 }

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from sentinel_rag.settings.shapes import KnowledgeSettings
 from sentinel_rag.settings.values import Reader, between, one_of
 
-KNOWLEDGE_STORES = ("local",)
+KNOWLEDGE_STORES = ("local", "chroma")
 """Every store by its name; `assembly.knowledge_stores` opens them."""
 
 NEEDED: Mapping[str, Mapping[str, str]] = {
     "local": {},
+    "chroma": {},
 }
 """Store -> variable that it cannot do without -> what that holds."""
 
@@ -25,5 +27,8 @@ def read_knowledge(reader: Reader) -> KnowledgeSettings:
         for variable, what in NEEDED[store].items()
         if not reader.values.get(variable, "").strip()
     ]
-    refresh = reader.read("SENTINEL_KNOWLEDGE_REFRESH_MINUTES", between(0, 10_080), 60)
-    return KnowledgeSettings(store=store, refresh_minutes=refresh)
+    return KnowledgeSettings(
+        store=store,
+        refresh_minutes=reader.read("SENTINEL_KNOWLEDGE_REFRESH_MINUTES", between(0, 10_080), 60),
+        chroma_folder=reader.read("SENTINEL_CHROMA_PATH", lambda text: Path(text).expanduser().absolute(), None),
+    )

@@ -68,10 +68,11 @@ class EmbeddingSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgeSettings:
     """Where knowledge is kept. `store` is the name of the store in use. `refresh_minutes`: how often past incidents are
-    brought up to date while zones run; 0: not by itself."""
+    brought up to date while zones run; 0: not by itself. `chroma_folder` is None for the one in the home."""
 
     store: str = "local"
     refresh_minutes: int = 60
+    chroma_folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

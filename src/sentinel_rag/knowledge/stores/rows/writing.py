@@ -182,7 +182,7 @@ def _remove(
             continue
         document, audience, content_hash = row
         rows = connection.execute("DELETE FROM chunk WHERE document = ? RETURNING id, hash", [document])
-        gone += [ChunkRow(chunk, search_hash.hex(), content_hash) for chunk, search_hash in rows.fetchall()]
+        gone += [ChunkRow(chunk, collection, search_hash.hex(), content_hash) for chunk, search_hash in rows.fetchall()]
         connection.execute("DELETE FROM tag WHERE document = ?", [document])
         connection.execute("DELETE FROM document WHERE id = ?", [document])
         if connection.execute("SELECT 1 FROM document WHERE audience = ? LIMIT 1", [audience]).fetchone() is None:
@@ -237,7 +237,7 @@ def _insert(connection: sqlite3.Connection, entry: Entry) -> list[ChunkRow]:
             ],
         ).lastrowid
         assert row is not None
-        found.append(ChunkRow(row, chunk.search_hash, content_hash))
+        found.append(ChunkRow(row, document.collection, chunk.search_hash, content_hash))
     return found
 
 
