@@ -66,10 +66,19 @@ class EmbeddingSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresSettings:
+    """A database for knowledge, and the schema in it. The address holds a password, so all of it is secret."""
+
+    url: Secret | None = None
+    schema: str = "sentinel_knowledge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgeSettings:
     """Where knowledge is kept. `store` is the name of the store in use."""
 
     store: str = "local"
+    postgres: PostgresSettings = PostgresSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
