@@ -82,7 +82,28 @@ def _open_chroma(settings: Settings) -> KnowledgeStore:
         return ChromaStore(_chroma_folder(settings))
 
 
+def _open_pgvector(settings: Settings) -> KnowledgeStore:
+    postgres = settings.knowledge.postgres
+    if postgres.url is None:
+        raise ConfigurationError(
+            "SENTINEL_KNOWLEDGE_URL is not set; the knowledge store pgvector needs the address of its database.",
+            next_step="Set it to postgresql://USER:PASSWORD@HOST/DATABASE.",
+        )
+    with needs_extra("pgvector", "postgres", "numpy", "psycopg"):
+        from sentinel_rag.knowledge.stores.pgvector import PgVectorStore
+    return PgVectorStore(postgres.url.reveal(), postgres.schema)
+
+
+def _pgvector_place(settings: Settings) -> str:
+    """Host and database, without what stands before them (user, password) and behind (options)."""
+    postgres = settings.knowledge.postgres
+    address = "" if postgres.url is None else postgres.url.reveal().partition("://")[2].partition("?")[0]
+    host, _, database = address.rpartition("@")[2].partition("/")
+    return f"PostgreSQL, database {database or '(default)'} at {host or 'this machine'}, schema {postgres.schema}"
+
+
 STORES: Mapping[str, StoreKind] = {
     "local": StoreKind(_open_local, lambda settings: str(_local_file(settings))),
     "chroma": StoreKind(_open_chroma, lambda settings: str(_chroma_folder(settings))),
+    "pgvector": StoreKind(_open_pgvector, _pgvector_place),
 }
