@@ -13,18 +13,19 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.contracts.labels import Label
-from sentinel_rag.knowledge.documents import Collection, Facets
+from sentinel_rag.knowledge.chunking import Chunk
+from sentinel_rag.knowledge.documents import Collection, Document, Facets
 from sentinel_rag.knowledge.stores.local.filters import conditions
 from sentinel_rag.knowledge.stores.local.schema import open_file, transaction, unavailable
 from sentinel_rag.knowledge.stores.local.word_query import match_expression, match_terms
 from sentinel_rag.knowledge.stores.port import (
     MOST_RESULTS,
+    Entry,
     Found,
     StoredChunk,
     StoreState,
@@ -44,6 +45,10 @@ if TYPE_CHECKING:
 _REMEMBERED = 16
 _MOST_TERMS = 10_000
 _RANKED_ROWS = 5_000
+_AT_ONCE = 500
+"""Parameters of one statement."""
+_CHUNK = "c.id, d.collection, d.name, d.title, d.source, d.facets, d.label, c.number, c.path, c.place, c.body"
+"""What `_stored` makes a chunk of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +141,8 @@ class Reading:
         return taken or terms
 
     def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
-        from sentinel_rag.knowledge.stores.local.vector_file import nearest, unit
+        from sentinel_rag.knowledge.stores.local.vector_file import nearest
+        from sentinel_rag.knowledge.stores.unit_vectors import unit
 
         with self._snapshot() as connection:
             moment = _moment(connection)
@@ -155,14 +161,61 @@ class Reading:
         marks = ", ".join("?" * len(numbers))
         with self._snapshot() as connection:
             rows = connection.execute(
-                "SELECT c.id, d.collection, d.name, d.title, d.source, d.facets, d.label, c.number, c.path, c.place, "
                 # CROSS, since SQLite would begin with all documents that the filter lets through.
-                "c.body FROM chunk c CROSS JOIN document d ON d.id = c.document "
+                f"SELECT {_CHUNK} FROM chunk c CROSS JOIN document d ON d.id = c.document "
                 f"WHERE c.id IN ({marks}) AND {condition}",
                 [*numbers, *values],
             )
             found = {row[0]: _stored(row) for row in rows}
         return [found[key] for key in numbers if key in found]
+
+    def document_chunks(
+        self, collection: Collection, document_id: str, readers: frozenset[str]
+    ) -> Sequence[StoredChunk]:
+        condition, values = conditions(Wanted(readers=readers, collections=frozenset({collection})))
+        with self._snapshot() as connection:
+            rows = connection.execute(
+                f"SELECT {_CHUNK} FROM document d JOIN chunk c ON c.document = d.id "
+                f"WHERE d.name = ? AND {condition} ORDER BY c.number",
+                [document_id, *values],
+            )
+            return [_stored(row) for row in rows]
+
+    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[Entry]:
+        found: dict[str, Entry] = {}
+        with self._snapshot() as connection:
+            for start in range(0, len(ids), _AT_ONCE):
+                part = ids[start : start + _AT_ONCE]
+                rows = connection.execute(
+                    "SELECT d.id, d.name, d.title, d.source, d.facets, d.label, names, d.content_hash, d.etag "
+                    "FROM document d JOIN audience ON audience.id = d.audience "
+                    f"WHERE d.collection = ? AND d.name IN ({', '.join('?' * len(part))})",
+                    [collection.value, *part],
+                )
+                for number, name, title, source, facets, label, readers, content_hash, etag in rows.fetchall():
+                    document = Document(
+                        id=name,
+                        collection=collection,
+                        title=title,
+                        source=source,
+                        sections=(),
+                        facets=Facets.from_dict(json.loads(facets)),
+                        label=Label.from_dict(json.loads(label)),
+                        readers=frozenset(json.loads(readers)),
+                        etag=etag,
+                    )
+                    found[name] = Entry(document, tuple(_chunks(connection, number)), content_hash)
+        return [found[name] for name in dict.fromkeys(ids) if name in found]
+
+    def readable(self, readers: frozenset[str]) -> Mapping[Collection, int]:
+        condition, values = conditions(Wanted(readers=readers))
+        with self._snapshot() as connection:
+            found = dict(
+                connection.execute(
+                    f"SELECT d.collection, count(*) FROM document d WHERE {condition} GROUP BY d.collection", values
+                )
+            )
+        return {each: found.get(each.value, 0) for each in Collection}
 
     @contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
@@ -249,24 +302,24 @@ def _from_rows(connection: sqlite3.Connection, moment: _Moment) -> Vector:
     return array
 
 
+def _chunks(connection: sqlite3.Connection, document: int) -> Iterator[Chunk]:
+    rows = connection.execute(
+        "SELECT number, path, place, body, head, hash FROM chunk WHERE document = ? ORDER BY number", [document]
+    )
+    for number, path, place, body, head, search_hash in rows:
+        made = Chunk(number, tuple(json.loads(path)), place, body, f"{head}\n\n{body}")
+        # The head is all of it where the search text does not end with the text.
+        yield made if made.search_hash == search_hash.hex() else replace(made, search_text=head)
+
+
 def _stored(row: Sequence[Any]) -> StoredChunk:
-    facets = json.loads(row[5])
-    time = facets["time"]
     return StoredChunk(
         key=row[0],
         collection=Collection(row[1]),
         document_id=row[2],
         title=row[3],
         source=row[4],
-        facets=Facets(
-            techniques=tuple(facets["techniques"]),
-            tactics=tuple(facets["tactics"]),
-            severity=facets["severity"],
-            status=facets["status"],
-            classification=facets["classification"],
-            time=None if time is None else datetime.fromisoformat(time),
-            entities=tuple(facets["entities"]),
-        ),
+        facets=Facets.from_dict(json.loads(row[5])),
         label=Label.from_dict(json.loads(row[6])),
         number=row[7],
         path=tuple(json.loads(row[8])),

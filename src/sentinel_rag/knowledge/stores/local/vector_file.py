@@ -81,12 +81,3 @@ def nearest(
         best = np.arange(len(scores))
     order = np.lexsort((best, -scores[best]))
     return best[order].astype(np.int64), scores[best[order]]
-
-
-def unit(vectors: Vectors) -> Vectors:
-    """The vectors at length 1; a zero one stays zero. Raises ValueError for one that is not finite."""
-    given = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
-    if not np.isfinite(given).all():
-        raise ValueError("a vector holds a value that is no number")
-    lengths = np.linalg.norm(given, axis=1, keepdims=True)
-    return np.divide(given, np.where(lengths == 0, 1, lengths), dtype=np.float32)

@@ -45,8 +45,18 @@ class Writing:
             ).fetchone()
             return wanted if held is None else wanted.difference(_kept(connection, held[0], wanted))
 
+    def kept_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> Mapping[str, Vector]:
+        import numpy as np
+
+        with self._change(write=False) as connection:
+            held = connection.execute(
+                "SELECT id FROM space WHERE model = ? AND dimensions = ?", [space.model, space.dimensions]
+            ).fetchone()
+            found = {} if held is None else _kept(connection, held[0], search_hashes)
+        return {search_hash: np.frombuffer(data, dtype="<f4") for search_hash, data in found.items()}
+
     def keep_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector]) -> None:
-        from sentinel_rag.knowledge.stores.local.vector_file import unit
+        from sentinel_rag.knowledge.stores.unit_vectors import unit
 
         rows = []
         for search_hash, vector in vectors.items():
@@ -268,8 +278,8 @@ def _insert(connection: sqlite3.Connection, entry: Entry) -> list[tuple[int, str
             json.dumps(facets.to_dict()),
             json.dumps(document.label.to_dict()),
             _audience(connection, document),
-            document.content_hash,
-            document.etag,
+            entry.version.content_hash,
+            entry.version.etag,
         ],
     ).lastrowid
     assert number is not None
