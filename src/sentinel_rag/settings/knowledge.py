@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-from sentinel_rag.settings.shapes import KnowledgeSettings
+from sentinel_rag.settings.models import copied_key, url_without_name
+from sentinel_rag.settings.shapes import AzureSearchSettings, KnowledgeSettings
 from sentinel_rag.settings.values import Reader, one_of
 
-KNOWLEDGE_STORES = ("local",)
+KNOWLEDGE_STORES = ("local", "azure-search")
 """Every store by its name; `assembly.knowledge_stores` opens them."""
+
+_INDEX_NAME = re.compile(r"[a-z0-9](?:[a-z0-9]|-(?!-)){0,98}[a-z0-9]")
 
 NEEDED: Mapping[str, Mapping[str, str]] = {
     "local": {},
+    "azure-search": {"SENTINEL_AZURE_SEARCH_ENDPOINT": "the address of the search service"},
 }
 """Store -> variable that it cannot do without -> what that holds."""
 
@@ -25,4 +30,18 @@ def read_knowledge(reader: Reader) -> KnowledgeSettings:
         for variable, what in NEEDED[store].items()
         if not reader.values.get(variable, "").strip()
     ]
-    return KnowledgeSettings(store=store)
+    return KnowledgeSettings(store=store, azure_search=_azure_search(reader))
+
+
+def _azure_search(reader: Reader) -> AzureSearchSettings:
+    return AzureSearchSettings(
+        url=reader.read("SENTINEL_AZURE_SEARCH_ENDPOINT", url_without_name, ""),
+        key=reader.read("SENTINEL_AZURE_SEARCH_KEY", copied_key, None),
+        index=reader.read("SENTINEL_AZURE_SEARCH_INDEX", _index_name, "sentinel-knowledge"),
+    )
+
+
+def _index_name(text: str) -> str:
+    if not _INDEX_NAME.fullmatch(text):
+        raise ValueError(f"{text!r} is not 2 to 100 lower-case letters, digits and single dashes")
+    return text

@@ -66,10 +66,21 @@ class EmbeddingSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AzureSearchSettings:
+    """A service of Azure AI Search; without a key it is entered with Entra ID. `index` is what its indexes are named
+    by."""
+
+    url: str = ""
+    key: Secret | None = None
+    index: str = "sentinel-knowledge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgeSettings:
     """Where knowledge is kept. `store` is the name of the store in use."""
 
     store: str = "local"
+    azure_search: AzureSearchSettings = AzureSearchSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,8 +67,9 @@ class SearchIndex:
         """How many documents fulfil a condition."""
         return int(self.search({"search": "*", "filter": condition, "count": True, "top": 0})["@odata.count"])
 
-    def rows(self, condition: str, fields: Sequence[str]) -> Iterator[Record]:
-        """Every document that fulfils a condition, by its key: no page is skipped to, so there may be any number."""
+    def rows(self, condition: str, fields: Sequence[str], *, page: int = MOST_ROWS) -> Iterator[Record]:
+        """Every document that fulfils a condition, by its key: no page is skipped to, so there may be any number.
+        `page` rows are asked for at once; of texts fewer, since those may be long."""
         after = ""
         while True:
             answer = self.search(
@@ -77,15 +78,15 @@ class SearchIndex:
                     "filter": f"({condition}) and key gt '{after}'" if after else condition,
                     "orderby": "key asc",
                     "select": ",".join(dict.fromkeys(("key", *fields))),
-                    "top": MOST_ROWS,
+                    "top": page,
                 }
             )
-            page = answer["value"]
-            yield from page
+            found = answer["value"]
+            yield from found
             # The service may give less than it was asked for, and then says so.
-            if not page or (len(page) < MOST_ROWS and "@search.nextPageParameters" not in answer):
+            if not found or (len(found) < page and "@search.nextPageParameters" not in answer):
                 return
-            after = page[-1]["key"]
+            after = found[-1]["key"]
 
     def upload(self, records: Iterable[Record]) -> None:
         """Put documents, each whole in place of one of the same key. Raises UnavailableError; some may be in then."""

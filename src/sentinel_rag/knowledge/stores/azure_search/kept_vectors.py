@@ -36,7 +36,7 @@ class KeptVectors:
 
     def keep(self, space: VectorSpace, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors by hash. Raises ValueError for one of another size, or that is none."""
-        from sentinel_rag.knowledge.stores.local.vector_file import unit
+        from sentinel_rag.knowledge.stores.unit_vectors import unit
 
         fresh: dict[str, str] = {}
         for search_hash, vector in vectors.items():
@@ -49,7 +49,7 @@ class KeptVectors:
         self._fresh |= fresh
 
     def fetch(self, space: VectorSpace, search_hashes: SomeOf[str]) -> dict[str, Vector]:
-        """The vectors of these hashes. Raises KeyError for the first that has none."""
+        """The vectors of those of the hashes that have one."""
         import numpy as np
 
         wanted = {_key(space, each): each for each in search_hashes}
@@ -57,7 +57,9 @@ class KeptVectors:
         for part in parts(key for key in wanted if key not in data):
             data |= {record["key"]: record["data"] for record in self._index.rows(one_of("key", part), ("data",))}
         return {
-            search_hash: np.frombuffer(base64.b64decode(data[key]), dtype="<f4") for key, search_hash in wanted.items()
+            search_hash: np.frombuffer(base64.b64decode(data[key]), dtype="<f4")
+            for key, search_hash in wanted.items()
+            if key in data
         }
 
     def forget(self, space: VectorSpace, search_hashes: SomeOf[str]) -> None:

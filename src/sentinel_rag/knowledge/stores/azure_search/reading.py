@@ -14,10 +14,20 @@ from sentinel_rag.knowledge.stores.azure_search.index import SearchIndex
 from sentinel_rag.knowledge.stores.azure_search.kept_vectors import parts
 from sentinel_rag.knowledge.stores.azure_search.odata import all_of, conditions, literal, one_of
 from sentinel_rag.knowledge.stores.azure_search.puts import Moment, moment_of
-from sentinel_rag.knowledge.stores.azure_search.records import CHUNK, CHUNK_FIELDS, HEAD, stored_chunk
+from sentinel_rag.knowledge.stores.azure_search.records import (
+    CHUNK,
+    CHUNK_FIELDS,
+    ENTRY_FIELDS,
+    HEAD,
+    document_key,
+    entries_of,
+    stored_chunk,
+)
+from sentinel_rag.knowledge.stores.azure_search.wire import TEXT_ROWS
 from sentinel_rag.knowledge.stores.azure_search.word_query import search_expression
 from sentinel_rag.knowledge.stores.port import (
     MOST_RESULTS,
+    Entry,
     Found,
     StoredChunk,
     StoreState,
@@ -54,6 +64,35 @@ class Reading:
         )
         rows = self._index.rows(condition, ("document", "content_hash", "etag"))
         return {record["document"]: Version(record["content_hash"], record["etag"]) for record in rows}
+
+    def readable(self, readers: frozenset[str]) -> Mapping[Collection, int]:
+        seen = moment_of(self._index).seen
+        return {
+            each: self._index.count(all_of((f"kind eq '{HEAD}'", seen, *conditions(_of(each, readers)))))
+            for each in Collection
+        }
+
+    def document_chunks(
+        self, collection: Collection, document_id: str, readers: frozenset[str]
+    ) -> Sequence[StoredChunk]:
+        condition = all_of(
+            (
+                f"kind eq '{CHUNK}'",
+                f"document_key eq {literal(document_key(collection, document_id))}",
+                moment_of(self._index).seen,
+                *conditions(_of(collection, readers)),
+            )
+        )
+        chunks = [stored_chunk(record) for record in self._index.rows(condition, CHUNK_FIELDS, page=TEXT_ROWS)]
+        return sorted(chunks, key=lambda chunk: chunk.number)
+
+    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[Entry]:
+        seen = moment_of(self._index).seen
+        found: dict[str, Entry] = {}
+        for part in parts(document_key(collection, each) for each in dict.fromkeys(ids)):
+            rows = self._index.rows(f"{one_of('document_key', part)} and {seen}", ENTRY_FIELDS, page=TEXT_ROWS)
+            found |= {entry.document.id: entry for entry in entries_of(rows)}
+        return [found[each] for each in dict.fromkeys(ids) if each in found]
 
     def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[Found]:
         expression = search_expression(query)
@@ -105,7 +144,7 @@ class Reading:
         found = {
             record["key"]: stored_chunk(record)
             for part in parts(named)
-            for record in self._index.rows(f"{one_of('key', part)} and {allowed}", CHUNK_FIELDS)
+            for record in self._index.rows(f"{one_of('key', part)} and {allowed}", CHUNK_FIELDS, page=TEXT_ROWS)
         }
         return [found[key] for key in named if key in found]
 
@@ -113,6 +152,10 @@ class Reading:
         condition = all_of((f"kind eq '{CHUNK}'", moment.seen, *conditions(wanted)))
         answer = self._index.search({**query, "filter": condition, "select": "key"})
         return [Found(record["key"], float(record["@search.score"])) for record in answer["value"]]
+
+
+def _of(collection: Collection, readers: frozenset[str]) -> Wanted:
+    return Wanted(readers=readers, collections=frozenset({collection}))
 
 
 def numbers(vector: Vector) -> list[float]:

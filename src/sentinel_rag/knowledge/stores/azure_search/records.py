@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sentinel_rag.contracts.labels import Label
+from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import Collection, Document, Facets
 from sentinel_rag.knowledge.stores.azure_search.odata import microseconds
 from sentinel_rag.knowledge.stores.port import Entry, StoredChunk
@@ -35,6 +35,8 @@ CHUNK_FIELDS = (
     "text",
 )
 """What `stored_chunk` reads."""
+ENTRY_FIELDS = (*CHUNK_FIELDS, "kind", "document_key", "search_text", "readers", "content_hash", "etag")
+"""What `entries_of` reads."""
 
 
 def document_key(collection: Collection, document_id: str) -> str:
@@ -47,6 +49,7 @@ def records_of(entry: Entry, put: str) -> Iterator[Record]:
     document = entry.document
     name = document_key(document.collection, document.id)
     shared = {
+        **_told(document),
         "collection": document.collection.value,
         "document_key": name,
         "document": _clean(document.id),
@@ -57,14 +60,12 @@ def records_of(entry: Entry, put: str) -> Iterator[Record]:
         **shared,
         "key": f"d{name}-{put}-head",
         "kind": HEAD,
-        "content_hash": document.content_hash,
-        "etag": _clean(document.etag),
+        "content_hash": entry.version.content_hash,
+        "etag": _clean(entry.version.etag),
     }
-    told = _told(document)
     for chunk in entry.chunks:
         yield {
             **shared,
-            **told,
             "key": f"d{name}-{put}-{chunk.number:06d}",
             "kind": CHUNK,
             "number": chunk.number,
@@ -78,23 +79,13 @@ def records_of(entry: Entry, put: str) -> Iterator[Record]:
 
 def stored_chunk(record: Mapping[str, Any]) -> StoredChunk:
     """A chunk from a record with CHUNK_FIELDS."""
-    facets = json.loads(record["facets"])
-    time = facets["time"]
     return StoredChunk(
         key=record["key"],
         collection=Collection(record["collection"]),
         document_id=record["document"],
         title=record["title"],
         source=record["source"],
-        facets=Facets(
-            techniques=tuple(facets["techniques"]),
-            tactics=tuple(facets["tactics"]),
-            severity=facets["severity"],
-            status=facets["status"],
-            classification=facets["classification"],
-            time=None if time is None else datetime.fromisoformat(time),
-            entities=tuple(facets["entities"]),
-        ),
+        facets=Facets.from_dict(json.loads(record["facets"])),
         label=Label.from_dict(json.loads(record["label"])),
         number=record["number"],
         path=tuple(record["path"]),
@@ -103,8 +94,36 @@ def stored_chunk(record: Mapping[str, Any]) -> StoredChunk:
     )
 
 
+def entries_of(records: Iterable[Mapping[str, Any]]) -> Iterator[Entry]:
+    """Documents from their records with ENTRY_FIELDS, heads and chunks in any order."""
+    heads: dict[str, Mapping[str, Any]] = {}
+    chunks: dict[str, list[Chunk]] = {}
+    for record in records:
+        name = record["document_key"]
+        if record["kind"] == HEAD:
+            heads[name] = record
+        else:
+            path, text = tuple(record["path"]), record["text"]
+            chunk = Chunk(record["number"], path, record["place"], text, record["search_text"])
+            chunks.setdefault(name, []).append(chunk)
+    for name, head in heads.items():
+        document = Document(
+            id=head["document"],
+            collection=Collection(head["collection"]),
+            title=head["title"],
+            source=head["source"],
+            sections=(),
+            facets=Facets.from_dict(json.loads(head["facets"])),
+            label=Label.from_dict(json.loads(head["label"])),
+            readers=frozenset(head["readers"]),
+            etag=head["etag"],
+        )
+        ordered = sorted(chunks.get(name, ()), key=lambda chunk: chunk.number)
+        yield Entry(document, tuple(ordered), head["content_hash"])
+
+
 def _told(document: Document) -> Record:
-    """What every chunk says of its document."""
+    """What the head and every chunk say of their document."""
     facets = document.facets
     techniques = {name.upper() for name in facets.techniques}
     return {

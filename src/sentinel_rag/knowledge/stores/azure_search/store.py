@@ -76,6 +76,12 @@ class AzureSearchStore:
     def keep_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector]) -> None:
         self._writing.keep_vectors(space, vectors)
 
+    def kept_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> Mapping[str, Vector]:
+        return self._writing.kept_vectors(space, search_hashes)
+
+    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[Entry]:
+        return self._reading.entries(collection, ids)
+
     def put(self, entries: Sequence[Entry], space: VectorSpace | None) -> None:
         self._writing.put(entries, space)
 
@@ -90,6 +96,14 @@ class AzureSearchStore:
 
     def load(self, keys: Sequence[int | str], readers: frozenset[str]) -> Sequence[StoredChunk]:
         return self._reading.load(keys, readers)
+
+    def document_chunks(
+        self, collection: Collection, document_id: str, readers: frozenset[str]
+    ) -> Sequence[StoredChunk]:
+        return self._reading.document_chunks(collection, document_id, readers)
+
+    def readable(self, readers: frozenset[str]) -> Mapping[Collection, int]:
+        return self._reading.readable(readers)
 
     def re_embed(self, space: VectorSpace, embed: EmbedTexts, *, batch: int = 64) -> int:
         return self._writing.re_embed(space, embed, batch=batch)

@@ -27,6 +27,8 @@ MOST_BYTES = 12_000_000
 """Of one batch; the service refuses 16 MB and more."""
 MOST_ROWS = 1_000
 """Rows of one page."""
+TEXT_ROWS = 200
+"""Rows of one page with texts: one may have 20,000 characters, twice."""
 _INDEX_NAME = re.compile(r"[a-z0-9](?:[a-z0-9]|-(?!-)){0,98}[a-z0-9]")
 _TRY_AGAIN = frozenset({408, 429, 500, 502, 503, 504})
 _WAITING = "Go on later: what is done stays."

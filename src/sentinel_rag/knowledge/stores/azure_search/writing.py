@@ -25,6 +25,7 @@ from sentinel_rag.knowledge.stores.azure_search.odata import one_of
 from sentinel_rag.knowledge.stores.azure_search.puts import Puts, moment_of
 from sentinel_rag.knowledge.stores.azure_search.reading import numbers
 from sentinel_rag.knowledge.stores.azure_search.records import CHUNK, HEAD, Record, document_key, records_of
+from sentinel_rag.knowledge.stores.azure_search.wire import TEXT_ROWS
 from sentinel_rag.knowledge.stores.port import EmbedTexts, Entry, Vector, VectorSpace, mismatch
 
 _ROUNDS = 5
@@ -56,12 +57,18 @@ class Writing:
             self._define_vectors()
             self._kept.keep(space, vectors)
 
+    def kept_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> Mapping[str, Vector]:
+        with self._lock:
+            return self._kept.fetch(space, search_hashes)
+
     def put(self, entries: Sequence[Entry], space: VectorSpace | None) -> None:
         latest = {(each.document.collection, each.document.id): each for each in entries}
         with self._lock:
             self._check_space(space)
             hashes = {chunk.search_hash for each in latest.values() for chunk in each.chunks}
             vectors = {} if space is None else self._kept.fetch(space, hashes)
+            if space is not None and len(vectors) < len(hashes):
+                raise KeyError(min(hashes - vectors.keys()))
             self._define_chunks(space)
             with self._puts.opened() as put:
                 # Whoever wrote meanwhile may have decided the space.
@@ -126,7 +133,7 @@ class Writing:
         for start in range(0, len(missing), batch):
             part = missing[start : start + batch]
             condition = f"{one_of('search_hash', part)} and kind eq '{CHUNK}'"
-            rows = self._chunks.rows(condition, ("search_hash", "search_text"))
+            rows = self._chunks.rows(condition, ("search_hash", "search_text"), page=TEXT_ROWS)
             texts = {record["search_hash"]: record["search_text"] for record in rows}
             if texts:
                 self._kept.keep(space, dict(zip(texts, embed(list(texts.values())), strict=True)))
