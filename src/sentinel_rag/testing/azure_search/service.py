@@ -37,21 +37,15 @@ class AzureSearchDouble:
     """The service. `key` lets in, and so does each of `tokens` as a bearer.
 
     On demand: `lag` searches until a change is found; `faults` instead of answers; `refused` statuses for the next
-    documents of batches, one each; `most_rows` of a page; `largest_body` in bytes.
+    documents of batches, one each (0: not refused); `most_rows` of a page; `largest_body` in bytes. Noted: `requests`
+    (method, path), and how many documents each of `batches` had.
     """
 
     def __init__(self, *, key: str = "double-key", tokens: frozenset[str] = frozenset()) -> None:
         self.key = key
         self.tokens = tokens
-        self.lag = 0
-        self.faults: list[Fault] = []
-        self.refused: list[int] = []
-        self.most_rows = MOST_ROWS
-        self.largest_body = LARGEST_BODY
-        self.requests: list[tuple[str, str]] = []
-        self.batches: list[int] = []
-        self.queries: list[dict[str, Any]] = []
         self._indexes: dict[str, Index] = {}
+        self.reset()
         self.app = Starlette(
             routes=[
                 Route("/indexes('{index}')", self._index, methods=["GET", "PUT", "DELETE"]),
@@ -60,6 +54,16 @@ class AzureSearchDouble:
             ],
             exception_handlers={ServiceFaultError: _told},
         )
+
+    def reset(self) -> None:
+        """Nothing on demand, and nothing noted. What is stored stays."""
+        self.lag = 0
+        self.faults: list[Fault] = []
+        self.refused: list[int] = []
+        self.most_rows = MOST_ROWS
+        self.largest_body = LARGEST_BODY
+        self.requests: list[tuple[str, str]] = []
+        self.batches: list[int] = []
 
     def documents(self, index: str) -> list[dict[str, Any]]:
         """What can be found in an index now; nothing where there is none."""
@@ -108,7 +112,6 @@ class AzureSearchDouble:
     async def _search(self, request: Request) -> Response:
         index = self._held(await self._admitted(request))
         query = await self._body(request)
-        self.queries.append(query)
         index.searched()
         return JSONResponse(answer(index, query, most_rows=self.most_rows))
 

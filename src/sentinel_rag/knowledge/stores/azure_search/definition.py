@@ -58,6 +58,7 @@ def knowledge_index(name: str) -> dict[str, Any]:
             _field("put", filterable=True),
             _field("retired", filterable=True),
             _field("began", "Edm.Int64"),
+            _field("writer"),
             _field("model"),
             _field("dimensions", "Edm.Int32"),
         ],

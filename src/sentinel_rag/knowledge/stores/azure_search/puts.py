@@ -2,8 +2,9 @@
 
 A put has a record of its own while it is under way. What an open put brought is not seen, what it retired still is; so
 the one write that deletes its record makes everything new at once. One put is open at a time: whoever finds another
-open steps back and tries again. What a put that died left behind is undone by the next one, once its record is so old
-that nobody can be at it. Replaced records go one put later: whoever looked a moment before may still read them.
+open steps back and tries again. What a put that died left behind is undone by the next one, once its process is gone or
+its record so old that nobody can be at it. Replaced records go one put later: whoever looked a moment before may still
+read them.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.knowledge.stores.azure_search.index import SearchIndex
 from sentinel_rag.knowledge.stores.azure_search.odata import literal, one_of
+from sentinel_rag.knowledge.stores.azure_search.processes import is_gone, process_name
 from sentinel_rag.knowledge.stores.azure_search.records import CHUNK, HEAD, Record
 from sentinel_rag.knowledge.stores.port import VectorSpace
 
-LEASE_S = 900.0
+LEASE_S = 600.0
 """A put whose record is older was left by a process that died, or lost its network."""
 _PUT = "put"
 _STORE = "store"
@@ -29,12 +31,19 @@ _CONTENT = one_of("kind", (CHUNK, HEAD))
 
 
 @dataclass(frozen=True, slots=True)
+class OpenPut:
+    """When a put began (seconds since 1970), and the process that is at it, as `process_name` says it."""
+
+    began: float
+    writer: str
+
+
+@dataclass(frozen=True, slots=True)
 class Moment:
-    """What a question needs to know first: the space of the vectors, which puts are open, and when each began (seconds
-    since 1970)."""
+    """What a question needs to know first: the space of the vectors, and which puts are open."""
 
     space: VectorSpace | None
-    open: dict[str, float]
+    open: Mapping[str, OpenPut]
 
     @property
     def seen(self) -> str:
@@ -47,11 +56,11 @@ class Moment:
 def moment_of(index: SearchIndex) -> Moment:
     """How things stand now."""
     space: VectorSpace | None = None
-    under_way: dict[str, float] = {}
+    under_way: dict[str, OpenPut] = {}
     condition = one_of("kind", (_PUT, _STORE))
-    for record in index.rows(condition, ("kind", "put", "began", "model", "dimensions")):
+    for record in index.rows(condition, ("kind", "put", "began", "writer", "model", "dimensions")):
         if record["kind"] == _PUT:
-            under_way[record["put"]] = record["began"] / 1_000_000
+            under_way[record["put"]] = OpenPut(record["began"] / 1_000_000, record["writer"])
         else:
             space = VectorSpace(record["model"], record["dimensions"])
     return Moment(space, under_way)
@@ -69,6 +78,7 @@ class Puts:
         self._patience_s = patience_s
         self._swept = False
         self._replaced: list[str] = []
+        self._left: set[str] = set()
 
     def set_space(self, space: VectorSpace) -> None:
         """Make a space the store's."""
@@ -79,6 +89,7 @@ class Puts:
     def opened(self) -> Iterator[Put]:
         """A put that counts at the end of the block, or not at all if the block raises."""
         put = self._begun()
+        self._left.add(put.name)
         try:
             yield put
             put.settle()
@@ -92,11 +103,15 @@ class Puts:
             # Where that fails too, the record stays, and the next put undoes it.
             with suppress(SentinelError):
                 self._undo(put.name)
+                self._left.discard(put.name)
             raise
         self._index.delete([f"put-{put.name}"])
-        self._index.until_count(_record_of(put.name), 0)
+        self._left.discard(put.name)
         if put.retired:
             self._replaced.append(put.name)
+        # It counts now, so whatever keeps it from being found is no failure of this put.
+        with suppress(SentinelError):
+            self._index.until_count(_record_of(put.name), 0)
 
     def sweep(self, *, last: bool) -> frozenset[str]:
         """Delete what was replaced: by the puts before the latest, with `last` by all of them; the first time also what
@@ -120,24 +135,32 @@ class Puts:
         while True:
             name = uuid.uuid4().hex
             began = round(self._clock() * 1_000_000)
-            self._index.upload([{"key": f"put-{name}", "kind": _PUT, "put": name, "began": began}])
-            self._index.until_count(_record_of(name), 1)
-            others = {each: at for each, at in moment_of(self._index).open.items() if each != name}
-            dead = {each for each, at in others.items() if at < self._clock() - self._lease_s}
-            if others.keys() == dead:
-                for each in sorted(dead):
-                    self._undo(each)
-                return Put(self._index, name)
-            self._index.delete([f"put-{name}"])
+            record: Record = {"key": f"put-{name}", "kind": _PUT, "put": name, "began": began, "writer": process_name()}
+            try:
+                self._index.upload([record])
+                self._index.until_count(_record_of(name), 1)
+                others = {each: at for each, at in moment_of(self._index).open.items() if each != name}
+                if all(each in self._left or self._is_dead(at) for each, at in others.items()):
+                    for each in others:
+                        self._undo(each)
+                    return Put(self._index, name)
+            except BaseException:
+                with suppress(SentinelError):
+                    self._index.delete([record["key"]])
+                raise
+            self._index.delete([record["key"]])
             if time.monotonic() > ends:
                 raise UnavailableError(
                     "Another process is writing to this knowledge store.",
-                    next_step=f"Wait for it. If it was killed, what it left is undone {self._lease_s / 60:g} minutes "
-                    "after it began: run this again then.",
+                    next_step="Wait for it. If it was killed on another machine, what it left is undone "
+                    f"{self._lease_s / 60:g} minutes after it began: run this again then.",
                     code="azure_search_busy",
                 )
             # Two that step back at once would meet again without chance.
             time.sleep(random.uniform(0.05, 0.5))  # noqa: S311  # nothing is kept secret by it
+
+    def _is_dead(self, put: OpenPut) -> bool:
+        return put.began < self._clock() - self._lease_s or is_gone(put.writer)
 
     def _undo(self, name: str) -> None:
         brought = [record["key"] for record in self._index.rows(f"put eq {literal(name)} and {_CONTENT}", ())]

@@ -44,9 +44,9 @@ class Writing:
 
     def close(self) -> None:
         """Delete what this process replaced; where that fails, the next writer does."""
-        with self._lock, suppress(SentinelError):
+        with self._lock:
             if self._defined:
-                self._prune(last=True)
+                self._tidy(last=True)
 
     def missing_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> frozenset[str]:
         with self._lock:
@@ -83,7 +83,7 @@ class Writing:
                 if space is not None and held is None:
                     put.settle()
                     self._puts.set_space(space)
-            self._prune(last=False)
+            self._tidy()
 
     def remove(self, collection: Collection, ids: Iterable[str]) -> int:
         names = [document_key(collection, each) for each in dict.fromkeys(ids)]
@@ -94,7 +94,7 @@ class Writing:
             with self._puts.opened() as put:
                 gone = list(self._current(names))
                 put.retire([record["key"] for record in gone])
-            self._prune(last=False)
+            self._tidy()
         return sum(record["kind"] == HEAD for record in gone)
 
     def re_embed(self, space: VectorSpace, embed: EmbedTexts, *, batch: int) -> int:
@@ -153,15 +153,17 @@ class Writing:
     def _all_chunks(self, fields: Sequence[str]) -> Iterator[Record]:
         return self._chunks.rows(f"kind eq '{CHUNK}' and retired eq null", fields)
 
-    def _prune(self, *, last: bool) -> None:
-        """Delete what was replaced, and the vectors that no chunk needs any more."""
-        gone = self._puts.sweep(last=last)
-        space = moment_of(self._chunks).space if gone else None
-        if space is None:
-            return
-        for part in parts(gone):
-            used = self._chunks.rows(f"{one_of('search_hash', part)} and retired eq null", ("search_hash",))
-            self._kept.forget(space, set(part) - {record["search_hash"] for record in used})
+    def _tidy(self, *, last: bool = False) -> None:
+        """Delete what was replaced, and the vectors that no chunk needs any more. Where that fails, a later one does:
+        what was put counts all the same."""
+        with suppress(SentinelError):
+            gone = self._puts.sweep(last=last)
+            space = moment_of(self._chunks).space if gone else None
+            if space is None:
+                return
+            for part in parts(gone):
+                used = self._chunks.rows(f"{one_of('search_hash', part)} and retired eq null", ("search_hash",))
+                self._kept.forget(space, set(part) - {record["search_hash"] for record in used})
 
     def _define_vectors(self) -> None:
         if "vectors" not in self._defined:
