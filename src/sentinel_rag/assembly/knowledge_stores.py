@@ -102,8 +102,30 @@ def _pgvector_place(settings: Settings) -> str:
     return f"PostgreSQL, database {database or '(default)'} at {host or 'this machine'}, schema {postgres.schema}"
 
 
+def _open_azure_search(settings: Settings) -> KnowledgeStore:
+    from sentinel_rag.assembly.service_admission import EntraToken, KeyHeaders
+    from sentinel_rag.knowledge.stores.azure_search import AUDIENCE, AzureSearchStore, SearchConnection, SearchEndpoint
+
+    wanted = settings.knowledge.azure_search
+    if not wanted.url:
+        raise ConfigurationError(
+            "The address of Azure AI Search is not set.", next_step="Set SENTINEL_AZURE_SEARCH_ENDPOINT."
+        )
+    endpoint = SearchEndpoint(wanted.url, wanted.index)
+    if wanted.key is not None:
+        return AzureSearchStore(SearchConnection(endpoint, KeyHeaders({"api-key": wanted.key.reveal()})))
+    token = EntraToken(AUDIENCE, "Azure AI Search", next_step="Sign in (`az login`) or set SENTINEL_AZURE_SEARCH_KEY.")
+    return AzureSearchStore(SearchConnection(endpoint, token))
+
+
+def _azure_search_place(settings: Settings) -> str:
+    wanted = settings.knowledge.azure_search
+    return f"index {wanted.index} at {wanted.url or 'no address'}"
+
+
 STORES: Mapping[str, StoreKind] = {
     "local": StoreKind(_open_local, lambda settings: str(_local_file(settings))),
     "chroma": StoreKind(_open_chroma, lambda settings: str(_chroma_folder(settings))),
     "pgvector": StoreKind(_open_pgvector, _pgvector_place),
+    "azure-search": StoreKind(_open_azure_search, _azure_search_place),
 }

@@ -74,6 +74,16 @@ class PostgresSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AzureSearchSettings:
+    """A service of Azure AI Search; without a key it is entered with Entra ID. `index` is what its indexes are named
+    by."""
+
+    url: str = ""
+    key: Secret | None = None
+    index: str = "sentinel-knowledge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgeSettings:
     """Where knowledge is kept. `store` is the name of the store in use. `refresh_minutes`: how often past incidents are
     brought up to date while zones run; 0: not by itself. `chroma_folder` is None for the one in the home."""
@@ -82,6 +92,7 @@ class KnowledgeSettings:
     refresh_minutes: int = 60
     chroma_folder: Path | None = None
     postgres: PostgresSettings = PostgresSettings()
+    azure_search: AzureSearchSettings = AzureSearchSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
