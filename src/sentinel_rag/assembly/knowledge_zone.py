@@ -36,11 +36,16 @@ def knowledge_configuration(settings: Settings) -> dict[str, Any]:
 
 
 def knowledge_environment(settings: Settings) -> dict[str, str]:
-    """What the zone sees of the environment: a sign-in to Azure only where a workspace or the embedding model needs
+    """What the zone sees of the environment: a sign-in to Azure only where a workspace, the model or the store needs
     one."""
-    if settings.uses_azure or (settings.embeddings.provider == "azure" and settings.embeddings.key is None):
+    in_search_service = settings.knowledge.store == "azure-search"
+    if (
+        settings.uses_azure
+        or (settings.embeddings.provider == "azure" and settings.embeddings.key is None)
+        or (in_search_service and settings.knowledge.azure_search.key is None)
+    ):
         return azure_environment()
-    remote = settings.embeddings.provider not in ("local", "none")
+    remote = in_search_service or settings.embeddings.provider not in ("local", "none")
     return {**bare_environment(), **(model_environment() if remote else {})}
 
 
