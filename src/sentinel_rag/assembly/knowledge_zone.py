@@ -36,8 +36,8 @@ def knowledge_configuration(settings: Settings) -> dict[str, Any]:
 
 
 def knowledge_environment(settings: Settings) -> dict[str, str]:
-    """What the zone sees of the environment: a sign-in to Azure only where a workspace, the embedding model or the
-    store needs one."""
+    """What the zone sees of the environment: a sign-in to Azure only where a workspace, the model or the store needs
+    one."""
     in_search_service = settings.knowledge.store == "azure-search"
     if (
         settings.uses_azure
