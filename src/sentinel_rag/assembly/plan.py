@@ -150,7 +150,10 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "tool_servers": tool_server_configuration(settings),
             "upstreams": upstreams,
             "switched_off": switched_off_tools(settings),
-            "keys": [{"key_id": key_id, "key": keys[key_id], **terms} for key_id, terms in RUN_KEYS.items()],
+            "keys": [
+                {"key_id": key_id, "key": keys[key_id], **terms, **_readers(key_id, settings)}
+                for key_id, terms in RUN_KEYS.items()
+            ],
             "approvals": {"ttl_s": settings.approval_ttl_s, "webhook": _webhook(settings)},
         }
         listener = listen("interceptor", ports.interceptor)
@@ -266,6 +269,11 @@ def _embedded(
         "authority": None,
         "rest": {"endpoint": listener.url, "audience": workspace.arm_audience, "resource_id": WORKSPACE_RESOURCE},
     }
+
+
+def _readers(key_id: str, settings: Settings) -> dict[str, Any]:
+    """The person's key alone reads under the names of the settings: the agent by itself reads what is for everybody."""
+    return {"readers": list(settings.readers)} if key_id == "user" else {}
 
 
 def _webhook(settings: Settings) -> dict[str, Any] | None:

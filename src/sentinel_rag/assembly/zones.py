@@ -140,7 +140,7 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
         upstreams={
             # The text of our own servers' results is a line about their structured content.
             **{
-                name: McpHttpUpstream(server["url"], token=server["token"], text_is_summary=True)
+                name: McpHttpUpstream(server["url"], token=server["token"], is_ours=True)
                 for name, server in configuration["upstreams"].items()
             },
             **tool_servers.upstreams(policy),

@@ -130,6 +130,8 @@ class Settings:
     search_key: Secret | None = None
     web_allowed_hosts: tuple[str, ...] = ()
     upstream_credentials: Mapping[str, Secret] = field(default_factory=dict)
+    readers: tuple[str, ...] = ()
+    """Names under which the person of this home reads what is not for everybody."""
     user_key: Secret | None = None
     approver_key: Secret | None = None
     approval_ttl_s: float = 900.0

@@ -95,6 +95,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_SEARCH_API_KEY", "Key at the search service, for brave and tavily.", "none"),
     Variable("SENTINEL_WEB_ALLOWED_HOSTS", "Hosts that web_fetch may read, by comma.", "every public host"),
     Variable("SENTINEL_UPSTREAM_NAME", "A credential of a tool server that the policy names (any NAME).", "none"),
+    Variable("SENTINEL_READERS", "Names under which you read knowledge that is not for everybody.", "none"),
     Variable("SENTINEL_USER_KEY", "Your key with the scope user at SENTINEL_URL.", "one is made for each start"),
     Variable("SENTINEL_APPROVER_KEY", "Your key with the scope approve at SENTINEL_URL.", "one is made for each start"),
     Variable("SENTINEL_APPROVAL_TTL_S", "Seconds that a call waits for a person (60 to 86400).", "900"),

@@ -25,7 +25,6 @@ _START_S = 60
 _ATTEMPTS = 5
 _SETTINGS = {
     "fsync": "off",
-    "synchronous_commit": "off",
     "full_page_writes": "off",
     "shared_buffers": "64MB",
     "max_connections": "60",

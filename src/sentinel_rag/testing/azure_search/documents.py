@@ -131,7 +131,8 @@ class Index:
     def _check_vector(self, field: Field, value: Any) -> None:
         if value is None or value == []:
             raise unknown_here("vectors that are null or empty")
-        if not isinstance(value, list) or not np.isfinite(np.asarray(value, dtype=np.float32)).all():
+        numbers = isinstance(value, list) and all(type(each) in (int, float) for each in value)
+        if not numbers or not np.isfinite(np.asarray(value, dtype=np.float32)).all():
             raise invalid(f"The request is invalid. Details: '{field.name}' is no vector.")
         if len(value) != field.dimensions:
             raise invalid(vector_length(field, len(value)))
