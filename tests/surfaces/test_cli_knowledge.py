@@ -220,9 +220,8 @@ def test_status_says_what_the_next_ingest_would_do(run: Run, folder: Path, witho
 def test_the_next_ingest_knows_the_folder_of_the_last_one(run: Run, folder: Path, without_model: None) -> None:
     """Else a person's own playbooks would give way to the shipped ones with the first `ingest` that names none."""
     assert run("ingest", str(folder))[0] == 0
-    assert (
-        f"next     sentinel knowledge ingest reads 1 playbooks of {folder} anew and removes 1." not in run("status")[1]
-    )
+    told = f"next     sentinel knowledge ingest reads 1 playbooks of {folder} anew and removes 1."
+    assert told not in run("status")[1]
     (folder / "shell.md").rename(folder / "shells.md")
     assert told in run("status")[1]
     code, out, _ = run("ingest", "--only", "playbooks")
