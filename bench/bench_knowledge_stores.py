@@ -77,7 +77,6 @@ def chroma(folder: Path) -> Iterator[Place]:
 @contextmanager
 def pgvector(folder: Path) -> Iterator[Place]:
     from sentinel_rag.knowledge.stores.pgvector import PgVectorStore
-
     from sentinel_rag.testing import postgres_server
 
     told = folder / "server.json"
