@@ -308,6 +308,8 @@ def test_a_document_that_the_service_does_not_take_now_is_sent_again(service: Se
         ),
         ([Fault(302, 1, headers={"Location": "https://elsewhere.example/"})], "refused the request (302)"),
         ([Fault(401, 1)], "lets nobody in with this key or sign-in (401)"),
+        ([Fault(403, 1, said="Storage quota has been exceeded.")], "is full: Storage quota has been exceeded."),
+        ([Fault(429, 1, said="Index quota has been exceeded.")], "is full: Index quota has been exceeded."),
     ],
 )
 def test_a_refusal_is_tried_again_where_that_helps_and_told_where_not(

@@ -192,7 +192,9 @@ class Writing:
                 return
             if space is not None:
                 definition["fields"] = [*definition["fields"], vector_field_definition(space)]
-            self._chunks.define(definition, etag=None if held is None else str(held.get("@odata.etag", "*")))
+            etag = None if held is None else str(definition.get("@odata.etag", "*"))
+            told = {name: value for name, value in definition.items() if not name.startswith("@odata.")}
+            self._chunks.define(told, etag=etag)
         raise UnavailableError(
             f"The index {self._chunks.name} is being changed by somebody else.", next_step="Try again."
         )
