@@ -383,14 +383,16 @@ def test_times_are_compared_to_the_microsecond(service: Service) -> None:
 def test_any_id_and_any_text_comes_back(service: Service) -> None:
     names = ["a'b", "x" * 40_000, "grüße/日本.md", "a\nb", "!" * 3, "half \ud800", "NUL \0", "\ue000"]
     with service.opened() as store:
-        put(store, *(document(name, f"apple {name[:9]}", readers=frozenset({name})) for name in names))
+        facets = Facets(("T1566", "x" * 40_000), ("Impact", "x" * 40_000), "x" * 40_000, "x" * 40_000, "x" * 40_000)
+        readers = {name: frozenset({name[:99]}) for name in names}
+        put(store, *(document(name, f"apple {name[:9]}", facets, readers=readers[name]) for name in names))
         assert store.versions(Collection.PLAYBOOKS).keys() == set(names)
         for name in names:
             (entry,) = store.entries(Collection.PLAYBOOKS, [name])
-            assert entry.document.readers == {name}
-            (chunk,) = store.document_chunks(Collection.PLAYBOOKS, name, frozenset({name}))
+            assert (entry.document.readers, entry.document.facets) == (readers[name], facets)
+            (chunk,) = store.document_chunks(Collection.PLAYBOOKS, name, readers[name])
             assert (chunk.document_id, chunk.text) == (name, f"apple {name[:9]}")
-            assert by_words(store, "apple", Wanted(readers=frozenset({name}))) == [name]
+            assert by_words(store, "apple", Wanted(readers[name], techniques=frozenset({"T1566"}))) == [name]
         assert store.remove(Collection.PLAYBOOKS, names) == len(names)
 
 

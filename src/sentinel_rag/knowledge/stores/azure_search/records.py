@@ -20,6 +20,7 @@ from sentinel_rag.knowledge.stores.port import Entry, StoredChunk
 
 CHUNK = "chunk"
 HEAD = "document"
+_LONGEST_NAME = 1_000
 Record = dict[str, Any]
 
 CHUNK_FIELDS = (
@@ -123,20 +124,26 @@ def entries_of(records: Iterable[Mapping[str, Any]]) -> Iterator[Entry]:
         yield Entry(document, tuple(ordered), head["content_hash"])
 
 
+def _comparable(values: Iterable[str]) -> list[str]:
+    """Values that are filtered by. Ones that are no name any more are left out: the service would refuse the document
+    for them, and nobody filters by them."""
+    return sorted({plain(value) for value in values if len(value) <= _LONGEST_NAME})
+
+
 def _told(document: Document) -> Record:
     """What the head and every chunk say of their document."""
     facets = document.facets
-    techniques = {plain(name.upper()) for name in facets.techniques}
+    techniques = {name.upper() for name in facets.techniques}
     return {
         "title": plain(document.title),
         "source": plain(document.source),
         "readers": sorted(map(plain, document.readers)),
         # A technique is found under its parent too.
-        "techniques": sorted(techniques | {name.partition(".")[0] for name in techniques}),
-        "tactics": sorted(map(plain, facets.tactics)),
-        "severity": plain(facets.severity.casefold()),
-        "status": plain(facets.status.casefold()),
-        "classification": plain(facets.classification.casefold()),
+        "techniques": _comparable(techniques | {name.partition(".")[0] for name in techniques}),
+        "tactics": _comparable(facets.tactics),
+        "severity": next(iter(_comparable((facets.severity.casefold(),))), ""),
+        "status": next(iter(_comparable((facets.status.casefold(),))), ""),
+        "classification": next(iter(_comparable((facets.classification.casefold(),))), ""),
         "time": None if facets.time is None else microseconds(facets.time.timestamp()),
         "facets": json.dumps(facets.to_dict()),
         "label": json.dumps(document.label.to_dict()),
