@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.contracts.knowledge_tools import KNOWLEDGE_TOOLS
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.interceptor.policy import parse_policy
@@ -25,9 +24,8 @@ def test_the_shipped_policy_offers_every_tool_of_the_contract(gateway: RunningGa
     answer = gateway.request("GET", "/v1/tools", key=gateway.key)
     assert answer.status == 200
     offered = {each["name"]: each for each in answer.body["tools"]}
-    named = [each for each in SHIPPED_TOOLS if each not in KNOWLEDGE_TOOLS]
-    assert list(offered) == [each.name for each in named]
-    for schema in named:
+    assert list(offered) == [each.name for each in SHIPPED_TOOLS]
+    for schema in SHIPPED_TOOLS:
         found = offered[schema.name]
         assert found["parameters"] == {**schema.parameters, "required": sorted(schema.required())}
         assert (found["description"], tuple(found["aliases"])) == (schema.description, schema.aliases)
@@ -97,7 +95,7 @@ def test_a_server_that_came_later_is_seen(gateway: RunningGateway) -> None:
     tools, gateway.executor.tools = gateway.executor.tools, ()
     assert gateway.request("GET", "/v1/tools", key=gateway.key).body["tools"] == []
     gateway.executor.tools = tools
-    assert len(gateway.request("GET", "/v1/tools", key=gateway.key).body["tools"]) == len(SHIPPED_TOOLS) - 1
+    assert len(gateway.request("GET", "/v1/tools", key=gateway.key).body["tools"]) == len(SHIPPED_TOOLS)
 
 
 @pytest.mark.parametrize("path", ["/v1/tools", "/readyz", "/healthz", "/v1/audit"])

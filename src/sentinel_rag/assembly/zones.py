@@ -84,6 +84,13 @@ def build_web_executor(configuration: Configuration) -> ASGIApp:
     return create_app(options, token=configuration["token"])
 
 
+def build_knowledge_executor(configuration: Configuration) -> ASGIApp:
+    """The MCP server of the tool that searches past incidents and playbooks, and what reads incidents in."""
+    from sentinel_rag.assembly.knowledge_zone import knowledge_app
+
+    return knowledge_app(configuration)
+
+
 def build_model_identity(configuration: Configuration) -> ASGIApp:
     """The server that holds the Azure credential for models and hands the agent tokens for them alone."""
     from sentinel_rag.assembly.model_identity import create_app
@@ -133,7 +140,7 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
         upstreams={
             # The text of our own servers' results is a line about their structured content.
             **{
-                name: McpHttpUpstream(server["url"], token=server["token"], text_is_summary=True)
+                name: McpHttpUpstream(server["url"], token=server["token"], is_ours=True)
                 for name, server in configuration["upstreams"].items()
             },
             **tool_servers.upstreams(policy),
@@ -147,6 +154,7 @@ BUILDERS: Mapping[str, Callable[[Configuration], ASGIApp]] = {
     "executor-sentinel": build_sentinel_executor,
     "executor-files": build_files_executor,
     "executor-web": build_web_executor,
+    "executor-knowledge": build_knowledge_executor,
     "interceptor": build_interceptor,
     "model-identity": build_model_identity,
 }

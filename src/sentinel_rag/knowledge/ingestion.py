@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sentinel_rag.knowledge.chunking import chunks_of
 from sentinel_rag.knowledge.documents import Collection, Document
 from sentinel_rag.knowledge.embedding.port import Embedder
-from sentinel_rag.knowledge.stores.port import Entry, KnowledgeStore, Version, mismatch
+from sentinel_rag.knowledge.stores.port import Entry, KnowledgeStore, Vector, Version, mismatch
 
 _CHUNKS_AT_ONCE = 64
 """Documents are put together until they have so many chunks."""
@@ -54,13 +54,15 @@ def ingest(
     `complete`: these are all there are, so what the store has beyond them is removed at the end, except `unread`: ids
     of what is there and could not be read now (asked at the end, so it may grow while `documents` are drawn). Raises
     EmbeddingMismatchError before anything is embedded, and whatever the documents, the model or the store raise; what
-    was done until then stays, and the next run goes on from it.
+    was done until then stays, and the next run goes on from it. A store without vectors gets those of `embedder` first.
     """
     held = store.state()
     space = None if embedder is None else embedder.space
-    if held.space != space and (held.space is not None or any(held.documents.values())):
+    if held.space is not None and held.space != space:
         raise mismatch(held.space, space)
     began = clock()
+    if embedder is not None:
+        give_vectors(store, embedder)
     versions = store.versions(collection)
     seen: set[str] = set()
     counts = dict.fromkeys(("added", "changed", "unchanged", "removed", "chunks", "embedded"), 0)
@@ -93,6 +95,28 @@ def ingest(
             collection, [name for name in versions if name not in seen and name not in unread]
         )
     return told()
+
+
+def give_vectors(store: KnowledgeStore, embedder: Embedder, listener: Callable[[int, int], None] | None = None) -> int:
+    """Vectors for a store that was filled by words alone; one that holds vectors, or nothing, is left as it is. What
+    was embedded before an interruption is not embedded again. Returns how many texts were embedded.
+
+    `listener` is called after each batch with how many texts were embedded, of at most how many.
+    """
+    held = store.state()
+    if held.space is not None or not any(held.documents.values()):
+        return 0
+    total, done = sum(held.chunks.values()), 0
+
+    def embed(texts: Sequence[str]) -> Vector:
+        nonlocal done
+        vectors = embedder.embed_documents(texts)
+        done += len(texts)
+        if listener is not None:
+            listener(done, total)
+        return vectors
+
+    return store.re_embed(embedder.space, embed, batch=embedder.batch)
 
 
 def _steps(entries: Iterable[Entry]) -> Iterator[list[Entry]]:

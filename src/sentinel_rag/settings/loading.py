@@ -8,6 +8,7 @@ from pathlib import Path
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.settings.approvals import approval_ttl, webhook_address, webhook_signing_secret
 from sentinel_rag.settings.env_file import read_env_file
+from sentinel_rag.settings.knowledge import read_knowledge
 from sentinel_rag.settings.models import MODELS, read_embeddings, read_model
 from sentinel_rag.settings.shapes import Secret, Settings
 from sentinel_rag.settings.tools import (
@@ -15,6 +16,7 @@ from sentinel_rag.settings.tools import (
     files_root,
     host_names,
     protects_keys,
+    reader_names,
     search_address,
     search_problems,
     table_names,
@@ -105,6 +107,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         model=model,
         model_settings=read_model(model, reader),
         embeddings=read_embeddings(reader),
+        knowledge=read_knowledge(reader),
         timezone=reader.read("SENTINEL_TIMEZONE", timezone, "UTC"),
         audit_durability=reader.read("SENTINEL_AUDIT_DURABILITY", one_of(DURABILITIES), "process"),
         audit_anchor=reader.read("SENTINEL_AUDIT_ANCHOR", lambda t: Path(t).expanduser().absolute(), None),
@@ -126,6 +129,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
             for name, value in values.items()
             if name.startswith(UPSTREAM_PREFIX) and value.strip()
         },
+        readers=reader.read("SENTINEL_READERS", reader_names, ()),
         user_key=reader.read("SENTINEL_USER_KEY", key_text, None),
         approver_key=approver_key,
         approval_ttl_s=reader.read("SENTINEL_APPROVAL_TTL_S", approval_ttl, 900.0),
