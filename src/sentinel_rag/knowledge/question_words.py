@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 MOST_WORDS = 48
+MOST_PAIRS = 48
 _LONGEST_WORD = 100
 _WORD = re.compile(r"\w+(?:[.@:/\\-]\w+)*")
+_PART = re.compile(r"\w+")
 
 # Words that nearly every text has: they cost most of the time and tell nothing.
 _STOP = frozenset(
@@ -27,3 +30,10 @@ def query_words(text: str) -> tuple[str, ...]:
     found = dict.fromkeys(word.casefold()[:_LONGEST_WORD] for word in _WORD.findall(text))
     telling = [word for word in found if word not in _STOP]
     return tuple((telling or list(found))[:MOST_WORDS])
+
+
+def word_pairs(text: str) -> tuple[tuple[str, str], ...]:
+    """Telling words of a question that stand side by side, in lower case, each pair once, in order."""
+    words = [word.casefold()[:_LONGEST_WORD] for word in _PART.findall(text)]
+    pairs = dict.fromkeys(pair for pair in pairwise(words) if _STOP.isdisjoint(pair))
+    return tuple(pairs)[:MOST_PAIRS]

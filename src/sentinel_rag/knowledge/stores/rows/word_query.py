@@ -1,7 +1,8 @@
 """A question as an FTS5 query: its telling words as alternatives, each quoted, so that nothing in it is syntax.
 
 What has points or dashes inside (an address, a technique, a path) is a phrase of its parts in order; what was joined by
-a colon, a slash or a dash is looked for by its parts too, since people join words that no text joins.
+a colon, a slash or a dash is looked for by its parts too, since people join words that no text joins. Two telling words
+that stand side by side are looked for as a phrase too: "domain controller" says more than both words do.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from sentinel_rag.knowledge.question_words import query_words
+from sentinel_rag.knowledge.question_words import query_words, word_pairs
 
 _PARTS = re.compile(r"\w+")
 _JOINS = re.compile(r"[:/\\-]")
@@ -29,4 +30,10 @@ def match_expression(terms: Iterable[str]) -> str:
 def _terms(text: str) -> Iterator[str]:
     for word in query_words(text):
         for term in (word, *(part for part in _JOINS.split(word) if len(part) >= _SHORTEST_PART)):
-            yield f'"{" ".join(_PARTS.findall(term))}"'
+            yield _phrase(term)
+    for pair in word_pairs(text):
+        yield _phrase(" ".join(pair))
+
+
+def _phrase(text: str) -> str:
+    return f'"{" ".join(_PARTS.findall(text))}"'
