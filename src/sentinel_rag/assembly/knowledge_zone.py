@@ -70,11 +70,15 @@ def knowledge_app(configuration: Mapping[str, Any]) -> ASGIApp:
 
 
 def ingest_files(settings: Settings) -> IngestFiles:
-    """Where the lock of an ingest lies, and the record of what was read into the store of the settings."""
+    """Where the lock of an ingest lies, and the records of what was read into the store of the settings."""
     from sentinel_rag.knowledge.ingest_record import IngestFiles
 
-    folder = settings.home / "knowledge"
-    return IngestFiles(lock=folder / "ingest.lock", record=folder / f"incidents-{settings.knowledge.store}.json")
+    folder, store = settings.home / "knowledge", settings.knowledge.store
+    return IngestFiles(
+        lock=folder / "ingest.lock",
+        record=folder / f"incidents-{store}.json",
+        playbooks=folder / f"playbooks-{store}.txt",
+    )
 
 
 @asynccontextmanager
