@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _TOLD = ("home", "embeddings", "knowledge")
 """The fields of `Settings` that the zone is told; its configuration line holds their secrets."""
 
+_SHARED = frozenset({"pgvector", "azure-search"})
+"""Stores of a team: whoever looks after them fills them, and not the first question of anybody."""
+
 
 def knowledge_configuration(settings: Settings) -> dict[str, Any]:
     """The executor's share of its configuration line."""
@@ -117,6 +120,8 @@ def knowledge_base(configuration: Mapping[str, Any]) -> KnowledgeBase:
             stack.callback(store.close)
             return Opened(store, model.embedder, model.lacking, model.next_step, stack.pop_all().close)
 
+    if settings.knowledge.store in _SHARED:
+        return KnowledgeBase(opening)
     return KnowledgeBase(opening, begin=begin_with_shipped_playbooks)
 
 
