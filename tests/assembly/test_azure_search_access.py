@@ -124,7 +124,7 @@ def test_a_question_to_an_empty_store_of_a_team_fills_it_with_nothing(tmp_path: 
     """The local store begins with the shipped playbooks; here that would be a write with rights that only read."""
     with running_azure_search() as (url, double):
         wanted = settings(tmp_path, url, SENTINEL_AZURE_SEARCH_KEY="double-key", SENTINEL_EMBEDDINGS="none")
-        base = knowledge_base(knowledge_configuration(wanted))
+        base = knowledge_base({**knowledge_configuration(wanted), "workspaces": []})
         try:
             assert not any(base.opened().store.state().documents.values())
         finally:
