@@ -78,8 +78,8 @@ def test_words_are_ranked_by_bm25_to_the_digit(opened: PgVectorStore) -> None:
     expected = {f"{n}": part("apple", n) + part("pie", n) for n in range(35)}
     found = opened.by_words("apple pie", Wanted(), 100)
     names = [chunk.document_id for chunk in opened.load([each.key for each in found], frozenset())]
-    assert names == sorted(expected, key=lambda name: -expected[name])
-    assert [each.score for each in found] == pytest.approx(sorted(expected.values(), reverse=True), rel=1e-6)
+    assert {name: each.score for name, each in zip(names, found, strict=True)} == pytest.approx(expected, rel=1e-9)
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
 
 
 def test_common_words_are_spared_only_where_rarer_ones_decide(
@@ -148,6 +148,29 @@ def test_many_chunks_are_searched_over_an_index_and_few_that_pass_a_filter_exact
         assert "vector(16)" in str(index[0])
         assert query("SELECT count(*) FROM kept_vector") == [(1_200,)]
         assert len(store.by_vector(other.space, other.embed_query("text 7"), Wanted(), 5)) == 5
+
+
+def test_where_the_index_gives_up_every_vector_is_compared(postgres: PostgresServer, schema: str, query: Query) -> None:
+    """A filter lets through only what is far from the question, more than is compared one by one at once, and the
+    server looks at one more vector only before it gives up."""
+    random = np.random.default_rng(6)
+    near = random.standard_normal(64).astype(np.float32)
+    vectors = [(near if n >= 60 else -near) + random.standard_normal(64).astype(np.float32) / 4 for n in range(900)]
+    with PgVectorStore(f"{postgres.url}?options=-c%20hnsw.max_scan_tuples%3D1", schema, exact_below=50) as store:
+        chunks = [Chunk(0, (), 1, f"text {n}", f"text {n}") for n in range(900)]
+        store.keep_vectors(MODEL.space, {each.search_hash: vectors[n] for n, each in enumerate(chunks)})
+        store.put(
+            [
+                Entry(document(f"{n}", "", Facets(severity="High" if n < 60 else "Low")), (each,))
+                for n, each in enumerate(chunks)
+            ],
+            MODEL.space,
+        )
+        assert query("SELECT indexed FROM state") == [(True,)]
+        query("ANALYZE")
+        found = store.by_vector(MODEL.space, near, Wanted(severities=frozenset({"High"})), 20)
+        best = sorted(range(60), key=lambda n: -float(vectors[n] @ near / np.linalg.norm(vectors[n])))[:20]
+        assert [int(each.document_id) for each in store.load([each.key for each in found], frozenset())] == best
 
 
 def test_writers_wait_for_one_another_and_nothing_is_lost(postgres: PostgresServer, schema: str, query: Query) -> None:

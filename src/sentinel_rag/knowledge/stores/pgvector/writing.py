@@ -131,7 +131,8 @@ class Writing:
         # Of unit vectors the inner product ranks as the cosine does, and is the cheaper.
         connection.execute(
             f"CREATE INDEX IF NOT EXISTS vector_near_{now.number} ON kept_vector "
-            f"USING hnsw ((data::vector({now.space.dimensions})) vector_ip_ops) WHERE space = {now.number}"
+            f"USING hnsw ((data::vector({now.space.dimensions})) vector_ip_ops) "
+            f"WITH (ef_construction = 100) WHERE space = {now.number}"
         )
         connection.execute("UPDATE state SET indexed = true")
 
