@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.harness import write
 from sentinel_rag.testing.ingest_crash import CrashTrial, Moment, crash_trial, searching
 
-ROUNDS, KILLS, COUNT, SEARCHERS = 5, 10, 600, 2
+ROUNDS, KILLS, COUNT, SEARCHERS = 5, 10, 1_500, 2
 SEED = 20261128
 
 
@@ -27,8 +27,8 @@ def main() -> None:
         for number in range(ROUNDS):
             store = Path(scratch) / f"{number // 2}" / "knowledge.db"
             generation = number % 2 + 1
-            furthest = 12 if generation == 1 else 3  # there is less to do over a filled store
-            moments = [Moment(chosen.randint(1, furthest), chosen.uniform(0.0, 0.05)) for _ in range(KILLS)]
+            furthest, longest_s = (12, 0.05) if generation == 1 else (3, 0.01)  # over a filled store there is less to do
+            moments = [Moment(chosen.randint(1, furthest), chosen.uniform(0.0, longest_s)) for _ in range(KILLS)]
             with searching(store, processes=SEARCHERS) as met:
                 trials.append(crash_trial(store, count=COUNT, generation=generation, moments=moments))
             searches, with_hits = searches + met.searches, with_hits + met.with_hits
