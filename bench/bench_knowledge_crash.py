@@ -27,7 +27,8 @@ def main() -> None:
         for number in range(ROUNDS):
             store = Path(scratch) / f"{number // 2}" / "knowledge.db"
             generation = number % 2 + 1
-            furthest, longest_s = (12, 0.05) if generation == 1 else (3, 0.01)  # over a filled store there is less to do
+            # Over a filled store there is less to do, and a kill must meet it.
+            furthest, longest_s = (12, 0.05) if generation == 1 else (3, 0.01)
             moments = [Moment(chosen.randint(1, furthest), chosen.uniform(0.0, longest_s)) for _ in range(KILLS)]
             with searching(store, processes=SEARCHERS) as met:
                 trials.append(crash_trial(store, count=COUNT, generation=generation, moments=moments))
