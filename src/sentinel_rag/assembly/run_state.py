@@ -38,6 +38,8 @@ class RunState:
     workspace_token: str = field(repr=False, default="")
     keys: Mapping[str, str] = field(repr=False, default_factory=dict)
     """The gateway's keys of this run, by key id: agent, user, approver, audit, admin."""
+    web_link: str = field(repr=False, default="")
+    """The rest of the one-time link of the web surface; empty where none is served."""
     workspaces: tuple[str, ...] = ()
     """Every workspace that is served, the default one (`workspace`) first."""
 
