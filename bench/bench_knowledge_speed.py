@@ -105,13 +105,9 @@ def latencies(ask: Callable[[str], Any]) -> dict[str, float]:
 
 def recall(store: LocalStore, model: MiniLm, wanted: Wanted) -> float:
     """Of the ten nearest by comparison in float64 with every vector that the filter lets through."""
-    allowed = store._reading  # the arrays that the store itself would scan
-    with allowed._snapshot() as connection:
-        from sentinel_rag.knowledge.stores.local.reading import _moment
-
-        moment = _moment(connection)
-        vectors = allowed._vectors(connection, moment)
-        through = allowed._let_through(connection, moment, wanted)
+    compared = store._vectors.compared(model.space, wanted)  # the arrays that the store itself would scan
+    assert compared is not None
+    vectors, through = compared
     matrix = vectors[through.slots].astype(np.float64)
     found = expected = 0
     for question in QUESTIONS[:20]:

@@ -38,9 +38,9 @@ def execute(parts: dict[str, Any], key: str, tool: str, **arguments: Any) -> tup
 def test_status_names_every_part_with_url_and_state(sample: Any) -> None:
     status = sample.json("status")
     parts = [status["interceptor"], status["agent"], status["workspace"], *status["executors"].values()]
-    assert [part["state"] for part in parts] == ["running"] * 6
+    assert [part["state"] for part in parts] == ["running"] * 7
     assert len({part["url"] for part in parts}) == 6
-    assert len({part["pid"] for part in parts}) == 6
+    assert len({part["pid"] for part in parts}) == 7
 
 
 @needs_proc
@@ -67,7 +67,7 @@ def test_the_agents_key_opens_nothing_but_the_interceptor(sample: Any) -> None:
     key = sample.environment["SENTINEL_API_KEY"]
     bearer = {"Authorization": f"Bearer {key}", "X-API-Key": key}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-    assert set(status["executors"]) == {"sentinel", "files", "web"}
+    assert set(status["executors"]) == {"sentinel", "files", "web", "knowledge"}
     for executor in status["executors"].values():
         assert post(executor["url"], "/mcp", call, bearer)[0] in (401, 403)
     query = {"query": "SecurityAlert | count"}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -12,25 +14,41 @@ import httpx2
 import pytest
 from mcp.client.session import ClientSession  # a test has no start-up to keep short
 from mcp.client.streamable_http import streamable_http_client  # the same
-from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp
 
 from sentinel_rag.contracts.file_tools import FILE_TOOLS
 from sentinel_rag.executors.files import create_app as files_app
 from sentinel_rag.executors.fixed_answers import FixedAnswers
+from sentinel_rag.executors.knowledge import KnowledgeBase, Opened
+from sentinel_rag.executors.knowledge import create_app as knowledge_app
 from sentinel_rag.executors.mcp_frame import Hints, executor_app
 from sentinel_rag.executors.tool_answer import ToolAnswer
 from sentinel_rag.executors.web import WebOptions
 from sentinel_rag.executors.web import create_app as web_app
+from sentinel_rag.knowledge.stores import LocalStore
 from sentinel_rag.testing.loopback import serve
 
 pytestmark = pytest.mark.anyio
 
 TOKEN = "token-of-the-tests"
-APPS: dict[str, Callable[[], Starlette]] = {
+
+
+def nothing_known() -> Opened:
+    folder = tempfile.TemporaryDirectory()
+    store = LocalStore(Path(folder.name) / "knowledge.db")
+
+    def close() -> None:
+        store.close()
+        folder.cleanup()
+
+    return Opened(store, None, close=close)
+
+
+APPS: dict[str, Callable[[], ASGIApp]] = {
     "files": lambda: files_app(None, token=TOKEN),
     "web": lambda: web_app(WebOptions(), token=TOKEN),
+    "knowledge": lambda: knowledge_app(KnowledgeBase(nothing_known), token=TOKEN),
 }
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -39,7 +57,7 @@ META = {
 }
 
 
-async def nothing(_: str, __: Any) -> ToolAnswer:
+async def nothing(_: str, __: Any, ___: Any) -> ToolAnswer:
     return ToolAnswer({}, "nothing")
 
 
@@ -138,13 +156,14 @@ def test_nobody_learns_anything_without_the_token_and_from_elsewhere(
     assert answer.status_code == status
     assert "file_read" not in answer.text
     assert "web_search" not in answer.text
+    assert "search_knowledge_base" not in answer.text
     assert health.json() == {"status": "ok", "server": name}
 
 
 @pytest.mark.parametrize("name", APPS)
 async def test_the_first_callers_all_get_an_answer_while_the_library_loads(name: str) -> None:
-    tool = {"files": "file_list", "web": "web_search"}[name]
-    arguments = {"files": {}, "web": {"query": "panda"}}[name]
+    tool = {"files": "file_list", "web": "web_search", "knowledge": "search_knowledge_base"}[name]
+    arguments = {"files": {}, "web": {"query": "panda"}, "knowledge": {"query": "ransomware"}}[name]
     answers: list[Any] = []
 
     async def one(url: str) -> None:

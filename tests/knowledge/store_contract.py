@@ -118,6 +118,38 @@ class StoreContract(ABC):
         assert len(keys) == 1
         assert store.load(keys, frozenset()) == []
 
+    @pytest.mark.requirement("KNOW-4")
+    def test_a_document_is_read_whole_and_in_order_by_those_who_may(self, store: KnowledgeStore) -> None:
+        sections = tuple(
+            Section((f"Part {n}",), (Block(BlockKind.PARAGRAPH, f"apple {n} " * 150, n),)) for n in range(1, 4)
+        )
+        closed = document("incident-7", "", readers=frozenset({"hr"}), collection=Collection.INCIDENTS)
+        put(store, replace(closed, sections=sections), document("incident-7", "a playbook that is named alike"))
+        chunks = store.document_chunks(Collection.INCIDENTS, "incident-7", frozenset({"hr", "tier1"}))
+        assert [chunk.number for chunk in chunks] == list(range(len(chunks)))
+        assert [chunk.path for chunk in chunks] == [("Part 1",), ("Part 2",), ("Part 3",)]
+        keys = [chunk.key for chunk in chunks]
+        assert store.load(keys, frozenset({"hr"})) == chunks
+        for readers in (frozenset(), frozenset({"tier1"})):
+            assert store.document_chunks(Collection.INCIDENTS, "incident-7", readers) == []
+        assert store.document_chunks(Collection.INCIDENTS, "incident-8", frozenset({"hr"})) == []
+        (only,) = store.document_chunks(Collection.PLAYBOOKS, "incident-7", frozenset())
+        assert only.text == "a playbook that is named alike"
+
+    @pytest.mark.requirement("KNOW-4")
+    def test_documents_are_counted_for_those_who_may_read_them(self, store: KnowledgeStore) -> None:
+        assert store.readable(frozenset()) == {Collection.INCIDENTS: 0, Collection.PLAYBOOKS: 0}
+        put(
+            store,
+            document("all", "apple"),
+            document("hr", "apple", readers=frozenset({"hr", "legal"})),
+            document("nobody", "apple", readers=frozenset()),
+            document("incident-1", "apple", readers=frozenset({"legal"}), collection=Collection.INCIDENTS),
+        )
+        assert store.readable(frozenset()) == {Collection.INCIDENTS: 0, Collection.PLAYBOOKS: 1}
+        assert store.readable(frozenset({"hr"})) == {Collection.INCIDENTS: 0, Collection.PLAYBOOKS: 2}
+        assert store.readable(frozenset({"hr", "legal"})) == {Collection.INCIDENTS: 1, Collection.PLAYBOOKS: 2}
+
     @LEGS
     @pytest.mark.requirement("KNOW-3")
     @pytest.mark.parametrize(
@@ -319,3 +351,35 @@ class StoreContract(ABC):
         store.keep_vectors(MODEL.space, {"ab" * 32: vector})
         assert store.missing_vectors(MODEL.space, {"ab" * 32, "cd" * 32}) == {"cd" * 32}
         assert store.missing_vectors(VectorSpace("else", 64), {"ab" * 32}) == {"ab" * 32}
+
+    @pytest.mark.requirement("KNOW-4")
+    def test_a_store_gives_back_what_another_can_take(self, store: KnowledgeStore) -> None:
+        """Documents with chunks, readers, facets and hash, vectors to the bit; what came out can be put in again."""
+        long = document("long", "An apple a day keeps the SOC away. " * 100, readers=frozenset({"hr", "tier1"}))
+        facets = Facets(("T1566.001", "T1078"), ("Impact",), "High", "Closed", "TruePositive", entities=("b", "a"))
+        short = document("short", "apple", facets, etag='W/"7"', label=Label(Sensitivity.HIGH, Integrity.TRUSTED))
+        put(store, long, short, document("nobody", "apple", readers=frozenset()), document("empty", ""))
+        put(store, document("long", "of the other collection", collection=Collection.INCIDENTS))
+        entries = store.entries(Collection.PLAYBOOKS, ["short", "never there", "nobody", "long", "short"])
+        assert entries == [
+            Entry(replace(each, sections=()), chunks_of(each), each.content_hash)
+            for each in (short, document("nobody", "apple", readers=frozenset()), long)
+        ]
+        assert len(entries[2].chunks) > 2
+        assert store.entries(Collection.INCIDENTS, ["short"]) == []
+        assert store.entries(Collection.INCIDENTS, []) == []
+        hashes = [chunk.search_hash for entry in entries for chunk in entry.chunks]
+        vectors = store.kept_vectors(MODEL.space, [*hashes, "ab" * 32])
+        assert vectors.keys() == set(hashes)
+        assert store.kept_vectors(VectorSpace("another", 64), hashes) == {}
+        for vector in vectors.values():
+            assert abs(float(np.linalg.norm(vector.astype(np.float64))) - 1) < 1e-6
+        versions = store.versions(Collection.PLAYBOOKS)
+        assert store.remove(Collection.PLAYBOOKS, ["short", "nobody", "long"]) == 3
+        store.keep_vectors(MODEL.space, vectors)
+        store.put(entries, MODEL.space)
+        assert store.versions(Collection.PLAYBOOKS) == versions
+        assert store.entries(Collection.PLAYBOOKS, ["short", "nobody", "long"]) == entries
+        again = store.kept_vectors(MODEL.space, hashes)
+        assert {each: again[each].tobytes() for each in hashes} == {each: vectors[each].tobytes() for each in hashes}
+        assert by_meaning(store, "apple")[0] == "short"

@@ -83,6 +83,17 @@ def test_a_mix_is_refused_before_anything_is_embedded(store: LocalStore) -> None
     assert sorted(store.versions(Collection.PLAYBOOKS)) == ["0"]
 
 
+def test_what_was_found_by_words_alone_gets_vectors_with_the_first_model(store: LocalStore) -> None:
+    ingest(store, None, Collection.PLAYBOOKS, [document("0", "apple"), document("1", "pear")], complete=True)
+    assert store.state().space is None
+    model = WordEmbedder()
+    report = ingest(store, model, Collection.PLAYBOOKS, [document("0", "apple"), document("2", "plum")], complete=True)
+    assert (report.added, report.unchanged, report.removed) == (1, 1, 1)
+    assert store.state().space == model.space
+    found = store.by_vector(model.space, model.embed_query("apple"), Wanted(), 5)
+    assert {chunk.document_id for chunk in store.load([each.key for each in found], frozenset())} == {"0", "2"}
+
+
 def test_a_document_of_the_other_collection_is_a_mistake_of_the_caller(store: LocalStore) -> None:
     incident = incident_document(IncidentRecord(number=1, title="x"))
     with pytest.raises(ValueError, match="incident-1 is of sentinel_incidents, not of playbooks"):

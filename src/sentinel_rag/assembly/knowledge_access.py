@@ -1,6 +1,7 @@
-"""The knowledge of this home, as objects: where its store lies, and the embedding model of the settings.
+"""The knowledge of this home, as objects: the store and the embedding model of the settings.
 
-The default is the model on this machine; where it is not installed, knowledge is put in and found by words.
+`knowledge_stores` knows the stores. The default model is the one on this machine; where it is not installed, knowledge
+is put in and found by words.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sentinel_rag.assembly.knowledge_stores import open_store, place_of
 from sentinel_rag.settings import EmbeddingSettings, Settings
 
 if TYPE_CHECKING:
     from sentinel_rag.knowledge.embedding import Embedder
     from sentinel_rag.knowledge.embedding.wire import Admission, EmbeddingEndpoint
-    from sentinel_rag.knowledge.stores import LocalStore
+    from sentinel_rag.knowledge.stores import KnowledgeStore
 
 _EARLY_S = 300
 """A token is renewed so long before it ends."""
@@ -33,16 +35,15 @@ class EmbedderInUse:
     next_step: str = ""
 
 
-def knowledge_file(settings: Settings) -> Path:
-    """The file of the local store."""
-    return settings.home / "knowledge" / "knowledge.db"
+def open_knowledge(settings: Settings) -> KnowledgeStore:
+    """The store of the settings, made where there is none. Raises UnavailableError, and ConfigurationError for one that
+    lacks a setting."""
+    return open_store(settings.knowledge.store, settings)
 
 
-def open_knowledge(settings: Settings) -> LocalStore:
-    """The local store, made where there is none. Raises UnavailableError."""
-    from sentinel_rag.knowledge.stores import LocalStore
-
-    return LocalStore(knowledge_file(settings))
+def knowledge_place(settings: Settings) -> str:
+    """Where the store of the settings lies, for a person; without secrets."""
+    return place_of(settings.knowledge.store, settings)
 
 
 def shipped_playbooks() -> Path:

@@ -19,6 +19,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from sentinel_rag.assembly.conversations import conversation_configuration
 from sentinel_rag.assembly.freeform_kql import freeform_configuration, switched_off_tools
+from sentinel_rag.assembly.knowledge_zone import knowledge_configuration, knowledge_environment
 from sentinel_rag.assembly.model_access import (
     IDENTITY_PATH,
     model_configuration,
@@ -140,6 +141,10 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             configuration = {**common, **configuration, "token": token}
             zones.append(_zone(f"executor-{name}", configuration, bare_environment(), listener))
             upstreams[name] = {"url": f"{listener.url}/mcp", "token": token}
+        listener, token = listen("executor-knowledge"), secrets.token_urlsafe(32)
+        configuration = {**common, **knowledge_configuration(settings), "token": token}
+        zones.append(_zone("executor-knowledge", configuration, knowledge_environment(settings), listener))
+        upstreams["knowledge"] = {"url": f"{listener.url}/mcp", "token": token}
         interceptor = {
             "state_folder": str(gateway_folder(settings.home)),
             "policy_file": str(settings.policy_file),

@@ -84,6 +84,14 @@ def build_web_executor(configuration: Configuration) -> ASGIApp:
     return create_app(options, token=configuration["token"])
 
 
+def build_knowledge_executor(configuration: Configuration) -> ASGIApp:
+    """The MCP server of the tool that searches past incidents and playbooks."""
+    from sentinel_rag.assembly.knowledge_zone import knowledge_base
+    from sentinel_rag.executors.knowledge import create_app
+
+    return create_app(knowledge_base(configuration), token=configuration["token"])
+
+
 def build_model_identity(configuration: Configuration) -> ASGIApp:
     """The server that holds the Azure credential for models and hands the agent tokens for them alone."""
     from sentinel_rag.assembly.model_identity import create_app
@@ -147,6 +155,7 @@ BUILDERS: Mapping[str, Callable[[Configuration], ASGIApp]] = {
     "executor-sentinel": build_sentinel_executor,
     "executor-files": build_files_executor,
     "executor-web": build_web_executor,
+    "executor-knowledge": build_knowledge_executor,
     "interceptor": build_interceptor,
     "model-identity": build_model_identity,
 }

@@ -37,8 +37,9 @@ class Hints:
     open_world: bool = False
 
 
-CallTool = Callable[[str, Mapping[str, Any]], Awaitable[ToolAnswer]]
-"""Runs a tool by its name. Never raises for what a caller sends or the world does."""
+CallTool = Callable[[str, Mapping[str, Any], Mapping[str, Any]], Awaitable[ToolAnswer]]
+"""Runs a tool by its name, with its arguments and what the gateway says beside them (`contracts.trusted_meta`). Never
+raises for what a caller sends or the world does."""
 
 
 async def _nothing_to_close() -> None:
@@ -159,11 +160,12 @@ def _sdk_app(name: str, tools: Sequence[ToolSchema], call: CallTool, hints: Call
         return ListToolsResult(tools=described)
 
     async def call_tool(_: Any, params: CallToolRequestParams) -> CallToolResult:
-        answer = await call(params.name, params.arguments or {})
+        answer = await call(params.name, params.arguments or {}, dict(params.meta or {}))
         return CallToolResult(
             content=[TextContent(type="text", text=answer.text)],
             structured_content=dict(answer.value),
             is_error=answer.is_error,
+            _meta=dict(answer.meta) or None,
         )
 
     server: Server[Any] = Server(name, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import uuid4
 
 from sentinel_rag.contracts.json_values import JsonObject
@@ -15,11 +15,12 @@ _LOG = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
     """`value` travels as structured content; `text` is for clients that show text only and holds no data of a file,
-    a page or a log."""
+    a page or a log. `meta` is for the gateway alone (`contracts.trusted_meta`)."""
 
     value: JsonObject
     text: str
     is_error: bool = False
+    meta: JsonObject = field(default_factory=dict)
 
 
 class ToolFault(Exception):

@@ -51,16 +51,19 @@ def ingest(
 ) -> IngestReport:
     """Bring `collection` up to `documents`; those of another collection are refused with ValueError.
 
+    A store that was filled by words alone is given its vectors first, so that "words now, meaning later" is no mix.
     `complete`: these are all there are, so what the store has beyond them is removed at the end, except `unread`: ids
     of what is there and could not be read now (asked at the end, so it may grow while `documents` are drawn). Raises
     EmbeddingMismatchError before anything is embedded, and whatever the documents, the model or the store raise; what
-    was done until then stays, and the next run goes on from it.
+    was done until then stays, and the next run goes on from it. A store without vectors gets those of `embedder` first.
     """
     held = store.state()
     space = None if embedder is None else embedder.space
-    if held.space != space and (held.space is not None or any(held.documents.values())):
-        raise mismatch(held.space, space)
     began = clock()
+    if held.space is None and embedder is not None:
+        give_vectors(store, embedder)
+    elif held.space != space:
+        raise mismatch(held.space, space)
     versions = store.versions(collection)
     seen: set[str] = set()
     counts = dict.fromkeys(("added", "changed", "unchanged", "removed", "chunks", "embedded"), 0)
@@ -93,6 +96,15 @@ def ingest(
             collection, [name for name in versions if name not in seen and name not in unread]
         )
     return told()
+
+
+def give_vectors(store: KnowledgeStore, embedder: Embedder) -> int:
+    """Vectors for a store that was filled by words alone; one that holds vectors, or nothing, is left as it is. What
+    was embedded before an interruption is not embedded again. Returns how many texts were embedded."""
+    held = store.state()
+    if held.space is not None or not any(held.documents.values()):
+        return 0
+    return store.re_embed(embedder.space, embedder.embed_documents, batch=embedder.batch)
 
 
 def _steps(entries: Iterable[Entry]) -> Iterator[list[Entry]]:

@@ -1,59 +1,73 @@
 """Search: words and meaning fused, equal texts told once, and each hit says where it stands and why it was found.
 
-Above is the executor that serves it. Without an embedding model, or while it cannot answer, words alone are searched
-and the answer says so.
+Of incidents the recent ones come a little earlier (`recency`), and those that recur come once (`recurrence`). Above is
+the executor that serves it. Without an embedding model, or while it cannot answer, words alone are searched and the
+answer says so.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.labels import Label, join_all
-from sentinel_rag.knowledge.attack import known_techniques
-from sentinel_rag.knowledge.documents import Collection
+from sentinel_rag.contracts.ports import Clock, utc_now
+from sentinel_rag.knowledge.attack import known_tactics, known_techniques
+from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.embedding.port import Embedder
 from sentinel_rag.knowledge.fusion import fused
 from sentinel_rag.knowledge.question_words import query_words
-from sentinel_rag.knowledge.stores.port import KnowledgeStore, StoredChunk, Wanted
+from sentinel_rag.knowledge.recency import recency_factor
+from sentinel_rag.knowledge.recurrence import recurs
+from sentinel_rag.knowledge.stores.port import Found, KnowledgeStore, StoredChunk, Vector, Wanted
 
-DEPTH = 50
-"""Places of each ranking that are fused."""
+DEPTHS = (50, 200, 1_000)
+"""Places of each ranking that are fused; the next depth is used where the one before is full and leaves too few hits,
+since one noisy rule can take the first hundred places."""
+DEPTH = DEPTHS[0]
 MOST_HITS = 50
 LONGEST_QUERY = 8_000
-_AT_ONCE = 20
 _TECHNIQUE = re.compile(r"\bT\d{4}(?:\.\d{3})?\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Similarity:
-    """Why a chunk was found. Places count from 1, None where that ranking lacks it. `words`, `techniques` and
-    `entities` are those of the question that the chunk or its document holds."""
+    """Why a chunk was found. Places count from 1, None where that ranking lacks it. `words`, `techniques`, `entities`
+    and `tactics` are those of the question, or of the incident it asks about, that the chunk or its document holds."""
 
     by_words: int | None
     by_meaning: int | None
     words: tuple[str, ...]
     techniques: tuple[str, ...]
     entities: tuple[str, ...]
+    tactics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One chunk that was found. `score` compares hits of one answer only."""
+    """One chunk that was found. `score` compares hits of one answer only. `alike` cites the other incidents that were
+    found and tell the same, best first."""
 
     chunk: StoredChunk
     score: float
     why: Similarity
+    alike: tuple[str, ...] = ()
 
     @property
     def citation(self) -> str:
         """What an answer names as its source: `incident-42`, or the file and the headings down to the section."""
-        if self.chunk.collection is Collection.INCIDENTS:
-            return self.chunk.source
-        return " > ".join((self.chunk.source, *self.chunk.path))
+        return citation_of(self.chunk)
+
+
+def citation_of(chunk: StoredChunk) -> str:
+    """See `Hit.citation`."""
+    if chunk.collection is Collection.INCIDENTS:
+        return chunk.source
+    return " > ".join((chunk.source, *chunk.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,52 +84,77 @@ class SearchAnswer:
 
 
 class KnowledgeSearch:
-    """Searches one store with one model, or with words alone where `embedder` is None."""
+    """Searches one store with one model, or with words alone where `embedder` is None. `clock` tells how old an
+    incident is."""
 
-    def __init__(self, store: KnowledgeStore, embedder: Embedder | None) -> None:
+    def __init__(self, store: KnowledgeStore, embedder: Embedder | None, *, clock: Clock = utc_now) -> None:
         self._store = store
         self._embedder = embedder
+        self._clock = clock
 
-    def search(self, query: str, wanted: Wanted, *, limit: int = 10, per_document: int = 3) -> SearchAnswer:
-        """The best chunks for a question, at most `per_document` of one document and each text once.
+    def search(
+        self, query: str, wanted: Wanted, *, limit: int = 10, per_document: int = 3, like: Facets | None = None
+    ) -> SearchAnswer:
+        """The best chunks for a question, at most `per_document` of one document and each text once. `like` are the
+        facets of an incident that the question is about: what a hit shares with it is part of its `why`.
 
         Raises UnavailableError if the store cannot be read, and EmbeddingMismatchError if it holds another model's
         vectors: ranking by those would be by chance.
         """
         query = query[:LONGEST_QUERY]
+        limit = min(limit, MOST_HITS)
         spelled = _with_names(query)
-        words = [found.key for found in self._store.by_words(spelled, wanted, DEPTH)]
-        near, remarks = self._near(spelled, wanted)
+        vector, remarks = self._vector(spelled)
+        for depth in DEPTHS:
+            words = self._store.by_words(spelled, wanted, depth)
+            near = self._near(vector, wanted, depth)
+            hits = self._hits(query, words, near, wanted.readers, limit, per_document, like)
+            if len(hits) >= limit or max(len(words), len(near)) < depth or not any(hit.alike for hit in hits):
+                break
+        return SearchAnswer(tuple(hits), (*remarks, *_recurring(hits)))
+
+    def _hits(
+        self,
+        query: str,
+        by_words: Sequence[Found],
+        by_meaning: Sequence[Found],
+        readers: frozenset[str],
+        limit: int,
+        per_document: int,
+        like: Facets | None,
+    ) -> list[Hit]:
+        keys = list(dict.fromkeys(found.key for found in (*by_words, *by_meaning)))
+        chunks = {chunk.key: chunk for chunk in self._store.load(keys, readers)}
+        now = self._clock()
+        words, near = _aged(by_words, chunks, now), _aged(by_meaning, chunks, now)
         place_by_words = {key: place for place, key in enumerate(words, 1)}
         place_by_meaning = {key: place for place, key in enumerate(near, 1)}
         hits: list[Hit] = []
-        for chunk, score in self._loaded(fused([near, words]), wanted.readers):
-            if len(hits) >= min(limit, MOST_HITS):
-                break
-            if _is_new(chunk, hits, per_document):
-                why = _similarity(query, chunk, place_by_words.get(chunk.key), place_by_meaning.get(chunk.key))
+        for key, score in fused([near, words]):
+            chunk = chunks[key]
+            told = next((place for place, hit in enumerate(hits) if recurs(hit.chunk, chunk)), None)
+            if told is not None:
+                citations = dict.fromkeys((*hits[told].alike, citation_of(chunk)))
+                hits[told] = replace(hits[told], alike=tuple(citations))
+            elif len(hits) < limit and _is_new(chunk, hits, per_document):
+                why = _similarity(query, chunk, place_by_words.get(key), place_by_meaning.get(key), like)
                 hits.append(Hit(chunk, score, why))
-        return SearchAnswer(tuple(hits), tuple(remarks))
+        return hits
 
-    def _loaded(
-        self, best: Sequence[tuple[int | str, float]], readers: frozenset[str]
-    ) -> Iterator[tuple[StoredChunk, float]]:
-        """The chunks in their order, read a few at a time: most searches need the first few only."""
-        for start in range(0, len(best), _AT_ONCE):
-            part = dict(best[start : start + _AT_ONCE])
-            for chunk in self._store.load(list(part), readers):
-                yield chunk, part[chunk.key]
-
-    def _near(self, query: str, wanted: Wanted) -> tuple[Sequence[int | str], list[str]]:
+    def _vector(self, query: str) -> tuple[Vector | None, list[str]]:
         if self._embedder is None:
-            return (), ["Searched by words only: no embedding model is in use."]
+            return None, ["Searched by words only: no embedding model is in use."]
         if not query.strip():
-            return (), []
+            return None, []
         try:
-            vector = self._embedder.embed_query(query)
+            return self._embedder.embed_query(query), []
         except SentinelError as error:
-            return (), [f"Searched by words only: {error}"]
-        return [found.key for found in self._store.by_vector(self._embedder.space, vector, wanted, DEPTH)], []
+            return None, [f"Searched by words only: {error}"]
+
+    def _near(self, vector: Vector | None, wanted: Wanted, depth: int) -> Sequence[Found]:
+        if self._embedder is None or vector is None:
+            return ()
+        return self._store.by_vector(self._embedder.space, vector, wanted, depth)
 
 
 def _with_names(query: str) -> str:
@@ -134,21 +173,56 @@ def _is_new(chunk: StoredChunk, hits: Sequence[Hit], per_document: int) -> bool:
     return of_document[(chunk.collection, chunk.document_id)] < per_document
 
 
-def _similarity(query: str, chunk: StoredChunk, by_words: int | None, by_meaning: int | None) -> Similarity:
+def _aged(ranking: Sequence[Found], chunks: Mapping[int | str, StoredChunk], now: datetime) -> Sequence[int | str]:
+    """The keys of a ranking by their scores, those of incidents with their age in them. Before the rankings are fused,
+    since places do not tell a near miss from one that is far behind."""
+    scores: dict[int | str, float] = {}
+    for found in ranking:
+        chunk = chunks.get(found.key)
+        if chunk is None:  # it was replaced or removed since it was found
+            continue
+        score = found.score
+        if chunk.collection is Collection.INCIDENTS:
+            score -= abs(score) * (1.0 - recency_factor(chunk.facets.time, now))
+        scores[found.key] = score
+    return sorted(scores, key=lambda key: -scores[key])
+
+
+def _recurring(hits: Sequence[Hit]) -> Iterator[str]:
+    for hit in hits:
+        if hit.alike:
+            yield (
+                f"{hit.citation}: {len(hit.alike):,} more like it were found (same title and entities, closed the same "
+                f"way), such as {', '.join(hit.alike[:3])}."
+            )
+
+
+def _similarity(
+    query: str, chunk: StoredChunk, by_words: int | None, by_meaning: int | None, like: Facets | None
+) -> Similarity:
     said = " ".join((chunk.title, *chunk.path, chunk.text)).casefold()
     asked = query.casefold()
+    like = like or Facets()
+    like_entities = {name.casefold() for name in like.entities}
+    letters = re.sub(r"[\s_-]+", "", asked)
+    tactics = {*like.tactics, *(tactic for tactic in known_tactics() if tactic.casefold() in letters)}
     return Similarity(
         by_words,
         by_meaning,
         tuple(word for word in query_words(query) if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", said)),
-        tuple(dict.fromkeys(_shared_techniques(query, chunk.facets.techniques))),
-        tuple(name for name in chunk.facets.entities if len(name) > 2 and name.casefold() in asked),
+        tuple(dict.fromkeys(_shared_techniques(query, like.techniques, chunk.facets.techniques))),
+        tuple(
+            name
+            for name in chunk.facets.entities
+            if len(name) > 2 and (name.casefold() in like_entities or name.casefold() in asked)
+        ),
+        tuple(tactic for tactic in chunk.facets.tactics if tactic in tactics),
     )
 
 
-def _shared_techniques(query: str, techniques: Sequence[str]) -> Iterator[str]:
-    """Techniques of the document that the question names, itself or by their parent."""
-    named = {name.upper() for name in _TECHNIQUE.findall(query)}
+def _shared_techniques(query: str, like: Sequence[str], techniques: Sequence[str]) -> Iterator[str]:
+    """Techniques of the document that the question or the incident asked about names, itself or by their parent."""
+    named = {name.upper() for name in (*_TECHNIQUE.findall(query), *like)}
     for technique in techniques:
         if technique in named or technique.partition(".")[0] in named:
             yield technique

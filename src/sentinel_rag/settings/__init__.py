@@ -12,16 +12,16 @@ from sentinel_rag.settings.environments import (
     tool_server_environment,
 )
 from sentinel_rag.settings.loading import default_home, installed_policy_file, load_settings
-from sentinel_rag.settings.shapes import EmbeddingSettings, ModelSettings, OidcSettings, Secret, Settings
+from sentinel_rag.settings.shapes import EmbeddingSettings, KnowledgeSettings, ModelSettings, Secret, Settings
 from sentinel_rag.settings.variables import VARIABLES, Variable
 from sentinel_rag.settings.workspace_file import NamedWorkspace, workspace_name
 
 __all__ = [
     "VARIABLES",
     "EmbeddingSettings",
+    "KnowledgeSettings",
     "ModelSettings",
     "NamedWorkspace",
-    "OidcSettings",
     "Secret",
     "Settings",
     "Variable",

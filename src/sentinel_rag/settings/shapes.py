@@ -76,6 +76,13 @@ class OidcSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnowledgeSettings:
+    """Where knowledge is kept. `store` is the name of the store in use."""
+
+    store: str = "local"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that can be set. `docs/settings.md` lists the variables; a test keeps the two equal."""
 
@@ -90,6 +97,7 @@ class Settings:
     model: str = "offline"
     model_settings: ModelSettings | None = None
     embeddings: EmbeddingSettings = EmbeddingSettings()
+    knowledge: KnowledgeSettings = KnowledgeSettings()
     timezone: str = "UTC"
     audit_durability: str = "process"
     audit_anchor: Path | None = None

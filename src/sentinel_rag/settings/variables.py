@@ -67,6 +67,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_EMBEDDINGS_API_KEY", "Key at that server.", "none: it asks for none"),
     Variable("SENTINEL_EMBEDDINGS_DIMENSIONS", "Dimensions that it is asked for.", "1024"),
     Variable("SENTINEL_EMBEDDINGS_TOKENS_PER_MINUTE", "Pace of a first load; 0: none.", "0"),
+    Variable("SENTINEL_KNOWLEDGE_STORE", "Where knowledge is kept: local.", "local"),
     Variable("OPENROUTER_API_KEY", "Key at OpenRouter.", "none"),
     Variable("SENTINEL_TIMEZONE", "Time zone (IANA name) in which words like yesterday are read.", "UTC"),
     Variable("SENTINEL_AUDIT_DURABILITY", "process or power: what an acknowledged record survives.", "process"),

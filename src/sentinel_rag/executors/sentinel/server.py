@@ -23,7 +23,7 @@ SERVER_NAME = "sentinel"
 def create_app(service: SentinelService, *, token: str) -> Starlette:
     """The ASGI application: `/mcp` (bearer `token`) and `/healthz`. Its lifespan closes the service's connections."""
 
-    async def call(name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+    async def call(name: str, arguments: Mapping[str, Any], _: Mapping[str, Any]) -> ToolAnswer:
         outcome = await service.call(name, arguments)
         if isinstance(outcome, QueryError):
             return error_answer(outcome)

@@ -32,7 +32,7 @@ def create_app(options: WebOptions, *, token: str) -> Starlette:
     """The ASGI application: `/mcp` (bearer `token`) and `/healthz`. Its lifespan closes the connections."""
     tools: list[WebTools] = []
 
-    async def call(name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+    async def call(name: str, arguments: Mapping[str, Any], _: Mapping[str, Any]) -> ToolAnswer:
         if not tools:
             tools.append(_web_tools(options))
         return await tools[0].call(name, arguments)

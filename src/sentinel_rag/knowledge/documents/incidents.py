@@ -33,7 +33,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 @dataclass(frozen=True, slots=True)
 class IncidentRecord:
     """One incident's newest version. Times are aware. `entities` are (kind, name) pairs, `comments` oldest first.
-    `etag` is that of the REST API; empty where the row came from the log."""
+    `etag` is that of the REST API; empty where the row came from the log. `workspace` is empty where there is one."""
 
     number: int
     title: str
@@ -51,11 +51,13 @@ class IncidentRecord:
     classification_comment: str = ""
     comments: tuple[str, ...] = ()
     etag: str = ""
+    workspace: str = ""
 
 
-def incident_id(number: int) -> str:
-    """The id of an incident in its collection, which is also how an answer cites it."""
-    return f"incident-{number}"
+def incident_id(number: int, workspace: str = "") -> str:
+    """The id of an incident in its collection, which is also how an answer cites it. `workspace` where there are
+    several: each counts its incidents from 1."""
+    return f"incident-{number}@{workspace}" if workspace else f"incident-{number}"
 
 
 def incident_document(
@@ -66,10 +68,10 @@ def incident_document(
 ) -> Document:
     """The incident as a document. Its label is `sensitivity` and always UNTRUSTED."""
     return Document(
-        id=incident_id(record.number),
+        id=incident_id(record.number, record.workspace),
         collection=Collection.INCIDENTS,
         title=_line(record.title) or f"Incident {record.number} without a title",
-        source=incident_id(record.number),
+        source=incident_id(record.number, record.workspace),
         sections=tuple(_sections(record)),
         facets=Facets(
             techniques=tuple(dict.fromkeys(name.upper() for name in record.techniques)),
@@ -107,7 +109,8 @@ def _sections(record: IncidentRecord) -> Iterator[Section]:
 
 def _summary(record: IncidentRecord) -> Iterator[str]:
     created = "" if record.created is None else f" of {record.created:%Y-%m-%d}"
-    yield f"Incident {record.number}{created}: {_line(record.title)}."
+    where = f" in {record.workspace}" if record.workspace else ""
+    yield f"Incident {record.number}{where}{created}: {_line(record.title)}."
     states = [f"Severity {record.severity}" * bool(record.severity), f"status {record.status}" * bool(record.status)]
     told = ", ".join(filter(None, states))
     if told:

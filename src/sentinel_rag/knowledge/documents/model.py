@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any, Self
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
@@ -83,6 +85,20 @@ class Facets:
             "time": None if self.time is None else self.time.isoformat(),
             "entities": list(self.entities),
         }
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Self:
+        """The facets that `to_dict` told."""
+        time = told["time"]
+        return cls(
+            techniques=tuple(told["techniques"]),
+            tactics=tuple(told["tactics"]),
+            severity=told["severity"],
+            status=told["status"],
+            classification=told["classification"],
+            time=None if time is None else datetime.fromisoformat(time),
+            entities=tuple(told["entities"]),
+        )
 
 
 UNTRUSTED_KNOWLEDGE = Label(Sensitivity.MEDIUM, Integrity.UNTRUSTED)

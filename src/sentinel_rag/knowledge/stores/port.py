@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Collection as SomeOf
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.labels import Label
@@ -50,19 +51,26 @@ class VectorSpace:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A document with its chunks, as it is put into a store."""
-
-    document: Document
-    chunks: tuple[Chunk, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Version:
     """What tells whether a stored document is still the source's: the hash of its content, and the source's etag."""
 
     content_hash: str
     etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document with its chunks, as it is put into a store. One that comes out of a store has no sections, since the
+    chunks hold their text; `stored_hash` is then the hash that it was kept with."""
+
+    document: Document
+    chunks: tuple[Chunk, ...]
+    stored_hash: str = ""
+
+    @property
+    def version(self) -> Version:
+        """What a store keeps of it for `versions`."""
+        return Version(self.stored_hash or self.document.content_hash, self.document.etag)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +127,14 @@ class StoreState:
 
 
 class KnowledgeStore(Protocol):
-    """One store. Each call may raise UnavailableError when the store cannot be reached, is locked or is full."""
+    """One store. Each call may raise UnavailableError when the store cannot be reached, is locked or is full. Used as a
+    context, it closes at the end."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
 
     def state(self) -> StoreState:
         """What it holds now."""
@@ -136,6 +151,16 @@ class KnowledgeStore(Protocol):
     def keep_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors by search hash, for `put` and for the next time that the same text comes. Durable on return, so
         that what was embedded is not embedded again after a crash."""
+        ...
+
+    def kept_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> Mapping[str, Vector]:
+        """The vectors of `space` that are kept for these hashes, of length 1 (a zero one stays zero); the same bits go
+        in and out of every store."""
+        ...
+
+    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[Entry]:
+        """These documents as they were put, without sections, in the order of `ids`; one that is not there is left out.
+        For whoever moves a whole store, with `versions`: no reader is asked for."""
         ...
 
     def put(self, entries: Sequence[Entry], space: VectorSpace | None) -> None:
@@ -162,6 +187,17 @@ class KnowledgeStore(Protocol):
     def load(self, keys: Sequence[int | str], readers: frozenset[str]) -> Sequence[StoredChunk]:
         """The chunks of these keys that `readers` may read, in the order of the keys. One that was replaced or removed
         since it was found is left out."""
+        ...
+
+    def document_chunks(
+        self, collection: Collection, document_id: str, readers: frozenset[str]
+    ) -> Sequence[StoredChunk]:
+        """All chunks of one document in their order; none if there is no such document, or `readers` may not read it:
+        the two look the same."""
+        ...
+
+    def readable(self, readers: frozenset[str]) -> Mapping[Collection, int]:
+        """How many documents of each collection `readers` may read."""
         ...
 
     def re_embed(self, space: VectorSpace, embed: EmbedTexts, *, batch: int = 64) -> int:

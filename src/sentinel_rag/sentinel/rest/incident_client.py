@@ -86,18 +86,23 @@ class SentinelRest:
 
         An own write is seen at once. Raises QueryFailedError.
         """
+        return await self._lists.get(
+            (odata_filter, order_by, limit),
+            lambda: self.read_incidents(odata_filter=odata_filter, order_by=order_by, limit=limit),
+        )
+
+    async def read_incidents(
+        self, *, odata_filter: str = "", order_by: str = "", limit: int | None = None
+    ) -> IncidentList:
+        """As `list_incidents`, always from the service and never kept: for a reader of whole workspaces."""
         page = min(limit or LARGEST_PAGE, LARGEST_PAGE)
         parameters = {"$filter": odata_filter, "$orderby": order_by, "$top": str(page)}
-
-        async def read() -> IncidentList:
-            self._buckets.take(Operation.LIST_INCIDENTS)
-            read_at = self._clock()
-            url = self._url("incidents", {key: value for key, value in parameters.items() if value})
-            pages = await read_pages(self.connection, url, most=limit, page_size=page)
-            found = map(Incident.from_body, pages.items)
-            return IncidentList.of(found, read_at=read_at, complete=pages.complete)
-
-        return await self._lists.get((odata_filter, order_by, limit), read)
+        self._buckets.take(Operation.LIST_INCIDENTS)
+        read_at = self._clock()
+        url = self._url("incidents", {key: value for key, value in parameters.items() if value})
+        pages = await read_pages(self.connection, url, most=limit, page_size=page)
+        found = map(Incident.from_body, pages.items)
+        return IncidentList.of(found, read_at=read_at, complete=pages.complete)
 
     async def get_incident(self, name: str) -> Incident:
         """The incident with the GUID `name`, as it is now. Raises QueryFailedError."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentinel_rag.assembly.knowledge_access import (
-    knowledge_file,
+    knowledge_place,
     open_embedder,
     open_knowledge,
     shipped_playbooks,
@@ -76,7 +76,7 @@ def status(*, as_json: bool) -> int:
     settings = load_settings()
     with open_embedder(settings.embeddings) as in_use, open_knowledge(settings) as store:
         state = store.state()
-    file = knowledge_file(settings)
+    place = knowledge_place(settings)
     space = None if in_use.embedder is None else in_use.embedder.space
     model = None if space is None else str(space)
     if as_json:
@@ -84,10 +84,10 @@ def status(*, as_json: bool) -> int:
             each.value: {"documents": state.documents[each], "chunks": state.chunks[each]} for each in state.documents
         }
         vectors = None if state.space is None else str(state.space)
-        told = {"store": str(file), "collections": collections, "vectors": vectors, "model": model}
+        told = {"store": place, "collections": collections, "vectors": vectors, "model": model}
         print(json.dumps(told, indent=2))
         return 0
-    print(f"store    {safe_cell(str(file))}")
+    print(f"store    {safe_cell(place)}")
     for each, documents in state.documents.items():
         print(f"{each.value:<20} {documents:,} documents, {state.chunks[each]:,} chunks")
     print(f"vectors  {'none: found by words only' if state.space is None else safe_cell(str(state.space))}")

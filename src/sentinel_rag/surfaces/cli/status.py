@@ -14,7 +14,7 @@ from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.cli._zones import choose_workspace
 
 EXECUTOR = "executor-"
-EXECUTORS = ("sentinel", "files", "web")
+EXECUTORS = ("sentinel", "files", "web", "knowledge")
 
 
 def run(*, as_json: bool) -> int:

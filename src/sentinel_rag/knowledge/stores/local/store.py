@@ -6,79 +6,25 @@ quality. Any number of processes may read while one writes.
 
 from __future__ import annotations
 
-from collections.abc import Collection as SomeOf
-from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.stores.local.reading import Reading
-from sentinel_rag.knowledge.stores.local.writing import Writing
-from sentinel_rag.knowledge.stores.port import (
-    EmbedTexts,
-    Entry,
-    Found,
-    StoredChunk,
-    StoreState,
-    Vector,
-    VectorSpace,
-    Version,
-    Wanted,
-)
+from sentinel_rag.knowledge.stores.local.array_index import ArrayIndex, repair
+from sentinel_rag.knowledge.stores.local.array_search import ArraySearch
+from sentinel_rag.knowledge.stores.rows.reading import Reading
+from sentinel_rag.knowledge.stores.rows.row_store import RowStore
+from sentinel_rag.knowledge.stores.rows.writing import Writing
 
 
-class LocalStore:
+class LocalStore(RowStore):
     """A `KnowledgeStore` in the file `path`, made where there is none. Threads may share it; close it or use `with`."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._writing = Writing(path)
+        index = ArrayIndex(path)
+        writing = Writing(path, index)
         try:
-            self._writing.repair()
-            self._reading = Reading(path)
+            repair(path, writing, index)
+            reading = Reading(path)
         except BaseException:
-            self._writing.close()
+            writing.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def state(self) -> StoreState:
-        return self._reading.state()
-
-    def versions(self, collection: Collection) -> Mapping[str, Version]:
-        return self._reading.versions(collection)
-
-    def missing_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> frozenset[str]:
-        return self._writing.missing_vectors(space, search_hashes)
-
-    def keep_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector]) -> None:
-        self._writing.keep_vectors(space, vectors)
-
-    def put(self, entries: Sequence[Entry], space: VectorSpace | None) -> None:
-        self._writing.put(entries, space)
-
-    def remove(self, collection: Collection, ids: Iterable[str]) -> int:
-        return self._writing.remove(collection, ids)
-
-    def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[Found]:
-        return self._reading.by_words(query, wanted, limit)
-
-    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
-        return self._reading.by_vector(space, vector, wanted, limit)
-
-    def load(self, keys: Sequence[int | str], readers: frozenset[str]) -> Sequence[StoredChunk]:
-        return self._reading.load(keys, readers)
-
-    def re_embed(self, space: VectorSpace, embed: EmbedTexts, *, batch: int = 64) -> int:
-        return self._writing.re_embed(space, embed, batch=batch)
-
-    def close(self) -> None:
-        self._reading.close()
-        self._writing.close()
+        super().__init__(path, reading, writing, ArraySearch(path, reading))

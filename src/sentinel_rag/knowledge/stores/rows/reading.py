@@ -1,8 +1,7 @@
-"""The reading side of the local store: words by FTS5, vectors by an exact scan of the mapped array, chunks by key.
+"""The reading side of the rows: words by FTS5, chunks by key, and what the store holds; vectors are another's.
 
-One connection and what was remembered from it, used by one thread at a time; the scan itself runs outside the lock.
-What is remembered (the array, which slots a filter lets through) holds for one revision of the file, so another
-process's write is seen by the next call.
+One connection and what was remembered from it, used by one thread at a time. What is remembered holds for one revision
+of the file, so another process's write is seen by the next call.
 """
 
 from __future__ import annotations
@@ -10,58 +9,46 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sentinel_rag.contracts.labels import Label
-from sentinel_rag.knowledge.documents import Collection, Facets
-from sentinel_rag.knowledge.stores.local.filters import conditions
-from sentinel_rag.knowledge.stores.local.schema import open_file, transaction, unavailable
-from sentinel_rag.knowledge.stores.local.word_query import match_expression, match_terms
+from sentinel_rag.knowledge.chunking import Chunk
+from sentinel_rag.knowledge.documents import Collection, Document, Facets
 from sentinel_rag.knowledge.stores.port import (
     MOST_RESULTS,
+    Entry,
     Found,
     StoredChunk,
     StoreState,
-    Vector,
     VectorSpace,
     Version,
     Wanted,
-    mismatch,
 )
+from sentinel_rag.knowledge.stores.rows.filters import conditions
+from sentinel_rag.knowledge.stores.rows.schema import open_file, transaction, unavailable
+from sentinel_rag.knowledge.stores.rows.word_query import match_expression, match_terms
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Slots = NDArray[np.int64]
-
-_REMEMBERED = 16
 _MOST_TERMS = 10_000
 _RANKED_ROWS = 5_000
+_AT_ONCE = 500
+"""Parameters of one statement."""
+_CHUNK = "c.id, d.collection, d.name, d.title, d.source, d.facets, d.label, c.number, c.path, c.place, c.body"
+"""What `_stored` makes a chunk of."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Moment:
-    """What the `state` row says: the revision, the space of the vectors, and which array file holds how many slots."""
+class Moment:
+    """What the `state` row says: the revision, the space of the vectors, and which array file holds how many slots
+    (of the local store)."""
 
     revision: int
     space: VectorSpace | None
     file: int
     slots: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Allowed:
-    """The slots that a filter lets through, ascending, and the chunk of each."""
-
-    slots: Slots
-    chunks: Slots
 
 
 class Reading:
@@ -71,17 +58,14 @@ class Reading:
         self._path = path
         self._lock = threading.Lock()
         self._connection = open_file(path)
-        self._array: tuple[tuple[int, int, int], Vector] | None = None
         self._rows_of_term: dict[tuple[int, str], int] = {}
-        self._allowed: OrderedDict[tuple[int, Wanted], _Allowed] = OrderedDict()
 
     def close(self) -> None:
         with self._lock:
             self._connection.close()
-            self._array = None
 
     def state(self) -> StoreState:
-        with self._snapshot() as connection:
+        with self.snapshot() as connection:
             documents = dict(connection.execute("SELECT collection, count(*) FROM document GROUP BY collection"))
             chunks = dict(
                 connection.execute(
@@ -89,13 +73,13 @@ class Reading:
                 )
             )
             return StoreState(
-                _moment(connection).space,
+                moment_of(connection).space,
                 {each: documents.get(each.value, 0) for each in Collection},
                 {each: chunks.get(each.value, 0) for each in Collection},
             )
 
     def versions(self, collection: Collection) -> Mapping[str, Version]:
-        with self._snapshot() as connection:
+        with self.snapshot() as connection:
             rows = connection.execute(
                 "SELECT name, content_hash, etag FROM document WHERE collection = ?", [collection.value]
             )
@@ -106,7 +90,7 @@ class Reading:
         if not terms or limit <= 0:
             return ()
         limit = min(limit, MOST_RESULTS)
-        with self._snapshot() as connection:
+        with self.snapshot() as connection:
             telling = self._telling(connection, terms)
             found = _ranked(connection, telling, wanted, limit)
             if len(found) >= limit or len(telling) == len(terms):
@@ -117,7 +101,7 @@ class Reading:
     def _telling(self, connection: sqlite3.Connection, terms: Sequence[str]) -> Sequence[str]:
         """The rarest terms, as many as `_RANKED_ROWS` allows. Ranking a row costs 3 microseconds, and a word that a
         tenth of all rows have hardly moves BM25; in a small store all terms are taken."""
-        revision = _moment(connection).revision
+        revision = moment_of(connection).revision
         rows: list[tuple[int, int, str]] = []
         for place, term in enumerate(terms):
             if (revision, term) not in self._rows_of_term:
@@ -135,37 +119,70 @@ class Reading:
             left -= count
         return taken or terms
 
-    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
-        from sentinel_rag.knowledge.stores.local.vector_file import nearest, unit
-
-        with self._snapshot() as connection:
-            moment = _moment(connection)
-            if moment.space is None:
-                return ()
-            if moment.space != space:
-                raise mismatch(moment.space, space)
-            array = self._vectors(connection, moment)
-            allowed = self._let_through(connection, moment, wanted)
-        places, scores = nearest(array, unit(vector)[0], allowed.slots, min(limit, MOST_RESULTS))
-        return [Found(int(allowed.chunks[place]), float(score)) for place, score in zip(places, scores, strict=True)]
-
     def load(self, keys: Sequence[int | str], readers: frozenset[str]) -> Sequence[StoredChunk]:
         numbers = [key for key in keys if isinstance(key, int)]
         condition, values = conditions(Wanted(readers=readers))
         marks = ", ".join("?" * len(numbers))
-        with self._snapshot() as connection:
+        with self.snapshot() as connection:
             rows = connection.execute(
-                "SELECT c.id, d.collection, d.name, d.title, d.source, d.facets, d.label, c.number, c.path, c.place, "
                 # CROSS, since SQLite would begin with all documents that the filter lets through.
-                "c.body FROM chunk c CROSS JOIN document d ON d.id = c.document "
+                f"SELECT {_CHUNK} FROM chunk c CROSS JOIN document d ON d.id = c.document "
                 f"WHERE c.id IN ({marks}) AND {condition}",
                 [*numbers, *values],
             )
             found = {row[0]: _stored(row) for row in rows}
         return [found[key] for key in numbers if key in found]
 
+    def document_chunks(
+        self, collection: Collection, document_id: str, readers: frozenset[str]
+    ) -> Sequence[StoredChunk]:
+        condition, values = conditions(Wanted(readers=readers, collections=frozenset({collection})))
+        with self.snapshot() as connection:
+            rows = connection.execute(
+                f"SELECT {_CHUNK} FROM document d JOIN chunk c ON c.document = d.id "
+                f"WHERE d.name = ? AND {condition} ORDER BY c.number",
+                [document_id, *values],
+            )
+            return [_stored(row) for row in rows]
+
+    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[Entry]:
+        found: dict[str, Entry] = {}
+        with self.snapshot() as connection:
+            for start in range(0, len(ids), _AT_ONCE):
+                part = ids[start : start + _AT_ONCE]
+                rows = connection.execute(
+                    "SELECT d.id, d.name, d.title, d.source, d.facets, d.label, names, d.content_hash, d.etag "
+                    "FROM document d JOIN audience ON audience.id = d.audience "
+                    f"WHERE d.collection = ? AND d.name IN ({', '.join('?' * len(part))})",
+                    [collection.value, *part],
+                )
+                for number, name, title, source, facets, label, readers, content_hash, etag in rows.fetchall():
+                    document = Document(
+                        id=name,
+                        collection=collection,
+                        title=title,
+                        source=source,
+                        sections=(),
+                        facets=Facets.from_dict(json.loads(facets)),
+                        label=Label.from_dict(json.loads(label)),
+                        readers=frozenset(json.loads(readers)),
+                        etag=etag,
+                    )
+                    found[name] = Entry(document, tuple(_chunks(connection, number)), content_hash)
+        return [found[name] for name in dict.fromkeys(ids) if name in found]
+
+    def readable(self, readers: frozenset[str]) -> Mapping[Collection, int]:
+        condition, values = conditions(Wanted(readers=readers))
+        with self.snapshot() as connection:
+            found = dict(
+                connection.execute(
+                    f"SELECT d.collection, count(*) FROM document d WHERE {condition} GROUP BY d.collection", values
+                )
+            )
+        return {each: found.get(each.value, 0) for each in Collection}
+
     @contextmanager
-    def _snapshot(self) -> Iterator[sqlite3.Connection]:
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
         """The connection, at one moment of the file; this thread's alone meanwhile."""
         with self._lock:
             try:
@@ -173,39 +190,6 @@ class Reading:
                     yield self._connection
             except sqlite3.Error as error:
                 raise unavailable(error, self._path) from None
-
-    def _vectors(self, connection: sqlite3.Connection, moment: _Moment) -> Vector:
-        """The array of this moment: mapped, or put together from the rows where the file is not what it should be."""
-        from sentinel_rag.knowledge.stores.local.vector_file import file_of, mapped
-
-        assert moment.space is not None
-        which = (moment.file, moment.slots, moment.space.dimensions)
-        if self._array is None or self._array[0] != which:
-            array = mapped(file_of(self._path, moment.file), moment.slots, moment.space.dimensions)
-            self._array = (which, _from_rows(connection, moment) if array is None else array)
-        return self._array[1]
-
-    def _let_through(self, connection: sqlite3.Connection, moment: _Moment, wanted: Wanted) -> _Allowed:
-        """The slots of the chunks that may be found. As text, since 100,000 rows one by one take four times as long."""
-        import numpy as np
-
-        key = (moment.revision, wanted)
-        if key in self._allowed:
-            self._allowed.move_to_end(key)
-            return self._allowed[key]
-        condition, values = conditions(wanted)
-        slots, chunks = connection.execute(
-            "SELECT group_concat(slot), group_concat(id) FROM (SELECT c.slot AS slot, c.id AS id FROM document d "
-            f"JOIN chunk c ON c.document = d.id WHERE c.slot IS NOT NULL AND {condition})",
-            values,
-        ).fetchone()
-        numbers = np.fromstring(slots or "", dtype=np.int64, sep=",")
-        order = np.argsort(numbers)
-        found = _Allowed(numbers[order], np.fromstring(chunks or "", dtype=np.int64, sep=",")[order])
-        self._allowed[key] = found
-        while len(self._allowed) > _REMEMBERED:
-            self._allowed.popitem(last=False)
-        return found
 
 
 def _ranked(
@@ -228,45 +212,32 @@ def _ranked(
     return [Found(key, score) for key, score in rows]
 
 
-def _moment(connection: sqlite3.Connection) -> _Moment:
+def moment_of(connection: sqlite3.Connection) -> Moment:
+    """The `state` row as this connection sees it now."""
     revision, file, slots, model, dimensions = connection.execute(
         "SELECT revision, file, slots, model, dimensions FROM state LEFT JOIN space ON space.id = state.space"
     ).fetchone()
-    return _Moment(revision, None if model is None else VectorSpace(model, dimensions), file, slots)
+    return Moment(revision, None if model is None else VectorSpace(model, dimensions), file, slots)
 
 
-def _from_rows(connection: sqlite3.Connection, moment: _Moment) -> Vector:
-    import numpy as np
-
-    assert moment.space is not None
-    array = np.zeros((moment.slots, moment.space.dimensions), dtype=np.float32)
+def _chunks(connection: sqlite3.Connection, document: int) -> Iterator[Chunk]:
     rows = connection.execute(
-        "SELECT c.slot, v.data FROM chunk c JOIN state ON 1 JOIN vector v ON v.hash = c.hash AND v.space = state.space "
-        "WHERE c.slot IS NOT NULL"
+        "SELECT number, path, place, body, head, hash FROM chunk WHERE document = ? ORDER BY number", [document]
     )
-    for slot, data in rows:
-        array[slot] = np.frombuffer(data, dtype="<f4")
-    return array
+    for number, path, place, body, head, search_hash in rows:
+        made = Chunk(number, tuple(json.loads(path)), place, body, f"{head}\n\n{body}")
+        # The head is all of it where the search text does not end with the text.
+        yield made if made.search_hash == search_hash.hex() else replace(made, search_text=head)
 
 
 def _stored(row: Sequence[Any]) -> StoredChunk:
-    facets = json.loads(row[5])
-    time = facets["time"]
     return StoredChunk(
         key=row[0],
         collection=Collection(row[1]),
         document_id=row[2],
         title=row[3],
         source=row[4],
-        facets=Facets(
-            techniques=tuple(facets["techniques"]),
-            tactics=tuple(facets["tactics"]),
-            severity=facets["severity"],
-            status=facets["status"],
-            classification=facets["classification"],
-            time=None if time is None else datetime.fromisoformat(time),
-            entities=tuple(facets["entities"]),
-        ),
+        facets=Facets.from_dict(json.loads(row[5])),
         label=Label.from_dict(json.loads(row[6])),
         number=row[7],
         path=tuple(json.loads(row[8])),

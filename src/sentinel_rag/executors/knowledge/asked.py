@@ -1,0 +1,166 @@
+"""The arguments of `search_knowledge_base` as a question to the library; a wrong one is told with what is close to it.
+
+Names are taken in any case, since "high" can only mean "High"; nothing else is guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from difflib import get_close_matches
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from sentinel_rag.contracts.knowledge_tools import COLLECTIONS, DEFAULT_HITS, MAX_HITS, MAX_QUESTION_CHARACTERS
+from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS, INCIDENT_STATUSES, SEVERITIES
+from sentinel_rag.executors.tool_answer import ToolFault, wrong_argument
+from sentinel_rag.executors.typed_arguments import read_arguments
+from sentinel_rag.knowledge.attack import known_tactics, known_techniques
+from sentinel_rag.knowledge.documents import Collection
+from sentinel_rag.knowledge.stores.port import Wanted
+
+T = TypeVar("T")
+
+TOOL = "search_knowledge_base"
+
+_Text = Annotated[str, msgspec.Meta(max_length=200)] | None
+_TECHNIQUE = re.compile(r"T\d{4}(\.\d{3})?")
+_INCIDENT = re.compile(r"(?:incident[\s-]*|#)?(\d{1,10})", re.IGNORECASE)
+_CLOSE = 0.6
+_MOST_OFFERED = 5
+
+
+class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    query: Annotated[str, msgspec.Meta(max_length=MAX_QUESTION_CHARACTERS)] | None = None
+    collection: _Text = None
+    severity: _Text = None
+    status: _Text = None
+    classification: _Text = None
+    technique: _Text = None
+    tactic: _Text = None
+    since: _Text = None
+    until: _Text = None
+    like_incident: _Text = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_HITS)] = DEFAULT_HITS
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is looked for: `query`, or more like incident number `like`, or both; at least one is there."""
+
+    query: str | None
+    like: int | None
+    wanted: Wanted
+    limit: int
+
+
+def read_question(arguments: Mapping[str, Any], readers: frozenset[str]) -> Asked:
+    """The question of a caller who may read as `readers`. Raises ToolFault that names the argument."""
+    given = read_arguments(_Arguments, TOOL, arguments)
+    query = (given.query or "").strip()
+    like = _incident(given.like_incident)
+    if not query and like is None:
+        raise wrong_argument(
+            "query",
+            f"{TOOL} needs something to look for: query is {'missing' if given.query is None else 'blank'}.",
+            "Give query in plain words, or like_incident with an incident's number.",
+        )
+    since, until = _moment("since", given.since), _moment("until", given.until)
+    if since is not None and until is not None and since > until:
+        raise wrong_argument("until", "until lies before since, so nothing can be in between.", "Exchange the two.")
+    wanted = Wanted(
+        readers=readers,
+        collections=_few("collection", given.collection, COLLECTIONS, Collection) or frozenset(Collection),
+        severities=_few("severity", given.severity, SEVERITIES, str),
+        statuses=_few("status", given.status, INCIDENT_STATUSES, str),
+        classifications=_few("classification", given.classification, tuple(CLASSIFICATION_REASONS), str),
+        techniques=_technique(given.technique),
+        tactics=_tactic(given.tactic),
+        since=since,
+        until=until,
+    )
+    return Asked(query or None, like, wanted, given.limit)
+
+
+def _few(field: str, text: str | None, allowed: Sequence[str], kind: Callable[[str], T]) -> frozenset[T]:
+    """The one value of a filter, spelled as it is stored; none where it is left out."""
+    if text is None:
+        return frozenset()
+    spelled = {name.casefold(): name for name in allowed}
+    found = spelled.get(text.strip().casefold())
+    if found is None:
+        close = get_close_matches(text.casefold(), spelled, 1, _CLOSE)
+        meant = f" Did you mean {spelled[close[0]]}?" if close else ""
+        raise wrong_argument(
+            field,
+            f"{field} cannot be {_shown(text)}.{meant}",
+            f"Use one of: {', '.join(allowed)}.",
+            allowed=tuple(allowed),
+        )
+    return frozenset({kind(found)})
+
+
+def _technique(text: str | None) -> frozenset[str]:
+    if text is None:
+        return frozenset()
+    name = text.strip().upper()
+    if _TECHNIQUE.fullmatch(name):
+        return frozenset({name})
+    known = known_techniques()
+    said = text.strip().casefold()
+    named = [each for each in known.values() if said and said in each.name.casefold()][:_MOST_OFFERED]
+    offered = ", ".join(f"{each.id} ({each.name})" for each in named)
+    raise wrong_argument(
+        "technique",
+        f"technique cannot be {_shown(text)}: it is an ATT&CK id such as T1566 or T1566.001.",
+        f"By that name there are: {offered}." if named else "Give the id, or put the name into query.",
+        allowed=tuple(each.id for each in named),
+    )
+
+
+def _tactic(text: str | None) -> frozenset[str]:
+    return _few("tactic", None if text is None else re.sub(r"[\s_-]", "", text), known_tactics(), str)
+
+
+def _incident(text: str | None) -> int | None:
+    if text is None:
+        return None
+    found = _INCIDENT.fullmatch(text.strip())
+    if found is None:
+        raise wrong_argument(
+            "like_incident",
+            f"like_incident cannot be {_shown(text)}: it is the number of a Sentinel incident, such as 42.",
+            "Look the number up with query_incidents.",
+        )
+    return int(found[1])
+
+
+def _moment(field: str, text: str | None) -> datetime | None:
+    """A time with its zone; a date alone is its first moment, or as `until` its last, in UTC."""
+    if text is None:
+        return None
+    try:
+        day = date.fromisoformat(text.strip())
+    except ValueError:
+        return _zoned(field, text)
+    return datetime.combine(day, time.min if field == "since" else time.max, UTC)
+
+
+def _zoned(field: str, text: str) -> datetime:
+    fault: ToolFault = wrong_argument(
+        field, f"{field} cannot be {_shown(text)}.", "Write ISO 8601 with a zone, such as 2026-11-28T09:30:00Z."
+    )
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise fault from None
+    if moment.tzinfo is None:
+        raise fault
+    return moment
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:60]}…")

@@ -1,0 +1,80 @@
+"""The store and the model of this process: opened with the first call that needs them, then shared.
+
+Assembly says how they are opened and what an empty store is begun with; the search and the ingestion of incidents use
+them from their own threads. Whoever writes holds `writing`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from sentinel_rag.knowledge.embedding.port import Embedder
+from sentinel_rag.knowledge.stores.port import KnowledgeStore
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """`embedder` is None where no model is in use; then `lacking` and `next_step` say what is missing, or nothing where
+    none is wanted. `close` lets go of both."""
+
+    store: KnowledgeStore
+    embedder: Embedder | None
+    lacking: str = ""
+    next_step: str = ""
+    close: Callable[[], None] = lambda: None
+
+
+def _never() -> datetime | None:
+    return None
+
+
+class KnowledgeBase:
+    """`opening` may raise SentinelError; then the next call tries again. `begin` fills a store that holds no document,
+    once. `incidents_as_of` tells when past incidents were last brought up to date."""
+
+    def __init__(
+        self,
+        opening: Callable[[], Opened],
+        *,
+        begin: Callable[[KnowledgeStore], None] = lambda _: None,
+        incidents_as_of: Callable[[], datetime | None] = _never,
+    ) -> None:
+        self._opening = opening
+        self._begin = begin
+        self.incidents_as_of = incidents_as_of
+        self.writing = threading.Lock()
+        self._lock = threading.Lock()
+        self._opened: Opened | None = None
+        self._has_vectors = False
+
+    def opened(self) -> Opened:
+        """The store and the model. Blocks. Raises what opening them raises."""
+        with self._lock:
+            if self._opened is None:
+                opened = self._opening()
+                try:
+                    if not any(opened.store.state().documents.values()):
+                        with self.writing:
+                            self._begin(opened.store)
+                except BaseException:
+                    opened.close()
+                    raise
+                self._opened = opened
+            return self._opened
+
+    def embedder(self) -> Embedder | None:
+        """The model, if there is one and the store holds vectors: for a store without any, none need be loaded."""
+        opened = self.opened()
+        if opened.embedder is not None and not self._has_vectors:
+            self._has_vectors = opened.store.state().space is not None
+        return opened.embedder if self._has_vectors else None
+
+    def close(self) -> None:
+        """Let go of what was opened."""
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None

@@ -1,0 +1,145 @@
+"""`search_knowledge_base` over the store of this process. Results are documented in `contracts.knowledge_tools`.
+
+What the caller may not read is left out in the store's own queries, of the counts too, and what is said of an empty
+answer depends on nothing else: to this caller it does not exist.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from sentinel_rag.contracts.errors import SentinelError
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.knowledge_tools import KNOWLEDGE_TOOLS, MAX_HIT_CHARACTERS
+from sentinel_rag.contracts.query_results import QueryErrorCode, format_time
+from sentinel_rag.contracts.trusted_meta import readers_in, row_labels_meta
+from sentinel_rag.executors.knowledge.asked import TOOL, Asked, read_question
+from sentinel_rag.executors.knowledge.hit_form import hit_form
+from sentinel_rag.executors.knowledge.knowledge_base import KnowledgeBase, Opened
+from sentinel_rag.executors.tool_answer import ToolAnswer, ToolFault, error_answer, failed, our_fault, wrong_argument
+from sentinel_rag.knowledge.attack import known_tactics
+from sentinel_rag.knowledge.documents import Collection
+from sentinel_rag.knowledge.documents.incidents import incident_id
+from sentinel_rag.knowledge.likeness import question_of
+from sentinel_rag.knowledge.search import Hit, KnowledgeSearch, SearchAnswer
+from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, StoredChunk
+
+AT_ONCE = 2
+"""Searches that run at once; a model takes all cores anyway."""
+PER_DOCUMENT = 3
+INGEST_COMMAND = "sentinel knowledge ingest"
+
+
+class KnowledgeTools:
+    """Answers the tools of `contracts.KNOWLEDGE_TOOLS`."""
+
+    def __init__(self, base: KnowledgeBase) -> None:
+        self._base = base
+        self._threads = anyio.CapacityLimiter(AT_ONCE)
+
+    async def call(self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> ToolAnswer:
+        """Run a tool by its name for the caller whose readers the gateway tells in `meta`. Never raises for a bad
+        argument or for what became of the store."""
+        try:
+            if name != TOOL:
+                known = tuple(tool.name for tool in KNOWLEDGE_TOOLS)
+                raise wrong_argument(
+                    "tool_name", "There is no such tool.", f"Use one of: {', '.join(known)}.", allowed=known
+                )
+            asked = read_question(arguments, readers_in(meta))
+            return await anyio.to_thread.run_sync(self._answer, asked, limiter=self._threads)
+        except ToolFault as fault:
+            return error_answer(fault.error)
+        except SentinelError as error:
+            return error_answer(failed(QueryErrorCode.UNAVAILABLE, str(error), error.next_step).error)
+        except Exception:  # one search's fault must not end the server or reach the caller as a traceback
+            return our_fault(name)
+
+    def _answer(self, asked: Asked) -> ToolAnswer:
+        opened = self._base.opened()
+        readable = opened.store.readable(asked.wanted.readers)
+        alike = _chunks_of(asked, opened)
+        found = self._search(asked, opened, alike)
+        hits = [hit for hit in found.hits if not _is_of(hit, alike)][: asked.limit]
+        as_of = self._base.incidents_as_of()
+        tactics = _tactics_of(asked, alike)
+        value: dict[str, JsonValue] = {
+            "query": asked.query,
+            **({} if asked.like is None else {"like_incident": str(asked.like)}),
+            "total": len(hits),
+            "hits": [hit_form(hit, tactics) for hit in hits],
+            "remarks": [*found.remarks, *_remarks(asked, hits, readable)],
+            "freshness": {
+                "incidents": readable[Collection.INCIDENTS],
+                "playbooks": readable[Collection.PLAYBOOKS],
+                "incidents_as_of": None if as_of is None else format_time(as_of),
+            },
+        }
+        return ToolAnswer(value, f"{len(hits)} hits.", meta=row_labels_meta(hit.chunk.label for hit in hits))
+
+    def _search(self, asked: Asked, opened: Opened, alike: Sequence[StoredChunk]) -> SearchAnswer:
+        query = question_of(alike, asked.query) if alike else asked.query or ""
+        # The incident itself is found too, and left out afterwards.
+        limit = asked.limit + (PER_DOCUMENT if alike else 0)
+
+        def search(by_meaning: bool) -> SearchAnswer:
+            embedder = self._base.embedder() if by_meaning else None
+            return KnowledgeSearch(opened.store, embedder).search(
+                query, asked.wanted, limit=limit, per_document=PER_DOCUMENT
+            )
+
+        try:
+            found = search(by_meaning=True)
+        except EmbeddingMismatchError as mismatch:
+            found = search(by_meaning=False)
+            return SearchAnswer(found.hits, (f"Searched by words only. {mismatch} {mismatch.next_step}",))
+        if self._base.embedder() is None and opened.lacking:
+            lacking = f"Searched by words only. {opened.lacking} {opened.next_step}"
+            return SearchAnswer(found.hits, (lacking,))
+        return found
+
+
+def _chunks_of(asked: Asked, opened: Opened) -> Sequence[StoredChunk]:
+    """The incident that the hits shall be like; none where none is asked for. Raises ToolFault if it is not there."""
+    if asked.like is None:
+        return ()
+    chunks = opened.store.document_chunks(Collection.INCIDENTS, incident_id(asked.like), asked.wanted.readers)
+    if not chunks:
+        raise wrong_argument(
+            "like_incident",
+            f"Incident {asked.like} is not in the knowledge base.",
+            f"Describe it in query instead, or bring past incidents up to date: {INGEST_COMMAND}",
+        )
+    return chunks
+
+
+def _is_of(hit: Hit, alike: Sequence[StoredChunk]) -> bool:
+    return bool(alike) and (hit.chunk.collection, hit.chunk.document_id) == (
+        alike[0].collection,
+        alike[0].document_id,
+    )
+
+
+def _tactics_of(asked: Asked, alike: Sequence[StoredChunk]) -> frozenset[str]:
+    """Tactics of the question: those of its filter and of the incident, and those that its words name."""
+    said = re.sub(r"[\s_-]+", "", asked.query or "").casefold()
+    named = {tactic for tactic in known_tactics() if tactic.casefold() in said}
+    return frozenset(asked.wanted.tactics) | named | (frozenset(alike[0].facets.tactics) if alike else frozenset())
+
+
+def _remarks(asked: Asked, hits: Sequence[Hit], readable: Mapping[Collection, int]) -> Iterator[str]:
+    cut = sum(len(hit.chunk.text) > MAX_HIT_CHARACTERS for hit in hits)
+    if cut:
+        yield f"{cut} of the hits {'is' if cut == 1 else 'are'} longer and cut to {MAX_HIT_CHARACTERS:,} characters."
+    empty = [each for each in sorted(asked.wanted.collections) if not readable[each]]
+    if Collection.INCIDENTS in empty:
+        yield f"There are no past incidents to search yet; bring them in with: {INGEST_COMMAND}"
+    if Collection.PLAYBOOKS in empty:
+        yield f"There are no playbooks to search yet; bring them in with: {INGEST_COMMAND}"
+    if not hits and len(empty) < len(asked.wanted.collections):
+        yield "Nothing fits; try other words, or fewer filters."

@@ -1,0 +1,253 @@
+"""Incidents of Sentinel into a store: what a list shows as new or changed is read, the rest costs no request.
+
+The window says how far back incidents are read in for the first time. What was read in stays: it is kept current and
+goes only when Sentinel no longer has it, since how an old case was closed is what it is remembered for. Above is the
+executor, which brings an `IncidentSource` for each workspace; here nothing knows HTTP.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection as SomeOf
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Protocol
+
+from sentinel_rag.contracts.errors import SentinelError
+from sentinel_rag.knowledge.documents import Collection, Document, IncidentRecord, incident_document, incident_id
+from sentinel_rag.knowledge.embedding.port import Embedder
+from sentinel_rag.knowledge.incident_versions import IncidentVersion, version_from_text
+from sentinel_rag.knowledge.ingestion import IngestReport, give_vectors, ingest
+from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, KnowledgeStore
+
+_AT_ONCE = 100
+"""Incidents whose details are read together."""
+_MOST_ASKED = 200
+"""Missing incidents that are asked for by name in one run, where the list cannot be trusted to be whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedIncident:
+    """An incident as a list shows it, without alerts, entities and comments."""
+
+    version: IncidentVersion
+    record: IncidentRecord
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentListing:
+    """Incidents of a list. `complete` is False where there may be more of them."""
+
+    incidents: tuple[ListedIncident, ...]
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReadIncident:
+    """An incident with its details. `whole` is False where some could not be read for now (a request limit)."""
+
+    record: IncidentRecord
+    whole: bool
+
+
+class IncidentSource(Protocol):
+    """The incidents of one workspace. Each call blocks and may raise SentinelError."""
+
+    @property
+    def workspace(self) -> str: ...
+
+    def listing(self, since: datetime) -> IncidentListing:
+        """All incidents that were created at `since` or later."""
+        ...
+
+    def details(self, incidents: Sequence[ListedIncident]) -> Sequence[ReadIncident]:
+        """The incidents with their details, in the same order."""
+        ...
+
+    def gone(self, names: Sequence[str]) -> frozenset[str]:
+        """Those of the GUIDs that the service says it does not have."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class IngestProgress:
+    """How far a workspace is: `done` of `total` incidents that had to be read, seconds since it began. `total` is None
+    while it is not known yet."""
+
+    workspace: str
+    done: int = 0
+    total: int | None = None
+    seconds: float = 0.0
+
+    @property
+    def remaining_s(self) -> float | None:
+        """Seconds left at the rate so far; None while nothing can be said."""
+        if self.total is None or not self.done or self.seconds <= 0:
+            return None
+        return (self.total - self.done) * self.seconds / self.done
+
+
+ProgressListener = Callable[[IngestProgress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceReport:
+    """What became of one workspace. `listed` incidents were seen; `partial` of those that were read lack details for
+    now. `fault` says why it could not be read to the end, and is empty where it was; then `next_step` says what
+    helps."""
+
+    workspace: str
+    ingested: IngestReport
+    listed: int = 0
+    partial: int = 0
+    fault: str = ""
+    next_step: str = ""
+
+
+def ingest_incidents(
+    store: KnowledgeStore,
+    embedder: Embedder | None,
+    sources: Sequence[IncidentSource],
+    *,
+    since: datetime,
+    also_served: SomeOf[str] = (),
+    reread: bool = False,
+    listener: ProgressListener | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> tuple[WorkspaceReport, ...]:
+    """Bring the store's incidents up to those of `sources`. These and `also_served`, which cannot be read, are all the
+    workspaces that this store is for; what it holds of others goes.
+
+    Incidents created before `since` are not read in, but kept current if they are there. `reread` reads also what did
+    not change. A workspace that fails is told in its report and ends nothing else; what was read until then stays, and
+    the next run goes on from it. Raises EmbeddingMismatchError.
+    """
+    if embedder is not None:
+        give_vectors(store, embedder)
+    served = {*(source.workspace for source in sources), *also_served}
+    several = len(served) > 1
+    reports: list[WorkspaceReport] = []
+    for source in sources:
+        run = _Run(store, embedder, source, several, listener, clock)
+        try:
+            reports.append(run.ingest(since, reread=reread))
+        except EmbeddingMismatchError:
+            raise
+        except SentinelError as error:
+            reports.append(replace(run.report, fault=str(error), next_step=error.next_step))
+    left = [name for name, version in _held(store).items() if version is None or version.workspace not in served]
+    if sources and not any(report.fault for report in reports):
+        store.remove(Collection.INCIDENTS, left)
+    return tuple(reports)
+
+
+class _Run:
+    """One workspace of one run; `report` is true at any moment."""
+
+    def __init__(
+        self,
+        store: KnowledgeStore,
+        embedder: Embedder | None,
+        source: IncidentSource,
+        several: bool,
+        listener: ProgressListener | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._source = source
+        self._suffix = source.workspace if several else ""
+        self._listener = listener
+        self._clock = clock
+        self._began = clock()
+        self._total: int | None = None
+        self.report = WorkspaceReport(source.workspace, IngestReport())
+
+    def ingest(self, since: datetime, *, reread: bool) -> WorkspaceReport:
+        self._tell()
+        held = _held(self._store)
+        own = {
+            name: version
+            for name, version in held.items()
+            if version is not None and version.workspace == self._source.workspace
+        }
+        oldest = [moment for version in own.values() if (moment := version.created_at) is not None]
+        listing = self._source.listing(min([since, *oldest]))
+        listed = {incident_id(each.record.number, self._suffix): each for each in listing.incidents}
+        wanted = {name: each for name, each in listed.items() if name in own or not _before(each, since)}
+        changed = [each for name, each in wanted.items() if reread or held.get(name) != each.version]
+        self.report = replace(
+            self.report,
+            listed=len(wanted),
+            ingested=replace(self.report.ingested, unchanged=len(wanted) - len(changed)),
+        )
+        self._total = len(changed)
+        self._tell()
+        if changed:
+            ingest(
+                self._store,
+                self._embedder,
+                Collection.INCIDENTS,
+                self._documents(changed),
+                complete=False,
+                listener=self._put,
+                clock=self._clock,
+            )
+        gone = self._gone({name: version for name, version in own.items() if name not in listed}, listing)
+        removed = self._store.remove(Collection.INCIDENTS, gone)
+        self._add(removed=removed)
+        self._tell()
+        return self.report
+
+    def _documents(self, changed: Sequence[ListedIncident]) -> Iterator[Document]:
+        """Newest first: they are asked for most, and a run may be interrupted."""
+        newest_first = sorted(changed, key=lambda each: each.version.created, reverse=True)
+        for start in range(0, len(newest_first), _AT_ONCE):
+            part = newest_first[start : start + _AT_ONCE]
+            for listed, read in zip(part, self._source.details(part), strict=True):
+                if not read.whole:
+                    self.report = replace(self.report, partial=self.report.partial + 1)
+                version = replace(listed.version, whole=read.whole)
+                yield incident_document(replace(read.record, workspace=self._suffix, etag=version.text))
+
+    def _gone(self, missing: Mapping[str, IncidentVersion], listing: IncidentListing) -> Sequence[str]:
+        """Of those that the list does not show, the ones that are surely no more: a list that may end early, or that
+        shows nothing at all, proves nothing."""
+        if listing.complete and listing.incidents:
+            return list(missing)
+        asked = dict(list(missing.items())[:_MOST_ASKED])
+        names = self._source.gone([version.name for version in asked.values()]) if asked else frozenset()
+        return [name for name, version in asked.items() if version.name in names]
+
+    def _put(self, step: IngestReport) -> None:
+        """A step was stored. Its `unchanged` are incidents whose new version says the same."""
+        before = self.report.ingested
+        self.report = replace(
+            self.report,
+            ingested=replace(step, unchanged=(self.report.listed - (self._total or 0)) + step.unchanged),
+        )
+        if self.report.ingested != before:
+            self._tell()
+
+    def _add(self, *, removed: int) -> None:
+        ingested = self.report.ingested
+        self.report = replace(
+            self.report,
+            ingested=replace(ingested, removed=ingested.removed + removed, seconds=self._clock() - self._began),
+        )
+
+    def _tell(self) -> None:
+        if self._listener is not None:
+            done = self.report.ingested.added + self.report.ingested.changed
+            self._listener(IngestProgress(self._source.workspace, done, self._total, self._clock() - self._began))
+
+
+def _held(store: KnowledgeStore) -> dict[str, IncidentVersion | None]:
+    """What the store holds, by document id."""
+    return {name: version_from_text(each.etag) for name, each in store.versions(Collection.INCIDENTS).items()}
+
+
+def _before(incident: ListedIncident, since: datetime) -> bool:
+    created = incident.version.created_at
+    return created is not None and created < since

@@ -1,0 +1,55 @@
+"""What a store remembers of an incident that it holds: enough to tell, from a list alone, whether it is still the same.
+
+It is kept as the document's etag, so that it is written in one transaction with the document. Sentinel's own etag is
+part of it; the counts are there because nothing says that a comment or a late alert changes the etag.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+READING = 1
+"""Raised when reading an incident changes, so that every incident is read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentVersion:
+    """One version of one incident. `name` is its GUID; `modified` and `created` are the service's own texts. `whole` is
+    False where its details could not be read yet: then it equals no version of a list, and is read again."""
+
+    workspace: str
+    name: str
+    etag: str
+    modified: str = ""
+    created: str = ""
+    comments: int = 0
+    alerts: int = 0
+    whole: bool = True
+
+    @property
+    def text(self) -> str:
+        """As the store keeps it."""
+        parts = [self.workspace, self.name, self.etag, self.modified, self.created, self.comments, self.alerts]
+        return json.dumps([READING, *parts, self.whole], ensure_ascii=True)
+
+    @property
+    def created_at(self) -> datetime | None:
+        """When the incident was created; None where the service told no such time."""
+        try:
+            moment = datetime.fromisoformat(self.created)
+        except ValueError:
+            return None
+        return moment if moment.tzinfo is not None else None
+
+
+def version_from_text(text: str) -> IncidentVersion | None:
+    """The version that a store kept; None for one of an earlier way of reading, or of another origin."""
+    try:
+        reading, workspace, name, etag, modified, created, comments, alerts, whole = json.loads(text)
+    except (ValueError, TypeError):
+        return None
+    if reading != READING:
+        return None
+    return IncidentVersion(workspace, name, etag, modified, created, comments, alerts, whole)

@@ -1,0 +1,76 @@
+"""When each workspace's incidents were last brought up to date, in a file beside the store.
+
+The store knows which incidents it holds; that none are missing, and as of when, only a run that came to its end knows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceRecord:
+    """One workspace: `as_of` is when the last run that came to its end asked for the list (None: none has), `tried`
+    when the last run of any kind did; `fault` is why that one did not come to its end. `partial` incidents lack details
+    for now, `days` is how far back that run read incidents in."""
+
+    workspace: str
+    as_of: datetime | None
+    tried: datetime
+    incidents: int
+    partial: int
+    days: int
+    fault: str = ""
+
+
+def read_ingest_record(path: Path) -> tuple[WorkspaceRecord, ...]:
+    """Of each workspace, the default one first; none where there was no run, or where the file cannot be read."""
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if told["format"] != _FORMAT:
+            return ()
+        return tuple(
+            WorkspaceRecord(**{**each, "as_of": _moment(each["as_of"]), "tried": _moment(each["tried"]) or _NEVER})
+            for each in told["workspaces"]
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return ()
+
+
+def write_ingest_record(path: Path, workspaces: Iterable[WorkspaceRecord]) -> None:
+    """Replace the file at once. Raises OSError."""
+    told = [
+        {
+            **asdict(each),
+            "as_of": None if each.as_of is None else each.as_of.isoformat(),
+            "tried": each.tried.isoformat(),
+        }
+        for each in workspaces
+    ]
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}-")  # readable by its owner only
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        json.dump({"format": _FORMAT, "workspaces": told}, stream)
+    Path(name).replace(path)
+
+
+def incidents_as_of(path: Path) -> datetime | None:
+    """The moment as of which past incidents are known: of several workspaces, that of the one least up to date. None
+    if one of them was never read to its end, or there was no run."""
+    moments = [each.as_of for each in read_ingest_record(path)]
+    known = [moment for moment in moments if moment is not None]
+    return min(known) if known and len(known) == len(moments) else None
+
+
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

@@ -1,0 +1,168 @@
+"""A sample estate on the wire of Sentinel, and an ingestion of it as the executor runs it: in a thread of its own."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import shutil
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from sentinel_rag.executors.knowledge.incident_source import FromThread, SentinelIncidents
+from sentinel_rag.knowledge.embedding import Embedder
+from sentinel_rag.knowledge.incident_ingestion import WorkspaceReport, ingest_incidents
+from sentinel_rag.knowledge.stores import KnowledgeStore
+from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
+from sentinel_rag.sentinel.log_analytics import LogAnalytics
+from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
+from sentinel_rag.sentinel.rest.rate_buckets import RateBuckets
+from sentinel_rag.testing.loopback import serve
+from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app
+from sentinel_rag.workspace.workspace import Workspace
+
+END = datetime(2025, 3, 12, 15, tzinfo=UTC)
+SINCE = END - timedelta(days=90)
+MAIN = 124
+"""The incident of the attack: 8 alerts, 2 comments."""
+_WORKSPACE_ID = "5b1f1ae4-5a3c-4c7e-9d2a-3b8b6f1f0d11"
+_HEADER = "identity-header-of-the-tests"
+_TOKEN = "admin-token-of-the-tests"
+
+
+class Estate:
+    """A served workspace: its operator's door, and ingestions of it."""
+
+    def __init__(self, url: str, workspace: Workspace) -> None:
+        self.url = url
+        self._workspace = workspace
+
+    def delete(self, *numbers: int) -> None:
+        """As somebody deletes incidents in the portal."""
+        with self._workspace._store.writing() as cursor:
+            cursor.execute("DELETE FROM SecurityIncident WHERE list_contains(?, IncidentNumber)", [list(numbers)])
+
+    def faults(self, *faults: dict[str, Any]) -> None:
+        self.admin("PUT", "faults", {"faults": list(faults)})
+
+    def admin(self, method: str, path: str, body: Any = None) -> Any:
+        request = urllib.request.Request(
+            f"{self.url}/admin/{path}",
+            None if body is None else json.dumps(body).encode(),
+            {"authorization": f"Bearer {_TOKEN}"},
+            method=method,
+        )
+        with urllib.request.urlopen(request, timeout=60) as response:
+            return json.loads(response.read())
+
+    def requests(self) -> dict[str, int]:
+        """How many requests there were since faults were set, by wire and method."""
+        counted: dict[str, int] = self.admin("GET", "faults")["requests"]
+        return counted
+
+    def column(self, name: str) -> list[Any]:
+        """The column of the newest version of each incident, by number."""
+        kql = (
+            "SecurityIncident | summarize arg_max(TimeGenerated, *) by IncidentNumber "
+            f"| order by IncidentNumber asc | project {name}"
+        )
+        return [row[0] for row in self.admin("POST", "query", {"kql": kql})["rows"]]
+
+    def ingest(self, store: KnowledgeStore, embedder: Embedder | None = None, **options: Any) -> WorkspaceReport:
+        (report,) = ingest_estates(store, embedder, {"lab": self}, **options)
+        return report
+
+    def change(self, work: Any) -> Any:
+        """Whatever `work` does with the client of the REST API."""
+
+        async def changed() -> Any:
+            async with _connected(self.url) as (rest, _):
+                return await work(rest)
+
+        return anyio.run(changed)
+
+
+def ingest_estates(
+    store: KnowledgeStore,
+    embedder: Embedder | None,
+    estates: dict[str, Estate],
+    *,
+    since: datetime = SINCE,
+    buckets: RateBuckets | None = None,
+    log_is_away: bool = False,
+    **options: Any,
+) -> tuple[WorkspaceReport, ...]:
+    """One run over these workspaces. `log_is_away`: Log Analytics is closed to the identity."""
+
+    async def run() -> tuple[WorkspaceReport, ...]:
+        async with _many(estates, buckets, log_is_away) as sources:
+            return await anyio.to_thread.run_sync(
+                partial(
+                    ingest_incidents, store, embedder, [FromThread(each) for each in sources], since=since, **options
+                )
+            )
+
+    return anyio.run(run)
+
+
+class _connected:
+    """REST and log of the server at `url`; retries wait next to nothing."""
+
+    def __init__(self, url: str, name: str = "lab", buckets: RateBuckets | None = None, log_is_away: bool = False):
+        credential = IdentityEndpointCredential(f"{url}/msi/token", _HEADER)
+        self._arm = ArmConnection(credential, endpoint=url, first_retry_delay_s=0.001)
+        self._log = LogAnalytics(credential, endpoint=url, first_retry_delay_s=0.001)
+        self._rest = SentinelRest(name, EMBEDDED_RESOURCE_ID, self._arm, buckets=buckets)
+        workspace_id = "00000000-0000-0000-0000-000000000001" if log_is_away else _WORKSPACE_ID
+        self._logs = self._log.workspace(name, workspace_id)
+
+    async def __aenter__(self) -> tuple[SentinelRest, Any]:
+        return self._rest, self._logs
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._arm.close()
+        await self._log.close()
+
+
+class _many:
+    def __init__(self, estates: dict[str, Estate], buckets: RateBuckets | None, log_is_away: bool) -> None:
+        self._opened = [_connected(each.url, name, buckets, log_is_away) for name, each in estates.items()]
+
+    async def __aenter__(self) -> list[SentinelIncidents]:
+        return [SentinelIncidents(*(await each.__aenter__())) for each in self._opened]
+
+    async def __aexit__(self, *_: object) -> None:
+        for each in self._opened:
+            await each.__aexit__()
+
+
+@cache
+def _generated() -> Path:
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    workspace = Workspace.open(folder)
+    workspace.generate(EstateOptions(days=8, events=50, end=END))
+    workspace.close()
+    return folder
+
+
+@contextmanager
+def estate(folder: Path) -> Iterator[Estate]:
+    """A fresh estate of 28 incidents, served."""
+    shutil.copytree(_generated(), folder)
+    workspace = Workspace.open(folder)
+    app = create_app(workspace, workspace_id=_WORKSPACE_ID, identity_header=_HEADER, admin_token=_TOKEN)
+    try:
+        with serve(app) as url:
+            yield Estate(url, workspace)
+    finally:
+        workspace.close()

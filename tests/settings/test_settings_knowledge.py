@@ -1,0 +1,47 @@
+"""Settings of the knowledge store: the default is the local file, and every name has a store behind it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sentinel_rag.assembly.knowledge_stores import STORES
+from sentinel_rag.contracts.errors import ConfigurationError
+from sentinel_rag.settings import KnowledgeSettings, load_settings
+from sentinel_rag.settings.knowledge import KNOWLEDGE_STORES, NEEDED
+
+pytestmark = [pytest.mark.requirement("OPS-2"), pytest.mark.requirement("KNOW-4")]
+
+
+def load(tmp_path: Path, **environment: str) -> KnowledgeSettings:
+    return load_settings({"SENTINEL_HOME": str(tmp_path), **environment}, tmp_path / "absent").knowledge
+
+
+def problems(tmp_path: Path, **environment: str) -> list[str]:
+    with pytest.raises(ConfigurationError) as caught:
+        load(tmp_path, **environment)
+    return list(caught.value.problems)
+
+
+def test_the_default_is_the_local_file(tmp_path: Path) -> None:
+    assert load(tmp_path).store == "local"
+    assert load(tmp_path, SENTINEL_KNOWLEDGE_STORE="LOCAL").store == "local"
+
+
+def test_an_unknown_store_is_told_with_the_known_ones(tmp_path: Path) -> None:
+    told = problems(tmp_path, SENTINEL_KNOWLEDGE_STORE="milvus")
+    assert told == [f"SENTINEL_KNOWLEDGE_STORE: 'milvus' is not one of {', '.join(KNOWLEDGE_STORES)}"]
+
+
+def test_every_name_can_be_opened() -> None:
+    assert tuple(STORES) == KNOWLEDGE_STORES == tuple(NEEDED)
+
+
+@pytest.mark.parametrize("store", KNOWLEDGE_STORES)
+def test_what_the_store_in_use_lacks_is_told(tmp_path: Path, store: str) -> None:
+    if not NEEDED[store]:
+        assert load(tmp_path, SENTINEL_KNOWLEDGE_STORE=store).store == store
+        return
+    told = problems(tmp_path, SENTINEL_KNOWLEDGE_STORE=store)
+    assert [problem.partition(":")[0] for problem in told] == list(NEEDED[store])
