@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.testing.running_web import Client, signed_in
+from sentinel_rag.testing.web_client import Client, signed_in
 
 PASSWORD = "lantern over wet gravel"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from running_web import RunningWeb, running_web
 
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.interceptor.policy import parse_policy
@@ -13,7 +14,6 @@ from sentinel_rag.interceptor.policy.book import PolicyBook
 from sentinel_rag.interceptor.store import State, new_audit_id
 from sentinel_rag.testing.fake_executor import Answers, FakeExecutor
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
-from sentinel_rag.testing.running_web import RunningWeb, running_web
 
 POLICY = """
 tools:

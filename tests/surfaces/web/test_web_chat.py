@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import http.client
 import json
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from running_web import RunningWeb
 
 from sentinel_rag.contracts.evidence import REMOVED
 from sentinel_rag.contracts.labels import Sensitivity
-from sentinel_rag.testing.running_web import Client, RunningWeb, parse_events
+from sentinel_rag.testing.web_client import Client, parse_events
 
 HIDDEN = "powershell -enc SECRET admin"
 
@@ -164,15 +164,18 @@ def test_two_questions_of_one_conversation_wait_for_each_other(web: RunningWeb) 
     web.analyst.release.clear()
     waiting = Stream(dana, "POST", "/chat", {"message": "wait second", "session_id": session_id})
     waiting.read(2)
-    third: list[Any] = []
-    thread = threading.Thread(target=lambda: third.append(dana.ask("say third", session_id=session_id)))
-    thread.start()
+    third = Stream(dana, "POST", "/chat", {"message": "say third", "session_id": session_id})
+    assert third.read(1)[0]["data"]["number"] == 3
+
+    def asked() -> list[str]:
+        return [question for session, question in web.analyst.asked if session == session_id]
+
+    assert asked() == ["say first", "wait second"]
     web.analyst.release.set()
-    thread.join(60)
+    assert [event["type"] for event in third.read(3)] == ["status", "text", "done"]
+    assert asked() == ["say first", "wait second", "say third"]
     waiting.drop()
-    asked = [question for session, question in web.analyst.asked if session == session_id]
-    assert asked == ["say first", "wait second", "say third"]
-    assert third[0]["answer"] == "third"
+    third.drop()
 
 
 def test_a_person_has_so_many_questions_on_their_way_and_no_more(web: RunningWeb) -> None:

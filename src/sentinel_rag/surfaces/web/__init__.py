@@ -8,6 +8,18 @@ from sentinel_rag.surfaces.web._agent import Agent
 from sentinel_rag.surfaces.web._app import create_api, create_app
 from sentinel_rag.surfaces.web._connections import Connections
 from sentinel_rag.surfaces.web._gateway import Gateway
+from sentinel_rag.surfaces.web._oidc import OidcClient, Provider
 from sentinel_rag.surfaces.web._parts import Limits, SignInTerms, Web
 
-__all__ = ["Agent", "Connections", "Gateway", "Limits", "SignInTerms", "Web", "create_api", "create_app"]
+__all__ = [
+    "Agent",
+    "Connections",
+    "Gateway",
+    "Limits",
+    "OidcClient",
+    "Provider",
+    "SignInTerms",
+    "Web",
+    "create_api",
+    "create_app",
+]

@@ -13,7 +13,17 @@ from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.surfaces.people import Passwords, PeopleStore
-from sentinel_rag.surfaces.web import Agent, Connections, Gateway, Limits, SignInTerms, Web, create_app
+from sentinel_rag.surfaces.web import (
+    Agent,
+    Connections,
+    Gateway,
+    Limits,
+    OidcClient,
+    Provider,
+    SignInTerms,
+    Web,
+    create_app,
+)
 from sentinel_rag.surfaces.web.turns import ConversationRecord, TurnDesk
 
 OWNER_KEYS = {Scope.USER: "user", Scope.APPROVE: "approver", Scope.AUDIT: "audit", Scope.ADMIN: "admin"}
@@ -28,7 +38,7 @@ def main() -> None:
 
 
 def _web(configuration: Mapping[str, Any]) -> Web:
-    file, connections = configuration["record"], Connections()
+    file, provider, connections = configuration["record"], configuration["oidc"], Connections()
     record = ConversationRecord(
         None if file is None else Path(file), clock=utc_now, keep_days=configuration["keep_days"]
     )
@@ -48,6 +58,7 @@ def _web(configuration: Mapping[str, Any]) -> Web:
         rates=RateLimiter(monotonic),
         connections=connections,
         verify=journal_check(configuration),
+        oidc=None if provider is None else OidcClient(Provider(**provider), connections, monotonic),
     )
 
 

@@ -19,7 +19,7 @@ from sentinel_rag.surfaces.web._border import Border
 from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import Problem, problem_of
 from sentinel_rag.surfaces.web.models import Refusal
-from sentinel_rag.surfaces.web.routes import approvals, audit, chat, conversations, policy, sign_in, tokens
+from sentinel_rag.surfaces.web.routes import approvals, audit, chat, conversations, oidc, policy, sign_in, tokens
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ def create_api(web: Web) -> FastAPI:
     )
     app.state.web = web
     app.router.redirect_slashes = False
-    for routes in (chat, conversations, approvals, audit, policy, sign_in, tokens):
+    for routes in (chat, conversations, approvals, audit, policy, sign_in, oidc, tokens):
         app.include_router(routes.router)
     app.add_api_route("/", _welcome, include_in_schema=False, response_class=HTMLResponse)
     app.add_api_route("/healthz", _healthz, include_in_schema=False)

@@ -19,11 +19,12 @@ from sentinel_rag.surfaces.people import Account, Passwords, PeopleStore
 from sentinel_rag.surfaces.web._agent import Agent
 from sentinel_rag.surfaces.web._connections import Connections
 from sentinel_rag.surfaces.web._gateway import Gateway
+from sentinel_rag.surfaces.web._oidc import OidcClient
 from sentinel_rag.surfaces.web._problems import Problem
 from sentinel_rag.surfaces.web.turns import ConversationRecord, TurnDesk
 
 _REQUESTS, _QUESTIONS = Rate(600, 60.0), Rate(30, 60.0)
-_ATTEMPTS, _ALL_ATTEMPTS = Rate(5, 300.0), Rate(60, 60.0)
+_ATTEMPTS, _ALL_ATTEMPTS = Rate(10, 300.0), Rate(60, 60.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ class Web:
     rates: RateLimiter
     connections: Connections
     verify: Callable[[], Verification]
+    oidc: OidcClient | None = None
     hashing: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(2))
     verifying: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(1))
     streams: dict[str, int] = field(default_factory=dict)

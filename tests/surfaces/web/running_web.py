@@ -10,15 +10,11 @@ may set forward.
 
 from __future__ import annotations
 
-import http.client
-import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 from argon2 import PasswordHasher
 
@@ -29,14 +25,25 @@ from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.surfaces.http import create_app as create_agent_app
 from sentinel_rag.surfaces.people import Account, Passwords, PeopleStore, Role, scopes_of
-from sentinel_rag.surfaces.web import Agent, Connections, Gateway, Limits, SignInTerms, Web, create_app
+from sentinel_rag.surfaces.web import (
+    Agent,
+    Connections,
+    Gateway,
+    Limits,
+    OidcClient,
+    Provider,
+    SignInTerms,
+    Web,
+    create_app,
+)
 from sentinel_rag.surfaces.web.turns import ConversationRecord, TurnDesk, TurnLimits
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.obedient_analyst import ObedientAnalyst
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway
+from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag.testing.web_client import Client, signed_in
 
-AGENT_TOKEN = "a-surface-token-of-the-tests"  # noqa: S105  # of servers that live for one test
-PASSWORD = "four words for {name} alone"  # noqa: S105
+AGENT_TOKEN = "a-surface-token-of-the-tests"  # of servers that live for one test
+PASSWORD = "four words for {name} alone"
 OWNER_LINK = "the-link-of-the-owner-of-these-tests"
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 TIMEOUT_S = 60
@@ -53,67 +60,6 @@ class MovableClock:
 
     def seconds(self) -> float:
         return self().timestamp()
-
-
-@dataclass(slots=True)
-class Client:
-    """Whoever asks, on a connection for each request. `cookie` and `csrf` are a browser's, `token` a program's."""
-
-    url: str
-    cookie: str = ""
-    csrf: str = ""
-    token: str = ""
-
-    def request(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> HttpAnswer:
-        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=TIMEOUT_S)
-        try:
-            response = self.open(connection, method, path, body, headers)
-            content = response.read()
-            return HttpAnswer(response.status, {name.lower(): text for name, text in response.getheaders()}, content)
-        finally:
-            connection.close()
-
-    def open(
-        self,
-        connection: http.client.HTTPConnection,
-        method: str,
-        path: str,
-        body: Any = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> http.client.HTTPResponse:
-        """Send a request on `connection`; its response, to be read by whoever opened it."""
-        sent: dict[str, str] = {}
-        if self.cookie:
-            sent |= {"Cookie": self.cookie, "X-CSRF-Token": self.csrf}
-        if self.token:
-            sent["Authorization"] = f"Bearer {self.token}"
-        if body is not None:
-            sent["Content-Type"] = "application/json"
-        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        connection.request(method, path, data, {**sent, **(headers or {})})
-        return connection.getresponse()
-
-    def get(self, path: str) -> HttpAnswer:
-        return self.request("GET", path)
-
-    def post(self, path: str, body: Any = None) -> HttpAnswer:
-        return self.request("POST", path, body)
-
-    def delete(self, path: str) -> HttpAnswer:
-        return self.request("DELETE", path)
-
-    def ask(self, message: str, **more: Any) -> Any:
-        """The answer to a question, as JSON; asserts that there is one."""
-        answer = self.post("/chat", {"message": message, **more})
-        assert answer.status == 200, answer.content
-        return answer.body
-
-    def events(self, method: str, path: str, body: Any = None, after: int | None = None) -> list[dict[str, Any]]:
-        """The events of a stream that ends, each `id`, `type` and `data`."""
-        headers = {"Accept": "text/event-stream"} | ({} if after is None else {"Last-Event-ID": str(after)})
-        answer = self.request(method, path, body, headers)
-        assert answer.status == 200, answer.content
-        return parse_events(answer.content)
 
 
 @dataclass(slots=True)
@@ -178,23 +124,6 @@ def password_of(name: str) -> str:
     return PASSWORD.format(name=name[::-1])
 
 
-def signed_in(url: str, answer: HttpAnswer) -> Client:
-    """The browser that was sent `answer`."""
-    cookie = answer.headers["set-cookie"].partition(";")[0]
-    client = Client(url, cookie=cookie)
-    return replace(client, csrf=client.get("/session").body["csrf_token"])
-
-
-def parse_events(content: bytes) -> list[dict[str, Any]]:
-    """Server-sent events as a browser reads them, comments left out."""
-    found: list[dict[str, Any]] = []
-    for block in content.decode().split("\n\n"):
-        lines = dict(line.split(": ", 1) for line in block.split("\n") if line and not line.startswith(":"))
-        if lines:
-            found.append({"id": int(lines["id"]), "type": lines["event"], "data": json.loads(lines["data"])})
-    return found
-
-
 @contextmanager
 def running_web(
     gateway: RunningGateway,
@@ -203,16 +132,15 @@ def running_web(
     limits: Limits | None = None,
     turn_limits: TurnLimits | None = None,
     terms: SignInTerms | None = None,
-    owner_scopes: Collection[Scope] = tuple(Scope),
-    **more: Any,
+    provider: Provider | None = None,
 ) -> Iterator[RunningWeb]:
-    """Serve the surface with its files in `folder`. `more` are further parts of `Web`."""
+    """Serve the surface with its files in `folder`; people may sign in at `provider` too."""
     clock = MovableClock()
     keys = gateway.state.keys
     agent = next(info for info in keys.list() if info.name == "caller")
     owner_keys = {
         scope: keys.create([scope], name=f"owner {scope}", for_key=agent.key_id if scope is Scope.USER else None)[0]
-        for scope in owner_scopes
+        for scope in Scope
     }
     analyst = ObedientAnalyst(gateway.url, gateway.key)
     face = create_agent_app(analyst, token=AGENT_TOKEN, question_timeout_s=TIMEOUT_S, close=analyst.aclose)
@@ -234,7 +162,7 @@ def running_web(
             rates=RateLimiter(clock.seconds),
             connections=connections,
             verify=JournalReader(gateway.state.database.path).verify,
-            **more,
+            oidc=None if provider is None else OidcClient(provider, connections, clock.seconds),
         )
         with serve(create_app(web)) as url:
             yield RunningWeb(url, web, gateway, analyst, clock, agent.key_id)
