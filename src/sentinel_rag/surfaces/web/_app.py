@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,9 +17,9 @@ from starlette.types import ASGIApp
 from sentinel_rag import __version__
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.surfaces.web._border import Border
+from sentinel_rag.surfaces.web._openapi import document
 from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import Problem, problem_of
-from sentinel_rag.surfaces.web.models import Refusal
 from sentinel_rag.surfaces.web.routes import approvals, audit, chat, conversations, oidc, policy, sign_in, tokens
 
 log = logging.getLogger(__name__)
@@ -56,21 +57,6 @@ def create_api(web: Web) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,  # their pages load scripts from other hosts
         redoc_url=None,
-        responses={
-            status: {"model": Refusal, "description": said}
-            for status, said in {
-                401: "Not signed in",
-                403: "Not allowed, by role or by the Interceptor",
-                404: "Not there, or somebody else's",
-                409: "Not possible in this state",
-                413: "Too large",
-                415: "No JSON",
-                421: "For another host",
-                422: "Not as documented",
-                429: "Too often; see Retry-After",
-                503: "A part does not answer; see Retry-After",
-            }.items()
-        },
     )
     app.state.web = web
     app.router.redirect_slashes = False
@@ -78,6 +64,8 @@ def create_api(web: Web) -> FastAPI:
         app.include_router(routes.router)
     app.add_api_route("/", _welcome, include_in_schema=False, response_class=HTMLResponse)
     app.add_api_route("/healthz", _healthz, include_in_schema=False)
+    described = functools.cache(functools.partial(document, app, cookie=web.terms.cookie))
+    app.openapi = described  # type: ignore[method-assign]  # FastAPI's documented way to say it differently
     app.add_exception_handler(Problem, _problem)
     app.add_exception_handler(SentinelError, _expected)
     app.add_exception_handler(RequestValidationError, _malformed)

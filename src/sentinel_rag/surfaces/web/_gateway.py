@@ -12,19 +12,13 @@ from urllib.parse import quote
 
 import aiohttp  # noqa: TID253  # the module is this library's use, in a process that always needs it
 
-from sentinel_rag.contracts.errors import SentinelError, UnavailableError
+from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.handles import fill_in, handles_in
 from sentinel_rag.surfaces.web._connections import Connections
 from sentinel_rag.surfaces.web._problems import Problem
 
 MAX_ASKED = 500
 PASSED_ON = frozenset({403, 404, 409, 413, 422, 429})
-
-
-class NoSuchSession(SentinelError):
-    """The Interceptor does not know the session as this person's, or it is closed."""
-
-    code = "no_such_session"
 
 
 class Gateway:
@@ -41,11 +35,16 @@ class Gateway:
             raise _refused(status, body)
         return str(body["session_id"])
 
+    async def is_open(self, key: str, session_id: str) -> bool:
+        """Whether the Interceptor knows the session as this person's, and open."""
+        status, body = await self._call(key, "GET", f"/v1/sessions/{_part(session_id)}")
+        if status not in (200, 404):
+            raise _refused(status, body)
+        return status == 200 and body["closed"] is False and "named" in body
+
     async def say(self, key: str, session_id: str, words: str) -> None:
-        """Send the person's own words before the agent gets them. Raises NoSuchSession."""
+        """Send the person's own words before the agent gets them."""
         status, body = await self._call(key, "POST", f"/v1/sessions/{_part(session_id)}/words", {"text": words})
-        if status in (404, 409):
-            raise NoSuchSession("The Interceptor does not know this session any more.")
         if status != 200:
             raise _refused(status, body)
 

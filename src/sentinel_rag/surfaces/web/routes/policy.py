@@ -44,5 +44,4 @@ def _story(text: str, body: Explain) -> dict[str, Any]:
     sensitivity, _, integrity = body.context.partition("/")
     context = Label(Sensitivity[sensitivity], Integrity[integrity])
     facts = Facts(context=context, handles={}, named=dict.fromkeys(named_in(body.words), "user"))
-    story = story_of_call(policy, body.tool, body.arguments, facts)
-    return {**story.to_dict(), "lines": list(story.lines())}
+    return dict(story_of_call(policy, body.tool, body.arguments, facts).to_dict())

@@ -21,7 +21,7 @@ import anyio.to_thread
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.surfaces.http import SessionLocks
 from sentinel_rag.surfaces.web._agent import Agent
-from sentinel_rag.surfaces.web._gateway import Gateway, NoSuchSession
+from sentinel_rag.surfaces.web._gateway import Gateway
 from sentinel_rag.surfaces.web._problems import Problem, not_found, problem_of
 from sentinel_rag.surfaces.web.turns.events import Event, answer_events, progress_event
 from sentinel_rag.surfaces.web.turns.live import LiveTurn
@@ -186,13 +186,11 @@ class TurnDesk:
         """The agent's answer, as it came."""
         current = await _in_thread(self._record.find, conversation.conversation_id, asked.user_id)
         session_id = (current or conversation).session_id
-        try:
-            await self._gateway.say(asked.key, session_id, asked.message)
-        except NoSuchSession:
+        if asked.conversation_id is not None and not await self._gateway.is_open(asked.key, session_id):
             session_id = await self._gateway.open_session(asked.key)
             await _in_thread(self._record.move, conversation.conversation_id, session_id)
             live.tell(Event("status", {"text": SESSION_GONE, "elapsed_s": 0.0}))
-            await self._gateway.say(asked.key, session_id, asked.message)
+        await self._gateway.say(asked.key, session_id, asked.message)
         body = {"message": asked.message, "session_id": session_id, **asked.options}
         async for name, data in self._agent.ask(body):
             if name == "progress":
