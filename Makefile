@@ -10,6 +10,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 SHARED_WITH_OPENAI_2 := annotated-types anyio certifi colorama h11 idna jiter pydantic pydantic-core sniffio \
   typing-extensions typing-inspection
 
+# What a package of the development lock brings is not installed again for Chroma.
+SHARED_WITH_CHROMA = $(shell sed -n 's/^\([a-z0-9._-]*\)==.*/\1/p' requirements-dev.lock)
+
 # Where Python may not keep what it compiled, each worker of the suite compiles every test again.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -42,6 +45,12 @@ $(VENV)/openai-2/installed: $(VENV)/created requirements-openai-2.lock
 	$(PIP) install --quiet --require-hashes --no-deps --target $(VENV)/openai-2 -r requirements-openai-2.lock
 	@touch $@
 
+# Chroma, in a folder of its own for its tests: half a gigabyte that no other test needs.
+$(VENV)/chroma/installed: $(VENV)/installed-dev requirements-chroma.lock
+	@rm -rf $(VENV)/chroma
+	$(PIP) install --quiet --require-hashes --no-deps --target $(VENV)/chroma -r requirements-chroma.lock
+	@touch $@
+
 demo: $(VENV)/installed ## Three questions of a sample estate, then the calls of a hijacked agent
 	@$(BIN)/sentinel demo
 
@@ -64,7 +73,7 @@ embedding-model: $(VENV)/embedding-model ## The embedding model on this machine,
 
 # One more than cores: many tests wait for a process or a deadline, and leave a core idle.
 WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
-test: check $(VENV)/kql-parser $(VENV)/embedding-model ## All checks and all tests
+test: check $(VENV)/kql-parser $(VENV)/embedding-model $(VENV)/chroma/installed ## All checks and all tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/installed-dev ## Lint, format, types and import contracts
@@ -86,7 +95,7 @@ bench-kql: $(VENV)/kql-parser ## How much of a KQL rule collection runs: make be
 mutation: $(VENV)/installed-dev ## Change the deciding code in small ways; which changes do its tests notice? (an hour)
 	nice -n 15 $(BIN)/python -m bench.mutation
 
-lock: $(VENV)/installed-dev ## Resolve pyproject.toml again into the two lock files
+lock: $(VENV)/installed-dev ## Resolve pyproject.toml again into the lock files
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --custom-compile-command 'make lock' pyproject.toml --extra build -o requirements.lock
@@ -95,6 +104,9 @@ lock: $(VENV)/installed-dev ## Resolve pyproject.toml again into the two lock fi
 	echo 'openai==2.54.0' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command 'make lock' - -c requirements.lock \
 	  $(addprefix --no-emit-package ,$(SHARED_WITH_OPENAI_2)) -o requirements-openai-2.lock
+	echo 'chromadb==1.5.9' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --custom-compile-command 'make lock' - -c requirements-dev.lock \
+	  $(addprefix --no-emit-package ,$(SHARED_WITH_CHROMA)) -o requirements-chroma.lock
 
 clean: ## Remove the environment and caches (not your workspace: see `sentinel status`)
 	rm -rf mutants $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

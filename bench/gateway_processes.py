@@ -64,7 +64,7 @@ from sentinel_rag.testing.loopback import serve
 with open_state(Path(sys.argv[3]), segment_records=10**9) as state:
     key, _ = state.keys.create([Scope.EXECUTE])
     app = create_app(policies=FixedPolicy(load_policy(Path(sys.argv[2]))), keys=state.keys, state=state,
-                     upstreams={"sentinel": McpHttpUpstream(sys.argv[1], token="bench", text_is_summary=True)},
+                     upstreams={"sentinel": McpHttpUpstream(sys.argv[1], token="bench", is_ours=True)},
                      limits=Limits(key_rate=Rate(calls=10**9, seconds=60.0)))
     settle_memory()  # as every zone of the product does
     with serve(app) as url:

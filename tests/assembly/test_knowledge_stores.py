@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.assembly.knowledge_access import knowledge_place, open_knowledge
-from sentinel_rag.assembly.knowledge_stores import needs_extra, open_store
+from sentinel_rag.assembly.knowledge_stores import needs_extra, open_store, place_of
 from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.settings import load_settings
 
@@ -38,3 +38,12 @@ def test_a_store_without_its_packages_says_the_command() -> None:
     assert raised.value.next_step == "Run: pip install 'sentinel-rag[engine]'"
     with pytest.raises(ModuleNotFoundError), needs_extra("engine", "engine", "another"):
         import vector_engine_that_is_nowhere.client  # noqa: F401
+
+
+def test_pgvector_says_what_it_lacks_and_where_it_lies_without_its_password(tmp_path: Path) -> None:
+    environment = {"SENTINEL_HOME": str(tmp_path)}
+    with pytest.raises(ConfigurationError, match="SENTINEL_KNOWLEDGE_URL is not set"):
+        open_store("pgvector", load_settings(environment, tmp_path / "absent"))
+    environment["SENTINEL_KNOWLEDGE_URL"] = "postgresql://sentinel:canary-pw@db.example.com:5432/soc?password=canary-2"
+    place = place_of("pgvector", load_settings(environment, tmp_path / "absent"))
+    assert place == "PostgreSQL, database soc at db.example.com:5432, schema sentinel_knowledge"

@@ -83,7 +83,7 @@ def freeform_way(
         freeform = FreeformQueries(KqlGuard(parser), allowed_tables=tables, wait_s=wait_s) if on else None
         service = SentinelService({"lab": logs.workspace("lab", WORKSPACE_ID)}, clock=lambda: NOW, freeform=freeform)
         executor_url = stack.enter_context(serve(create_app(service, token=TOKEN)))
-        upstream = McpHttpUpstream(f"{executor_url}/mcp", token=TOKEN, text_is_summary=True)
+        upstream = McpHttpUpstream(f"{executor_url}/mcp", token=TOKEN, is_ours=True)
         policy_file = folder / "policy.yaml"
         text = POLICY_FILE.read_text()
         assert RATE in text

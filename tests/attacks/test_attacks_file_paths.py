@@ -322,7 +322,7 @@ def product(shipped_policy: Policy, root: Path, tmp_path: Path) -> Iterator[Runn
     with serve(create_app(root, token=TOKEN)) as files, FakeExecutor().running() as others:
         shared = McpHttpUpstream(others.url)
         upstreams: dict[str, Upstream] = dict.fromkeys(shipped_policy.servers(), shared)
-        upstreams["files"] = McpHttpUpstream(f"{files}/mcp", token=TOKEN, text_is_summary=True)
+        upstreams["files"] = McpHttpUpstream(f"{files}/mcp", token=TOKEN, is_ours=True)
         with running_gateway(shipped_policy, tmp_path / "state", others, upstreams=upstreams) as gateway:
             yield gateway
 

@@ -316,7 +316,7 @@ tools:
 @pytest.fixture
 def product(tmp_path: Path) -> Iterator[RunningGateway]:
     with serve(create_app(WebOptions(), token="t")) as web, FakeExecutor().running() as unused:
-        upstreams = {"web": McpHttpUpstream(f"{web}/mcp", token="t", text_is_summary=True)}
+        upstreams = {"web": McpHttpUpstream(f"{web}/mcp", token="t", is_ours=True)}
         with running_gateway(parse_policy(POLICY), tmp_path, unused, upstreams=upstreams) as gateway:
             yield gateway
 

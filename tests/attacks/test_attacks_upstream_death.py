@@ -261,7 +261,14 @@ class Raises:
         self.error = error
 
     async def call(
-        self, tool: str, arguments: object, *, principal: str, session_id: str, timeout_s: float
+        self,
+        tool: str,
+        arguments: object,
+        *,
+        principal: str,
+        session_id: str,
+        timeout_s: float,
+        readers: frozenset[str] | None = None,
     ) -> UpstreamReply:
         raise self.error
 

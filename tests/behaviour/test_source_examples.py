@@ -88,8 +88,8 @@ def product(shipped_policy: Policy, tmp_path_factory: pytest.TempPathFactory) ->
     ):
         upstreams = {
             "sentinel": McpHttpUpstream(sentinel.url),
-            "files": McpHttpUpstream(f"{files}/mcp", token=TOKEN, text_is_summary=True),
-            "web": McpHttpUpstream(f"{web}/mcp", token=TOKEN, text_is_summary=True),
+            "files": McpHttpUpstream(f"{files}/mcp", token=TOKEN, is_ours=True),
+            "web": McpHttpUpstream(f"{web}/mcp", token=TOKEN, is_ours=True),
         }
         folder = tmp_path_factory.mktemp("state")
         with running_gateway(shipped_policy, folder, sentinel, upstreams=upstreams) as gateway:

@@ -39,7 +39,7 @@ def test_status_names_every_part_with_url_and_state(sample: Any) -> None:
     status = sample.json("status")
     parts = [status["interceptor"], status["agent"], status["workspace"], *status["executors"].values()]
     assert [part["state"] for part in parts] == ["running"] * 7
-    assert len({part["url"] for part in parts}) == 6
+    assert len({part["url"] for part in parts}) == 7
     assert len({part["pid"] for part in parts}) == 7
 
 

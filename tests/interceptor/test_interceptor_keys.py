@@ -235,6 +235,50 @@ def test_keys_of_the_first_release_stay_valid(tmp_path: Path) -> None:
         assert keys.verify(_text(keys.rotate(found.key_id))) is not None
 
 
+@pytest.mark.requirement("GATE-7")
+def test_keys_made_before_they_had_readers_stay_valid_and_read_what_is_for_everybody(tmp_path: Path) -> None:
+    for name in ("keys-1.sqlite", "keys-1.pepper"):
+        shutil.copy(CORPUS / name, tmp_path / name)
+        (tmp_path / name).chmod(0o600)
+    issued = json.loads((CORPUS / "keys-1.json").read_text())
+    for _ in range(2):
+        with closing(KeyStore(tmp_path / "keys-1.sqlite")) as keys:
+            agent, person = keys.verify(issued["execute"]), keys.verify(issued["user"])
+            assert agent is not None
+            assert person is not None
+            assert (agent.name, agent.readers, person.for_key, person.readers) == (
+                "courier",
+                frozenset(),
+                "agent",
+                frozenset(),
+            )
+            assert keys.verify(issued["revoked"]) is None
+            assert len(keys.list()) == 3
+
+
+@pytest.mark.requirement("KNOW-4")
+def test_a_key_reads_under_its_names_until_it_ends(keys: KeyStore, calendar: Calendar) -> None:
+    text, info = keys.create(
+        [Scope.USER], readers=["tier2", "HR", "tier2"], for_key="agent", expires_in=timedelta(days=1)
+    )
+    principal = keys.verify(text)
+    assert principal is not None
+    assert principal.readers == info.readers == keys.readers_of(info.key_id) == {"HR", "tier2"}
+    assert [event.detail["readers"] for _, event in keys.changes(0)] == [["HR", "tier2"]]
+    rotated = keys.rotate(info.key_id)
+    assert rotated is not None
+    assert rotated[1].readers == {"HR", "tier2"}
+    calendar.now += timedelta(days=2)
+    assert keys.readers_of(info.key_id) == frozenset()
+    _, other = keys.create([Scope.EXECUTE], readers=["tier1"])
+    assert keys.readers_of(other.key_id) == {"tier1"}
+    keys.revoke(other.key_id)
+    assert keys.readers_of(other.key_id) == keys.readers_of("nobody") == frozenset()
+    for wrong in ("*", "a,b", ""):
+        with pytest.raises(UsageError, match="is no name of a reader"):
+            keys.create([Scope.EXECUTE], readers=[wrong])
+
+
 def test_a_newer_file_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "keys.sqlite"
     with closing(sqlite3.connect(path)) as connection:

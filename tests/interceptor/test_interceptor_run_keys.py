@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sentinel_rag.interceptor.store import KeyState, KeyStore, Principal, Refused, RunKeys, Scope
+from sentinel_rag.interceptor.store import KeyState, KeyStore, Principal, Refused, RunKeys, Scope, run_principal
 
 
 def test_handed_over_and_stored_keys_are_both_known(tmp_path: Path) -> None:
@@ -21,4 +21,15 @@ def test_handed_over_and_stored_keys_are_both_known(tmp_path: Path) -> None:
     assert ring.check("chosen") == Refused(KeyState.UNKNOWN)
     stored.revoke(info.key_id)
     assert ring.check(key) == Refused(KeyState.REVOKED, info.key_id)
+    stored.close()
+
+
+def test_a_run_key_reads_under_the_names_it_was_handed_and_a_stored_one_under_its_own(tmp_path: Path) -> None:
+    stored = KeyStore(tmp_path / "keys.sqlite")
+    _, info = stored.create([Scope.EXECUTE], readers=["hr"])
+    person = run_principal({"key_id": "user", "scopes": ["user"], "clearance": "HIGH", "readers": ["tier2"]})
+    ring = RunKeys({"secret": person}, stored=stored)
+    assert ring.readers_of("user") == {"tier2"}
+    assert ring.readers_of(info.key_id) == {"hr"}
+    assert ring.readers_of("agent") == frozenset()
     stored.close()

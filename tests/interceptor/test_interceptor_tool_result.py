@@ -67,9 +67,9 @@ def test_text_that_says_anything_else_is_kept(structured: Any, other: list[str])
 
 
 def test_the_summary_line_of_our_own_servers_is_left_out_and_nothing_else_is() -> None:
-    assert value_of({"rows": []}, text("0 rows."), text_is_summary=True) == {"rows": []}
-    assert value_of({"rows": []}, text("0 rows."), IMAGE, text_is_summary=True) == {"rows": [], OTHER_CONTENT: [IMAGE]}
-    assert value_of(None, text("0 rows."), text_is_summary=True) == "0 rows."
+    assert value_of({"rows": []}, text("0 rows."), is_ours=True) == {"rows": []}
+    assert value_of({"rows": []}, text("0 rows."), IMAGE, is_ours=True) == {"rows": [], OTHER_CONTENT: [IMAGE]}
+    assert value_of(None, text("0 rows."), is_ours=True) == "0 rows."
 
 
 def test_a_server_cannot_write_under_the_gateways_key() -> None:

@@ -7,8 +7,8 @@ import json
 import shutil
 import tempfile
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
@@ -129,8 +129,16 @@ class _connected:
         return self._rest, self._logs
 
     async def __aexit__(self, *_: object) -> None:
-        await self._arm.close()
-        await self._log.close()
+        with anyio.CancelScope(shield=True):
+            await self._arm.close()
+            await self._log.close()
+
+
+@asynccontextmanager
+async def opened_incidents(served: Estate) -> AsyncIterator[SentinelIncidents]:
+    """The incidents of `served` as the workspace `lab`."""
+    async with _connected(served.url) as (rest, logs):
+        yield SentinelIncidents(rest, logs)
 
 
 class _many:

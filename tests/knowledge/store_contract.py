@@ -353,6 +353,41 @@ class StoreContract(ABC):
         assert store.missing_vectors(VectorSpace("else", 64), {"ab" * 32}) == {"ab" * 32}
 
     @pytest.mark.requirement("KNOW-4")
+    def test_two_readers_see_nothing_of_each_other_in_any_way(self, store: KnowledgeStore) -> None:
+        """Two teams with documents of the same words and facets: no ranking, filter, key or id leads from one to the
+        other's."""
+        facets = Facets(
+            ("T1566.001",), ("InitialAccess",), "High", "Closed", "TruePositive", datetime(2026, 11, 1, tzinfo=UTC)
+        )
+        teams = ("red", "blue")
+        for team in teams:
+            put(
+                store,
+                *(
+                    document(f"{team}-{n}", f"apple pie {n}", facets, readers=frozenset({team, f"{team}-lead"}))
+                    for n in range(12)
+                ),
+            )
+        filters = (
+            Wanted(),
+            Wanted(severities=frozenset({"High"}), statuses=frozenset({"Closed"})),
+            Wanted(techniques=frozenset({"T1566"}), tactics=frozenset({"InitialAccess"})),
+            Wanted(classifications=frozenset({"TruePositive"}), collections=frozenset({Collection.PLAYBOOKS})),
+        )
+        for team, other in (teams, teams[::-1]):
+            for wanted in filters:
+                mine = replace(wanted, readers=frozenset({team}))
+                expected = {f"{team}-{n}" for n in range(12)}
+                assert set(by_words(store, "apple pie", mine)) == set(by_meaning(store, "apple pie", mine)) == expected
+                assert by_words(store, "apple", replace(wanted, readers=frozenset({other[:-1], f"{team}-"}))) == []
+                theirs = replace(wanted, readers=frozenset({other}))
+                keys = [found.key for found in store.by_words("apple", theirs, 50)]
+                assert len(keys) == 12
+                assert store.load(keys, frozenset({team})) == []
+                assert store.load(keys, frozenset({f"{other}-lead"})) != []
+            assert store.document_chunks(Collection.PLAYBOOKS, f"{other}-1", frozenset({team})) == []
+
+    @pytest.mark.requirement("KNOW-4")
     def test_a_store_gives_back_what_another_can_take(self, store: KnowledgeStore) -> None:
         """Documents with chunks, readers, facets and hash, vectors to the bit; what came out can be put in again."""
         long = document("long", "An apple a day keeps the SOC away. " * 100, readers=frozenset({"hr", "tier1"}))

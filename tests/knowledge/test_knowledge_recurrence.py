@@ -56,7 +56,7 @@ def test_of_two_that_fit_alike_the_recent_one_comes_first(store: LocalStore) -> 
     old = incident(1, "Token theft by a proxy kit", days=400, entities=(("account", "ann@example.test"),))
     new = incident(2, "Token theft by a proxy kit", days=2, entities=(("account", "bob@example.test"),))
     for records in ((old, new), (new, old)):
-        assert [hit.citation for hit in searched(store, "proxy kit token theft", *records).hits][0] == "incident-2"
+        assert searched(store, "proxy kit token theft", *records).hits[0].citation == "incident-2"
 
 
 def test_a_much_better_match_wins_however_old_it_is(store: LocalStore) -> None:

@@ -45,3 +45,45 @@ def test_what_the_store_in_use_lacks_is_told(tmp_path: Path, store: str) -> None
         return
     told = problems(tmp_path, SENTINEL_KNOWLEDGE_STORE=store)
     assert [problem.partition(":")[0] for problem in told] == list(NEEDED[store])
+
+
+URL = "postgresql://sentinel:canary-pw@db.example.com:5432/soc?sslmode=verify-full"
+
+
+def test_the_address_of_a_database_is_a_secret(tmp_path: Path) -> None:
+    found = load(
+        tmp_path,
+        SENTINEL_KNOWLEDGE_STORE="pgvector",
+        SENTINEL_KNOWLEDGE_URL=URL,
+        SENTINEL_KNOWLEDGE_SCHEMA="soc_emea",
+    )
+    assert found.postgres.url is not None
+    assert found.postgres.url.reveal() == URL
+    assert "canary-pw" not in repr(found) + str(found.postgres.url)
+    assert found.postgres.schema == "soc_emea"
+    assert load(tmp_path).postgres.schema == "sentinel_knowledge"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://sentinel:canary-pw@db/soc",
+        "host=db password=canary-pw",
+        "postgresql://",
+        "postgresql://sentinel:canary-pw @db/soc",
+        "postgresql://sentinel:canary-pw?x@db/soc",
+        "postgresql://sentinel:canary-pw/x@db/soc",
+        "postgresql://sentinel:canary@pw@db/soc",
+        "postgresql://db/soc?user=sentinel&password=canary-pw@x",
+    ],
+)
+def test_an_address_that_is_none_is_told_and_not_quoted(tmp_path: Path, url: str) -> None:
+    (problem,) = problems(tmp_path, SENTINEL_KNOWLEDGE_STORE="pgvector", SENTINEL_KNOWLEDGE_URL=url)
+    assert problem.startswith("SENTINEL_KNOWLEDGE_URL: ")
+    assert "canary" not in problem
+
+
+@pytest.mark.parametrize("name", ["Soc", "1soc", "soc-emea", 'soc"; DROP SCHEMA public; --', "pg_soc", "s" * 64])
+def test_a_schema_that_is_no_plain_name_is_refused(tmp_path: Path, name: str) -> None:
+    (problem,) = problems(tmp_path, SENTINEL_KNOWLEDGE_SCHEMA=name)
+    assert problem.startswith("SENTINEL_KNOWLEDGE_SCHEMA: ")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.knowledge.embedding import local_installation
+from sentinel_rag.knowledge.ingest_lock import IngestLock
 from sentinel_rag.surfaces.cli import main
 from sentinel_rag.testing.embedding_model import embedding_model
 from sentinel_rag.testing.scripted_model import ScriptedModel
@@ -136,7 +137,7 @@ def test_none_is_words_only_and_has_nothing_to_rebuild(run: Run, folder: Path, m
 
 
 def test_the_shipped_playbooks_are_the_default(run: Run, without_model: None) -> None:
-    code, out, _ = run("ingest", "--json")
+    code, out, _ = run("ingest", "--only", "playbooks", "--json")
     report = json.loads(out)
     assert code == 0
     assert (report["added"], report["told"], report["by_words_only"]) == (10, [], True)
@@ -157,6 +158,7 @@ def test_a_file_that_cannot_be_read_is_a_line_and_an_exit_code(run: Run, folder:
     ("words", "code", "said"),
     [
         (("ingest", "/no/such/folder"), 2, "There is no folder /no/such/folder."),
+        (("ingest", ".", "--only", "incidents"), 2, "A folder holds playbooks, and --only incidents leaves them out."),
         (("search", "anything"), 3, ""),
         (("search", " "), 2, "There is nothing to search for."),
     ],
@@ -175,3 +177,41 @@ def test_an_empty_folder_is_told(run: Run, tmp_path: Path, without_model: None) 
     code, out, _ = run("ingest", str(tmp_path / "empty"))
     assert code == 2
     assert ".: nothing there. The folder holds no file." in out
+
+
+@pytest.mark.requirement("KNOW-2")
+def test_incidents_of_an_interceptor_elsewhere_are_read_in_there(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SENTINEL_URL", "https://gateway.example.test")
+    monkeypatch.setenv("SENTINEL_API_KEY", "a-key-of-the-tests-0123456789")
+    code, out, err = run("ingest", "--only", "incidents")
+    assert (code, out) == (1, "")
+    assert "knowledge is read in on that machine" in err
+    assert "Next: Run there: sentinel knowledge ingest" in err
+
+
+@pytest.mark.parametrize("days", ["0", "3651", "a week", "-1"])
+def test_days_are_a_number_of_days(run: Run, capsys: pytest.CaptureFixture[str], days: str) -> None:
+    with pytest.raises(SystemExit) as raised:
+        run("ingest", "--days", days)
+    assert raised.value.code == 2
+    assert "is not a number of days from 1 to 3650" in capsys.readouterr().err
+
+
+@pytest.mark.requirement("KNOW-2")
+def test_a_second_ingest_of_playbooks_is_told_who_is_at_it(run: Run, folder: Path, clean_environment: Path) -> None:
+    with IngestLock(clean_environment / "knowledge" / "ingest.lock").hold("the refresh that runs by itself"):
+        code, _, err = run("ingest", str(folder))
+    assert code == 1
+    assert "Another ingest is running: the refresh that runs by itself, process " in err
+    assert run("ingest", str(folder))[0] == 0
+
+
+@pytest.mark.requirement("KNOW-2")
+def test_status_says_what_the_next_ingest_would_do(run: Run, folder: Path, without_model: None) -> None:
+    assert "next     sentinel knowledge ingest reads in past incidents, which was never done" in run("status")[1]
+    run("ingest", "--only", "playbooks")
+    told = json.loads(run("status", "--json")[1])
+    assert (told["incidents_as_of"], told["newest_incident"], told["workspaces"]) == (None, None, [])
+    assert told["next_ingest"] == [
+        "sentinel knowledge ingest reads in past incidents, which was never done for this store."
+    ]

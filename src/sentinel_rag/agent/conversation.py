@@ -60,6 +60,9 @@ class Conversation:
     listed_by: AskedCall | None = None
     """The query whose rows are the numbered list that `listed_as` counts, as `References.screen_number` does."""
     listed_as: int = 0
+    knowledge: AskedCall | None = None
+    """The search of playbooks and past incidents that the last answer was made of; None for any other answer. Its view
+    says what was looked for."""
     told_bucket: str = ""
     """The bucket of time that the last answer told of, as an ISO 8601 interval; empty if it told of none."""
     offers: tuple[Offer, ...] = ()
@@ -150,6 +153,7 @@ class Conversations:
                 before,
                 last=None,
                 listed_by=None,
+                knowledge=None,
                 told_bucket="",
                 change=None,
                 offers=(),

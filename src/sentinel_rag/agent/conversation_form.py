@@ -32,6 +32,7 @@ def conversation_from_dict(stored: Mapping[str, Any]) -> Conversation | None:
                 "references": References.from_dict(stored["references"]),
                 "last": None if stored["last"] is None else _asked(stored["last"]),
                 "listed_by": None if stored.get("listed_by") is None else _asked(stored["listed_by"]),
+                "knowledge": None if stored.get("knowledge") is None else _asked(stored["knowledge"]),
                 "offers": tuple(Offer(offer["question"], _asked(offer["call"])) for offer in stored["offers"]),
                 "change": _change(stored.get("change")),
                 "changes": tuple(filter(None, map(_change, stored.get("changes", ())))),

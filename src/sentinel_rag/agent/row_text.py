@@ -51,3 +51,10 @@ def code(text: str, *, limit: int = MAX_CHARACTERS) -> str:
     """`plain` text as a code span: exact, and never a link, an image or HTML. A backtick becomes `ˋ`."""
     text = plain(text, limit=limit).replace("`", "ˋ")
     return f"`{text}`"
+
+
+def data_line(text: str, *, limit: int = MAX_CHARACTERS) -> str:
+    """`plain` text as it is for a line that is quoted already, in a code span where a Markdown reader could see markup
+    in it."""
+    text = plain(text, limit=limit)
+    return code(text, limit=limit) if _MARKDOWN.search(text) else text

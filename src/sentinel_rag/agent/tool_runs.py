@@ -38,6 +38,7 @@ _STATUS = {
     "file_list": "Listing files...",
     "web_search": "Searching the web...",
     "web_fetch": "Reading the page...",
+    "search_knowledge_base": "Searching playbooks and past incidents...",
     "update_incident": "Asking for the change...",
     "add_incident_comment": "Asking to add the comment...",
 }

@@ -6,23 +6,20 @@ is put in and found by words.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentinel_rag.assembly.knowledge_stores import open_store, place_of
+from sentinel_rag.assembly.service_admission import EntraToken, KeyHeaders
 from sentinel_rag.settings import EmbeddingSettings, Settings
 
 if TYPE_CHECKING:
     from sentinel_rag.knowledge.embedding import Embedder
     from sentinel_rag.knowledge.embedding.wire import Admission, EmbeddingEndpoint
     from sentinel_rag.knowledge.stores import KnowledgeStore
-
-_EARLY_S = 300
-"""A token is renewed so long before it ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +78,14 @@ def _endpoint(settings: EmbeddingSettings) -> EmbeddingEndpoint:
 
     key = None if settings.key is None else settings.key.reveal()
     if settings.provider == "azure":
-        admission: Admission = _EntraId(settings.url) if key is None else _Key({"api-key": key})
+        from sentinel_rag.assembly.model_access import model_resource
+
+        sign_in = "Sign in (`az login`) or set AZURE_OPENAI_API_KEY."
+        admission: Admission = (
+            EntraToken(model_resource(settings.url), "the embedding model", next_step=sign_in)
+            if key is None
+            else KeyHeaders({"api-key": key})
+        )
         return azure_embeddings(
             settings.url,
             settings.name,
@@ -89,41 +93,5 @@ def _endpoint(settings: EmbeddingSettings) -> EmbeddingEndpoint:
             dimensions=settings.dimensions,
             api_version=settings.api_version,
         )
-    admission = _Key({} if key is None else {"Authorization": f"Bearer {key}"})
+    admission = KeyHeaders({} if key is None else {"Authorization": f"Bearer {key}"})
     return EmbeddingEndpoint(settings.url.rstrip("/"), settings.name, settings.dimensions, admission)
-
-
-class _Key:
-    """Headers that stay the same."""
-
-    def __init__(self, headers: Mapping[str, str]) -> None:
-        self._headers = headers
-
-    async def headers(self) -> Mapping[str, str]:
-        return self._headers
-
-
-class _EntraId:
-    """Tokens of this machine's Azure sign-in, each used until it is about to end."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._token = ""
-        self._ends = 0.0
-
-    async def headers(self) -> Mapping[str, str]:
-        from sentinel_rag.assembly.model_access import model_resource
-        from sentinel_rag.contracts.errors import UnavailableError
-        from sentinel_rag.sentinel.credentials import azure_credential
-
-        if time.time() > self._ends - _EARLY_S:
-            try:
-                async with azure_credential() as credential:
-                    token = await credential.get_token(f"{model_resource(self._url)}/.default")
-            except Exception:  # whatever a library of credentials raises; its text can hold tenant and client ids
-                raise UnavailableError(
-                    "No Entra ID token for the embedding model could be had.",
-                    next_step="Sign in (`az login`) or set AZURE_OPENAI_API_KEY.",
-                ) from None
-            self._token, self._ends = str(token.token), float(token.expires_on)
-        return {"Authorization": f"Bearer {self._token}"}

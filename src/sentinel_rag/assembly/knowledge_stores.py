@@ -71,6 +71,61 @@ def _open_local(settings: Settings) -> KnowledgeStore:
     return LocalStore(_local_file(settings))
 
 
+def _chroma_folder(settings: Settings) -> Path:
+    return settings.knowledge.chroma_folder or settings.home / "knowledge" / "chroma"
+
+
+def _open_chroma(settings: Settings) -> KnowledgeStore:
+    with needs_extra("chroma", "chroma", "chromadb", "numpy"):
+        from sentinel_rag.knowledge.stores.chroma import ChromaStore
+
+        return ChromaStore(_chroma_folder(settings))
+
+
+def _open_pgvector(settings: Settings) -> KnowledgeStore:
+    postgres = settings.knowledge.postgres
+    if postgres.url is None:
+        raise ConfigurationError(
+            "SENTINEL_KNOWLEDGE_URL is not set; the knowledge store pgvector needs the address of its database.",
+            next_step="Set it to postgresql://USER:PASSWORD@HOST/DATABASE.",
+        )
+    with needs_extra("pgvector", "postgres", "numpy", "psycopg"):
+        from sentinel_rag.knowledge.stores.pgvector import PgVectorStore
+    return PgVectorStore(postgres.url.reveal(), postgres.schema)
+
+
+def _pgvector_place(settings: Settings) -> str:
+    """Host and database, without what stands before them (user, password) and behind (options)."""
+    postgres = settings.knowledge.postgres
+    address = "" if postgres.url is None else postgres.url.reveal().partition("://")[2].partition("?")[0]
+    host, _, database = address.rpartition("@")[2].partition("/")
+    return f"PostgreSQL, database {database or '(default)'} at {host or 'this machine'}, schema {postgres.schema}"
+
+
+def _open_azure_search(settings: Settings) -> KnowledgeStore:
+    from sentinel_rag.assembly.service_admission import EntraToken, KeyHeaders
+    from sentinel_rag.knowledge.stores.azure_search import AUDIENCE, AzureSearchStore, SearchConnection, SearchEndpoint
+
+    wanted = settings.knowledge.azure_search
+    if not wanted.url:
+        raise ConfigurationError(
+            "The address of Azure AI Search is not set.", next_step="Set SENTINEL_AZURE_SEARCH_ENDPOINT."
+        )
+    endpoint = SearchEndpoint(wanted.url, wanted.index)
+    if wanted.key is not None:
+        return AzureSearchStore(SearchConnection(endpoint, KeyHeaders({"api-key": wanted.key.reveal()})))
+    token = EntraToken(AUDIENCE, "Azure AI Search", next_step="Sign in (`az login`) or set SENTINEL_AZURE_SEARCH_KEY.")
+    return AzureSearchStore(SearchConnection(endpoint, token))
+
+
+def _azure_search_place(settings: Settings) -> str:
+    wanted = settings.knowledge.azure_search
+    return f"index {wanted.index} at {wanted.url or 'no address'}"
+
+
 STORES: Mapping[str, StoreKind] = {
     "local": StoreKind(_open_local, lambda settings: str(_local_file(settings))),
+    "chroma": StoreKind(_open_chroma, lambda settings: str(_chroma_folder(settings))),
+    "pgvector": StoreKind(_open_pgvector, _pgvector_place),
+    "azure-search": StoreKind(_open_azure_search, _azure_search_place),
 }

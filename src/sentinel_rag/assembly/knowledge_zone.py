@@ -1,23 +1,29 @@
 """The knowledge executor's zone: what the supervisor tells it of the settings, and the objects that it makes of that.
 
 Nothing is opened before the first search. A store that holds no document then begins with the shipped playbooks, found
-by words: that takes no model, no network and less than a second.
+by words: that takes no model, no network and less than a second. Incidents are read in by the same process, which holds
+the credential for that; it is asked by surfaces, with a token that the gateway and the agent do not have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.settings import Secret, Settings, azure_environment, bare_environment, model_environment
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
     from sentinel_rag.executors.knowledge import KnowledgeBase
+    from sentinel_rag.executors.knowledge.incident_ingest import WorkspacesToRead
+    from sentinel_rag.knowledge.ingest_record import IngestFiles
     from sentinel_rag.knowledge.stores import KnowledgeStore
 
-_TOLD = ("home", "embeddings")
+_TOLD = ("home", "embeddings", "knowledge")
 """The fields of `Settings` that the zone is told; its configuration line holds their secrets."""
 
 
@@ -30,11 +36,70 @@ def knowledge_configuration(settings: Settings) -> dict[str, Any]:
 
 
 def knowledge_environment(settings: Settings) -> dict[str, str]:
-    """What the zone sees of the environment: a sign-in to Azure only where the embedding model needs one."""
-    if settings.embeddings.provider == "azure" and settings.embeddings.key is None:
+    """What the zone sees of the environment: a sign-in to Azure only where a workspace, the model or the store needs
+    one."""
+    in_search_service = settings.knowledge.store == "azure-search"
+    if (
+        settings.uses_azure
+        or (settings.embeddings.provider == "azure" and settings.embeddings.key is None)
+        or (in_search_service and settings.knowledge.azure_search.key is None)
+    ):
         return azure_environment()
-    remote = settings.embeddings.provider not in ("local", "none")
+    remote = in_search_service or settings.embeddings.provider not in ("local", "none")
     return {**bare_environment(), **(model_environment() if remote else {})}
+
+
+def knowledge_app(configuration: Mapping[str, Any]) -> ASGIApp:
+    """The whole zone: search for the gateway, reading in for surfaces, and the refresh by the clock."""
+    from sentinel_rag.executors.knowledge import create_app
+    from sentinel_rag.executors.knowledge.admin import admin_app
+    from sentinel_rag.executors.knowledge.incident_ingest import IncidentIngest
+    from sentinel_rag.executors.knowledge.refresh import Refreshing
+
+    settings = told_settings(configuration)
+    base = knowledge_base(configuration)
+    files = ingest_files(settings)
+    ingest = IncidentIngest(base, partial(open_workspaces, configuration["workspaces"]), files)
+    base.incidents_as_of = ingest.as_of
+    app = create_app(base, token=configuration["token"], admin=admin_app(ingest, token=configuration["admin_token"]))
+    minutes = settings.knowledge.refresh_minutes
+    return Refreshing(app, ingest, every_s=60.0 * minutes) if minutes else app
+
+
+def ingest_files(settings: Settings) -> IngestFiles:
+    """Where the lock of an ingest lies, and the record of what was read into the store of the settings."""
+    from sentinel_rag.knowledge.ingest_record import IngestFiles
+
+    folder = settings.home / "knowledge"
+    return IngestFiles(lock=folder / "ingest.lock", record=folder / f"incidents-{settings.knowledge.store}.json")
+
+
+@asynccontextmanager
+async def open_workspaces(entries: Sequence[Mapping[str, Any]]) -> AsyncIterator[WorkspacesToRead]:
+    """The workspaces of a run, connected until it ends. Half of the request limits stay with the analyst's questions,
+    which another process answers."""
+    import anyio
+
+    from sentinel_rag.assembly.named_connections import connected_workspaces
+    from sentinel_rag.executors.knowledge.incident_ingest import WorkspacesToRead
+    from sentinel_rag.executors.knowledge.incident_source import SentinelIncidents
+
+    logs, rest = connected_workspaces(entries, share=0.5)
+    try:
+        readable = [SentinelIncidents(each, logs[name]) for name, each in rest.items()]
+        unreadable = {
+            name: f"The workspace {name} has no Resource ID, by which incidents are read."
+            for name in logs
+            if name not in rest
+        }
+        yield WorkspacesToRead(readable, unreadable)
+    finally:
+        # A client that leaves cancels the run, and its connections are closed all the same.
+        with anyio.CancelScope(shield=True):
+            for manager in {each.connection for each in rest.values()}:
+                await manager.close()
+            for connection in {each.connection for each in logs.values()}:
+                await connection.close()
 
 
 def knowledge_base(configuration: Mapping[str, Any]) -> KnowledgeBase:

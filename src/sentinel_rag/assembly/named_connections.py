@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from sentinel_rag.sentinel.alert_events import AlertEvents
     from sentinel_rag.sentinel.freeform_query import FreeformQueries
-    from sentinel_rag.sentinel.rest import ArmConnection
+    from sentinel_rag.sentinel.log_analytics import LogsWorkspace
+    from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
     from sentinel_rag.sentinel.rest.rate_buckets import RateBuckets
     from sentinel_rag.sentinel.service import SentinelService
 
@@ -32,17 +33,31 @@ def connected_service(
     alert_events: AlertEvents | None = None,
 ) -> SentinelService:
     """The tools over `entries`, the first of which is the default. Raises ConfigurationError."""
-    from sentinel_rag.sentinel.log_analytics import LogAnalytics
-    from sentinel_rag.sentinel.query_slots import QuerySlots
-    from sentinel_rag.sentinel.rest import SentinelRest
     from sentinel_rag.sentinel.service import SentinelService
     from sentinel_rag.sentinel.template_registry import load_templates
 
-    shared = _Shared()
+    workspaces, rest = connected_workspaces(entries)
+    folder = None if templates is None else Path(templates)
+    return SentinelService(
+        workspaces, rest=rest, templates=load_templates(own=folder), freeform=freeform, alert_events=alert_events
+    )
+
+
+def connected_workspaces(
+    entries: Sequence[Entry], *, share: float = 1.0
+) -> tuple[dict[str, LogsWorkspace], dict[str, SentinelRest]]:
+    """Log and REST of each of `entries` by its name, in their order; REST of those alone that have it. `share` is the
+    part of Sentinel's request limits that is used. Whoever calls closes the connections. Raises ConfigurationError."""
+    from sentinel_rag.sentinel.log_analytics import LogAnalytics
+    from sentinel_rag.sentinel.query_slots import QuerySlots
+    from sentinel_rag.sentinel.rest import SentinelRest
+
+    shared = _Shared(share)
     slots = QuerySlots()
     several = len({entry["endpoint"] for entry in entries}) > 1
     connections: dict[tuple[Any, ...], LogAnalytics] = {}
-    workspaces, rest = {}, {}
+    workspaces: dict[str, LogsWorkspace] = {}
+    rest: dict[str, SentinelRest] = {}
     for entry in entries:
         name, endpoint, audience = entry["name"], entry["endpoint"], entry["audience"]
         key = (endpoint, audience, entry["authority"])
@@ -57,16 +72,14 @@ def connected_service(
         if entry["rest"] is not None:
             resource = entry["rest"]["resource_id"]
             rest[name] = SentinelRest(name, resource, shared.manager(entry), buckets=shared.buckets(entry))
-    folder = None if templates is None else Path(templates)
-    return SentinelService(
-        workspaces, rest=rest, templates=load_templates(own=folder), freeform=freeform, alert_events=alert_events
-    )
+    return workspaces, rest
 
 
 class _Shared:
     """What several workspaces use together, each made once."""
 
-    def __init__(self) -> None:
+    def __init__(self, share: float) -> None:
+        self._share = share
         self._credentials: dict[Any, AsyncTokenCredential] = {}
         self._managers: dict[tuple[Any, ...], ArmConnection] = {}
         self._buckets: dict[tuple[str, str], RateBuckets] = {}
@@ -102,4 +115,4 @@ class _Shared:
         from sentinel_rag.sentinel.rest.rate_buckets import RateBuckets
 
         subscription = str(entry["rest"]["resource_id"]).strip("/").split("/")[1].lower()
-        return self._buckets.setdefault((entry["rest"]["endpoint"], subscription), RateBuckets())
+        return self._buckets.setdefault((entry["rest"]["endpoint"], subscription), RateBuckets(share=self._share))

@@ -91,6 +91,7 @@ class Plan:
     workspaces: tuple[str, ...]
     agent_token: str
     workspace_token: str
+    knowledge_token: str
     keys: Mapping[str, str]
     """The gateway's keys of this run, by key id; see `RUN_KEYS`."""
     web_link: str = ""
@@ -99,7 +100,7 @@ class Plan:
 
 def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStack) -> Plan:
     """Who listens where and who shares which secret with whom. One secret for each border, made anew at each start."""
-    workspace_token, agent_token, executor_token = (secrets.token_urlsafe(32) for _ in range(3))
+    workspace_token, agent_token, executor_token, knowledge_token = (secrets.token_urlsafe(32) for _ in range(4))
     keys = {key_id: new_key(key_id) for key_id in RUN_KEYS}
     if settings.gateway_key is not None:
         keys["agent"] = settings.gateway_key.reveal()
@@ -143,6 +144,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             upstreams[name] = {"url": f"{listener.url}/mcp", "token": token}
         listener, token = listen("executor-knowledge"), secrets.token_urlsafe(32)
         configuration = {**common, **knowledge_configuration(settings), "token": token}
+        configuration |= {"workspaces": entries, "admin_token": knowledge_token}
         zones.append(_zone("executor-knowledge", configuration, knowledge_environment(settings), listener))
         upstreams["knowledge"] = {"url": f"{listener.url}/mcp", "token": token}
         interceptor = {
@@ -153,7 +155,10 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "tool_servers": tool_server_configuration(settings),
             "upstreams": upstreams,
             "switched_off": switched_off_tools(settings),
-            "keys": [{"key_id": key_id, "key": keys[key_id], **terms} for key_id, terms in RUN_KEYS.items()],
+            "keys": [
+                {"key_id": key_id, "key": keys[key_id], **terms, **_readers(key_id, settings)}
+                for key_id, terms in RUN_KEYS.items()
+            ],
             "approvals": {"ttl_s": settings.approval_ttl_s, "webhook": _webhook(settings)},
         }
         listener = listen("interceptor", ports.interceptor)
@@ -193,7 +198,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
         configuration = {**common, **where, **web_configuration(settings, keys), **files}
         zones.append(ZonePlan("web", ("sentinel_rag.surfaces.web",), configuration, bare_environment(), listener))
     names = tuple(each.name for each in served) or (workspace,)
-    return Plan(tuple(zones), names, agent_token, workspace_token, keys, web_link)
+    return Plan(tuple(zones), names, agent_token, workspace_token, knowledge_token, keys, web_link)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +282,11 @@ def _embedded(
         "authority": None,
         "rest": {"endpoint": listener.url, "audience": workspace.arm_audience, "resource_id": WORKSPACE_RESOURCE},
     }
+
+
+def _readers(key_id: str, settings: Settings) -> dict[str, Any]:
+    """The person's key alone reads under the names of the settings: the agent by itself reads what is for everybody."""
+    return {"readers": list(settings.readers)} if key_id == "user" else {}
 
 
 def _webhook(settings: Settings) -> dict[str, Any] | None:

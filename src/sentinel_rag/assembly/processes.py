@@ -110,6 +110,7 @@ def running_zones(
             zones=tuple(ZoneEntry(zone.name, zone.listener.url, processes[zone.name].pid) for zone in plan.zones),
             agent_token=plan.agent_token,
             workspace_token=plan.workspace_token,
+            knowledge_token=plan.knowledge_token,
             keys=plan.keys,
             workspaces=plan.workspaces,
             web_link=plan.web_link,

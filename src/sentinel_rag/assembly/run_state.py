@@ -36,6 +36,8 @@ class RunState:
     zones: tuple[ZoneEntry, ...]
     agent_token: str = field(repr=False, default="")
     workspace_token: str = field(repr=False, default="")
+    knowledge_token: str = field(repr=False, default="")
+    """Opens what surfaces may ask of the knowledge executor; empty where it runs elsewhere."""
     keys: Mapping[str, str] = field(repr=False, default_factory=dict)
     """The gateway's keys of this run, by key id: agent, user, approver, audit, admin."""
     web_link: str = field(repr=False, default="")

@@ -85,11 +85,10 @@ def build_web_executor(configuration: Configuration) -> ASGIApp:
 
 
 def build_knowledge_executor(configuration: Configuration) -> ASGIApp:
-    """The MCP server of the tool that searches past incidents and playbooks."""
-    from sentinel_rag.assembly.knowledge_zone import knowledge_base
-    from sentinel_rag.executors.knowledge import create_app
+    """The MCP server of the tool that searches past incidents and playbooks, and what reads incidents in."""
+    from sentinel_rag.assembly.knowledge_zone import knowledge_app
 
-    return create_app(knowledge_base(configuration), token=configuration["token"])
+    return knowledge_app(configuration)
 
 
 def build_model_identity(configuration: Configuration) -> ASGIApp:
@@ -141,7 +140,7 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
         upstreams={
             # The text of our own servers' results is a line about their structured content.
             **{
-                name: McpHttpUpstream(server["url"], token=server["token"], text_is_summary=True)
+                name: McpHttpUpstream(server["url"], token=server["token"], is_ours=True)
                 for name, server in configuration["upstreams"].items()
             },
             **tool_servers.upstreams(policy),

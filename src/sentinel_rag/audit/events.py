@@ -65,9 +65,13 @@ class CallIntended:
     policy_sha256: str
     approval_id: str | None = None
     flow: JsonObject | None = None
+    readers: tuple[str, ...] | None = None
 
     def fields(self) -> dict[str, JsonValue]:
+        # Only where the tool was told, so that the record of every other call stays as short as it was.
+        readers: dict[str, JsonValue] = {} if self.readers is None else {"readers": list(self.readers)}
         return {
+            **readers,
             "key_id": self.key_id,
             "session_id": self.session_id,
             "tool": self.tool,

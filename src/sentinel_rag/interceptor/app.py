@@ -75,6 +75,7 @@ def create_app(
         switched_off=switched_off,
         new_id=new_audit_id,
         clock=utc_now,
+        readers_of=keys.readers_of,
     )
     refusals = Refusals(journal, new_audit_id, time.monotonic)
     doorkeeper = Doorkeeper(keys, refusals, rates, state.key_journal)

@@ -45,6 +45,7 @@ from sentinel_rag.interceptor.flow import (
 from sentinel_rag.interceptor.flow.endorsement import endorsed_values
 from sentinel_rag.interceptor.flow.named_values import NamedValue
 from sentinel_rag.interceptor.flow.record import flow_record
+from sentinel_rag.interceptor.flow.row_labels import row_labels_of
 from sentinel_rag.interceptor.in_flight import InFlight
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.outcomes import HTTP_STATUS, Denied, NotCompleted, Outcome, outcome_of
@@ -66,10 +67,12 @@ from sentinel_rag.interceptor.store import (
     resources_of,
 )
 from sentinel_rag.interceptor.store.sessions import Work
-from sentinel_rag.interceptor.upstream import Returned, ToolFailed, Upstream, UpstreamReply
+from sentinel_rag.interceptor.upstream import Returned, ToolFailed, Unanswered, Upstream, UpstreamReply
 
 MAX_REFUSED_BYTES = 16_384
 """Longer arguments of a call that did not run leave only their hash: refusals cost nothing and could fill the disk."""
+
+CLOSED = "This session is closed."
 
 MAX_ATTEMPTS = 10
 """How often a call is decided again because labels rose meanwhile. A context label can rise three times in all."""
@@ -88,7 +91,7 @@ class Stores:
 
 class Gate:
     """Judges and runs calls. `upstreams` maps the policy's `server` names to tool servers; a tool that is
-    `switched_off` is denied whatever its rules say."""
+    `switched_off` is denied whatever its rules say. `readers_of` tells under which names a key may read."""
 
     def __init__(
         self,
@@ -102,6 +105,7 @@ class Gate:
         switched_off: Collection[str] = (),
         new_id: Callable[[], str],
         clock: Clock,
+        readers_of: Callable[[str], frozenset[str]] = lambda _: frozenset(),
     ) -> None:
         self._policies = policies
         self._stores = stores
@@ -113,6 +117,7 @@ class Gate:
         self._switched_off = frozenset(switched_off)
         self._new_id = new_id
         self._clock = clock
+        self._readers_of = readers_of
         self._in_flight = InFlight(limits)
 
     async def execute(self, principal: Principal, wish: ExecuteRequest) -> Outcome:
@@ -148,7 +153,7 @@ class Gate:
             except ContextMoved:
                 await self._stores.sessions.refresh(session)
                 if session.closed:
-                    return await self._refuse(call, Reason.CONFLICT, "This session is closed.")
+                    return await self._refuse(call, Reason.CONFLICT, CLOSED)
         return await self._refuse(call, Reason.OVERLOADED, "The session's labels keep rising; try again in a moment.")
 
     async def refuse_body(self, principal: Principal, fault: str) -> NotCompleted:
@@ -249,6 +254,9 @@ class Gate:
             raise ContextMoved
         self._in_flight.enter(call.key_id)
         try:
+            if tool.sends_readers:
+                # A person's session reads as that person does, the agent's own as its key does.
+                call.readers = self._readers_of(session.user_key_id or session.key_id)
             await self._intend(run)
             started = time.perf_counter()
             try:
@@ -258,6 +266,7 @@ class Gate:
                     principal=call.key_id,
                     session_id=session.session_id,
                     timeout_s=tool.timeout_s or self._limits.tool_seconds,
+                    readers=call.readers,
                 )
             except BaseException:  # this server stops, or the upstream broke its promise not to raise
                 await self._journal.append(CallOutcome(audit_id=call.audit_id, status=OutcomeStatus.UNKNOWN))
@@ -299,6 +308,7 @@ class Gate:
                 policy_sha256=call.policy.sha256,
                 approval_id=run.approval_id,
                 flow=call.flow,
+                readers=None if call.readers is None else tuple(sorted(call.readers)),
             ),
             alongside=_all_of(works),
         )
@@ -310,7 +320,11 @@ class Gate:
         endorsed: Mapping[str, frozenset[NamedValue]] = {}
         if isinstance(reply, Returned):
             endorsed = endorsed_values(call.policy, tool, run.judgement, reply.value)
-            view = view_of(reply.value, reply.encoded, tool.fields, run.judgement.base, call.result)
+            rows = row_labels_of(tool.row_labels, reply.value, reply.row_labels)
+            view = view_of(reply.value, reply.encoded, tool.fields, run.judgement.base, call.result, rows)
+            if not await self._reveal_rows(run, view.rows):
+                reply = Unanswered(Reason.CONFLICT, QueryError(code=QueryErrorCode.CONFLICT, message=CLOSED), True)
+                return await self._record_outcome(run, reply, duration_ms)
             if view.hidden:
                 alongside = self._stores.handles.keep(session.session_id, view.hidden)
             reply = replace(reply, encoded=view.encoded)
@@ -318,8 +332,7 @@ class Gate:
             # Its text may quote what the policy hides.
             withheld = "The tool failed; its message is withheld, because the policy hides parts of its results."
             reply = ToolFailed(QueryError(code=reply.error.code, message=withheld))
-        outcome, record = outcome_of(reply, tool, call.audit_id, duration_ms)
-        await self._journal.append(record, alongside=alongside)
+        outcome = await self._record_outcome(run, reply, duration_ms, alongside)
         for source, values in endorsed.items():
             fresh, write = session.name(values, source)
             if fresh:
@@ -334,6 +347,27 @@ class Gate:
                     alongside=write,
                 )
         return outcome
+
+    async def _record_outcome(
+        self, run: _Run, reply: UpstreamReply, duration_ms: float, alongside: Work | None = None
+    ) -> Outcome:
+        outcome, record = outcome_of(reply, run.tool, run.call.audit_id, duration_ms)
+        await self._journal.append(record, alongside=alongside)
+        return outcome
+
+    async def _reveal_rows(self, run: _Run, label: Label) -> bool:
+        """Raise the context by what the rows of a result carry beyond what the policy foresaw, before any of it is
+        told; False if the session was closed meanwhile, and nothing may be told."""
+        if label.flows_to(run.judgement.revealed):
+            return True
+        while not run.session.closed:
+            try:
+                await self._reveal(run.call, run.tool, run.session, label)
+            except ContextMoved:
+                await self._stores.sessions.refresh(run.session)
+            else:
+                return True
+        return False
 
     async def _resolve(self, call: _Call, session: Session) -> Mapping[Reference, JsonValue]:
         """The values of the call's handles; their labels are noted in the call. Raises NoSuchHandle."""
@@ -412,6 +446,7 @@ class _Call:
     approval_id: str | None = None
     pin: str | Quarantined | None = None
     result: int = 0
+    readers: frozenset[str] | None = None
 
     def refusal(self, reason: Reason, deny: Deny | None = None) -> CallRefused:
         """The record of a call that is not run: with the arguments as judged, or as they came if it never got there."""

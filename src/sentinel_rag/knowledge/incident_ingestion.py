@@ -73,7 +73,7 @@ class IncidentSource(Protocol):
 @dataclass(frozen=True, slots=True)
 class IngestProgress:
     """How far a workspace is: `done` of `total` incidents that had to be read, seconds since it began. `total` is None
-    while it is not known yet."""
+    while it is not known yet. Without a workspace it is of texts that are given the vectors they lack."""
 
     workspace: str
     done: int = 0
@@ -123,8 +123,14 @@ def ingest_incidents(
     not change. A workspace that fails is told in its report and ends nothing else; what was read until then stays, and
     the next run goes on from it. Raises EmbeddingMismatchError.
     """
+    began = clock()
+
+    def tell_vectors(done: int, total: int) -> None:
+        if listener is not None:
+            listener(IngestProgress("", done, total, clock() - began))
+
     if embedder is not None:
-        give_vectors(store, embedder)
+        give_vectors(store, embedder, tell_vectors)
     served = {*(source.workspace for source in sources), *also_served}
     several = len(served) > 1
     reports: list[WorkspaceReport] = []

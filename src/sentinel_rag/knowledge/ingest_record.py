@@ -17,6 +17,14 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
+class IngestFiles:
+    """The files of ingestion beside a store: who runs one, and as of when incidents are known."""
+
+    lock: Path
+    record: Path
+
+
+@dataclass(frozen=True, slots=True)
 class WorkspaceRecord:
     """One workspace: `as_of` is when the last run that came to its end asked for the list (None: none has), `tried`
     when the last run of any kind did; `fault` is why that one did not come to its end. `partial` incidents lack details
@@ -61,10 +69,14 @@ def write_ingest_record(path: Path, workspaces: Iterable[WorkspaceRecord]) -> No
     Path(name).replace(path)
 
 
-def incidents_as_of(path: Path) -> datetime | None:
+def incidents_as_of(path: Path, *, held: int) -> datetime | None:
     """The moment as of which past incidents are known: of several workspaces, that of the one least up to date. None
-    if one of them was never read to its end, or there was no run."""
-    moments = [each.as_of for each in read_ingest_record(path)]
+    if one of them was never read to its end, or there was no run. `held` is how many the store holds: where it lost
+    them, the record is that of another store."""
+    record = read_ingest_record(path)
+    if not held and any(each.incidents for each in record):
+        return None
+    moments = [each.as_of for each in record]
     known = [moment for moment in moments if moment is not None]
     return min(known) if known and len(known) == len(moments) else None
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sentinel_rag.knowledge.chunking import chunks_of
 from sentinel_rag.knowledge.documents import Collection, Document
 from sentinel_rag.knowledge.embedding.port import Embedder
-from sentinel_rag.knowledge.stores.port import Entry, KnowledgeStore, Version, mismatch
+from sentinel_rag.knowledge.stores.port import Entry, KnowledgeStore, Vector, Version, mismatch
 
 _CHUNKS_AT_ONCE = 64
 """Documents are put together until they have so many chunks."""
@@ -51,7 +51,6 @@ def ingest(
 ) -> IngestReport:
     """Bring `collection` up to `documents`; those of another collection are refused with ValueError.
 
-    A store that was filled by words alone is given its vectors first, so that "words now, meaning later" is no mix.
     `complete`: these are all there are, so what the store has beyond them is removed at the end, except `unread`: ids
     of what is there and could not be read now (asked at the end, so it may grow while `documents` are drawn). Raises
     EmbeddingMismatchError before anything is embedded, and whatever the documents, the model or the store raise; what
@@ -59,11 +58,11 @@ def ingest(
     """
     held = store.state()
     space = None if embedder is None else embedder.space
-    began = clock()
-    if held.space is None and embedder is not None:
-        give_vectors(store, embedder)
-    elif held.space != space:
+    if held.space is not None and held.space != space:
         raise mismatch(held.space, space)
+    began = clock()
+    if embedder is not None:
+        give_vectors(store, embedder)
     versions = store.versions(collection)
     seen: set[str] = set()
     counts = dict.fromkeys(("added", "changed", "unchanged", "removed", "chunks", "embedded"), 0)
@@ -98,13 +97,26 @@ def ingest(
     return told()
 
 
-def give_vectors(store: KnowledgeStore, embedder: Embedder) -> int:
+def give_vectors(store: KnowledgeStore, embedder: Embedder, listener: Callable[[int, int], None] | None = None) -> int:
     """Vectors for a store that was filled by words alone; one that holds vectors, or nothing, is left as it is. What
-    was embedded before an interruption is not embedded again. Returns how many texts were embedded."""
+    was embedded before an interruption is not embedded again. Returns how many texts were embedded.
+
+    `listener` is called after each batch with how many texts were embedded, of at most how many.
+    """
     held = store.state()
     if held.space is not None or not any(held.documents.values()):
         return 0
-    return store.re_embed(embedder.space, embedder.embed_documents, batch=embedder.batch)
+    total, done = sum(held.chunks.values()), 0
+
+    def embed(texts: Sequence[str]) -> Vector:
+        nonlocal done
+        vectors = embedder.embed_documents(texts)
+        done += len(texts)
+        if listener is not None:
+            listener(done, total)
+        return vectors
+
+    return store.re_embed(embedder.space, embed, batch=embedder.batch)
 
 
 def _steps(entries: Iterable[Entry]) -> Iterator[list[Entry]]:

@@ -27,3 +27,19 @@ def query_words(text: str) -> tuple[str, ...]:
     found = dict.fromkeys(word.casefold()[:_LONGEST_WORD] for word in _WORD.findall(text))
     telling = [word for word in found if word not in _STOP]
     return tuple((telling or list(found))[:MOST_WORDS])
+
+
+_JOINS = re.compile(r"[:/\\-]")
+_SHORTEST_PART = 3
+
+
+def query_terms(text: str) -> tuple[str, ...]:
+    """What of a question is looked for, each once: its telling words, and of what was joined by a colon, a slash or a
+    dash the parts too, since people join words that no text joins. One with points or signs inside (an address, a
+    path) is a phrase of its parts in order."""
+    found = dict.fromkeys(
+        term
+        for word in query_words(text)
+        for term in (word, *(part for part in _JOINS.split(word) if len(part) >= _SHORTEST_PART))
+    )
+    return tuple(found)

@@ -7,6 +7,7 @@ than that stays ahead however old it is. Playbooks do not age.
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 
 HALF_LIFE_DAYS = 30.0
@@ -22,4 +23,4 @@ def recency_factor(created: datetime | None, now: datetime) -> float:
         return 1.0 - WEIGHT
     age_days = max(0.0, (now - created).total_seconds() / 86_400)
     # Beyond this, the power is 0 anyway; so far back is no number of days that a float holds well.
-    return 1.0 - WEIGHT * (1.0 - 0.5 ** min(age_days / HALF_LIFE_DAYS, 1_000.0))
+    return 1.0 - WEIGHT * (1.0 - math.pow(0.5, min(age_days / HALF_LIFE_DAYS, 1_000.0)))

@@ -12,7 +12,14 @@ from sentinel_rag.settings.environments import (
     tool_server_environment,
 )
 from sentinel_rag.settings.loading import default_home, installed_policy_file, load_settings
-from sentinel_rag.settings.shapes import EmbeddingSettings, KnowledgeSettings, ModelSettings, Secret, Settings
+from sentinel_rag.settings.shapes import (
+    EmbeddingSettings,
+    KnowledgeSettings,
+    ModelSettings,
+    PostgresSettings,
+    Secret,
+    Settings,
+)
 from sentinel_rag.settings.variables import VARIABLES, Variable
 from sentinel_rag.settings.workspace_file import NamedWorkspace, workspace_name
 
@@ -22,6 +29,7 @@ __all__ = [
     "KnowledgeSettings",
     "ModelSettings",
     "NamedWorkspace",
+    "PostgresSettings",
     "Secret",
     "Settings",
     "Variable",

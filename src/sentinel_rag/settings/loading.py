@@ -17,6 +17,7 @@ from sentinel_rag.settings.tools import (
     files_root,
     host_names,
     protects_keys,
+    reader_names,
     search_address,
     search_problems,
     table_names,
@@ -129,6 +130,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
             for name, value in values.items()
             if name.startswith(UPSTREAM_PREFIX) and value.strip()
         },
+        readers=reader.read("SENTINEL_READERS", reader_names, ()),
         user_key=reader.read("SENTINEL_USER_KEY", key_text, None),
         approver_key=approver_key,
         approval_ttl_s=reader.read("SENTINEL_APPROVAL_TTL_S", approval_ttl, 900.0),

@@ -23,14 +23,14 @@ def _model_name(text: str) -> str:
     return text
 
 
-def _model_url(text: str) -> str:
+def url_without_name(text: str) -> str:
     """`http_url` without user names: they would stand in messages."""
     if "@" in text.partition("//")[2].partition("/")[0]:
         raise ValueError("it holds a user name or password; set the key instead")
     return http_url(text)
 
 
-def _model_key(text: str) -> Secret:
+def copied_key(text: str) -> Secret:
     if not text.isascii() or not text.isprintable():
         raise ValueError("holds a character that no key has: copy it again")
     return Secret(text)
@@ -62,19 +62,19 @@ def read_model(provider: str, reader: Reader) -> ModelSettings | None:
     missing: list[tuple[str, str]] = []
     if provider == "azure":
         name = name or read("AZURE_OPENAI_CHAT_DEPLOYMENT", _model_name, "")
-        url = read("AZURE_OPENAI_ENDPOINT", _model_url, "")
-        key = read("AZURE_OPENAI_API_KEY", _model_key, None)
+        url = read("AZURE_OPENAI_ENDPOINT", url_without_name, "")
+        key = read("AZURE_OPENAI_API_KEY", copied_key, None)
         api_version = read("AZURE_OPENAI_API_VERSION", _api_version, None)
         missing.append(("AZURE_OPENAI_ENDPOINT", "the resource's address, https://NAME.openai.azure.com"))
         if not name:
             missing.append(("SENTINEL_MODEL_NAME", "the name of the deployment"))
     elif provider == "openrouter":
         url = OPENROUTER_URL
-        key = read("OPENROUTER_API_KEY", _model_key, None)
+        key = read("OPENROUTER_API_KEY", copied_key, None)
         missing += [("OPENROUTER_API_KEY", "a key at OpenRouter"), ("SENTINEL_MODEL_NAME", "a model's name there")]
     else:
-        url = read("SENTINEL_MODEL_URL", _model_url, "")
-        key = read("SENTINEL_MODEL_API_KEY", _model_key, None)
+        url = read("SENTINEL_MODEL_URL", url_without_name, "")
+        key = read("SENTINEL_MODEL_API_KEY", copied_key, None)
         missing.append(("SENTINEL_MODEL_URL", "the server's base URL, such as http://127.0.0.1:11434/v1"))
         missing.append(("SENTINEL_MODEL_NAME", "the name of the model"))
     reader.problems += [
@@ -115,8 +115,8 @@ def read_embeddings(reader: Reader) -> EmbeddingSettings:
     ]
     return EmbeddingSettings(
         provider=provider,
-        url=read("AZURE_OPENAI_ENDPOINT" if azure else "SENTINEL_EMBEDDINGS_URL", _model_url, ""),
-        key=read("AZURE_OPENAI_API_KEY" if azure else "SENTINEL_EMBEDDINGS_API_KEY", _model_key, None),
+        url=read("AZURE_OPENAI_ENDPOINT" if azure else "SENTINEL_EMBEDDINGS_URL", url_without_name, ""),
+        key=read("AZURE_OPENAI_API_KEY" if azure else "SENTINEL_EMBEDDINGS_API_KEY", copied_key, None),
         name=read("SENTINEL_EMBEDDINGS_NAME", _model_name, ""),
         api_version=read("AZURE_OPENAI_API_VERSION", _api_version, None) if azure else None,
         dimensions=read("SENTINEL_EMBEDDINGS_DIMENSIONS", between(1, 8_192), 1_024),

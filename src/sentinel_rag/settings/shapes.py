@@ -76,10 +76,33 @@ class OidcSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresSettings:
+    """A database for knowledge, and the schema in it. The address holds a password, so all of it is secret."""
+
+    url: Secret | None = None
+    schema: str = "sentinel_knowledge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AzureSearchSettings:
+    """A service of Azure AI Search; without a key it is entered with Entra ID. `index` is what its indexes are named
+    by."""
+
+    url: str = ""
+    key: Secret | None = None
+    index: str = "sentinel-knowledge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgeSettings:
-    """Where knowledge is kept. `store` is the name of the store in use."""
+    """Where knowledge is kept. `store` is the name of the store in use. `refresh_minutes`: how often past incidents are
+    brought up to date while zones run; 0: not by itself. `chroma_folder` is None for the one in the home."""
 
     store: str = "local"
+    refresh_minutes: int = 60
+    chroma_folder: Path | None = None
+    postgres: PostgresSettings = PostgresSettings()
+    azure_search: AzureSearchSettings = AzureSearchSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +140,8 @@ class Settings:
     search_key: Secret | None = None
     web_allowed_hosts: tuple[str, ...] = ()
     upstream_credentials: Mapping[str, Secret] = field(default_factory=dict)
+    readers: tuple[str, ...] = ()
+    """Names under which the person of this home reads what is not for everybody."""
     user_key: Secret | None = None
     approver_key: Secret | None = None
     approval_ttl_s: float = 900.0

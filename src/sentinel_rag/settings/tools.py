@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
+from sentinel_rag.contracts.reader_names import READER_NAMES, is_reader_name
 
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 _HOST = re.compile(r"(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
@@ -18,6 +19,14 @@ def table_names(text: str) -> tuple[str, ...]:
     for name in names:
         if not _TABLE.fullmatch(name):
             raise ValueError(f"{name!r} is not a table name such as SigninLogs or Own_CL")
+    return names
+
+
+def reader_names(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    for name in names:
+        if not is_reader_name(name):
+            raise ValueError(f"{name[:80]!r} is no name of a reader. {READER_NAMES}")
     return names
 
 
@@ -36,7 +45,7 @@ def files_root(home: Path) -> Callable[[str], Path]:
             raise ValueError(f"{text!r} is not a folder")
         root = root.resolve()
         state = home.resolve()
-        private = [state / name for name in ("agent", "gateway", "run", "logs", "workspaces")]
+        private = [state / name for name in ("agent", "gateway", "run", "logs", "workspaces", "knowledge")]
         if state.is_relative_to(root) or any(root.is_relative_to(folder) for folder in private):
             raise ValueError("holds SENTINEL_HOME or lies in it, with its keys and its journal: choose another folder")
         return root

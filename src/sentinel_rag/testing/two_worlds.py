@@ -88,7 +88,14 @@ class World:
     store: dict[str, list[str]] = field(default_factory=dict)
 
     async def call(
-        self, tool: str, arguments: CanonicalArguments, *, principal: str, session_id: str, timeout_s: float
+        self,
+        tool: str,
+        arguments: CanonicalArguments,
+        *,
+        principal: str,
+        session_id: str,
+        timeout_s: float,
+        readers: frozenset[str] | None = None,
     ) -> UpstreamReply:
         await anyio.lowlevel.checkpoint()
         self.sent.append(

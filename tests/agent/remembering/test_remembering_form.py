@@ -22,6 +22,7 @@ def _full() -> Conversation:
         last=CALL,
         listed_by=CALL,
         listed_as=1,
+        knowledge=CALL,
         told_bucket="2024-07-17T00:00:00Z/2024-07-18T00:00:00Z",
         offers=(Offer("Show it", CALL),),
         shown=3,

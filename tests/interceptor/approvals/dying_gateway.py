@@ -23,7 +23,14 @@ class KilledBeforeSending:
     """The upstream of a process that ends for certain before a byte is sent."""
 
     async def call(
-        self, tool: str, arguments: CanonicalArguments, *, principal: str, session_id: str, timeout_s: float
+        self,
+        tool: str,
+        arguments: CanonicalArguments,
+        *,
+        principal: str,
+        session_id: str,
+        timeout_s: float,
+        readers: frozenset[str] | None = None,
     ) -> UpstreamReply:
         print("dispatch", flush=True)
         os.kill(os.getpid(), signal.SIGKILL)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -45,7 +45,14 @@ class Server:
     calls: list[dict[str, Any]] = field(default_factory=list)
 
     async def call(
-        self, tool: str, arguments: CanonicalArguments, *, principal: str, session_id: str, timeout_s: float
+        self,
+        tool: str,
+        arguments: CanonicalArguments,
+        *,
+        principal: str,
+        session_id: str,
+        timeout_s: float,
+        readers: frozenset[str] | None = None,
     ) -> UpstreamReply:
         self.calls.append(
             {
@@ -54,6 +61,7 @@ class Server:
                 "principal": principal,
                 "session_id": session_id,
                 "timeout_s": timeout_s,
+                **({} if readers is None else {"readers": readers}),
             }
         )
         answer = self.answers.get(tool, returned({"ok": True}))
@@ -140,9 +148,11 @@ def small_gate(
     limits: Limits | None = None,
     clock: Clock | None = None,
     switched_off: Collection[str] = (),
+    readers: Mapping[str, frozenset[str]] | None = None,
 ) -> SmallGate:
+    """`readers` are the names under which each key reads."""
     server, clock = server or Server(), clock or Clock()
-    policies, upstreams, seconds = FixedPolicy(policy), {"world": server}, [0.0]
+    policies, upstreams, seconds = FixedPolicy(policy), dict.fromkeys(policy.servers(), server), [0.0]
     pins = Pins(policies, upstreams, state.database, state.journal)
     gate = Gate(
         policies=policies,
@@ -154,6 +164,7 @@ def small_gate(
         switched_off=switched_off,
         new_id=new_audit_id,
         clock=clock,
+        readers_of=lambda key_id: (readers or {}).get(key_id, frozenset()),
     )
     return SmallGate(gate, state, server, pins, clock, seconds)
 

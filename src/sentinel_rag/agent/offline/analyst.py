@@ -20,6 +20,7 @@ from sentinel_rag.agent.offline.change_turns import answer_change
 from sentinel_rag.agent.offline.compositions import Composed, compose, freeform
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
 from sentinel_rag.agent.offline.execution import carry_out
+from sentinel_rag.agent.offline.knowledge import answer_knowledge, asks_how, recall_incident
 from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.named_zones import read_named_zone
@@ -126,7 +127,7 @@ class OfflineAnalyst:
     async def _answer_part(self, turn: Turn) -> Answer:
         if not plain(turn.question):
             return turn.plain_answer(Outcome.CLARIFICATION, "Ask me something about Sentinel.")
-        changed = await answer_change(turn)
+        changed = None if asks_how(turn.question) else await answer_change(turn)
         if changed is not None:
             return changed
         said = read_workspace(turn.question)
@@ -156,6 +157,9 @@ class OfflineAnalyst:
                 return await carry_out(turn, follow_up.repeated(reading, turn.conversation.last))
         if said.switches or asks_for_workspaces(turn.question):
             return await self._about_workspaces(turn, reading, said)
+        known = await answer_knowledge(turn, reading)
+        if known is not None:
+            return known
         step = first_step(reading, turn.now)
         if step is not None:
             return await self._in_two_steps(turn, step)
@@ -221,6 +225,10 @@ class OfflineAnalyst:
         return turn.plain_answer(Outcome.ANSWERED, f"Questions go to {where} from here on.")
 
     async def _from_the_workspace(self, turn: Turn, reading: Reading) -> Answer:
+        answer = await self._decided(turn, reading)
+        return await recall_incident(turn, reading, answer)
+
+    async def _decided(self, turn: Turn, reading: Reading) -> Answer:
         decision = decide(reading, turn.conversation, None, turn.now)
         if isinstance(decision, NeedTemplates):
             fetched = await turn.run((PlannedCall("list_kql_templates"),))

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.policy.conditions import Kind, closest
 from sentinel_rag.interceptor.policy.fields import (
+    ANY,
     UNDECLARED,
     Exposure,
     FieldExposure,
@@ -21,6 +22,8 @@ from sentinel_rag.interceptor.policy.fields import (
     parse_pointer,
 )
 from sentinel_rag.interceptor.policy.model import (
+    DEFAULT_SERVER,
+    OWN_SERVERS,
     Declassification,
     Endorsement,
     Parameter,
@@ -67,6 +70,32 @@ def fields(tool: Section, problems: list[Problem]) -> ResultFields:
         if len(set(paths)) != len(paths):
             problems.append(Problem(tool.line(what), f"{what} names one path twice"))
     return ResultFields(tuple(labels), tuple(exposures))
+
+
+def row_labels(tool: Section, problems: list[Problem]) -> Path | None:
+    """`row_labels`: the JSON pointer of the list whose rows carry labels of their own; None if it is missing."""
+    if tool.item("row_labels") is None:
+        return None
+    _only_ours(tool, "row_labels", "tells labels", problems)
+    path = _path(tool, problems, "row_labels")
+    if ANY in path:
+        problems.append(Problem(tool.line("row_labels"), "row_labels names one list, so it holds no *"))
+    return path
+
+
+def sends_readers(tool: Section, problems: list[Problem]) -> bool:
+    """`sends_readers`: whether the server is told under which names the caller may read."""
+    if tool.flag("sends_readers"):
+        _only_ours(tool, "sends_readers", "is told who may read", problems)
+        return True
+    return False
+
+
+def _only_ours(tool: Section, key: str, what: str, problems: list[Problem]) -> None:
+    server = tool.text("server") or DEFAULT_SERVER
+    if server not in OWN_SERVERS:
+        message = f"{key}: no server but those of the product ({', '.join(OWN_SERVERS)}) {what}, and {server!r} is none"
+        problems.append(Problem(tool.line(key), message))
 
 
 def resources(tool: Section, key: str, parameters: Mapping[str, Parameter], problems: list[Problem]) -> tuple[str, ...]:
@@ -161,11 +190,11 @@ def _label_of(section: Section) -> Label:
     return Label(Sensitivity[sensitivity], Integrity[integrity])
 
 
-def _path(section: Section, problems: list[Problem]) -> Path:
+def _path(section: Section, problems: list[Problem], key: str = "path") -> Path:
     try:
-        return parse_pointer(section.text("path", required=True))
+        return parse_pointer(section.text(key, required=True))
     except ValueError as error:
-        problems.append(Problem(section.line("path"), f"path: {error}"))
+        problems.append(Problem(section.line(key), f"{key}: {error}"))
         return ()
 
 

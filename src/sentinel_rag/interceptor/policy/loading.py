@@ -47,6 +47,7 @@ ROOT_KEYS = ("tools", "servers", "declassification", "endorsement", "link_hosts"
 TOOL_KEYS = (
     *("name", "description", "parameters", "taint_rules", "server", "effect", "aliases", "timeout_s"),
     *("accepts", "output_labels", "exposure", "reads", "writes", "approvers", "rate"),
+    *("row_labels", "sends_readers"),
 )
 PARAMETER_KEYS = ("name", "type", "required", "description", "items", "format", "accepts", "attest")
 RULE_KEYS = ("rule_id", "condition", "taint_level", "requires_approval", "deny", "offers_approval")
@@ -149,6 +150,8 @@ def _tools(root: Section, problems: list[Problem]) -> list[ToolPolicy]:
                 writes=flow_section.resources(section, "writes", parameters, problems),
                 approvers=tuple(section.texts("approvers", pattern=_NAME)),
                 rate=flow_section.rate(section, problems),
+                row_labels=flow_section.row_labels(section, problems),
+                sends_readers=flow_section.sends_readers(section, problems),
             )
         )
     return tools

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from sentinel_rag.contracts.labels import TOP, Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.policy.conditions import Expression, ValueType
-from sentinel_rag.interceptor.policy.fields import NO_FIELDS, ResultFields
+from sentinel_rag.interceptor.policy.fields import NO_FIELDS, Path, ResultFields
 
 DEFAULT_SERVER = "sentinel"
 """The MCP server of a tool that names none."""
@@ -161,6 +161,8 @@ class ToolPolicy:
     `fields` labels and exposes the parts of a result. `reads` and `writes` name resources whose stored label a call's
     result joins, or raises; each is a text such as `incident/{incident}`, and `incident/*` reads all of that kind.
     `approvers` are the key ids or names that may decide its approvals, empty for every key with that scope.
+    `row_labels` is where the list lies whose rows carry labels of their own, told by the server; `sends_readers` lets
+    the server know under which names the caller may read. Both are for servers of this product alone.
     """
 
     name: str
@@ -178,6 +180,8 @@ class ToolPolicy:
     writes: tuple[str, ...] = ()
     approvers: tuple[str, ...] = ()
     rate: Rate | None = None
+    row_labels: Path | None = None
+    sends_readers: bool = False
 
     revealed: Label = field(init=False, repr=False, compare=False)
     """An upper bound of the declared labels of what the agent may see of a result."""

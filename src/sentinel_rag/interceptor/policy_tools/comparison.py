@@ -22,6 +22,8 @@ _TOOL_KEYS = {
     "writes": "writes",
     "approvers": "approvers",
     "rate": "rate",
+    "row_labels": "row_labels",
+    "sends_readers": "sends_readers",
 }
 
 

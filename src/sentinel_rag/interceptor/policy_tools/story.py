@@ -139,6 +139,8 @@ class Story:
             return
         yield "Result"
         yield f"  at most {_label(judgement.revealed)}; then the session's context is {_label(self._context_after())}"
+        if tool.row_labels is not None:
+            yield f"  each row of {pointer_text(tool.row_labels) or 'it'} adds its own label, which its server tells"
         for entry in tool.fields.exposures:
             place = pointer_text(entry.path) or "the whole result"
             match entry.mode:

@@ -117,4 +117,9 @@ def _version_1(connection: sqlite3.Connection, pepper: Pepper) -> None:
         connection.execute("INSERT INTO secret VALUES (?, ?, NULL)", [pepper.strengthen(plain), key_id])
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection, Pepper], None], ...] = (_version_1,)
+def _version_2(connection: sqlite3.Connection, _: Pepper) -> None:
+    """Names under which a key may read, as a JSON list; keys made before read what is for everybody."""
+    connection.execute("ALTER TABLE api_key ADD COLUMN readers TEXT NOT NULL DEFAULT '[]'")
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection, Pepper], None], ...] = (_version_1, _version_2)

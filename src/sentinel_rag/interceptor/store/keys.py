@@ -25,6 +25,7 @@ from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.contracts.reader_names import READER_NAMES, is_reader_name
 from sentinel_rag.interceptor.policy.model import Rate
 from sentinel_rag.interceptor.store.key_file import open_key_file, transaction
 from sentinel_rag.interceptor.store.key_secrets import NOBODY, key_text, new_key_id, new_secret, split_key
@@ -32,7 +33,8 @@ from sentinel_rag.interceptor.store.principals import KeyState, Principal, Refus
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._@-]{0,62}[A-Za-z0-9])?")
 _COLUMNS = (
-    "key_id, name, scopes, clearance, rate_calls, rate_seconds, for_key, created_at, rotated_at, expires_at, revoked_at"
+    "key_id, name, scopes, clearance, rate_calls, rate_seconds, for_key, created_at, rotated_at, expires_at, "
+    "revoked_at, readers"
 )
 
 
@@ -50,9 +52,10 @@ class KeyInfo:
     for_key: str | None = None
     rotated_at: str | None = None
     expires_at: str | None = None
+    readers: frozenset[str] = frozenset()
 
     def principal(self) -> Principal:
-        return Principal(self.key_id, self.scopes, self.name, self.clearance, self.rate, self.for_key)
+        return Principal(self.key_id, self.scopes, self.name, self.clearance, self.rate, self.for_key, self.readers)
 
     def state(self, now: datetime) -> str:
         """`live`, `expired` or `revoked`."""
@@ -68,6 +71,7 @@ class KeyInfo:
             "rate": None if self.rate is None else asdict(self.rate),
             "for_key": self.for_key,
             "expires_at": self.expires_at,
+            "readers": sorted(self.readers),
         }
 
 
@@ -104,6 +108,7 @@ class KeyStore:
         rate: Rate | None = None,
         expires_in: timedelta | None = None,
         for_key: str | None = None,
+        readers: Collection[str] = (),
         unique_name: bool = False,
         by: str = "",
     ) -> tuple[str, KeyInfo]:
@@ -111,7 +116,7 @@ class KeyStore:
 
         Raises UsageError for terms that make no sense, and with `unique_name` for a name that a live key has.
         """
-        _check_terms(scopes, name, expires_in, for_key)
+        _check_terms(scopes, name, expires_in, for_key, readers)
         now = self._clock()
         user = Scope.USER in scopes
         info = KeyInfo(
@@ -123,6 +128,7 @@ class KeyStore:
             rate=rate,
             for_key=for_key,
             expires_at=None if expires_in is None else format_time(now + expires_in),
+            readers=frozenset(readers),
         )
         secret = new_secret()
         with self._change("created", info, by) as connection:
@@ -132,7 +138,7 @@ class KeyStore:
                     next_step="Choose another name, or rotate or revoke that key (sentinel keys list shows it).",
                 )
             connection.execute(
-                f"INSERT INTO api_key ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, NULL)",  # noqa: S608
+                f"INSERT INTO api_key ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, NULL, ?)",  # noqa: S608
                 [
                     info.key_id,
                     name,
@@ -143,6 +149,7 @@ class KeyStore:
                     for_key,
                     info.created_at,
                     info.expires_at,
+                    json.dumps(sorted(info.readers)),
                 ],
             )
             connection.execute("INSERT INTO secret VALUES (?, ?, NULL)", [self._pepper.digest(secret), info.key_id])
@@ -231,6 +238,11 @@ class KeyStore:
             return Refused(KeyState.EXPIRED, key_id)
         return Refused(KeyState.SUPERSEDED, key_id) if _over(held[0], now) else stored.principal
 
+    def readers_of(self, key_id: str) -> frozenset[str]:
+        """See `KeyRing.readers_of`."""
+        found = self.find(key_id)
+        return found.readers if found is not None and found.state(self._clock()) == "live" else frozenset()
+
     def close(self) -> None:
         self._connection.close()
 
@@ -293,7 +305,13 @@ def _already_revoked(key_id: str) -> UsageError:
     return UsageError(f"The key {key_id} has just been revoked.", next_step="Make a new one with sentinel keys create.")
 
 
-def _check_terms(scopes: Collection[Scope], name: str, expires_in: timedelta | None, for_key: str | None) -> None:
+def _check_terms(
+    scopes: Collection[Scope],
+    name: str,
+    expires_in: timedelta | None,
+    for_key: str | None,
+    readers: Collection[str],
+) -> None:
     if not scopes:
         raise UsageError("A key without a scope opens nothing.", next_step="Name at least one scope.")
     if name and not _NAME.fullmatch(name):
@@ -303,6 +321,9 @@ def _check_terms(scopes: Collection[Scope], name: str, expires_in: timedelta | N
         )
     if expires_in is not None and expires_in <= timedelta(0):
         raise UsageError("A key cannot expire before it is made.", next_step="Give a time in the future.")
+    wrong = next((reader for reader in readers if not is_reader_name(reader)), None)
+    if wrong is not None:
+        raise UsageError(f"{wrong[:80]!r} is no name of a reader. {READER_NAMES}", next_step="Choose such a name.")
     if for_key is not None and Scope.USER not in scopes:
         raise UsageError(
             "Only a key with the scope user opens sessions for another key.",
@@ -315,7 +336,20 @@ def _over(end: str | None, now: datetime) -> bool:
 
 
 def _info(row: tuple[Any, ...]) -> KeyInfo:
-    key_id, name, scopes, clearance, calls, seconds, for_key, created_at, rotated_at, expires_at, revoked_at = row
+    (
+        key_id,
+        name,
+        scopes,
+        clearance,
+        calls,
+        seconds,
+        for_key,
+        created_at,
+        rotated_at,
+        expires_at,
+        revoked_at,
+        readers,
+    ) = row
     return KeyInfo(
         key_id=key_id,
         name=name,
@@ -327,4 +361,5 @@ def _info(row: tuple[Any, ...]) -> KeyInfo:
         for_key=for_key,
         rotated_at=rotated_at,
         expires_at=expires_at,
+        readers=frozenset(json.loads(readers)),
     )

@@ -26,7 +26,8 @@ class Principal:
     """Whose request it is, once the key was verified.
 
     `clearance` is the highest sensitivity of hidden values that a key with the scope `user` may have shown; `for_key`
-    is the id of the key whose sessions it may open. `rate` is None where the Interceptor's default holds.
+    is the id of the key whose sessions it may open. `rate` is None where the Interceptor's default holds. `readers` are
+    the names under which it may read what is not for everybody.
     """
 
     key_id: str
@@ -35,6 +36,7 @@ class Principal:
     clearance: Sensitivity = Sensitivity.LOW
     rate: Rate | None = None
     for_key: str | None = None
+    readers: frozenset[str] = frozenset()
 
 
 class KeyState(StrEnum):
@@ -65,4 +67,8 @@ class KeyRing(Protocol):
 
     def check(self, header: str | None) -> Principal | Refused:
         """`verify`, with the reason where there is no principal."""
+        ...
+
+    def readers_of(self, key_id: str) -> frozenset[str]:
+        """The names under which the live key with that id may read; none for a key that has ended, or is none."""
         ...

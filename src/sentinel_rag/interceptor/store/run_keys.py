@@ -37,15 +37,24 @@ class RunKeys:
                 found = principal
         return found or self._stored.check(header)
 
+    def readers_of(self, key_id: str) -> frozenset[str]:
+        """See `KeyRing.readers_of`."""
+        for _, principal in self._keys:
+            if principal.key_id == key_id:
+                return principal.readers
+        return self._stored.readers_of(key_id)
+
 
 def run_principal(data: Mapping[str, Any]) -> Principal:
-    """The principal of a hand-over line: `key_id` and `scopes`, for a user's key also `clearance` and `for_key`."""
+    """The principal of a hand-over line: `key_id` and `scopes`, for a user's key also `clearance`, `for_key` and
+    `readers`."""
     return Principal(
         key_id=data["key_id"],
         scopes=frozenset(map(Scope, data["scopes"])),
         name=data["key_id"],
         clearance=Sensitivity[data.get("clearance", Sensitivity.LOW.name)],
         for_key=data.get("for_key"),
+        readers=frozenset(data.get("readers", ())),
     )
 
 

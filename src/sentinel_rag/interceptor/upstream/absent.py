@@ -20,7 +20,14 @@ class AbsentUpstream:
         self._reason = reason
 
     async def call(
-        self, tool: str, arguments: CanonicalArguments, *, principal: str, session_id: str, timeout_s: float
+        self,
+        tool: str,
+        arguments: CanonicalArguments,
+        *,
+        principal: str,
+        session_id: str,
+        timeout_s: float,
+        readers: frozenset[str] | None = None,
     ) -> UpstreamReply:
         """See `Upstream.call`."""
         return away("The tool server is not set up.", may_have_run=False)

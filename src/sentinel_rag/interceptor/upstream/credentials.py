@@ -29,11 +29,11 @@ class Credentials:
     def hidden_in(self, reply: UpstreamReply) -> UpstreamReply:
         """The reply without them."""
         match reply:
-            case Returned(encoded, value, rows):
+            case Returned(encoded, value):
                 if not any(one in encoded for one in self._encoded):
                     return reply
                 clean = self._clean(value)
-                return Returned(msgspec.json.encode(clean), clean, rows)
+                return replace(reply, encoded=msgspec.json.encode(clean), value=clean)
             case ToolFailed(error):
                 return ToolFailed(
                     replace(error, message=self.text(error.message), next_step=self.text(error.next_step))

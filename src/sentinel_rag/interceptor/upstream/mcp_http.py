@@ -16,6 +16,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.contracts.trusted_meta import READERS
 from sentinel_rag.interceptor.arguments import CanonicalArguments
 from sentinel_rag.interceptor.upstream.credentials import Credentials
 from sentinel_rag.interceptor.upstream.http_exchange import (
@@ -55,8 +56,8 @@ class McpHttpUpstream:
     """The MCP server at `url`. `token` is sent to it as a bearer token, and nowhere else.
 
     `era` fixes the protocol; without it the server is asked once. In the era of sessions each principal's gateway
-    session has its own upstream session. `text_is_summary`: see `reply_of`. The connection pool belongs to the event
-    loop of the first call.
+    session has its own upstream session. `is_ours`: a server of this product; see `reply_of`, and it alone is told the
+    caller's readers. The connection pool belongs to the event loop of the first call.
     """
 
     def __init__(
@@ -67,13 +68,13 @@ class McpHttpUpstream:
         era: Era | None = None,
         max_result_bytes: int = 8_000_000,
         max_connections: int = 64,
-        text_is_summary: bool = False,
+        is_ours: bool = False,
     ) -> None:
         self._http = HttpExchange(url, token=token, max_bytes=max_result_bytes, max_connections=max_connections)
         self._credentials = Credentials([] if token is None else [token])
         self._era = era
         self._max_result_bytes = max_result_bytes
-        self._text_is_summary = text_is_summary
+        self._is_ours = is_ours
         self._in_headers: dict[str, Places] = {}
         self._ids = itertools.count(1)
         self._sessions: OrderedDict[Owner, str] = OrderedDict()
@@ -81,7 +82,14 @@ class McpHttpUpstream:
         self._opening: WeakValueDictionary[Owner, asyncio.Lock] = WeakValueDictionary()
 
     async def call(
-        self, tool: str, arguments: CanonicalArguments, *, principal: str, session_id: str, timeout_s: float
+        self,
+        tool: str,
+        arguments: CanonicalArguments,
+        *,
+        principal: str,
+        session_id: str,
+        timeout_s: float,
+        readers: frozenset[str] | None = None,
     ) -> UpstreamReply:
         """See `Upstream.call`."""
         owner = (principal, session_id)
@@ -91,7 +99,8 @@ class McpHttpUpstream:
                 era = await self._negotiated()
                 places = self._in_headers.get(tool) if era is Era.STATELESS else None
                 headers = headers_of(places, arguments.value) if places else None
-                message = call_message(era, next(self._ids), tool, arguments.encoded, headers)
+                beside = {READERS: sorted(readers)} if self._is_ours and readers is not None else None
+                message = call_message(era, next(self._ids), tool, arguments.encoded, headers, beside)
                 for _ in range(SESSION_ATTEMPTS):
                     session = await self._session(era, owner)
                     sent = (message, session)
@@ -102,7 +111,7 @@ class McpHttpUpstream:
                         sent = None
                     else:
                         self._doubt(owner, session, answer.status)
-                        reply = reply_of(answer.document, text_is_summary=self._text_is_summary)
+                        reply = reply_of(answer.document, is_ours=self._is_ours)
                         return self._credentials.hidden_in(reply)
                 return away("The tool server forgets its sessions at once.", may_have_run=False)
         except TimeoutError:

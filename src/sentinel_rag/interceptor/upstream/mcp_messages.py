@@ -42,10 +42,18 @@ class Message:
 
 
 def call_message(
-    era: Era, request_id: int, tool: str, arguments: bytes, headers: Mapping[str, str] | None = None
+    era: Era,
+    request_id: int,
+    tool: str,
+    arguments: bytes,
+    headers: Mapping[str, str] | None = None,
+    beside: Mapping[str, Any] | None = None,
 ) -> Message:
-    """`tools/call`; `arguments` is JSON and is sent byte for byte. `headers` are those that repeat arguments."""
-    params = {"name": tool, "arguments": msgspec.Raw(arguments)}
+    """`tools/call`; `arguments` is JSON and is sent byte for byte. `headers` are those that repeat arguments, `beside`
+    goes into `_meta`."""
+    params: dict[str, Any] = {"name": tool, "arguments": msgspec.Raw(arguments)}
+    if beside:
+        params["_meta"] = dict(beside)
     message = request(era, request_id, "tools/call", params, name=tool)
     message.headers.update(headers or {})
     return message
@@ -54,7 +62,7 @@ def call_message(
 def request(era: Era, request_id: int, method: str, params: dict[str, Any], *, name: str | None = None) -> Message:
     headers = {"Mcp-Protocol-Version": era.value}
     if era is Era.STATELESS:
-        params = {**params, "_meta": _META}
+        params = {**params, "_meta": {**params.get("_meta", {}), **_META}}
         headers["Mcp-Method"] = method
         if name is not None:
             headers["Mcp-Name"] = header_value(name)

@@ -86,7 +86,14 @@ class McpStdioUpstream:
         self._log_left, self._log_since = LOG_BYTES, float("-inf")
 
     async def call(
-        self, tool: str, arguments: CanonicalArguments, *, principal: str, session_id: str, timeout_s: float
+        self,
+        tool: str,
+        arguments: CanonicalArguments,
+        *,
+        principal: str,
+        session_id: str,
+        timeout_s: float,
+        readers: frozenset[str] | None = None,
     ) -> UpstreamReply:
         """See `Upstream.call`."""
         owner = _NOBODY if self._shared else (principal, session_id)

@@ -7,17 +7,21 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.labels import Label
 from sentinel_rag.contracts.query_results import QueryError
 from sentinel_rag.interceptor.arguments import CanonicalArguments
 
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The tool's result: `value`, and `encoded`, its JSON. `rows` is the length of its `rows`, None if it has none."""
+    """The tool's result: `value`, and `encoded`, its JSON. `rows` is the length of its `rows`, None if it has none.
+    `row_labels` are the labels that a server of this product tells of its rows; None from any other, and for what is
+    no list of labels."""
 
     encoded: bytes
     value: Any = field(repr=False)
     rows: int | None = None
+    row_labels: tuple[Label, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +64,20 @@ class Upstream(Protocol):
     """
 
     async def call(
-        self, tool: str, arguments: CanonicalArguments, *, principal: str, session_id: str, timeout_s: float
+        self,
+        tool: str,
+        arguments: CanonicalArguments,
+        *,
+        principal: str,
+        session_id: str,
+        timeout_s: float,
+        readers: frozenset[str] | None = None,
     ) -> UpstreamReply:
-        """Run one call within `timeout_s`. Never raises for what the server or the network does."""
+        """Run one call within `timeout_s`. Never raises for what the server or the network does.
+
+        `readers` are the names under which the caller may read, where the policy has the server know them; only a
+        server of this product is sent them.
+        """
         ...
 
     async def list_tools(self, *, timeout_s: float) -> tuple[UpstreamTool, ...]:

@@ -15,6 +15,7 @@ import msgspec
 
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.contracts.trusted_meta import row_labels_in
 from sentinel_rag.interceptor.upstream.port import Returned, ToolFailed, UpstreamReply
 from sentinel_rag.interceptor.upstream.unanswered import unusable
 
@@ -28,10 +29,11 @@ WRAPPED_CONTENT = "structuredContent"
 """The key of structured content that is no object, where other content stands beside it."""
 
 
-def reply_of(message: Mapping[str, Any], *, text_is_summary: bool = False) -> UpstreamReply:
+def reply_of(message: Mapping[str, Any], *, is_ours: bool = False) -> UpstreamReply:
     """`message` is a JSON-RPC response to a `tools/call` with the right id.
 
-    `text_is_summary`: the server is known to put nothing into text blocks that its structured content does not hold.
+    `is_ours`: it comes from a server of this product. Its text blocks hold nothing that its structured content does
+    not, and what it tells of its rows' labels is believed.
     """
     if "error" in message:
         error = message["error"]
@@ -50,9 +52,14 @@ def reply_of(message: Mapping[str, Any], *, text_is_summary: bool = False) -> Up
     structured = result.get("structuredContent")
     if isinstance(structured, dict) and OTHER_CONTENT in structured:
         return unusable(f"The tool's result uses the key {OTHER_CONTENT!r}, which is the gateway's.")
-    value = _value(structured, result.get("content") or [], text_is_summary)
+    value = _value(structured, result.get("content") or [], is_ours)
     rows = value.get("rows") if isinstance(value, dict) else None
-    return Returned(msgspec.json.encode(value), value, len(rows) if isinstance(rows, list) else None)
+    return Returned(
+        msgspec.json.encode(value),
+        value,
+        len(rows) if isinstance(rows, list) else None,
+        row_labels_in(result.get("_meta")) if is_ours else None,
+    )
 
 
 def _value(structured: Any, content: list[Any], text_is_summary: bool) -> Any:

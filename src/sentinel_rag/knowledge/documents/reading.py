@@ -69,8 +69,10 @@ def read_folder(
     readers: frozenset[str] = _EVERYONE,
     limits: FileLimits | None = None,
 ) -> Iterator[FileReading]:
-    """Every playbook under `folder` in the order of its path. A document gets `label`; `readers` where its front matter
-    names none. Never raises for what lies in the folder; an absent or empty folder is one reading too."""
+    """Every playbook under `folder` in the order of its path. A document gets `label`, and `readers` or those of them
+    whom its front matter names: whoever wrote the file may let fewer read it, not others.
+
+    Never raises for what lies in the folder; an absent or empty folder is one reading too."""
     limits = limits or FileLimits()
     try:
         root = folder.resolve(strict=True)
@@ -149,9 +151,15 @@ def _read(
         sections=found.sections,
         facets=found.facets,
         label=label,
-        readers=readers if found.readers is None else found.readers,
+        readers=_narrowed(readers, found.readers),
     )
     return FileReading(source, FileOutcome.READ, document, " ".join(found.remarks))
+
+
+def _narrowed(readers: frozenset[str], own: frozenset[str] | None) -> frozenset[str]:
+    if own is None or EVERYONE in own:
+        return readers
+    return own if EVERYONE in readers else readers & own
 
 
 def _content(path: Path, largest: int) -> bytes | str:

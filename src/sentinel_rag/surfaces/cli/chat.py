@@ -56,7 +56,7 @@ def run(*, workspace: str | None, resume: str | None = None) -> int:
         elif interactive:
             print("Ask about incidents, alerts, entities or logs. /help lists the commands.")
         client.workspace = workspace or client.workspace
-        commands = ChatCommands(client, settings, served)
+        commands = ChatCommands(client, settings, state, served)
         for line in _prompted(settings.home) if interactive else _piped():
             text = line.strip()
             if not text:

@@ -18,12 +18,13 @@ from typing import Any
 
 from sentinel_rag.assembly.plan import workspace_folder
 from sentinel_rag.assembly.run_state import AlreadyRunningError, RunState
-from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.cli._gateway_client import call_gateway
+from sentinel_rag.surfaces.cli._knowledge_client import ingest_incidents
 from sentinel_rag.surfaces.cli._user_session import user_session
 from sentinel_rag.surfaces.cli._zones import SAMPLE_WORKSPACE, attached_zones, home_to_itself
 from sentinel_rag.surfaces.cli.ask import waiting
@@ -87,14 +88,18 @@ def run(*, as_json: bool) -> int:
                 _print_turn(question, answers[-1])
         incident = str(guide["hijack_incident"])
         denials = [_send(state, answers[-1].session_id, call) for call in stolen_calls(incident)]
+        with waiting("Reading past incidents into the knowledge base...", quiet=as_json):
+            past_incidents = _read_past_incidents(state)
     if as_json:
         report = {
             "answers": [{"question": q, **a.to_dict()} for q, a in zip(questions, answers, strict=True)],
             "denied_calls": denials,
+            "past_incidents": past_incidents,
         }
         print(json.dumps(report, indent=2))
     else:
         _print_denials(denials, [call.why for call in stolen_calls(incident)])
+        _print_next_steps(guide, past_incidents)
     answered = all(answer.outcome is Outcome.ANSWERED for answer in answers)
     return 0 if answered and all(denial["http_status"] == 403 for denial in denials) else 1
 
@@ -185,10 +190,38 @@ def _print_denials(denials: list[dict[str, Any]], whys: list[str]) -> None:
         target.print()
         target.print("No tool server heard of them. The last one's line in the audit journal:", style="bold")
         target.print(f"  {audit_line(record)}")
+
+
+def _read_past_incidents(state: RunState) -> int:
+    """The estate's incidents into the knowledge base, to be found by words: half a second. How many it holds then; 0
+    where that failed, which spoils no demo: the person is told the command."""
+    wish = {"who": "sentinel demo", "by_words": True}
+    try:
+        outcomes = ingest_incidents(state, wish, lambda _: None)
+    except SentinelError:
+        return 0
+    return sum(each.added + each.changed + each.unchanged for each in outcomes)
+
+
+def _print_next_steps(guide: Mapping[str, Any], past_incidents: int) -> None:
+    from sentinel_rag.surfaces.cli._render import console
+
+    target = console()
     target.print()
+    if past_incidents:
+        target.print(
+            f"{past_incidents} past incidents and the shipped playbooks can be asked now by their words, "
+            "and by meaning after: sentinel knowledge ingest"
+        )
+        target.print()
     target.print("Try next:", style="bold")
-    for line in NEXT_STEPS:
+    for line in (_like(guide["main_incident"]), *NEXT_STEPS):
         target.print(f"  {line}")
+
+
+def _like(incident: object) -> str:
+    question = f'sentinel ask "have we seen something like incident {incident} before?"'
+    return f"{question}   past cases"
 
 
 NEXT_STEPS = (

@@ -35,6 +35,7 @@ def create(
     expires_days: int | None,
     rate: Rate | None,
     for_key: str | None,
+    readers: Sequence[str],
     as_json: bool,
 ) -> int:
     """Make a key and print its text."""
@@ -57,6 +58,7 @@ def create(
             rate=rate,
             expires_in=None if expires_days is None else timedelta(days=expires_days),
             for_key=agent,
+            readers=readers,
             unique_name=True,
             by=_who(),
         )
@@ -74,7 +76,19 @@ def show_all(*, as_json: bool) -> int:
     elif found:
         from sentinel_rag.surfaces.cli._render import console, print_table
 
-        columns = ("key", "name", "scopes", "state", "clearance", "rate", "for", "created", "rotated", "expires")
+        columns = (
+            "key",
+            "name",
+            "scopes",
+            "state",
+            "clearance",
+            "rate",
+            "for",
+            "reads as",
+            "created",
+            "rotated",
+            "expires",
+        )
         print_table(console(), "", columns, [_row(info, now) for info in found])
     else:
         print("No key is stored. Each run of sentinel makes the keys that it needs by itself.")
@@ -204,6 +218,7 @@ def _row(info: KeyInfo, now: datetime) -> tuple[str, ...]:
             info.clearance.name if user else "",
             rate,
             info.for_key,
+            ", ".join(sorted(info.readers)),
             info.created_at,
             info.rotated_at,
             info.expires_at,

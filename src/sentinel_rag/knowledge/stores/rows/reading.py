@@ -11,13 +11,14 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sentinel_rag.contracts.labels import Label
 from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import Collection, Document, Facets
+from sentinel_rag.knowledge.stores.chunk_text import search_text
 from sentinel_rag.knowledge.stores.port import (
     MOST_RESULTS,
     Entry,
@@ -225,9 +226,7 @@ def _chunks(connection: sqlite3.Connection, document: int) -> Iterator[Chunk]:
         "SELECT number, path, place, body, head, hash FROM chunk WHERE document = ? ORDER BY number", [document]
     )
     for number, path, place, body, head, search_hash in rows:
-        made = Chunk(number, tuple(json.loads(path)), place, body, f"{head}\n\n{body}")
-        # The head is all of it where the search text does not end with the text.
-        yield made if made.search_hash == search_hash.hex() else replace(made, search_text=head)
+        yield Chunk(number, tuple(json.loads(path)), place, body, search_text(head, body, search_hash.hex()))
 
 
 def _stored(row: Sequence[Any]) -> StoredChunk:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.stores.port import VectorSpace
 
 
@@ -23,9 +24,10 @@ class SpaceRow:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """A chunk's row by its id, its text's hash and its document's content hash, both in hex."""
+    """A chunk's row by its id, with its document's collection and content hash, and the hash of its text, in hex."""
 
     id: int
+    collection: Collection
     search_hash: str
     content_hash: str
 

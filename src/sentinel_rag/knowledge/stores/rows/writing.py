@@ -16,6 +16,7 @@ from pathlib import Path
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.knowledge.documents import Collection, Document
+from sentinel_rag.knowledge.stores.chunk_text import head_of, search_text
 from sentinel_rag.knowledge.stores.port import EmbedTexts, Entry, Vector, VectorSpace, mismatch
 from sentinel_rag.knowledge.stores.rows.kept_vectors import kept_vectors
 from sentinel_rag.knowledge.stores.rows.schema import open_file, transaction, unavailable
@@ -164,7 +165,7 @@ def _without_vector(connection: sqlite3.Connection, space: VectorSpace, limit: i
         [space.model, space.dimensions, limit],
     )
     for search_hash, head, body in rows:
-        yield search_hash.hex(), f"{head}\n\n{body}"
+        yield search_hash.hex(), search_text(head, body, search_hash.hex())
 
 
 def _remove(
@@ -182,7 +183,7 @@ def _remove(
             continue
         document, audience, content_hash = row
         rows = connection.execute("DELETE FROM chunk WHERE document = ? RETURNING id, hash", [document])
-        gone += [ChunkRow(chunk, search_hash.hex(), content_hash) for chunk, search_hash in rows.fetchall()]
+        gone += [ChunkRow(chunk, collection, search_hash.hex(), content_hash) for chunk, search_hash in rows.fetchall()]
         connection.execute("DELETE FROM tag WHERE document = ?", [document])
         connection.execute("DELETE FROM document WHERE id = ?", [document])
         if connection.execute("SELECT 1 FROM document WHERE audience = ? LIMIT 1", [audience]).fetchone() is None:
@@ -223,7 +224,6 @@ def _insert(connection: sqlite3.Connection, entry: Entry) -> list[ChunkRow]:
     connection.executemany("INSERT INTO tag VALUES (?, ?, ?)", [(*tag, number) for tag in sorted(tags)])
     found: list[ChunkRow] = []
     for chunk in entry.chunks:
-        head = chunk.search_text.removesuffix(f"\n\n{chunk.text}")
         row = connection.execute(
             "INSERT INTO chunk (document, number, path, place, head, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
@@ -231,13 +231,13 @@ def _insert(connection: sqlite3.Connection, entry: Entry) -> list[ChunkRow]:
                 chunk.number,
                 json.dumps(chunk.path),
                 chunk.place,
-                head,
+                head_of(chunk),
                 chunk.text,
                 bytes.fromhex(chunk.search_hash),
             ],
         ).lastrowid
         assert row is not None
-        found.append(ChunkRow(row, chunk.search_hash, content_hash))
+        found.append(ChunkRow(row, document.collection, chunk.search_hash, content_hash))
     return found
 
 

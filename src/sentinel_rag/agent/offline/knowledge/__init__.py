@@ -1,0 +1,8 @@
+"""Questions that playbooks and past incidents answer: read, searched, quoted with where it stands, and followed up."""
+
+from __future__ import annotations
+
+from sentinel_rag.agent.offline.knowledge.asking import answer_knowledge, recall_incident
+from sentinel_rag.agent.offline.knowledge.wishes import asks_how
+
+__all__ = ["answer_knowledge", "asks_how", "recall_incident"]

@@ -1,0 +1,56 @@
+"""The way in: whether a question wants the knowledge base, and its answer if it does.
+
+Nothing is asked of a gateway that does not offer the search.
+"""
+
+from __future__ import annotations
+
+from sentinel_rag.agent.knowledge_hits import SEARCH_TOOL
+from sentinel_rag.agent.offline.knowledge.follow_ups import narrowed_search, read_section_wish
+from sentinel_rag.agent.offline.knowledge.section_turns import answer_one_past, answer_section
+from sentinel_rag.agent.offline.knowledge.turns import answer_narrowed, answer_wish
+from sentinel_rag.agent.offline.knowledge.wishes import read_wish
+from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.offline.turn import Turn
+from sentinel_rag.agent.references.listed import INCIDENT
+from sentinel_rag.contracts.evidence import Answer, Outcome
+
+
+async def answer_knowledge(turn: Turn, reading: Reading) -> Answer | None:
+    """The answer to a question for playbooks or past incidents; None for any other question, and where the gateway does
+    not offer the search."""
+    conversation = turn.conversation
+    section = read_section_wish(reading, conversation)
+    narrowed = None if section else narrowed_search(reading, conversation, turn.now)
+    current = conversation.references.current(INCIDENT)
+    wish = None if section or narrowed else read_wish(reading, current.value if current else "", turn.now)
+    if (section is None and narrowed is None and wish is None) or not await _offered(turn):
+        conversation.knowledge = None
+        return None
+    if reading.unclear:
+        return turn.asked_back(reading.unclear)
+    if reading.time_question is not None:
+        return turn.asked_back(reading.time_question.sentence)
+    if section is not None:
+        return await answer_section(turn, section)
+    if narrowed is not None:
+        return await answer_narrowed(turn, *narrowed)
+    assert wish is not None
+    return await answer_wish(turn, wish, reading)
+
+
+async def recall_incident(turn: Turn, reading: Reading, answer: Answer) -> Answer:
+    """`answer`, or what the knowledge base has of an incident that the workspace does not hold and that a list of past
+    incidents showed."""
+    if answer.outcome is not Outcome.NO_DATA or len(reading.incidents) != 1:
+        return answer
+    number = reading.incidents[0]
+    shown = [item for listed in turn.conversation.references.lists for item in listed.items]
+    known = next((item for item in shown if item.kind == INCIDENT and item.value == number), None)
+    if known is None or not await _offered(turn):
+        return answer
+    return await answer_one_past(turn, number, known.title) or answer
+
+
+async def _offered(turn: Turn) -> bool:
+    return SEARCH_TOOL in await turn.gateway.offered_tools()

@@ -1,0 +1,121 @@
+"""Past incidents as an answer: a numbered table, what each shares with what was asked, and how it was closed.
+
+Each is named by its citation, which is how the knowledge base knows it; its state is as it was taken in, and the answer
+says when that was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Echo, Fact, Line
+from sentinel_rag.agent.conversation import ListItem
+from sentinel_rag.agent.knowledge_hits import KnowledgeHit
+from sentinel_rag.agent.offline.knowledge.fitting import About, fits, shared_techniques, stems
+from sentinel_rag.agent.offline.knowledge.quoted_section import closing_words
+from sentinel_rag.agent.references.listed import INCIDENT, LONGEST_WORDS
+from sentinel_rag.agent.row_text import plain, quoted
+from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.evidence import Evidence
+
+MOST_PAST = 6
+_MOST_SHARED = 5
+_COLUMNS = ("", "Incident", "Severity", "Closed as", "Created", "Shares", "Title")
+
+
+def say_past(
+    writer: AnswerWriter,
+    groups: Sequence[Sequence[KnowledgeHit]],
+    about: About,
+    *,
+    first: int = 0,
+    closings: int = 1,
+) -> tuple[ListItem, ...]:
+    """The table of past incidents, numbered from `first` + 1, and of the first `closings` how they were closed."""
+    rows = [[Fact(f"[{first + place}]"), *_cells(writer, group, about)] for place, group in enumerate(groups, start=1)]
+    writer.table("Past incidents", _COLUMNS, rows)
+    told = 0
+    for group in groups:
+        if told < closings and say_closing(writer, group):
+            told += 1
+    return tuple(past_item(group[0]) for group in groups)
+
+
+def say_closing(writer: AnswerWriter, group: Sequence[KnowledgeHit]) -> bool:
+    """How one of them was closed, quoted; False if no hit of it tells."""
+    found = closing_words(group)
+    if found is None:
+        return False
+    hit, words = found
+    text = quoted(words, limit=700)
+    evidence = Evidence(text, hit.run.call.call_id, hit.run.call.tool_name, f"{hit.pointer}/text", hit.text)
+    cited = cited_as(writer, hit)
+    kept = tuple(each for each in (cited.evidence, evidence) if each is not None)
+    writer.lines.append(Line(f"How {cited.text} ended: {text}", kept))
+    return True
+
+
+def cited_as(writer: AnswerWriter, hit: KnowledgeHit) -> Fact:
+    """The citation of a hit."""
+    return writer.exact(hit.run, f"{hit.pointer}/citation")
+
+
+def past_item(hit: KnowledgeHit) -> ListItem:
+    """A past incident as a thing that can be pointed at."""
+    return ListItem(
+        INCIDENT,
+        hit.number,
+        incident=hit.number,
+        title=hit.title[:LONGEST_WORDS],
+        severity=hit.severity,
+        status=hit.status,
+        time=hit.time,
+    )
+
+
+def only_fitting(groups: Sequence[Sequence[KnowledgeHit]], about: About) -> tuple[list[Sequence[KnowledgeHit]], bool]:
+    """The past incidents that fit, and True; or all of them and False, where none does."""
+    fitting = [group for group in groups if any(fits(hit, about) for hit in group)]
+    return (fitting, True) if fitting else (list(groups), False)
+
+
+def say_freshness(writer: AnswerWriter, run: ToolRun) -> None:
+    """Up to when past incidents are known."""
+    if run.at("/freshness/incidents_as_of"):
+        writer.say("The knowledge base knows incidents as of {}.", writer.time(run, "/freshness/incidents_as_of"))
+
+
+def filters_told(run: ToolRun) -> tuple[str, list[Echo]]:
+    """The filters of a search as a template with its parts, for the sentence that says what was looked for."""
+    named = ("severity", "status", "classification", "technique", "tactic", "since", "until")
+    given = [(name, str(run.call.arguments[name])) for name in named if run.call.arguments.get(name)]
+    return ", ".join(f"{name} {{}}" for name, _ in given), [Echo(value, word=True) for _, value in given]
+
+
+def _cells(writer: AnswerWriter, group: Sequence[KnowledgeHit], about: About) -> list[Fact]:
+    hit = group[0]
+    return [
+        writer.cell(hit.run, f"{hit.pointer}/citation"),
+        writer.cell(hit.run, f"{hit.pointer}/severity"),
+        writer.cell(hit.run, f"{hit.pointer}/classification"),
+        writer.time_cell(hit.run, f"{hit.pointer}/time"),
+        shares(group, about),
+        writer.cell(hit.run, f"{hit.pointer}/title"),
+    ]
+
+
+def shares(group: Sequence[KnowledgeHit], about: About) -> Fact:
+    """What the hits of one document share with what was asked: techniques, tactics, entities, then words."""
+    hit = group[0]
+    told: list[str] = []
+    for each in group:
+        told += [*each.shared_techniques, *shared_techniques(each, about.techniques), *each.shared_entities]
+        told += [tactic for tactic in each.tactics if tactic in (*each.shared_tactics, *about.tactics)]
+    wanted = stems(about.words)
+    told += [word for each in group for word in each.shared_words if stems(word) & wanted]
+    kept = list(dict.fromkeys(plain(each, limit=60) for each in told))[:_MOST_SHARED]
+    if not kept:
+        return Fact(EMPTY_CELL)
+    text = ", ".join(kept)
+    why = hit.run.at(f"{hit.pointer}/why")
+    return Fact(text, Evidence(text, hit.run.call.call_id, hit.run.call.tool_name, f"{hit.pointer}/why", why))

@@ -1,0 +1,70 @@
+"""Calls of `search_knowledge_base`, and what an incident of the workspace is searched by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sentinel_rag.agent.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL, KnowledgeHit
+from sentinel_rag.agent.offline.knowledge.fitting import About
+from sentinel_rag.agent.offline.knowledge.phases import PHASES
+from sentinel_rag.agent.offline.plan import PlannedCall
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.knowledge_tools import MAX_HITS, MAX_QUESTION_CHARACTERS
+
+_MOST_OF_A_KIND = 12
+_ANY_INCIDENT = "incident closed classification"
+"""What is searched by where only filters were said: words that the record of every closed incident has."""
+
+
+def past_search(query: str, filters: Mapping[str, JsonValue], *, like: str = "") -> PlannedCall:
+    """Past incidents by words, or like an incident."""
+    sought: dict[str, JsonValue] = {"like_incident": like} if like else {"query": _cut(query or _ANY_INCIDENT)}
+    return PlannedCall(SEARCH_TOOL, {**sought, "collection": INCIDENTS, **filters, "limit": MAX_HITS})
+
+
+def playbook_search(query: str, filters: Mapping[str, JsonValue]) -> PlannedCall:
+    """Sections of playbooks by words."""
+    return PlannedCall(SEARCH_TOOL, {"query": _cut(query), "collection": PLAYBOOKS, **filters, "limit": MAX_HITS})
+
+
+def section_search(title: str, technique: str, heading: str) -> PlannedCall:
+    """A section by its heading among the playbooks of `technique`, which are few; by their title without one."""
+    if technique:
+        return playbook_search(heading or title, {"technique": technique})
+    return playbook_search(f"{title} {heading}", {})
+
+
+def catalogue_searches() -> tuple[PlannedCall, ...]:
+    """Searches that together find most playbooks: by the phases that they are headed with."""
+    return tuple(playbook_search(phase, {}) for phase in PHASES)
+
+
+def about_incident(row: Mapping[str, Any], phase: str = "") -> About:
+    """What playbooks and past incidents are held against for an incident of the workspace."""
+    alerts = [each for each in row.get("alerts") or () if isinstance(each, Mapping)]
+
+    def all_of(name: str) -> tuple[str, ...]:
+        own = row.get(name) or ()
+        told = [*(own if isinstance(own, list | tuple) else ()), *(v for each in alerts for v in each.get(name) or ())]
+        return tuple(dict.fromkeys(str(each) for each in told))[:_MOST_OF_A_KIND]
+
+    return About(str(row.get("title") or ""), all_of("tactics"), all_of("techniques"), phase)
+
+
+def query_for(about: About) -> str:
+    """The words that an incident is searched by."""
+    return " ".join((about.words, *about.techniques, *about.tactics))
+
+
+def documents_of(hits: Iterable[KnowledgeHit]) -> list[KnowledgeHit]:
+    """One hit of each playbook, by file name."""
+    found: dict[str, KnowledgeHit] = {}
+    for hit in hits:
+        if hit.is_playbook:
+            found.setdefault(hit.document, hit)
+    return [found[name] for name in sorted(found)]
+
+
+def _cut(query: str) -> str:
+    return query[:MAX_QUESTION_CHARACTERS].strip()

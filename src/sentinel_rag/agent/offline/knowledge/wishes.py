@@ -1,0 +1,216 @@
+"""What a question wants of playbooks and past incidents, read from its words: like an incident, by words, what to do.
+
+Reads the question and what its references stand for; it knows no tool and no result. The words "playbook", "similar"
+and "before" alone decide nothing: alerts, hosts and lists of the workspace keep their questions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from sentinel_rag.agent.offline import cues
+from sentinel_rag.agent.offline.knowledge.phases import phase_asked
+from sentinel_rag.agent.offline.knowledge.topics import filters_of, topic_of
+from sentinel_rag.agent.offline.moment_kinds import Now
+from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.references.listed import INCIDENT
+from sentinel_rag.agent.references.wording import INCIDENT_SAID, mask
+from sentinel_rag.contracts.json_values import JsonValue
+
+
+class Sought(StrEnum):
+    """What is looked for."""
+
+    PAST = "past"
+    CLOSED = "closed"
+    PLAYBOOK = "playbook"
+    STEPS = "steps"
+    CATALOGUE = "catalogue"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnowledgeWish:
+    """`incident` is what PAST, CLOSED and STEPS are about, empty for a `topic` in words; `phase` is the phase of the
+    response that is asked for. `filters` are arguments of the search; `remarks` say what it cannot filter by."""
+
+    sought: Sought
+    topic: str = ""
+    incident: str = ""
+    phase: str = ""
+    filters: Mapping[str, JsonValue] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+
+_INC = r"(?:incidents?|incs?|cases?|tickets?)"
+_PLAYBOOK = re.compile(
+    r"\b(?:play\s?books?|run\s?books?|sops?|(?:operating|response|handling|incident)\s+(?:procedures?|guides?|plans?|"
+    r"instructions)|procedures?(?=\s+(?:for|to|when|if|on|about|in\s+case|say|tell|recommend)\b)|"
+    r"(?<=the\sprocedure\s)for)\b",
+    re.IGNORECASE,
+)
+_AUTOMATION = re.compile(
+    r"\b(?:play\s?books?|run\s?books?|procedures?)\s+(?:(?:that|which|have|has|was|were|been|did|already)\s+)*"
+    r"(?:ran|run|runs|executed?|triggered|fired|started|attached|failed)\b|"
+    r"\b(?:run|ran|runs|running|trigger\w*|execut\w*|start\w*|attach\w*)\s+(?:(?:an?|the|any|this|that|which|what|all|our)\s+)*"
+    r"(?:[\w-]+\s+)?(?:play\s?books?|run\s?books?)\b|\b(?:automation|logic\s*apps?|azure\s+automation|stored)\b",
+    re.IGNORECASE,
+)
+"""Playbooks that Azure runs, and procedures of a database; nothing of them is in the knowledge base."""
+_LISTS = re.compile(
+    rf"^\W*(?:(?:please|and|now|ok)\W+)*(?:how\s+many|list|show|count|any|which|newest|latest|top|are\s+there|get|give)\W+"
+    rf"(?:(?!like\b|similar\b|past\b|previous\b|play|run)\w+\W+){{0,5}}?(?:alerts?|{_INC}|hosts?|accounts?|users?|events?|logs?|"
+    rf"sign-?ins?|detections?|process(?:es)?|files?|connections?|tables?|templates?|queries)\b",
+    re.IGNORECASE,
+)
+_CATALOGUE = re.compile(
+    r"^\W*(?:(?:please|and|ok)\W+)*(?:(?:which|what|list|show|name|how\s+many|give)\s+(?:me\s+)?(?:all\s+)?(?:of\s+)?(?:(?:the|our|your|my)\s+)?"
+    r"(?:available\s+|known\s+|response\s+)?(?:play\s?books?|run\s?books?)|"
+    r"(?:do|have)\s+(?:we|you|i)\s+(?:have\s+|got\s+)?(?:any\s+)?(?:play\s?books|run\s?books))"
+    r"(?:\s+(?:do|are|is|have|we|you|i|there|got|available|know|in\s+the\s+knowledge\s+base))*\W*$",
+    re.IGNORECASE,
+)
+_PAST = re.compile(
+    rf"\b(?:past|historic(?:al)?|bygone)\s+(?:(?:closed|resolved|similar|high|medium|low|severity|security|phishing|"
+    rf"ransomware|related|true|false|benign|positive)[\s-]+)*{_INC}\b|\b{_INC}\s+(?:of|in|from)\s+the\s+past\W*$",
+    re.IGNORECASE,
+)
+_FORMER = re.compile(
+    rf"\b(?:previous|prior|earlier|former|older|old)\s+(?:(?:closed|resolved|similar|high|medium|low|severity)\s+)*{_INC}\s+"
+    r"(?:that\s+|which\s+)?(?:(?:is|are|was|were|look\w*)\s+)?(?:like|similar|with|about|involv\w+|on|where|were|was|had|resembl\w+|comparable)\b",
+    re.IGNORECASE,
+)
+_SIMILAR = re.compile(
+    rf"\b(?:similar|comparable|such|the\s+same\s+(?:kind|sort|type)\s+of|related\s+past)\s+(?:(?:past|previous|prior|earlier|older|old|closed|"
+    rf"resolved|known|security|high|medium|low|severity)\s+)*{_INC}\b|"
+    rf"\b{_INC}\s+(?:(?:that|which)\s+(?:are|were|is|was|look\w*)\s+)?(?:similar\s+to|resembl\w+|comparable\s+(?:to|with)|"
+    rf"just\s+like|like\s+(?=this\b|that\b|it\b|these\b|{_INC}|#|\d|\[|the\s))|"
+    rf"\b(?:anything|something|one|ones|what|everything|cases?|more)\s+(?:(?:is|was|are|else|that\s+(?:is|was|looks))\s+)*(?:similar\s+to|like)\s+(?:{_INC}\s*#?\d|#\d|this\b|that\b|it\b)|"
+    rf"\bsimilar\s+to\s+(?:{_INC}\s*#?\d|#\d)|\bresembl\w+\s+(?:{_INC}\s*#?\d|#\d)|"
+    rf"^\W*(?:and\s+|or\s+)?(?:(?:ones?|something|anything)\s+)?(?:like|similar\s+to)\s+(?:{_INC}\s*#?\d|#\d)",
+    re.IGNORECASE,
+)
+_SEEN = re.compile(
+    rf"\b(?:have|has|had|did|do|was|were|are)\b.{{0,40}}\b(?:seen|see|had|have|happen\w*|occur\w*|encountered?|handled?|dealt|deal|come\s+across|"
+    rf"experienced?|know|there)\b.{{0,60}}\b(?:(?:something|anything|one|ones|an?\s+(?:incident|case))\s+(?:like|similar)|similar|like\s+(?:this|that|it|{_INC}))\b|"
+    r"\b(?:have|had|did)\s+we\s+(?:ever\s+|already\s+)?(?:had|have|seen|see|handled?|encountered?|dealt|deal)\b.{1,80}\b(?:before|in\s+the\s+past|previously)\W*$|"
+    rf"\b(?:have|had)\s+(?:we|you)\b.{{0,60}}\b(?:{_INC}|this|that|it|such)\b.{{0,40}}\b(?:before|in\s+the\s+past|previously)\W*$|"
+    rf"\b(?:has|did|have)\s+(?:this|that|it|such\s+(?:a\s+thing|things)|{_INC}\s*#?\d+)\b.{{0,20}}\b(?:happen\w*|occur\w*|been\s+seen)\b.{{0,20}}\b(?:before|in\s+the\s+past|previously)\W*$",
+    re.IGNORECASE,
+)
+_ENDED = (
+    r"(?:clos(?:e|ed|ing)|resolv(?:e|ed)|handled?|dealt|deal|solved?|classif(?:y|ied)|respond(?:ed)?|end(?:ed)?|do(?:ne)?|did|fix(?:ed)?|"
+    r"contain(?:ed)?|settled?|finish(?:ed)?|turn(?:ed)?\s+out)"
+)
+_LAST_TIME = (
+    r"(?:(?:the\s+)?last\s+times?|(?:the\s+)?previous\s+times?|before|in\s+the\s+past|previously|back\s+then|earlier)"
+)
+_CLOSED = re.compile(
+    rf"\b(?:how|what)\b.{{0,60}}\b{_ENDED}\b.{{0,60}}\b{_LAST_TIME}\b|\b{_LAST_TIME}\b.{{0,60}}\b(?:how|what)\b.{{0,40}}\b{_ENDED}\b|"
+    rf"\bhow\b.{{0,40}}\b(?:such|similar|these\s+kinds?\s+of|this\s+kind\s+of|past)\b.{{0,40}}\b{_ENDED}\b|"
+    rf"\bhow\b.{{0,30}}\b{_ENDED}\b.{{0,20}}\b(?:such|similar|these\s+kinds?\s+of|this\s+kind\s+of|past)\s+(?:\w+\s+)?{_INC}\b",
+    re.IGNORECASE,
+)
+_RESPONDS = (
+    r"(?:contain|respond\s+to|handle|react\s+to|deal\s+with|eradicate|remediate|recover\s+from|recover|isolate|mitigate|stop|triage|proceed|"
+    r"clean\s+up|scope|preserve|collect|treat|tackle|approach|go\s+about|investigate|restore|revoke|quarantine)"
+)
+_STEPS = re.compile(
+    r"\bwhat\s+(?:(?:should|shall|must|do|would|can|could)\s+(?:i|we|one)(?:\s+have\s+to)?|to|needs\s+to\s+be|has\s+to\s+be|are\s+we\s+supposed\s+to)\s+(?:do|done)\b"
+    r"(?=\s+(?:\w+\s+)?(?:about|with|for|against|when|if|in\s+case|on|after|to)\b|\s*(?:now|next)?\W*$)(?!\s+first)|"
+    r"\bnext\s+steps?\b(?!\s+(?:page|rows?))|\b(?:response|containment|eradication|recovery|triage|recommended|suggested)\s+(?:steps?|actions?|measures?|response)\b|"
+    rf"\bhow\s+(?:(?:do|should|shall|can|could|would|must)\s+(?:i|we|one|you)|to)\s+(?:best\s+)?{_RESPONDS}\b|\bsteps?\s+(?:to|for)\s+{_RESPONDS}\b|"
+    r"\bsteps\s+(?:for|on|against)\b|"
+    rf"^\W*{_RESPONDS}\b.{{0,60}}[\s:,;–-]+how(?:\s+exactly)?\W*$|^\W*(?:and\s+)?how\s+(?:do|should|can)\s+(?:i|we)\s+{_RESPONDS}\b",
+    re.IGNORECASE,
+)
+_WHO = re.compile(
+    r"\bwho\s+(?:(?:may|can|must|should|has\s+to|is\s+allowed\s+to|gets?\s+to|needs?\s+to|will|is\s+to)\s+)?(?:decides?|approves?|authori[sz]es?|"
+    r"signs?\s+off)\b|\bwho\s+(?:may|can|must|should|is\s+allowed\s+to|gets?\s+to|is\s+to)\s+(?:isolate|disable|block|reset|contain|shut|take|cut|"
+    r"delete|revoke|switch|quarantine|pay|tell|inform)\b|\bwhose\s+(?:decision|call)\b|\bwho\s+(?:do|should|must)\s+(?:i|we)\s+(?:inform|tell|notify)\b",
+    re.IGNORECASE,
+)
+_OF_ALERTS = re.compile(
+    r"\b(?:similar|such|past|previous)\s+(?:\w+\s+)?(?:alerts?|detections?|alarms?|events?|sign-?ins?|logs?)\b",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(r"\b(?:named|called|titled|name|title)\W+(?:play|run)", re.IGNORECASE)
+_OURS = re.compile(rf"\b(?:we|us|this|that|such|similar|it|{_INC})\b", re.IGNORECASE)
+_FIRST = re.compile(r"\bfirst\b", re.IGNORECASE)
+
+
+def asks_how(question: str) -> bool:
+    """True for "contain it: how?" and "how do I isolate a host": it begins or ends as a wish to act, and asks how."""
+    masked = mask(question)
+    return _STEPS.search(masked) is not None and re.search(r"\bhow\b", masked, re.IGNORECASE) is not None
+
+
+def read_wish(reading: Reading, focused: str, now: Now) -> KnowledgeWish | None:
+    """What the question wants of the knowledge base; None if it wants something else. `focused` is the number of the
+    incident that is talked about, empty if none is."""
+    text = mask(reading.text)
+    if _AUTOMATION.search(text) or _OF_ALERTS.search(text) or _NAMED.search(text):
+        return None
+    if _CATALOGUE.match(text):
+        return KnowledgeWish(sought=Sought.CATALOGUE)
+    incident = _incident_of(reading)
+    if _CLOSED.search(text) and not _PLAYBOOK.search(text) and (_OURS.search(text) or not reading.names):
+        return _about_past(Sought.CLOSED, reading, incident, focused, now)
+    if any(pattern.search(text) for pattern in (_PAST, _FORMER, _SIMILAR)) or (
+        _SEEN.search(text) and not (reading.names and not incident and not re.search(r"like|similar", text))
+    ):
+        return _about_past(Sought.PAST, reading, incident, focused, now)
+    if _LISTS.match(text) and not incident:
+        return None
+    of_alert = re.search(rf"\b(?:{cues.ALERT})\b", text, re.IGNORECASE) is not None and not incident
+    if _PLAYBOOK.search(text) or ((_STEPS.search(text) or _WHO.search(text)) and not of_alert):
+        return _about_playbooks(reading, text, incident, focused, now)
+    return None
+
+
+def _about_past(sought: Sought, reading: Reading, incident: str, focused: str, now: Now) -> KnowledgeWish:
+    filters = filters_of(reading, now, past=True)
+    topic = topic_of(reading)
+    if not incident and not topic and not filters.arguments:
+        incident = focused
+    return KnowledgeWish(
+        sought=sought, topic=topic, incident=incident, filters=filters.arguments, remarks=filters.remarks
+    )
+
+
+def _about_playbooks(reading: Reading, text: str, incident: str, focused: str, now: Now) -> KnowledgeWish | None:
+    topic = topic_of(reading)
+    phase = phase_asked(text)
+    names_playbook = _PLAYBOOK.search(text) is not None
+    if not incident and not topic:
+        incident = focused
+    if not incident and not names_playbook and not topic and _FIRST.search(text):
+        return None
+    filters = filters_of(reading, now, past=False)
+    return KnowledgeWish(
+        sought=Sought.STEPS if incident else Sought.PLAYBOOK,
+        topic=topic,
+        incident=incident,
+        phase=phase,
+        filters=filters.arguments,
+        remarks=filters.remarks,
+    )
+
+
+def _incident_of(reading: Reading) -> str:
+    """The incident that the question names, or that its references stand for."""
+    if reading.incidents:
+        return reading.incidents[0]
+    said = INCIDENT_SAID.search(mask(reading.text))
+    if said is not None:
+        return said[1]
+    things = [thing for thing in reading.things if thing.kind == INCIDENT and thing.value]
+    if things:
+        return things[0].value
+    behind = re.search(
+        r"\b(?:like|similar\s+to|about|for|with|on|against|to|contain)\s+#?(\d{1,9})\b(?![.:/-]\d|\s+(?:days?|hours?|weeks?|months?|minutes?))",
+        reading.core,
+    )
+    return behind[1] if behind else ""

@@ -1,0 +1,150 @@
+"""The ingestion of incidents in this process: asked for by a surface or by the clock, never by the agent.
+
+It works in a thread while searches go on, one run at a time, and writes down as of when the incidents are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.contracts.ports import Clock, utc_now
+from sentinel_rag.executors.knowledge.knowledge_base import KnowledgeBase
+from sentinel_rag.knowledge.documents import Collection
+from sentinel_rag.knowledge.ingest_lock import IngestLock
+from sentinel_rag.knowledge.ingest_record import (
+    IngestFiles,
+    WorkspaceRecord,
+    incidents_as_of,
+    read_ingest_record,
+    write_ingest_record,
+)
+
+if TYPE_CHECKING:
+    from sentinel_rag.executors.knowledge.incident_source import SentinelIncidents
+    from sentinel_rag.knowledge.embedding import Embedder
+    from sentinel_rag.knowledge.incident_ingestion import ProgressListener, WorkspaceReport
+    from sentinel_rag.knowledge.stores import KnowledgeStore
+
+DAYS = 90
+"""How far back incidents are read in unless somebody says otherwise: as long as Sentinel's log keeps rows."""
+MOST_DAYS = 3_650
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspacesToRead:
+    """The workspaces of a run. `unreadable` are those whose incidents cannot be read, each with the reason."""
+
+    readable: Sequence[SentinelIncidents]
+    unreadable: Mapping[str, str]
+
+
+OpenWorkspaces = Callable[[], AbstractAsyncContextManager[WorkspacesToRead]]
+"""Connects for one run, and closes the connections after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestWish:
+    """What somebody asks for. `who` is told to others meanwhile. `by_words`: no vectors are made if the store holds
+    none yet, so that a first run takes a second; `reread`: what did not change is read too."""
+
+    who: str
+    days: int = DAYS
+    by_words: bool = False
+    reread: bool = False
+
+
+class IncidentIngest:
+    """Runs one ingest after the other into `base`."""
+
+    def __init__(
+        self, base: KnowledgeBase, workspaces: OpenWorkspaces, files: IngestFiles, *, clock: Clock = utc_now
+    ) -> None:
+        self._base = base
+        self._workspaces = workspaces
+        self._lock = IngestLock(files.lock)
+        self._record = files.record
+        self._clock = clock
+
+    def as_of(self) -> datetime | None:
+        """The moment as of which past incidents are known. Blocks; raises what opening the store raises."""
+        held = self._base.opened().store.state().documents[Collection.INCIDENTS]
+        return incidents_as_of(self._record, held=held)
+
+    @property
+    def has_run(self) -> bool:
+        """Whether incidents were ever read in, so that somebody wants them."""
+        return bool(read_ingest_record(self._record))
+
+    async def run(self, wish: IngestWish, listener: ProgressListener | None = None) -> tuple[WorkspaceReport, ...]:
+        """One run over all workspaces; a report for each. `listener` is called in the thread of the run.
+
+        Raises IngestRunsError while another run is at work, UnavailableError if no workspace can be read or the store
+        cannot be used, EmbeddingMismatchError. A cancelled run ends with the step that it is in; the next one goes on.
+        """
+        with self._lock.hold(wish.who):
+            async with self._workspaces() as found:
+                if not found.readable:
+                    told = " ".join(found.unreadable.values()) or "There is no workspace."
+                    raise UnavailableError(
+                        f"No workspace's incidents can be read. {told}", next_step="Run: sentinel doctor"
+                    )
+                return await anyio.to_thread.run_sync(self._blocking, wish, found, listener)
+
+    def _blocking(
+        self, wish: IngestWish, found: WorkspacesToRead, listener: ProgressListener | None
+    ) -> tuple[WorkspaceReport, ...]:
+        from sentinel_rag.executors.knowledge.incident_source import FromThread
+        from sentinel_rag.knowledge.incident_ingestion import WorkspaceReport, ingest_incidents
+        from sentinel_rag.knowledge.ingestion import IngestReport
+
+        began = self._clock()
+        with self._writing() as (store, embedder, has_vectors):
+            reports = ingest_incidents(
+                store,
+                None if wish.by_words and not has_vectors else embedder,
+                [FromThread(each) for each in found.readable],
+                since=began - timedelta(days=wish.days),
+                reread=wish.reread,
+                listener=listener,
+                also_served=found.unreadable.keys(),
+            )
+        reports += tuple(
+            WorkspaceReport(name, IngestReport(), fault=why, next_step="Set SENTINEL_WORKSPACE_RESOURCE_ID.")
+            for name, why in found.unreadable.items()
+        )
+        before = {each.workspace: each.as_of for each in read_ingest_record(self._record)}
+        write_ingest_record(
+            self._record,
+            [
+                WorkspaceRecord(
+                    each.workspace,
+                    before.get(each.workspace) if each.fault else began,
+                    began,
+                    each.listed,
+                    each.partial,
+                    wish.days,
+                    each.fault,
+                )
+                for each in reports
+            ],
+        )
+        return reports
+
+    @contextmanager
+    def _writing(self) -> Iterator[tuple[KnowledgeStore, Embedder | None, bool]]:
+        opened = self._base.opened()
+        has_vectors = opened.store.state().space is not None
+        if has_vectors and opened.embedder is None:
+            raise UnavailableError(
+                f"The store holds vectors, and no embedding model is in use. {opened.lacking}".rstrip(),
+                next_step=opened.next_step or "Set SENTINEL_EMBEDDINGS as it was, or run: sentinel knowledge rebuild",
+            )
+        with self._base.writing:
+            yield opened.store, opened.embedder, has_vectors

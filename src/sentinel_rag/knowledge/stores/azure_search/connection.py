@@ -1,0 +1,173 @@
+"""One service of Azure AI Search over REST: requests with another try where that can help, and answers as JSON.
+
+Every request that is made can be repeated (documents have keys of their own), so a lost connection is tried again too.
+The port's calls block, so the connections live in an event loop of their own thread; threads may share this.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import anyio
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.knowledge.stores.azure_search.wire import (
+    API_VERSION,
+    Refusal,
+    SearchEndpoint,
+    document_of,
+    refusal_of,
+)
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+
+LARGEST_ANSWER = 64_000_000
+DONE = frozenset({200, 201, 204})
+
+
+class Admission(Protocol):
+    """The headers that let a request in; a key, or a token that is renewed."""
+
+    async def headers(self) -> Mapping[str, str]:
+        """Header names in the wire's spelling, for one request. Raises SentinelError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer with a status that the caller takes."""
+
+    status: int
+    document: Mapping[str, Any]
+
+
+class SearchConnection:
+    """Requests to one service. A request is tried up to `attempts` times; waits that the service asks for are kept up
+    to `longest_wait_s`, a longer one ends the call. Close it when done."""
+
+    def __init__(
+        self,
+        endpoint: SearchEndpoint,
+        admission: Admission,
+        *,
+        timeout_s: float = 60.0,
+        attempts: int = 6,
+        longest_wait_s: float = 60.0,
+        first_wait_s: float = 0.5,
+    ) -> None:
+        self.endpoint = endpoint
+        self._admission = admission
+        self._timeout_s = timeout_s
+        self._attempts = attempts
+        self._longest_wait_s = longest_wait_s
+        self._first_wait_s = first_wait_s
+        self._stack = ExitStack()
+        self._portal: BlockingPortal = self._stack.enter_context(start_blocking_portal("asyncio"))
+        self._session: ClientSession | None = None
+
+    def close(self) -> None:
+        """Close the connections; calls after it fail."""
+        session, self._session = self._session, None
+        if session is not None:
+            self._portal.call(session.close)
+        self._stack.close()
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        taken: frozenset[int] = DONE,
+    ) -> Answer:
+        """The answer to one request, tried again where that helps. `path` begins with a slash. Raises UnavailableError
+        for every status that is not among `taken`."""
+        content = None if body is None else json.dumps(body).encode("ascii")
+        return self._portal.call(self._tried, method, path, content, dict(headers or {}), taken)
+
+    async def _tried(
+        self, method: str, path: str, content: bytes | None, headers: Mapping[str, str], taken: frozenset[int]
+    ) -> Answer:
+        attempt = 0
+        while True:
+            attempt += 1
+            answer = await self._asked(method, path, content, headers, taken)
+            if isinstance(answer, Answer):
+                return answer
+            wait = self._first_wait_s * 2 ** (attempt - 1) if answer.wait_s is None else answer.wait_s
+            if not answer.try_again or attempt >= self._attempts or wait > self._longest_wait_s:
+                raise answer.error
+            await anyio.sleep(wait)
+
+    async def _asked(
+        self, method: str, path: str, content: bytes | None, headers: Mapping[str, str], taken: frozenset[int]
+    ) -> Answer | Refusal:
+        """One request: its answer, or why there is none."""
+        import aiohttp
+
+        sent = {"Accept": "application/json;odata.metadata=none", **headers, **await self._admission.headers()}
+        if content is not None:
+            sent["Content-Type"] = "application/json"
+        try:
+            async with self._opened().request(
+                method,
+                f"{self.endpoint.url.rstrip('/')}{path}",
+                params={"api-version": API_VERSION},
+                data=content,
+                headers=sent,
+                # A redirect would carry the key away.
+                allow_redirects=False,
+            ) as response:
+                received = await _bounded(response)
+                if response.status in taken:
+                    return Answer(response.status, document_of(received))
+                named = {name.casefold(): value for name, value in response.headers.items()}
+                return refusal_of(response.status, named, received)
+        except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
+            return Refusal(self._unreachable(error), True)
+
+    def _unreachable(self, error: Exception) -> UnavailableError:
+        import aiohttp
+
+        if isinstance(error, aiohttp.ClientConnectorCertificateError):
+            return UnavailableError(
+                f"Azure AI Search at {self.endpoint.host} has no certificate that this machine trusts.",
+                next_step="Set SSL_CERT_FILE to your organisation's certificates, or check the address.",
+            )
+        if isinstance(error, TimeoutError):
+            return UnavailableError(
+                f"Azure AI Search at {self.endpoint.host} did not answer within {self._timeout_s:g} s.",
+                next_step="Go on later, what is done stays; or check the address.",
+            )
+        return UnavailableError(
+            f"Azure AI Search at {self.endpoint.host} cannot be reached, or hangs up.",
+            next_step="Check the address and the network; what is done stays.",
+        )
+
+    def _opened(self) -> ClientSession:
+        if self._session is None:
+            import aiohttp
+
+            self._session = aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=self._timeout_s),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=not self.endpoint.is_loopback,
+            )
+        return self._session
+
+
+async def _bounded(response: ClientResponse) -> bytes:
+    """The body; of one that is larger than any answer only its beginning, which is then no JSON."""
+    content = bytearray()
+    async for part in response.content.iter_chunked(1 << 16):
+        content += part
+        if len(content) > LARGEST_ANSWER:
+            break
+    return bytes(content)

@@ -1,0 +1,147 @@
+"""Documents and chunks as records of the index, and back.
+
+A key holds the put that brought the record, so a new version never overwrites the old one: readers move from one to the
+other in one step. What is filtered by is spelled evenly; what is told is kept as it came, as JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from sentinel_rag.contracts.labels import Label
+from sentinel_rag.knowledge.chunking import Chunk
+from sentinel_rag.knowledge.documents import Collection, Document, Facets
+from sentinel_rag.knowledge.stores.azure_search.odata import microseconds
+from sentinel_rag.knowledge.stores.port import Entry, StoredChunk
+
+CHUNK = "chunk"
+HEAD = "document"
+Record = dict[str, Any]
+
+CHUNK_FIELDS = (
+    "key",
+    "collection",
+    "document",
+    "title",
+    "source",
+    "facets",
+    "label",
+    "number",
+    "path",
+    "place",
+    "text",
+)
+"""What `stored_chunk` reads."""
+ENTRY_FIELDS = (*CHUNK_FIELDS, "kind", "document_key", "search_text", "readers", "content_hash", "etag")
+"""What `entries_of` reads."""
+
+
+def document_key(collection: Collection, document_id: str) -> str:
+    """A document's name within keys: letters and digits, whatever the id holds."""
+    return hashlib.sha256(f"{collection.value}\n{document_id}".encode("utf-8", "surrogatepass")).hexdigest()[:40]
+
+
+def records_of(entry: Entry, put: str) -> Iterator[Record]:
+    """The head of a document and its chunks, without vectors."""
+    document = entry.document
+    name = document_key(document.collection, document.id)
+    shared = {
+        **_told(document),
+        "collection": document.collection.value,
+        "document_key": name,
+        "document": _clean(document.id),
+        "put": put,
+        "retired": None,
+    }
+    yield {
+        **shared,
+        "key": f"d{name}-{put}-head",
+        "kind": HEAD,
+        "content_hash": entry.version.content_hash,
+        "etag": _clean(entry.version.etag),
+    }
+    for chunk in entry.chunks:
+        yield {
+            **shared,
+            "key": f"d{name}-{put}-{chunk.number:06d}",
+            "kind": CHUNK,
+            "number": chunk.number,
+            "path": [_clean(each) for each in chunk.path],
+            "place": chunk.place,
+            "text": _clean(chunk.text),
+            "search_text": _clean(chunk.search_text),
+            "search_hash": chunk.search_hash,
+        }
+
+
+def stored_chunk(record: Mapping[str, Any]) -> StoredChunk:
+    """A chunk from a record with CHUNK_FIELDS."""
+    return StoredChunk(
+        key=record["key"],
+        collection=Collection(record["collection"]),
+        document_id=record["document"],
+        title=record["title"],
+        source=record["source"],
+        facets=Facets.from_dict(json.loads(record["facets"])),
+        label=Label.from_dict(json.loads(record["label"])),
+        number=record["number"],
+        path=tuple(record["path"]),
+        place=record["place"],
+        text=record["text"],
+    )
+
+
+def entries_of(records: Iterable[Mapping[str, Any]]) -> Iterator[Entry]:
+    """Documents from their records with ENTRY_FIELDS, heads and chunks in any order."""
+    heads: dict[str, Mapping[str, Any]] = {}
+    chunks: dict[str, list[Chunk]] = {}
+    for record in records:
+        name = record["document_key"]
+        if record["kind"] == HEAD:
+            heads[name] = record
+        else:
+            path, text = tuple(record["path"]), record["text"]
+            chunk = Chunk(record["number"], path, record["place"], text, record["search_text"])
+            chunks.setdefault(name, []).append(chunk)
+    for name, head in heads.items():
+        document = Document(
+            id=head["document"],
+            collection=Collection(head["collection"]),
+            title=head["title"],
+            source=head["source"],
+            sections=(),
+            facets=Facets.from_dict(json.loads(head["facets"])),
+            label=Label.from_dict(json.loads(head["label"])),
+            readers=frozenset(head["readers"]),
+            etag=head["etag"],
+        )
+        ordered = sorted(chunks.get(name, ()), key=lambda chunk: chunk.number)
+        yield Entry(document, tuple(ordered), head["content_hash"])
+
+
+def _told(document: Document) -> Record:
+    """What the head and every chunk say of their document."""
+    facets = document.facets
+    techniques = {name.upper() for name in facets.techniques}
+    return {
+        "title": _clean(document.title),
+        "source": _clean(document.source),
+        "readers": sorted(map(_clean, document.readers)),
+        # A technique is found under its parent too.
+        "techniques": sorted(techniques | {name.partition(".")[0] for name in techniques}),
+        "tactics": sorted(map(_clean, facets.tactics)),
+        "severity": _clean(facets.severity).casefold(),
+        "status": _clean(facets.status).casefold(),
+        "classification": _clean(facets.classification).casefold(),
+        "time": None if facets.time is None else microseconds(facets.time.timestamp()),
+        "facets": json.dumps(facets.to_dict()),
+        "label": json.dumps(document.label.to_dict()),
+    }
+
+
+def _clean(text: str) -> str:
+    """Text that is valid UTF-8: half a surrogate pair, which a broken source can hold, is refused by the service."""
+    return text.encode("utf-8", "replace").decode() if not text.isascii() else text

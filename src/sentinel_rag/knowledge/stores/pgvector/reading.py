@@ -1,0 +1,319 @@
+"""The reading side: words by BM25, vectors exactly or over an HNSW index, chunks by key, documents as they were put.
+
+Permission and filters are part of each query. Where a filter lets few chunks through, all of them are compared, so that
+nothing is missed; over many the index is asked, which searches on until enough pass the filter.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Collection as SomeOf
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import Connection
+
+from sentinel_rag.contracts.labels import Label
+from sentinel_rag.knowledge.chunking import Chunk
+from sentinel_rag.knowledge.documents import Collection, Document, Facets
+from sentinel_rag.knowledge.question_words import query_terms
+from sentinel_rag.knowledge.stores.chunk_text import search_text
+from sentinel_rag.knowledge.stores.pgvector import word_ranking
+from sentinel_rag.knowledge.stores.pgvector.connections import Connections
+from sentinel_rag.knowledge.stores.pgvector.filters import CONDITIONS, values_of
+from sentinel_rag.knowledge.stores.pgvector.wire import storable, told
+from sentinel_rag.knowledge.stores.pgvector.word_ranking import Term
+from sentinel_rag.knowledge.stores.port import (
+    MOST_RESULTS,
+    Entry,
+    Found,
+    StoredChunk,
+    StoreState,
+    Vector,
+    VectorSpace,
+    Version,
+    Wanted,
+    mismatch,
+)
+from sentinel_rag.knowledge.stores.unit_vectors import unit
+
+_REMEMBERED = 64
+_SEARCHED_AT_ONCE = 100
+"""Candidates of one pass over the HNSW index (`hnsw.ef_search`)."""
+_CHUNK = "c.id, d.collection, d.name, d.title, d.source, d.facets, d.label, c.number, c.path, c.place, c.body"
+"""What `_stored` makes a chunk of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What the `state` row says. `number` is that of the space."""
+
+    revision: int
+    number: int | None
+    space: VectorSpace | None
+    chunks: int
+    words: int
+    indexed: bool
+
+
+class Reading:
+    """Questions to the database. `exact_below`: so many chunks are compared one by one. Raises UnavailableError."""
+
+    def __init__(self, connections: Connections, *, exact_below: int) -> None:
+        self._connections = connections
+        self._exact_below = exact_below
+        self._lock = threading.Lock()
+        self._let_through: OrderedDict[tuple[int, Wanted], int] = OrderedDict()
+
+    def state(self) -> StoreState:
+        def work(connection: Connection[Any]) -> StoreState:
+            rows = connection.execute("SELECT collection, count(*), sum(chunks) FROM document GROUP BY collection")
+            counts = {name: (documents, int(chunks)) for name, documents, chunks in rows}
+            return StoreState(
+                moment(connection).space,
+                {each: counts.get(each.value, (0, 0))[0] for each in Collection},
+                {each: counts.get(each.value, (0, 0))[1] for each in Collection},
+            )
+
+        return self._connections.read(work)
+
+    def versions(self, collection: Collection) -> Mapping[str, Version]:
+        def work(connection: Connection[Any]) -> Mapping[str, Version]:
+            rows = connection.execute(
+                "SELECT name, content_hash, etag FROM document WHERE collection = %s", [collection.value]
+            )
+            return {told(name): Version(content_hash, told(etag)) for name, content_hash, etag in rows}
+
+        return self._connections.read(work)
+
+    def missing_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> frozenset[str]:
+        wanted = frozenset(search_hashes)
+
+        def work(connection: Connection[Any]) -> frozenset[str]:
+            rows = connection.execute(
+                "SELECT v.hash FROM kept_vector v JOIN space s ON s.id = v.space "
+                "WHERE s.model = %s AND s.dimensions = %s AND v.hash = ANY(%s)",
+                [space.model, space.dimensions, [bytes.fromhex(each) for each in wanted]],
+            )
+            return wanted.difference(bytes(search_hash).hex() for (search_hash,) in rows)
+
+        return self._connections.read(work)
+
+    def kept_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> Mapping[str, Vector]:
+        def work(connection: Connection[Any]) -> Mapping[str, Vector]:
+            cursor = connection.cursor(binary=True)
+            rows = cursor.execute(
+                "SELECT v.hash, v.data FROM kept_vector v JOIN space s ON s.id = v.space "
+                "WHERE s.model = %s AND s.dimensions = %s AND v.hash = ANY(%s)",
+                [space.model, space.dimensions, [bytes.fromhex(each) for each in search_hashes]],
+            )
+            return {bytes(search_hash).hex(): data for search_hash, data in rows}
+
+        return self._connections.read(work)
+
+    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[Entry]:
+        def work(connection: Connection[Any]) -> Mapping[str, Entry]:
+            rows = connection.execute(
+                "SELECT id, name, title, source, facets, label, readers, content_hash, etag FROM document "
+                "WHERE collection = %s AND name = ANY(%s)",
+                [collection.value, [storable(each) for each in ids]],
+            ).fetchall()
+            chunks = _chunks(connection, [row[0] for row in rows])
+            return {told(row[1]): _entry(collection, row, chunks.get(row[0], ())) for row in rows}
+
+        found = self._connections.read(work)
+        return [found[name] for name in dict.fromkeys(ids) if name in found]
+
+    def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[Found]:
+        phrases = [" ".join(words) for term in query_terms(query) if (words := word_ranking.words_of(term))]
+        if not phrases or limit <= 0:
+            return ()
+        limit = min(limit, MOST_RESULTS)
+
+        def work(connection: Connection[Any]) -> Sequence[Found]:
+            now = moment(connection)
+            terms = [term for term in _terms(connection, phrases) if term.chunks]
+            telling = word_ranking.telling(terms)
+            found = _ranked(connection, now, telling, wanted, limit)
+            if len(found) >= limit or len(telling) == len(terms):
+                return found
+            # The rare ones find too little, or the filter lets too little of it through: the common words decide.
+            return _ranked(connection, now, terms, wanted, limit)
+
+        return self._connections.read(work)
+
+    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
+        query = unit(vector)[0]
+        limit = min(limit, MOST_RESULTS)
+
+        def work(connection: Connection[Any]) -> Sequence[Found]:
+            now = moment(connection)
+            if now.space is None or limit <= 0:
+                return ()
+            if now.space != space:
+                raise mismatch(now.space, space)
+            over_index = now.indexed and self._count(connection, now.revision, wanted) > self._exact_below
+            if over_index:
+                # Else the planner, which does not know how far the index must be searched on, may sort all rows.
+                connection.execute(
+                    f"SET LOCAL hnsw.ef_search = {max(_SEARCHED_AT_ONCE, limit)}; "
+                    "SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL enable_sort = off; "
+                    "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off"
+                )
+            data = f"v.data::vector({space.dimensions})" if over_index else "v.data"
+            rows = connection.execute(
+                f"SELECT c.id, {data} <#> %(query)s AS distance FROM kept_vector v JOIN chunk c ON c.hash = v.hash "
+                f"JOIN document d ON d.id = c.document WHERE v.space = {now.number} AND {CONDITIONS} "
+                f"ORDER BY distance{'' if over_index else ', c.id'} LIMIT %(limit)s",
+                {**values_of(wanted), "query": query, "limit": limit},
+            )
+            return [Found(key, -distance) for key, distance in rows]
+
+        return self._connections.read(work)
+
+    def load(self, keys: Sequence[int | str], readers: frozenset[str]) -> Sequence[StoredChunk]:
+        numbers = [key for key in keys if isinstance(key, int)]
+
+        def work(connection: Connection[Any]) -> Mapping[int, StoredChunk]:
+            rows = connection.execute(
+                f"SELECT {_CHUNK} FROM chunk c JOIN document d ON d.id = c.document "
+                f"WHERE c.id = ANY(%(keys)s) AND {CONDITIONS}",
+                {**values_of(Wanted(readers=readers)), "keys": numbers},
+            )
+            return {row[0]: _stored(row) for row in rows}
+
+        found = self._connections.read(work)
+        return [found[key] for key in numbers if key in found]
+
+    def document_chunks(
+        self, collection: Collection, document_id: str, readers: frozenset[str]
+    ) -> Sequence[StoredChunk]:
+        def work(connection: Connection[Any]) -> Sequence[StoredChunk]:
+            rows = connection.execute(
+                f"SELECT {_CHUNK} FROM document d JOIN chunk c ON c.document = d.id "
+                f"WHERE d.name = %(name)s AND {CONDITIONS} ORDER BY c.number",
+                {
+                    **values_of(Wanted(readers=readers, collections=frozenset({collection}))),
+                    "name": storable(document_id),
+                },
+            )
+            return [_stored(row) for row in rows]
+
+        return self._connections.read(work)
+
+    def readable(self, readers: frozenset[str]) -> Mapping[Collection, int]:
+        def work(connection: Connection[Any]) -> Mapping[Collection, int]:
+            rows = connection.execute(
+                f"SELECT d.collection, count(*) FROM document d WHERE {CONDITIONS} GROUP BY d.collection",
+                values_of(Wanted(readers=readers)),
+            )
+            found = dict(rows.fetchall())
+            return {each: found.get(each.value, 0) for each in Collection}
+
+        return self._connections.read(work)
+
+    def _count(self, connection: Connection[Any], revision: int, wanted: Wanted) -> int:
+        """How many chunks a filter lets through, remembered for one revision."""
+        key = (revision, wanted)
+        with self._lock:
+            if key in self._let_through:
+                self._let_through.move_to_end(key)
+                return self._let_through[key]
+        row = connection.execute(
+            f"SELECT coalesce(sum(d.chunks), 0) FROM document d WHERE {CONDITIONS}", values_of(wanted)
+        ).fetchone()
+        assert row is not None
+        with self._lock:
+            self._let_through[key] = int(row[0])
+            while len(self._let_through) > _REMEMBERED:
+                self._let_through.popitem(last=False)
+        return int(row[0])
+
+
+def moment(connection: Connection[Any]) -> Moment:
+    row = connection.execute(
+        "SELECT revision, space, model, dimensions, chunks, words, indexed FROM state "
+        "LEFT JOIN space ON space.id = state.space"
+    ).fetchone()
+    assert row is not None
+    space = None if row[1] is None else VectorSpace(row[2], row[3])
+    return Moment(row[0], row[1], space, row[4], row[5], row[6])
+
+
+def _terms(connection: Connection[Any], phrases: Sequence[str]) -> Iterator[Term]:
+    """Each phrase as a term, with in how many chunks it is; of a phrase of several words no more than matter."""
+    rows = connection.execute(
+        """
+        SELECT query::text, numnode(query) = 1, CASE
+            WHEN numnode(query) = 0 THEN 0
+            WHEN numnode(query) = 1 THEN coalesce(
+                (SELECT w.chunks FROM word w WHERE w.lexeme = (tsvector_to_array(to_tsvector('stems', text)))[1]), 0)
+            ELSE (SELECT count(*) FROM (SELECT FROM chunk c WHERE c.words @@ query LIMIT %(most)s) few) END
+        FROM (SELECT phraseto_tsquery('stems', text) AS query, text, place
+              FROM unnest(%(phrases)s::text[]) WITH ORDINALITY AS given (text, place)) each ORDER BY place
+        """,
+        {"phrases": list(phrases), "most": word_ranking.MOST_RANKED + 1},
+    )
+    for query, single, chunks in rows.fetchall():
+        yield Term(query, single, chunks)
+
+
+def _ranked(
+    connection: Connection[Any], now: Moment, terms: Sequence[Term], wanted: Wanted, limit: int
+) -> Sequence[Found]:
+    if not terms or not now.chunks:
+        return ()
+    score, values = word_ranking.score(terms, now.chunks, max(1.0, now.words / now.chunks))
+    rows = connection.execute(
+        f"SELECT c.id, {score} AS score FROM chunk c JOIN document d ON d.id = c.document "
+        f"WHERE c.words @@ %(any)s::tsquery AND {CONDITIONS} ORDER BY score DESC, c.id LIMIT %(limit)s",
+        {**values, **values_of(wanted), "any": word_ranking.any_of(terms), "limit": limit},
+    )
+    return [Found(key, score) for key, score in rows]
+
+
+def _chunks(connection: Connection[Any], documents: Sequence[int]) -> Mapping[int, Sequence[Chunk]]:
+    rows = connection.execute(
+        "SELECT document, number, path, place, body, head, hash FROM chunk WHERE document = ANY(%s) "
+        "ORDER BY document, number",
+        [list(documents)],
+    )
+    found: dict[int, list[Chunk]] = {}
+    for document, number, path, place, body, head, search_hash in rows:
+        text = search_text(told(head), told(body), bytes(search_hash).hex())
+        found.setdefault(document, []).append(Chunk(number, tuple(json.loads(path)), place, told(body), text))
+    return found
+
+
+def _entry(collection: Collection, row: Sequence[Any], chunks: Sequence[Chunk]) -> Entry:
+    document = Document(
+        id=told(row[1]),
+        collection=collection,
+        title=told(row[2]),
+        source=told(row[3]),
+        sections=(),
+        facets=Facets.from_dict(json.loads(row[4])),
+        label=Label.from_dict(json.loads(row[5])),
+        readers=frozenset(map(told, row[6])),
+        etag=told(row[8]),
+    )
+    return Entry(document, tuple(chunks), row[7])
+
+
+def _stored(row: Sequence[Any]) -> StoredChunk:
+    return StoredChunk(
+        key=row[0],
+        collection=Collection(row[1]),
+        document_id=told(row[2]),
+        title=told(row[3]),
+        source=told(row[4]),
+        facets=Facets.from_dict(json.loads(row[5])),
+        label=Label.from_dict(json.loads(row[6])),
+        number=row[7],
+        path=tuple(json.loads(row[8])),
+        place=row[9],
+        text=told(row[10]),
+    )

@@ -1,0 +1,108 @@
+"""Asking the knowledge executor to read incidents in, as the person at this terminal.
+
+The surface speaks to the executor directly, with a token that only the owner of this home can read; neither the agent
+nor the Interceptor's keys open that door.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sentinel_rag.assembly.run_state import RunState
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError
+
+_SILENCE_S = 900.0
+"""Longest wait for a line: a batch of texts on a slow machine, or a service that makes us wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceOutcome:
+    """What became of one workspace, in numbers of incidents; `fault` and `next_step` where it was not read to the
+    end."""
+
+    workspace: str
+    added: int
+    changed: int
+    unchanged: int
+    removed: int
+    embedded: int
+    seconds: float
+    partial: int
+    fault: str
+    next_step: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Incidents read, of all that must be (None: not known yet); seconds so far and left (None: not known)."""
+
+    workspace: str
+    done: int
+    total: int | None
+    seconds: float
+    remaining_s: float | None
+
+
+def ingest_incidents(
+    state: RunState, wish: Mapping[str, Any], listener: Callable[[Progress], None]
+) -> tuple[WorkspaceOutcome, ...]:
+    """Have the incidents of every workspace that these zones serve read in; `wish` is the body of `/admin/ingest`.
+
+    Leaving early (Ctrl-C) ends the run there too, with what it has. Raises SentinelError: as the executor tells it, or
+    UnavailableError where it runs elsewhere or its connection breaks.
+    """
+    zone = state.zone("executor-knowledge")
+    if zone is None or not state.knowledge_token:
+        raise UnavailableError(
+            "SENTINEL_URL names an Interceptor that runs elsewhere, and knowledge is read in on that machine.",
+            next_step="Run there: sentinel knowledge ingest",
+        )
+    connection = http.client.HTTPConnection(zone.url.removeprefix("http://"), timeout=_SILENCE_S)
+    try:
+        headers = {"Authorization": f"Bearer {state.knowledge_token}", "Content-Type": "application/json"}
+        connection.request("POST", "/admin/ingest", json.dumps(wish), headers)
+        response = connection.getresponse()
+        if response.status != 200:
+            raise UnavailableError(
+                f"The knowledge executor answered HTTP {response.status}.", next_step="Run: sentinel status"
+            )
+        for line in response:
+            told = json.loads(line)
+            if "progress" in told:
+                listener(Progress(**told["progress"]))
+            elif "error" in told:
+                error = told["error"]
+                raise SentinelError(error["message"], next_step=error["next_step"], code=error["code"])
+            else:
+                return tuple(map(_outcome, told["workspaces"]))
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError) as error:
+        raise UnavailableError(
+            f"The knowledge executor ended before its work was done: {type(error).__name__}.",
+            next_step="Run it again: it goes on from where it was. Its log lies where sentinel status says.",
+        ) from None
+    finally:
+        connection.close()
+    raise UnavailableError(
+        "The knowledge executor ended before its work was done.",
+        next_step="Run it again: it goes on from where it was. Its log lies where sentinel status says.",
+    )
+
+
+def _outcome(told: Mapping[str, Any]) -> WorkspaceOutcome:
+    done = told["ingested"]
+    return WorkspaceOutcome(
+        workspace=told["workspace"],
+        added=done["added"],
+        changed=done["changed"],
+        unchanged=done["unchanged"],
+        removed=done["removed"],
+        embedded=done["embedded"],
+        seconds=done["seconds"],
+        partial=told["partial"],
+        fault=told["fault"],
+        next_step=told["next_step"],
+    )

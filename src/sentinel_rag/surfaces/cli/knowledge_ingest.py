@@ -1,0 +1,172 @@
+"""`sentinel knowledge ingest`: playbooks and past incidents into the store of this home.
+
+Playbooks are files of yours, so this command reads them itself; incidents need the workspace's credential, so the
+executor that holds it reads them, in the running zones or in own ones that end with the command.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sentinel_rag.assembly.knowledge_access import open_embedder, open_knowledge, shipped_playbooks
+from sentinel_rag.assembly.knowledge_zone import ingest_files
+from sentinel_rag.assembly.run_state import RunState
+from sentinel_rag.contracts.errors import UnavailableError, UsageError
+from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.surfaces.cli._ingest_progress import progress_line, shown
+from sentinel_rag.surfaces.cli._knowledge_client import Progress, WorkspaceOutcome, ingest_incidents
+from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
+from sentinel_rag.surfaces.cli._zones import attached_zones
+
+if TYPE_CHECKING:
+    from sentinel_rag.assembly.knowledge_access import EmbedderInUse
+    from sentinel_rag.knowledge.folder_ingestion import FolderReport
+    from sentinel_rag.knowledge.ingestion import IngestReport
+
+COMMAND = "sentinel knowledge ingest"
+INTERRUPTED = "Stopped. What was read in stays and is found; the next ingest goes on from there."
+
+
+def ingest(
+    folder: str | None,
+    *,
+    only: str | None,
+    days: int,
+    reread: bool,
+    by_words: bool,
+    workspace: str | None,
+    as_json: bool,
+) -> int:
+    """Bring the store up to date. With a folder, or `only` "playbooks", the playbooks alone.
+
+    2 if a file or a workspace could not be read, 3 if there is nothing in either.
+    """
+    if folder is not None and only == "incidents":
+        raise UsageError(
+            "A folder holds playbooks, and --only incidents leaves them out.", next_step="Leave one of the two out."
+        )
+    wish = {"who": COMMAND, "days": days, "reread": reread, "by_words": by_words}
+    try:
+        return _ingest(folder, only, wish, workspace, as_json=as_json)
+    except KeyboardInterrupt:
+        print(INTERRUPTED, file=sys.stderr)
+        return 130
+
+
+def _ingest(folder: str | None, only: str | None, wish: dict[str, Any], workspace: str | None, *, as_json: bool) -> int:
+    settings = load_settings()
+    by_words = wish["by_words"]
+    told: dict[str, Any] = {}
+    code = 0
+    found = 0
+    if only != "incidents":
+        report, model = _playbooks(folder, settings, by_words=by_words, as_json=as_json)
+        told |= _playbooks_told(report, model, by_words=by_words)
+        code = 2 if report.faults else 0
+        found += report.ingested.added + report.ingested.changed + report.ingested.unchanged
+        if not as_json:
+            place = shipped_playbooks() if folder is None else Path(folder).expanduser()
+            _print_playbooks(report, place, model, by_words=by_words)
+    if folder is None and only != "playbooks":
+        with attached_zones(settings, workspace) as (state, _):
+            outcomes = told_ingest(state, wish, quiet=as_json)
+        told["incidents"] = [asdict(each) for each in outcomes]
+        found += sum(each.added + each.changed + each.unchanged for each in outcomes)
+        if any(each.fault for each in outcomes):
+            code = 2
+        if not as_json:
+            print_outcomes(outcomes)
+    if as_json:
+        print(json.dumps(told, indent=2))
+    return code or (0 if found else 3)
+
+
+def told_ingest(state: RunState, wish: dict[str, Any], *, quiet: bool) -> tuple[WorkspaceOutcome, ...]:
+    """Read the incidents in, with progress on standard error. Ctrl-C says what is left behind."""
+    with shown(quiet=quiet) as show:
+
+        def tell(progress: Progress) -> None:
+            what = f"incidents of {progress.workspace}" if progress.workspace else "vectors of texts"
+            show(progress_line(what, progress.done, progress.total, progress.seconds, progress.remaining_s))
+
+        return ingest_incidents(state, wish, tell)
+
+
+def print_outcomes(outcomes: Sequence[WorkspaceOutcome]) -> None:
+    """A line for each workspace, and what could not be read with what helps."""
+    for each in outcomes:
+        name = safe_cell(each.workspace)
+        if each.fault and not each.added + each.changed:
+            print(f"Incidents of {name}: not read. {safe(each.fault)}")
+        else:
+            print(
+                f"Incidents of {name}: {each.added:,} new, {each.changed:,} changed, {each.unchanged:,} as before, "
+                f"{each.removed:,} removed; {each.embedded:,} texts embedded, {each.seconds:.1f} s."
+            )
+            if each.fault:
+                print(f"  It ended early: {safe(each.fault)}")
+        if each.next_step:
+            print(f"  Next: {safe(each.next_step)}")
+        if each.partial:
+            print(f"  {each.partial:,} of them lack alerts, entities or comments for now; the next ingest reads them.")
+
+
+def _playbooks(
+    folder: str | None, settings: Settings, *, by_words: bool, as_json: bool
+) -> tuple[FolderReport, EmbedderInUse]:
+    from sentinel_rag.knowledge.folder_ingestion import ingest_folder
+    from sentinel_rag.knowledge.ingest_lock import IngestLock
+
+    place = shipped_playbooks() if folder is None else Path(folder).expanduser()
+    if not place.is_dir():
+        raise UsageError(f"There is no folder {place}.", next_step="Name a folder with playbooks.")
+    with (
+        IngestLock(ingest_files(settings).lock).hold(COMMAND),
+        open_embedder(settings.embeddings) as model,
+        open_knowledge(settings) as store,
+    ):
+        space = store.state().space
+        if space is not None and model.lacking:
+            raise UnavailableError(f"The store holds vectors of {space}. {model.lacking}", next_step=model.next_step)
+        embedder = None if by_words and space is None else model.embedder
+        with shown(quiet=as_json) as show:
+
+            def tell(report: IngestReport) -> None:
+                done = report.added + report.changed
+                rate = report.chunks / report.seconds if report.seconds else 0.0
+                show(f"playbooks: {done:,} read, {report.chunks:,} chunks, {rate:.0f} a second")
+
+            return ingest_folder(store, embedder, place, listener=tell), model
+
+
+def _playbooks_told(report: FolderReport, model: EmbedderInUse, *, by_words: bool) -> dict[str, Any]:
+    done = report.ingested
+    return {
+        "added": done.added,
+        "changed": done.changed,
+        "unchanged": done.unchanged,
+        "removed": done.removed,
+        "chunks": done.chunks,
+        "embedded": done.embedded,
+        "by_words_only": model.embedder is None or by_words,
+        "told": [{"source": each.source, "outcome": each.outcome.value, "said": each.said} for each in report.told],
+    }
+
+
+def _print_playbooks(report: FolderReport, place: Path, model: EmbedderInUse, *, by_words: bool) -> None:
+    done = report.ingested
+    for each in report.told:
+        print(safe_cell(each.line))
+    print(
+        f"Playbooks of {safe_cell(str(place))}: {done.added:,} new, {done.changed:,} changed, "
+        f"{done.unchanged:,} as before, {done.removed:,} removed; "
+        f"{done.chunks:,} chunks, {done.embedded:,} embedded."
+    )
+    if model.lacking and not by_words:
+        print(f"Found by words only for now. {safe(model.lacking)}")
+        print(f"  Next: {safe(model.next_step)}; then: sentinel knowledge ingest")

@@ -1,0 +1,80 @@
+"""`sentinel knowledge migrate`: everything of one store into another, told while it goes on and checked at the end.
+
+What is moved and how, `knowledge.moving` knows. Which store is used from then on stays a setting.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from sentinel_rag.assembly.knowledge_stores import open_store, place_of
+from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.settings import load_settings
+from sentinel_rag.surfaces.cli._safe_text import safe_cell
+
+if TYPE_CHECKING:
+    from sentinel_rag.knowledge.moving import MoveListener, MoveReport
+
+
+def migrate(to: str, source: str | None, *, beside: bool, as_json: bool) -> int:
+    """Move from the store `source` (None: the one in use) to the store `to`; 3 if there is nothing to move."""
+    from sentinel_rag.knowledge.moving import move
+
+    settings = load_settings()
+    in_use = settings.knowledge.store
+    source = source or in_use
+    if source == to:
+        raise UsageError(
+            f"Both are the store {to}.", next_step="Name two: sentinel knowledge migrate --from STORE --to STORE."
+        )
+    with (
+        open_store(source, settings) as here,
+        open_store(to, settings) as there,
+        _progress(sys.stderr.isatty() and not as_json) as listener,
+    ):
+        report = move(here, there, beside=beside, listener=listener)
+    if as_json:
+        figures = {
+            "moved": report.moved,
+            "there_before": report.there_before,
+            "chunks": report.chunks,
+            "vectors": report.vectors,
+            "compared": report.compared,
+        }
+        print(json.dumps({"from": source, "to": to, **figures}, indent=2))
+    elif not report.compared:
+        print("There was nothing to move.")
+    else:
+        print(f"from  {safe_cell(place_of(source, settings))}")
+        print(f"to    {safe_cell(place_of(to, settings))}")
+        print(
+            f"{report.moved:,} document{'' if report.moved == 1 else 's'} moved, {report.there_before:,} were there "
+            f"before; {report.chunks:,} chunks, {report.vectors:,} vectors. All compared: equal."
+        )
+        if to != in_use:
+            print(f"The store in use is still {in_use}. To use the other: SENTINEL_KNOWLEDGE_STORE={to}")
+    return 0 if report.compared else 3
+
+
+@contextmanager
+def _progress(shown: bool) -> Iterator[MoveListener | None]:
+    """A line that tells how far it is, over and over in its place; nothing where nobody watches."""
+
+    def tell(report: MoveReport) -> None:
+        print(f"\r{_line(report)} ", end="", file=sys.stderr)
+
+    yield tell if shown else None
+    if shown:
+        print("\r\x1b[K", end="", file=sys.stderr)
+
+
+def _line(report: MoveReport) -> str:
+    done = report.moved + report.compared
+    rate = done / report.seconds if report.seconds else 0.0
+    remaining = report.remaining_s
+    left = "" if remaining is None else f", about {remaining:,.0f} s left"
+    return f"{report.moved:,} of {report.documents:,} moved, {report.compared:,} compared, {rate:,.0f} a second{left}"

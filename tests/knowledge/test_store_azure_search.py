@@ -1,0 +1,457 @@
+"""The store on Azure AI Search, against the double of the service: the contract of all stores, and what holds on a
+service without transactions, whose writes are found late and whose answers fail."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from store_contract import EVERYONE, MODEL, StoreContract, by_meaning, by_words, document, put
+from word_embedder import WordEmbedder
+
+from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UnavailableError
+from sentinel_rag.knowledge.chunking import Chunk
+from sentinel_rag.knowledge.documents import Collection, Facets
+from sentinel_rag.knowledge.stores import Entry, KnowledgeStore, Wanted
+from sentinel_rag.knowledge.stores.azure_search import AzureSearchStore, SearchConnection, SearchEndpoint
+from sentinel_rag.knowledge.stores.azure_search.processes import is_gone, process_name
+from sentinel_rag.testing.azure_search import AzureSearchDouble, running_azure_search
+from sentinel_rag.testing.azure_search.service import Fault
+
+_NUMBERS = itertools.count()
+FOREVER = 1_000_000
+
+
+class Key:
+    """The key of the double; `watch` is called before each request."""
+
+    def __init__(self, key: str = "double-key", watch: Callable[[], None] = lambda: None) -> None:
+        self._key = key
+        self.watch = watch
+
+    async def headers(self) -> Mapping[str, str]:
+        self.watch()
+        return {"api-key": self._key}
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[tuple[str, AzureSearchDouble]]:
+    with running_azure_search() as running:
+        yield running
+
+
+class Service:
+    """One index of the double, which does nothing on demand but what a test asks for."""
+
+    def __init__(self, url: str, double: AzureSearchDouble) -> None:
+        self.url = url
+        self.double = double
+        self.index = f"kb-{next(_NUMBERS)}"
+        double.reset()
+
+    @contextmanager
+    def opened(self, admission: Key | None = None, **options: float) -> Iterator[AzureSearchStore]:
+        connection = SearchConnection(
+            SearchEndpoint(self.url, self.index), admission or Key(), attempts=3, first_wait_s=0.001
+        )
+        with AzureSearchStore(connection, **options) as store:  # type: ignore[arg-type]
+            yield store
+
+    def kinds(self, kind: str) -> int:
+        return sum(record["kind"] == kind for record in self.double.documents(self.index))
+
+
+@pytest.fixture
+def service(running: tuple[str, AzureSearchDouble]) -> Service:
+    return Service(*running)
+
+
+class TestAzureSearchStore(StoreContract):
+    @pytest.fixture
+    def store(self, service: Service) -> Iterator[KnowledgeStore]:
+        with service.opened() as store:
+            yield store
+
+
+def test_a_store_that_is_only_read_is_never_written(service: Service) -> None:
+    with service.opened() as store:
+        assert by_words(store, "apple") == by_meaning(store, "apple") == []
+        assert store.versions(Collection.PLAYBOOKS) == {}
+        assert store.state().space is None
+        assert store.remove(Collection.PLAYBOOKS, ["a"]) == 0
+    assert {path.rpartition("/")[2] for _, path in service.double.requests} == {"search.post.search"}
+
+
+@pytest.mark.requirement("KNOW-4")
+def test_what_was_written_is_found_when_the_call_returns_however_late_the_service_is(service: Service) -> None:
+    service.double.lag = 3
+    with service.opened() as store:
+        put(store, document("a", "apple pie"), document("b", "stone"))
+        assert by_words(store, "apple") == by_meaning(store, "apple", limit=1) == ["a"]
+        put(store, document("a", "plum"))
+        assert (by_words(store, "apple"), by_words(store, "plum")) == ([], ["a"])
+        assert store.remove(Collection.PLAYBOOKS, ["a"]) == 1
+        assert by_words(store, "plum stone") == ["b"]
+        other = WordEmbedder(model="new", dimensions=16)
+        assert store.re_embed(other.space, other.embed_documents) == 1
+        assert store.state().space == other.space
+
+
+def test_a_write_that_is_never_found_fails_and_leaves_nothing(service: Service) -> None:
+    with service.opened() as store:
+        put(store, document("a", "apple"))
+    service.double.lag = FOREVER
+    with service.opened(visible_within_s=0.05) as store:
+        with pytest.raises(UnavailableError, match="cannot be found after") as raised:
+            put(store, document("a", "plum"))
+        assert raised.value.code == "azure_search_not_visible"
+        assert by_words(store, "apple plum") == ["a"]
+    service.double.lag = 0
+    with service.opened() as store:
+        put(store, document("b", "plum"))
+        assert by_words(store, "apple plum") in (["a", "b"], ["b", "a"])
+    assert (service.kinds("put"), service.kinds("document")) == (0, 2)
+
+
+@pytest.mark.requirement("KNOW-4")
+def test_whoever_looks_during_a_put_sees_all_of_it_or_nothing(service: Service) -> None:
+    """A reader looks before each request that the writer makes."""
+    names = [f"d{n}" for n in range(4)]
+    with service.opened() as reader, service.opened() as first:
+        put(first, *(document(name, "apple of turn0") for name in names))
+        seen: list[list[tuple[str, str]]] = []
+
+        def look() -> None:
+            found = reader.load([each.key for each in reader.by_words("apple", EVERYONE, 50)], frozenset())
+            seen.append(sorted((chunk.document_id, chunk.text) for chunk in found))
+
+        with service.opened(Key(watch=look)) as writer:
+            for turn in (1, 2):
+                put(writer, *(document(name, f"apple of turn{turn}") for name in names))
+    wholes = [[(name, f"apple of turn{turn}") for name in names] for turn in range(3)]
+    assert all(each in wholes for each in seen)
+    assert [whole for whole, _ in itertools.groupby(seen)] == wholes
+    assert len(seen) > 20
+
+
+@pytest.mark.parametrize("refused", [0, 2, 5])
+def test_a_put_of_which_the_service_refuses_a_part_changes_nothing(service: Service, refused: int) -> None:
+    with service.opened() as store:
+        put(store, document("a", "apple"), document("b", "apple"))
+        before = store.versions(Collection.PLAYBOOKS)
+
+        asked: list[bool] = []
+
+        def refuse() -> None:
+            if service.kinds("put") and not asked:
+                asked.append(True)
+                service.double.refused = [*[0] * refused, 400]
+
+        changed = [Entry(document(name, "plum"), ()) for name in ("a", "b", "c")]
+        with service.opened(Key(watch=refuse)) as writer, pytest.raises(UnavailableError, match="refused a document"):
+            writer.put(changed, MODEL.space)
+        assert store.versions(Collection.PLAYBOOKS) == before
+        assert sorted(by_words(store, "apple")) == ["a", "b"]
+        put(store, document("d", "plum"))
+    assert (service.kinds("put"), service.kinds("document"), service.kinds("chunk")) == (0, 3, 3)
+
+
+def broken_off(service: Service, *documents: object) -> None:
+    """A put whose process loses the service when all is written and only the last step is missing, so that it can
+    neither end nor undo it."""
+    before = service.kinds("document")
+
+    def lose() -> None:
+        if service.kinds("document") > before:
+            service.double.faults = [Fault(500, FOREVER, "search.index")]
+
+    with service.opened(Key(watch=lose)) as dying, pytest.raises(UnavailableError, match="failed"):
+        put(dying, *documents)  # type: ignore[arg-type]
+    service.double.faults = []
+
+
+def test_a_store_that_could_not_undo_its_own_put_goes_on_when_the_service_is_back(service: Service) -> None:
+    def lose() -> None:
+        if service.kinds("put") and not service.double.faults:
+            service.double.faults = [Fault(500, FOREVER, "search.index")]
+
+    key = Key(watch=lose)
+    with service.opened(key, patience_s=0) as store:
+        with pytest.raises(UnavailableError, match="failed"):
+            put(store, document("a", "apple"))
+        key.watch = lambda: None
+        service.double.faults = []
+        assert service.kinds("put") == 1
+        put(store, document("b", "apple"))
+        assert by_words(store, "apple") == ["b"]
+    assert (service.kinds("put"), service.kinds("document")) == (0, 1)
+
+
+def test_what_a_broken_put_left_is_not_seen_and_the_next_writer_undoes_it(service: Service) -> None:
+    with service.opened() as store:
+        put(store, document("a", "apple"))
+        broken_off(service, document("a", "plum"))
+        assert (service.kinds("put"), service.kinds("document")) == (1, 2)
+        assert (by_words(store, "apple plum"), store.state().documents[Collection.PLAYBOOKS]) == (["a"], 1)
+        with service.opened(patience_s=0) as second:
+            with pytest.raises(UnavailableError, match="Another process is writing") as raised:
+                put(second, document("a", "pear"))
+            assert "10 minutes" in raised.value.next_step
+        with service.opened(lease_s=-1) as later:
+            put(later, document("b", "pear"))
+        assert sorted(by_words(store, "apple plum pear")) == ["a", "b"]
+    assert (service.kinds("put"), service.kinds("document")) == (0, 2)
+
+
+def test_a_process_of_this_machine_that_is_gone_is_known_to_be() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    place = process_name().rpartition(" ")[0]
+    assert is_gone(f"{place} {ended.pid}")
+    assert not is_gone(process_name())
+    assert not is_gone(f"another-machine {ended.pid}")
+    assert not is_gone("")
+
+
+def test_writers_take_turns_and_a_document_is_there_once(service: Service) -> None:
+    failures: list[BaseException] = []
+
+    def write(name: str) -> None:
+        try:
+            with service.opened() as store:
+                for turn in range(3):
+                    put(store, document("shared", f"apple of {name} {turn}"), document(name, "apple"))
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    with service.opened() as store:
+        assert sorted(by_words(store, "apple")) == ["one", "shared", "two"]
+        assert store.state().chunks[Collection.PLAYBOOKS] == 3
+    assert service.kinds("put") == 0
+
+
+def test_what_was_replaced_goes_and_vectors_that_nobody_needs_with_it(service: Service) -> None:
+    with service.opened() as store:
+        put(store, document("a", "apple"), document("b", "stone"))
+        put(store, document("a", "plum"))
+        put(store, document("a", "pear"))
+    assert (service.kinds("document"), service.kinds("chunk")) == (2, 2)
+    assert len(service.double.documents(f"{service.index}-vectors")) == 2
+    with service.opened() as store:
+        other = WordEmbedder(model="new", dimensions=16)
+        store.re_embed(other.space, other.embed_documents)
+        assert store.missing_vectors(MODEL.space, {"ab" * 32}) == {"ab" * 32}
+    assert len(service.double.documents(f"{service.index}-vectors")) == 2
+
+
+@pytest.mark.requirement("KNOW-4")
+def test_a_large_put_goes_in_batches_that_the_service_takes_and_is_read_by_pages(service: Service) -> None:
+    service.double.most_rows = 300
+    entries = [Entry(document(f"{n:04}", ""), (Chunk(0, (), 1, f"apple {n}", f"apple {n}"),)) for n in range(700)]
+    with service.opened() as store:
+        store.put(entries, None)
+        assert max(service.double.batches) == 1_000
+        assert sorted(store.versions(Collection.PLAYBOOKS)) == [f"{n:04}" for n in range(700)]
+        assert store.state().chunks[Collection.PLAYBOOKS] == 700
+        assert len(store.entries(Collection.PLAYBOOKS, [f"{n:04}" for n in range(700)])) == 700
+        assert store.remove(Collection.PLAYBOOKS, [f"{n:04}" for n in range(1, 700)]) == 699
+        assert by_words(store, "apple") == ["0000"]
+
+
+def test_a_batch_that_is_too_large_is_parted_and_a_single_piece_is_told(service: Service) -> None:
+    with service.opened() as store:
+        service.double.largest_body = 6_000
+        put(store, document("a", "apple " * 2_000), model=None)
+        assert store.state().chunks[Collection.PLAYBOOKS] > 8
+        with pytest.raises(UnavailableError, match="takes no piece of this size"):
+            store.put([Entry(document("b", ""), (Chunk(0, (), 1, "plum" * 2_000, "plum"),))], None)
+        assert store.versions(Collection.PLAYBOOKS).keys() == {"a"}
+
+
+@pytest.mark.parametrize("status", [409, 422, 429, 503])
+def test_a_document_that_the_service_does_not_take_now_is_sent_again(service: Service, status: int) -> None:
+    with service.opened() as store:
+        put(store, document("a", "apple"))
+        service.double.refused = [status, 0, status, status, 0, status]
+        put(store, document("b", "apple"), document("c", "apple"))
+        assert sorted(by_words(store, "apple")) == ["a", "b", "c"]
+        service.double.refused = [status] * 500
+        with pytest.raises(UnavailableError, match="does not take 1 documents at present"):
+            put(store, document("d", "apple"))
+
+
+@pytest.mark.parametrize(
+    ("faults", "said"),
+    [
+        ([Fault(429, 2, headers={"Retry-After": "0"})], None),
+        ([Fault(503, 2)], None),
+        ([Fault(502, 1), Fault(500, 1)], None),
+        ([Fault(503, 3)], "takes no more requests at present (503)"),
+        ([Fault(429, 1, headers={"Retry-After": "3600"})], "takes no more requests at present (429)"),
+        (
+            [Fault(429, 1, headers={"Retry-After": "Fri, 31 Dec 2100 23:59:59 GMT"})],
+            "no more requests at present (429)",
+        ),
+        ([Fault(302, 1, headers={"Location": "https://elsewhere.example/"})], "refused the request (302)"),
+        ([Fault(401, 1)], "lets nobody in with this key or sign-in (401)"),
+    ],
+)
+def test_a_refusal_is_tried_again_where_that_helps_and_told_where_not(
+    service: Service, faults: list[Fault], said: str | None
+) -> None:
+    with service.opened() as store:
+        put(store, document("a", "apple"))
+        service.double.faults = faults
+        if said is None:
+            assert by_words(store, "apple") == ["a"]
+            return
+        with pytest.raises(UnavailableError) as raised:
+            by_words(store, "apple")
+        assert said in str(raised.value)
+        assert raised.value.next_step
+
+
+def test_nobody_gets_in_with_another_key_and_the_key_is_not_told(service: Service) -> None:
+    with service.opened(Key("canary-of-a-key")) as store, pytest.raises(UnavailableError) as raised:
+        store.state()
+    assert raised.value.code == "azure_search_access"
+    assert "Search Index Data Contributor" in raised.value.next_step
+    assert "canary" not in f"{raised.value.to_dict()}"
+
+
+def test_an_index_of_something_else_is_left_alone(service: Service) -> None:
+    fields = [{"name": "id", "type": "Edm.String", "key": True}, {"name": "kind", "type": "Edm.String"}]
+    connection = SearchConnection(SearchEndpoint(service.url, service.index), Key())
+    connection.ask("PUT", f"/indexes('{service.index}')", {"name": service.index, "fields": fields})
+    connection.close()
+    with service.opened() as store, pytest.raises(UnavailableError) as raised:
+        put(store, document("a", "apple"), model=None)
+    assert raised.value.code in ("azure_search_refused", "azure_search_other_index")
+    assert service.double.documents(service.index) == []
+
+
+def test_a_service_that_is_not_there_or_is_another_is_told(service: Service) -> None:
+    connection = SearchConnection(SearchEndpoint("http://127.0.0.1:9", "kb"), Key(), attempts=1)
+    with AzureSearchStore(connection) as store, pytest.raises(UnavailableError, match="cannot be reached"):
+        store.state()
+
+
+@pytest.mark.parametrize(
+    ("url", "index"),
+    [
+        ("ftp://x.search.windows.net", "kb"),
+        ("http://x.search.windows.net", "kb"),
+        ("https://user:pass@x.search.windows.net", "kb"),
+        ("https://x.search.windows.net/indexes", "kb"),
+        ("https://x.search.windows.net", "Kb"),
+        ("https://x.search.windows.net", "kb--1"),
+        ("https://x.search.windows.net", "kb/../other"),
+        ("https://", "kb"),
+    ],
+)
+def test_an_address_that_can_be_none_is_refused_at_once(url: str, index: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        SearchEndpoint(url, index)
+    assert raised.value.next_step
+
+
+def test_times_are_compared_to_the_microsecond(service: Service) -> None:
+    moment = datetime(2026, 11, 1, 8, 30, 0, 123_456, tzinfo=UTC)
+    with service.opened() as store:
+        put(store, document("a", "apple", Facets(time=moment)))
+        assert by_words(store, "apple", Wanted(since=moment, until=moment)) == ["a"]
+        assert by_words(store, "apple", Wanted(since=moment.replace(microsecond=123_457))) == []
+
+
+def test_any_id_and_any_text_can_be_kept(service: Service) -> None:
+    names = ["a'b", "x" * 40_000, "grüße/日本.md", "a\nb", "!" * 3]
+    with service.opened() as store:
+        put(store, *(document(name, f"apple \ud800 {name[:9]}") for name in names), model=None)
+        assert store.versions(Collection.PLAYBOOKS).keys() == set(names)
+        assert set(by_words(store, "apple")) == set(names)
+        assert store.remove(Collection.PLAYBOOKS, names) == len(names)
+
+
+WRITER = """
+import sys
+sys.path.insert(0, {folder!r})
+from sentinel_rag.knowledge.documents import Collection
+from sentinel_rag.knowledge.ingestion import ingest
+from sentinel_rag.knowledge.stores.azure_search import AzureSearchStore, SearchConnection, SearchEndpoint
+from store_contract import document
+from test_store_azure_search import Key
+from word_embedder import WordEmbedder
+with AzureSearchStore(SearchConnection(SearchEndpoint(sys.argv[1], sys.argv[2]), Key())) as store:
+    documents = [document(f"{{n}}", f"apple number {{n}} " + "word " * 300) for n in range(150)]
+    def tell(report):
+        print(report.added, flush=True)
+        sys.stdin.readline()
+    ingest(store, WordEmbedder(dimensions=8), Collection.PLAYBOOKS, documents, complete=True, listener=tell)
+"""
+
+
+def writer(service: Service) -> subprocess.Popen[str]:
+    """A process that ingests 150 documents, tells after each step how many are in, and waits for a line."""
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER.format(folder=str(Path(__file__).parent)), service.url, service.index],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    )
+
+
+@pytest.mark.requirement("KNOW-2")
+def test_a_killed_ingest_is_completed_by_the_next_and_nothing_is_twice(service: Service) -> None:
+    """kill -9 while it works on the second and third step, wherever in it the kill comes; the next process goes on at
+    once, since it knows that the other is gone."""
+    before = 0
+    for steps in (1, 2):
+        with writer(service) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            for _ in range(steps):
+                assert process.stdout.readline()
+                process.stdin.write("\n")
+                process.stdin.flush()
+            process.send_signal(signal.SIGKILL)
+        with service.opened() as store:
+            count = store.state().documents[Collection.PLAYBOOKS]
+            assert before < count < 150
+            assert store.state().chunks[Collection.PLAYBOOKS] == 2 * count
+            assert len(set(by_words(store, "apple number", limit=1_000))) == count
+            before = count
+    with writer(service) as process:
+        process.communicate("\n" * 100)
+    assert process.returncode == 0
+    with service.opened() as store:
+        assert store.state().documents[Collection.PLAYBOOKS] == 150
+        assert store.state().chunks[Collection.PLAYBOOKS] == 300
+    assert (service.kinds("put"), service.kinds("document"), service.kinds("chunk")) == (0, 150, 300)
+
+
+def loaded(store: KnowledgeStore, keys: Sequence[int | str]) -> list[str]:
+    return [chunk.document_id for chunk in store.load(keys, frozenset())]
+
+
+def test_keys_of_another_store_are_found_nowhere(service: Service) -> None:
+    with service.opened() as store:
+        put(store, document("a", "apple"))
+        assert loaded(store, [7, "store", "put-x", "' or kind eq 'chunk"]) == []
+        assert store.load([], frozenset()) == []
+        with suppress(SentinelError):
+            store.by_vector(MODEL.space, MODEL.embed_query("apple"), Wanted(collections=frozenset()), 5)

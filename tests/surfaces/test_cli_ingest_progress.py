@@ -1,0 +1,47 @@
+"""How far an ingest is: a bar with rate and time left on a terminal, few plain lines in a pipe."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from sentinel_rag.surfaces.cli._ingest_progress import EVERY_S, progress_line, shown
+
+pytestmark = pytest.mark.requirement("KNOW-2")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_line_says_how_many_of_how_many_how_fast_and_how_long_yet() -> None:
+    assert progress_line("incidents of soc", 0, None, 0.0, None) == (
+        "incidents of soc: looking for what is new or changed"
+    )
+    assert progress_line("x", 120, 2_400, 10.0, 190.0) == (
+        "x: [#-----------------------] 120 of 2,400, 12 a second, 3 min 10 s left"
+    )
+    assert progress_line("x", 5, 5, 1.0, 0.0).endswith("] 5 of 5, 5 a second, 0 s left")
+    assert progress_line("x", 1, 10_000, 2.0, 19_998.0).endswith("5 h 33 min left")
+    assert progress_line("x", 0, 0, 0.0, None) == f"x: [{'#' * 24}] 0 of 0"
+    assert "\x1b" not in progress_line("\x1b[2J", 1, 2, 1.0, 1.0)
+
+
+def test_a_terminal_is_left_clean_and_a_pipe_gets_a_line_now_and_then() -> None:
+    terminal = Terminal()
+    with shown(quiet=False, stream=terminal) as show:
+        show("one")
+        show("two")
+    assert terminal.getvalue() == "\r\x1b[Kone\r\x1b[Ktwo\r\x1b[K"
+    moments = iter([0.0, 1.0, EVERY_S, EVERY_S + 1, 2 * EVERY_S])
+    pipe = io.StringIO()
+    with shown(quiet=False, stream=pipe, clock=lambda: next(moments)) as show:
+        for line in "abcde":
+            show(line)
+    assert pipe.getvalue() == "a\nc\ne\n"
+    for stream in (Terminal(), io.StringIO()):
+        with shown(quiet=True, stream=stream) as show:
+            show("nothing")
+        assert stream.getvalue() == ""
