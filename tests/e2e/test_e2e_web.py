@@ -124,6 +124,8 @@ def test_accounts_are_checked_and_listed_and_passwords_set_anew(served: tuple[An
     hana = sign_in(url, "hana")
     listed = {each["name"]: each for each in product.json("users", "list")}
     assert (listed["hana"]["groups"], listed["hana"]["clearance"]) == (["tier-2"], "HIGH")
+    keys = {key["key_id"]: key for key in product.json("keys", "list")}
+    assert keys[listed["hana"]["key_id"]]["readers"] == ["tier-2"]
     for arguments, stdin, code in (
         (("users", "add", "hana", "--password-stdin"), PASSWORD, 2),
         (("users", "add", "short", "--password-stdin"), "short", 2),

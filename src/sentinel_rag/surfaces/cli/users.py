@@ -21,7 +21,15 @@ from sentinel_rag.interceptor.store import KeyStore, Scope
 from sentinel_rag.interceptor.store.run_keys import RUN_KEY_IDS
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
-from sentinel_rag.surfaces.people import Account, Passwords, PeopleStore, Role, check_new_password, scopes_of
+from sentinel_rag.surfaces.people import (
+    Account,
+    Passwords,
+    PeopleStore,
+    Role,
+    check_new_password,
+    checked_groups,
+    scopes_of,
+)
 
 COLUMNS = ("name", "roles", "state", "clearance", "groups", "signs in with", "key", "created")
 
@@ -45,7 +53,7 @@ def add(
             )
         password = None if oidc is not None else _new_password(name, from_stdin=from_stdin)
         hashed = None if password is None else Passwords().hash(password)
-        key, key_id = _make_key(keys, name.strip().lower(), roles, clearance)
+        key, key_id = _make_key(keys, name.strip().lower(), roles, clearance, groups)
         try:
             account = people.add(
                 name,
@@ -86,8 +94,9 @@ def change(name: str, roles: Sequence[str], *, clearance: str, groups: Sequence[
     """Give an account other terms, and a new key that has their scopes."""
     with _stores() as (people, keys):
         account = people.find(name)
-        keys.revoke(account.key_id, by=_who())
-        key, key_id = _make_key(keys, account.name, roles, clearance)
+        checked_groups(groups)
+        keys.revoke(account.key_id, by=_who())  # two live keys do not share a name
+        key, key_id = _make_key(keys, account.name, roles, clearance, groups)
         people.give_terms(
             account.user_id,
             roles=list(map(Role, roles)),
@@ -142,7 +151,9 @@ def _stores() -> Iterator[tuple[PeopleStore, KeyStore]]:
         yield people, keys
 
 
-def _make_key(keys: KeyStore, name: str, roles: Sequence[str], clearance: str) -> tuple[str, str]:
+def _make_key(
+    keys: KeyStore, name: str, roles: Sequence[str], clearance: str, groups: Sequence[str]
+) -> tuple[str, str]:
     scopes = scopes_of(list(map(Role, roles)))
     user = Scope.USER in scopes
     text, info = keys.create(
@@ -150,6 +161,7 @@ def _make_key(keys: KeyStore, name: str, roles: Sequence[str], clearance: str) -
         name=name,
         clearance=Sensitivity[clearance],
         for_key=RUN_KEY_IDS[0] if user else None,
+        readers=checked_groups(groups) if user else (),
         unique_name=True,
         by=_who(),
     )

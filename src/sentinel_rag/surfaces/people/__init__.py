@@ -4,7 +4,7 @@ Shared by the surfaces: `sentinel users` manages accounts, `surfaces.web` signs 
 decided by the Interceptor, by the scopes of the person's own key; roles are the names of those scopes.
 """
 
-from sentinel_rag.surfaces.people.accounts import OWNER, Account, Role, SignIn, scopes_of
+from sentinel_rag.surfaces.people.accounts import OWNER, Account, Role, SignIn, checked_groups, scopes_of
 from sentinel_rag.surfaces.people.passwords import Passwords, check_new_password
 from sentinel_rag.surfaces.people.store import PeopleStore
 
@@ -16,5 +16,6 @@ __all__ = [
     "Role",
     "SignIn",
     "check_new_password",
+    "checked_groups",
     "scopes_of",
 ]

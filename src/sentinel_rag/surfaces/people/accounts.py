@@ -10,13 +10,13 @@ from typing import Any
 
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.labels import Sensitivity
+from sentinel_rag.contracts.reader_names import READER_NAMES, is_reader_name
 from sentinel_rag.interceptor.store import Scope
 
 OWNER = "owner"
 """Id and name of whoever runs `sentinel up` on this machine; no other account is named so."""
 
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._@-]{0,62}[a-z0-9])?")
-_GROUP = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._@-]{0,62}[A-Za-z0-9])?")
 
 
 class Role(StrEnum):
@@ -108,9 +108,6 @@ def checked_name(text: str) -> str:
 def checked_groups(texts: Collection[str]) -> tuple[str, ...]:
     """The groups, each once, in order. Raises UsageError."""
     for text in texts:
-        if not _GROUP.fullmatch(text):
-            raise UsageError(
-                f"{text!r} is no name for a group.",
-                next_step="Use 1 to 64 letters, digits, blanks or . _ @ -, with a letter or digit at both ends.",
-            )
+        if not is_reader_name(text):
+            raise UsageError(f"{text[:80]!r} is no name for a group. {READER_NAMES}", next_step="Choose such a name.")
     return tuple(sorted(set(texts)))

@@ -127,8 +127,14 @@ class PeopleStore:
         return tuple(map(_account, rows))
 
     def find(self, name: str) -> Account:
-        """The account of that name. Raises UsageError if there is none."""
-        return self._one("name", name.strip().lower())
+        """The account of that name; the owner's is not managed. Raises UsageError if there is none."""
+        found = self._one("name", name.strip().lower())
+        if found.user_id == OWNER:
+            raise UsageError(
+                "The owner is whoever runs sentinel up here, and has no account to manage.",
+                next_step="See: sentinel users list",
+            )
+        return found
 
     def password_of(self, name: str) -> tuple[Account, str] | None:
         """The account of that name and the hash of its password; None where nobody can sign in so."""
