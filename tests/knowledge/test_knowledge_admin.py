@@ -99,7 +99,7 @@ def served(lab: Estate, tmp_path: Path) -> Iterator[Serve]:
             embedder: WordEmbedder | None = None, *, unreadable: Mapping[str, str] | None = None, readable: bool = True
         ) -> Served:
             store_file = tmp_path / "knowledge.db"
-            files = IngestFiles(tmp_path / "ingest.lock", tmp_path / "incidents-local.json")
+            files = IngestFiles(tmp_path / "ingest.lock", tmp_path / "incidents.json", tmp_path / "playbooks.txt")
 
             def opening() -> Opened:
                 store = LocalStore(store_file)

@@ -20,7 +20,7 @@ from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.stores import Wanted
 from sentinel_rag.knowledge.stores.chroma import ChromaStore
-from sentinel_rag.knowledge.stores.chroma.ownership import Ownership, Phase
+from sentinel_rag.knowledge.stores.chroma.ownership import Left, Ownership, Phase
 from sentinel_rag.surfaces.cli import main
 from sentinel_rag.testing.chroma_installation import chroma_packages
 
@@ -113,7 +113,7 @@ def test_a_lock_file_that_tells_nothing_is_as_good_as_a_new_one(path: Path, left
     path.mkdir()
     (path / "owner.lock").write_text(left)
     owner = Ownership(path)
-    assert owner.before is Phase.NEW
+    assert owner.before == Left()
     with pytest.raises(UnavailableError, match="process unknown has it open"):
         Ownership(path)
     owner.release()
@@ -201,7 +201,7 @@ def checked(path: Path) -> int:
             model = REBUILT if state.space == REBUILT.space else MODEL
             found = store.by_vector(state.space, model.embed_query("apple number"), Wanted(), 1_000)
             assert len({each.key for each in found}) == 2 * count
-            collections = store._vectors._collections  # type: ignore[attr-defined]
+            collections = store._collections  # type: ignore[attr-defined]
             assert len(collections.ids(Collection.PLAYBOOKS)) == 2 * count
         return count
 

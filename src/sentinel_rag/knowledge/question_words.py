@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 MOST_WORDS = 48
+MOST_PAIRS = 48
 _LONGEST_WORD = 100
 _WORD = re.compile(r"\w+(?:[.@:/\\-]\w+)*")
+_PART = re.compile(r"\w+")
 
 # Words that nearly every text has: they cost most of the time and tell nothing.
 _STOP = frozenset(
@@ -36,10 +39,21 @@ _SHORTEST_PART = 3
 def query_terms(text: str) -> tuple[str, ...]:
     """What of a question is looked for, each once: its telling words, and of what was joined by a colon, a slash or a
     dash the parts too, since people join words that no text joins. One with points or signs inside (an address, a
-    path) is a phrase of its parts in order."""
-    found = dict.fromkeys(
+    path) is a phrase of its parts in order. Two telling words side by side are a phrase too, with a blank between them:
+    "domain controller" says more than both words do."""
+    words = [
         term
         for word in query_words(text)
         for term in (word, *(part for part in _JOINS.split(word) if len(part) >= _SHORTEST_PART))
-    )
-    return tuple(found)
+    ]
+    found: dict[tuple[str, ...], str] = {}
+    for term in (*words, *map(" ".join, word_pairs(text))):
+        found.setdefault(tuple(_PART.findall(term)), term)
+    return tuple(found.values())
+
+
+def word_pairs(text: str) -> tuple[tuple[str, str], ...]:
+    """Telling words of a question that stand side by side, in lower case, each pair once, in order."""
+    words = [word.casefold()[:_LONGEST_WORD] for word in _PART.findall(text)]
+    pairs = dict.fromkeys(pair for pair in pairwise(words) if _STOP.isdisjoint(pair))
+    return tuple(pairs)[:MOST_PAIRS]

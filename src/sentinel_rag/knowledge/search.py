@@ -14,18 +14,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sentinel_rag.contracts.errors import SentinelError
-from sentinel_rag.contracts.labels import Label, join_all
+from sentinel_rag.contracts.labels import BOTTOM, Label, join_all
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.knowledge.attack import known_tactics, known_techniques
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.embedding.port import Embedder
+from sentinel_rag.knowledge.field_words import meanings_of
 from sentinel_rag.knowledge.fusion import fused
 from sentinel_rag.knowledge.question_words import query_words
 from sentinel_rag.knowledge.recency import recency_factor
 from sentinel_rag.knowledge.recurrence import recurs
 from sentinel_rag.knowledge.stores.port import Found, KnowledgeStore, StoredChunk, Vector, Wanted
 
-DEPTHS = (50, 200, 1_000)
+DEPTHS = (100, 300, 1_000)
 """Places of each ranking that are fused; the next depth is used where the one before is full and leaves too few hits,
 since one noisy rule can take the first hundred places."""
 DEPTH = DEPTHS[0]
@@ -50,17 +51,23 @@ class Similarity:
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One chunk that was found. `score` compares hits of one answer only. `alike` cites the other incidents that were
-    found and tell the same, best first."""
+    found and tell the same, best first; `alike_label` is the join of their labels."""
 
     chunk: StoredChunk
     score: float
     why: Similarity
     alike: tuple[str, ...] = ()
+    alike_label: Label = BOTTOM
 
     @property
     def citation(self) -> str:
         """What an answer names as its source: `incident-42`, or the file and the headings down to the section."""
         return citation_of(self.chunk)
+
+    @property
+    def label(self) -> Label:
+        """The label of all that the hit tells: its chunk, and that others are like it."""
+        return self.chunk.label.join(self.alike_label)
 
 
 def citation_of(chunk: StoredChunk) -> str:
@@ -80,7 +87,7 @@ class SearchAnswer:
     @property
     def label(self) -> Label:
         """The join of the labels of all hits."""
-        return join_all(hit.chunk.label for hit in self.hits)
+        return join_all(hit.label for hit in self.hits)
 
 
 class KnowledgeSearch:
@@ -103,7 +110,7 @@ class KnowledgeSearch:
         """
         query = query[:LONGEST_QUERY]
         limit = min(limit, MOST_HITS)
-        spelled = _with_names(query)
+        spelled = _spelled_out(query)
         vector, remarks = self._vector(spelled)
         for depth in DEPTHS:
             words = self._store.by_words(spelled, wanted, depth)
@@ -129,13 +136,15 @@ class KnowledgeSearch:
         words, near = _aged(by_words, chunks, now), _aged(by_meaning, chunks, now)
         place_by_words = {key: place for place, key in enumerate(words, 1)}
         place_by_meaning = {key: place for place, key in enumerate(near, 1)}
+        documents = {key: (chunk.collection, chunk.document_id) for key, chunk in chunks.items()}
         hits: list[Hit] = []
-        for key, score in fused([near, words]):
+        for key, score in fused(words, near, documents):
             chunk = chunks[key]
             told = next((place for place, hit in enumerate(hits) if recurs(hit.chunk, chunk)), None)
             if told is not None:
                 citations = dict.fromkeys((*hits[told].alike, citation_of(chunk)))
-                hits[told] = replace(hits[told], alike=tuple(citations))
+                label = hits[told].alike_label.join(chunk.label)
+                hits[told] = replace(hits[told], alike=tuple(citations), alike_label=label)
             elif len(hits) < limit and _is_new(chunk, hits, per_document):
                 why = _similarity(query, chunk, place_by_words.get(key), place_by_meaning.get(key), like)
                 hits.append(Hit(chunk, score, why))
@@ -157,11 +166,12 @@ class KnowledgeSearch:
         return self._store.by_vector(self._embedder.space, vector, wanted, depth)
 
 
-def _with_names(query: str) -> str:
-    """The question with the names of techniques that it cites by id: texts speak of web shells, not of T1505.003."""
+def _spelled_out(query: str) -> str:
+    """The question with the names of techniques that it cites by id, since texts speak of web shells and not of
+    T1505.003, and with what event numbers, programs and abbreviations in it mean."""
     known = known_techniques()
     named = dict.fromkeys(name.upper() for name in _TECHNIQUE.findall(query))
-    return " ".join((query, *(known[name].name for name in named if name in known)))
+    return " ".join((query, *(known[name].name for name in named if name in known), *meanings_of(query)))
 
 
 def _is_new(chunk: StoredChunk, hits: Sequence[Hit], per_document: int) -> bool:
@@ -173,9 +183,10 @@ def _is_new(chunk: StoredChunk, hits: Sequence[Hit], per_document: int) -> bool:
     return of_document[(chunk.collection, chunk.document_id)] < per_document
 
 
-def _aged(ranking: Sequence[Found], chunks: Mapping[int | str, StoredChunk], now: datetime) -> Sequence[int | str]:
-    """The keys of a ranking by their scores, those of incidents with their age in them. Before the rankings are fused,
-    since places do not tell a near miss from one that is far behind."""
+def _aged(
+    ranking: Sequence[Found], chunks: Mapping[int | str, StoredChunk], now: datetime
+) -> Mapping[int | str, float]:
+    """A ranking as keys with their scores, best first, those of incidents with their age in them."""
     scores: dict[int | str, float] = {}
     for found in ranking:
         chunk = chunks.get(found.key)
@@ -185,7 +196,7 @@ def _aged(ranking: Sequence[Found], chunks: Mapping[int | str, StoredChunk], now
         if chunk.collection is Collection.INCIDENTS:
             score -= abs(score) * (1.0 - recency_factor(chunk.facets.time, now))
         scores[found.key] = score
-    return sorted(scores, key=lambda key: -scores[key])
+    return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
 
 
 def _recurring(hits: Sequence[Hit]) -> Iterator[str]:

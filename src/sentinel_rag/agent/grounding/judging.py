@@ -23,6 +23,8 @@ from sentinel_rag.agent.grounding.handle_verdicts import judge_handle
 from sentinel_rag.agent.grounding.markdown_text import Layout
 from sentinel_rag.agent.grounding.name_verdicts import judge_name
 from sentinel_rag.agent.grounding.order_verdicts import judge_orders, judge_sequences
+from sentinel_rag.agent.grounding.past_verdicts import judge_past_incidents
+from sentinel_rag.agent.grounding.playbook_verdicts import NOT_OF_PLAYBOOKS, judge_playbooks
 from sentinel_rag.agent.grounding.reading import Reading
 from sentinel_rag.agent.grounding.share_verdicts import judge_shares
 from sentinel_rag.agent.grounding.state_verdicts import judge_state
@@ -105,7 +107,14 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
         judged.append(_judge_atom(reading, atom))
     if prose and (claims_own_deed(own_words) or names_two(reading.subjects, text)):
         judged = [_without_repair(each) for each in judged]
+    of_playbooks = judge_playbooks(reading) if prose else NOT_OF_PLAYBOOKS
     yield from judged
+    for atom, verdict in of_playbooks.wrong:
+        yield Judged(atom, verdict)
+    if of_playbooks.settled:
+        return
+    for atom, verdict in judge_past_incidents(reading) if prose else ():
+        yield Judged(atom, verdict)
     if reading.piece.layout is Layout.CODE:
         for start, end in wrong_pairs(text, reading.index):
             wrong_value = Atom(Kind.CODE, text[start:end], start, end, text[start:end])

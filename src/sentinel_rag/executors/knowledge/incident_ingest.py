@@ -74,6 +74,8 @@ class IncidentIngest:
 
     def as_of(self) -> datetime | None:
         """The moment as of which past incidents are known. Blocks; raises what opening the store raises."""
+        if not self.has_run:
+            return None
         held = self._base.opened().store.state().documents[Collection.INCIDENTS]
         return incidents_as_of(self._record, held=held)
 

@@ -65,12 +65,12 @@ def _ingest(folder: str | None, only: str | None, wish: dict[str, Any], workspac
     code = 0
     found = 0
     if only != "incidents":
-        report, model = _playbooks(folder, settings, by_words=by_words, as_json=as_json)
+        place = playbooks_place(folder, settings)
+        report, model = _playbooks(place, settings, by_words=by_words, as_json=as_json)
         told |= _playbooks_told(report, model, by_words=by_words)
         code = 2 if report.faults else 0
         found += report.ingested.added + report.ingested.changed + report.ingested.unchanged
         if not as_json:
-            place = shipped_playbooks() if folder is None else Path(folder).expanduser()
             _print_playbooks(report, place, model, by_words=by_words)
     if folder is None and only != "playbooks":
         with attached_zones(settings, workspace) as (state, _):
@@ -116,17 +116,29 @@ def print_outcomes(outcomes: Sequence[WorkspaceOutcome]) -> None:
             print(f"  {each.partial:,} of them lack alerts, entities or comments for now; the next ingest reads them.")
 
 
-def _playbooks(
-    folder: str | None, settings: Settings, *, by_words: bool, as_json: bool
-) -> tuple[FolderReport, EmbedderInUse]:
+def playbooks_place(folder: str | None, settings: Settings) -> Path:
+    """The folder that is named, else the one of the last ingest, else the shipped one. Raises UsageError if it is not
+    there."""
+    from sentinel_rag.knowledge.ingest_record import playbooks_folder
+
+    kept = playbooks_folder(ingest_files(settings).playbooks) if folder is None else None
+    place = Path(folder).expanduser() if folder is not None else kept or shipped_playbooks()
+    if not place.is_dir():
+        said = "There is no folder" if kept is None else "The playbooks were read from a folder that is not there now:"
+        raise UsageError(
+            f"{said} {place}.", next_step=f"Name a folder with playbooks; the shipped ones lie in {shipped_playbooks()}"
+        )
+    return place
+
+
+def _playbooks(place: Path, settings: Settings, *, by_words: bool, as_json: bool) -> tuple[FolderReport, EmbedderInUse]:
     from sentinel_rag.knowledge.folder_ingestion import ingest_folder
     from sentinel_rag.knowledge.ingest_lock import IngestLock
+    from sentinel_rag.knowledge.ingest_record import remember_playbooks_folder
 
-    place = shipped_playbooks() if folder is None else Path(folder).expanduser()
-    if not place.is_dir():
-        raise UsageError(f"There is no folder {place}.", next_step="Name a folder with playbooks.")
+    files = ingest_files(settings)
     with (
-        IngestLock(ingest_files(settings).lock).hold(COMMAND),
+        IngestLock(files.lock).hold(COMMAND),
         open_embedder(settings.embeddings) as model,
         open_knowledge(settings) as store,
     ):
@@ -141,7 +153,10 @@ def _playbooks(
                 rate = report.chunks / report.seconds if report.seconds else 0.0
                 show(f"playbooks: {done:,} read, {report.chunks:,} chunks, {rate:.0f} a second")
 
-            return ingest_folder(store, embedder, place, listener=tell), model
+            report = ingest_folder(store, embedder, place, listener=tell)
+        if place != shipped_playbooks() or files.playbooks.exists():
+            remember_playbooks_folder(files.playbooks, place)
+        return report, model
 
 
 def _playbooks_told(report: FolderReport, model: EmbedderInUse, *, by_words: bool) -> dict[str, Any]:

@@ -31,6 +31,7 @@ class Fault:
     times: int = 1
     path: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+    said: str = "A fault on demand."
 
 
 class AzureSearchDouble:
@@ -162,7 +163,7 @@ class _Faulted(ServiceFaultError):
     """A fault on demand."""
 
     def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.status, "", "A fault on demand.")
+        super().__init__(fault.status, "", fault.said)
         self.headers = dict(fault.headers)
 
 

@@ -13,6 +13,7 @@ from sentinel_rag.knowledge.stores.azure_search.definition import vector_field
 from sentinel_rag.knowledge.stores.azure_search.index import SearchIndex
 from sentinel_rag.knowledge.stores.azure_search.kept_vectors import parts
 from sentinel_rag.knowledge.stores.azure_search.odata import all_of, conditions, literal, one_of
+from sentinel_rag.knowledge.stores.azure_search.plain_text import original
 from sentinel_rag.knowledge.stores.azure_search.puts import Moment, moment_of
 from sentinel_rag.knowledge.stores.azure_search.records import (
     CHUNK,
@@ -63,7 +64,9 @@ class Reading:
             (f"kind eq '{HEAD}'", f"collection eq {literal(collection.value)}", moment_of(self._index).seen)
         )
         rows = self._index.rows(condition, ("document", "content_hash", "etag"))
-        return {record["document"]: Version(record["content_hash"], record["etag"]) for record in rows}
+        return {
+            original(record["document"]): Version(record["content_hash"], original(record["etag"])) for record in rows
+        }
 
     def readable(self, readers: frozenset[str]) -> Mapping[Collection, int]:
         seen = moment_of(self._index).seen

@@ -35,6 +35,8 @@ from sentinel_rag.knowledge.stores.rows.word_query import match_expression, matc
 
 _MOST_TERMS = 10_000
 _RANKED_ROWS = 5_000
+_RANK = "bm25(2.0, 1.0)"
+"""A word of the title or a heading counts twice."""
 _AT_ONCE = 500
 """Parameters of one statement."""
 _CHUNK = "c.id, d.collection, d.name, d.title, d.source, d.facets, d.label, c.number, c.path, c.place, c.body"
@@ -206,7 +208,7 @@ def _ranked(
     else:
         join = "CROSS JOIN chunk c ON c.id = w.rowid CROSS JOIN document d ON d.id = c.document"
     rows = connection.execute(
-        f"SELECT w.rowid, -w.rank FROM words w {join} WHERE w.words MATCH ? AND {condition} "
+        f"SELECT w.rowid, -w.rank FROM words w {join} WHERE w.words MATCH ? AND w.rank MATCH '{_RANK}' AND {condition} "
         "ORDER BY w.rank, w.rowid LIMIT ?",
         [match_expression(terms), *values, limit],
     )
