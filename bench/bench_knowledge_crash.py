@@ -48,8 +48,8 @@ def main() -> None:
             "failures_of_searches": failures,
         },
         claim="After kill -9 of an ingest every document that the store holds is whole, once, and found by its words "
-        "and by its own vector; the next run goes on and ends with every document of the source in its last version; two "
-        "processes that search meanwhile meet no error.",
+        "and by its own vector; the next run goes on and ends with every document of the source in its last version; "
+        "two processes that search meanwhile meet no error.",
     )
     if violations or failures:
         raise SystemExit(1)

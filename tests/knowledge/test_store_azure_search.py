@@ -308,6 +308,9 @@ def test_a_document_that_the_service_does_not_take_now_is_sent_again(service: Se
             "no more requests at present (429)",
         ),
         ([Fault(302, 1, headers={"Location": "https://elsewhere.example/"})], "refused the request (302)"),
+        ([Fault(200, 1)], "answers with something that Sentinel RAG did not write"),
+        ([Fault(0, 2)], None),
+        ([Fault(0, 3)], "cannot be reached, or hangs up"),
         ([Fault(401, 1)], "lets nobody in with this key or sign-in (401)"),
         ([Fault(403, 1, said="Storage quota has been exceeded.")], "is full: Storage quota has been exceeded."),
         ([Fault(429, 1, said="Index quota has been exceeded.")], "is full: Index quota has been exceeded."),
@@ -345,6 +348,21 @@ def test_an_index_of_something_else_is_left_alone(service: Service) -> None:
         put(store, document("a", "apple"), model=None)
     assert raised.value.code in ("azure_search_refused", "azure_search_other_index")
     assert service.double.documents(service.index) == []
+
+
+def test_records_that_somebody_else_wrote_are_told_and_not_believed(service: Service) -> None:
+    with service.opened() as store:
+        put(store, document("a", "apple"), model=None)
+        key = store.by_words("apple", EVERYONE, 1)[0].key
+        connection = SearchConnection(SearchEndpoint(service.url, service.index), Key())
+        (whole,) = [each for each in service.double.documents(service.index) if each["key"] == key]
+        for harm in ({"facets": "{}"}, {"facets": "no JSON"}, {"label": None}, {"label": "7"}):
+            action = {"@search.action": "upload", **whole, **harm}
+            connection.ask("POST", f"/indexes('{service.index}')/docs/search.index", {"value": [action]})
+            with pytest.raises(UnavailableError) as raised:
+                store.load([key], frozenset())
+            assert raised.value.code == "azure_search_foreign"
+        connection.close()
 
 
 def test_a_service_that_is_not_there_or_is_another_is_told(service: Service) -> None:

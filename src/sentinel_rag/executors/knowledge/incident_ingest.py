@@ -16,7 +16,6 @@ import anyio.to_thread
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.executors.knowledge.knowledge_base import KnowledgeBase
-from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.ingest_lock import IngestLock
 from sentinel_rag.knowledge.ingest_record import (
     IngestFiles,
@@ -76,6 +75,8 @@ class IncidentIngest:
         """The moment as of which past incidents are known. Blocks; raises what opening the store raises."""
         if not self.has_run:
             return None
+        from sentinel_rag.knowledge.documents import Collection
+
         held = self._base.opened().store.state().documents[Collection.INCIDENTS]
         return incidents_as_of(self._record, held=held)
 

@@ -25,7 +25,8 @@ LARGEST_BODY = 16_000_000
 
 @dataclass(slots=True)
 class Fault:
-    """An answer instead of the true one, to the next `times` requests whose path holds `path`."""
+    """An answer instead of the true one, to the next `times` requests whose path holds `path`. Status 0: the connection
+    ends in the middle of the answer."""
 
     status: int
     times: int = 1
@@ -170,6 +171,8 @@ class _Faulted(ServiceFaultError):
 async def _told(_: Request, error: Exception) -> Response:
     assert isinstance(error, ServiceFaultError)
     headers = error.headers if isinstance(error, _Faulted) else {}
+    if error.status == 0:
+        return Response(b"{", headers={"Content-Type": "application/json", "Content-Length": "100"})
     return JSONResponse(error.document, error.status, headers)
 
 

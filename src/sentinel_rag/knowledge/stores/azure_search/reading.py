@@ -22,6 +22,7 @@ from sentinel_rag.knowledge.stores.azure_search.records import (
     HEAD,
     document_key,
     entries_of,
+    our_records,
     stored_chunk,
 )
 from sentinel_rag.knowledge.stores.azure_search.wire import TEXT_ROWS
@@ -86,7 +87,8 @@ class Reading:
                 *conditions(_of(collection, readers)),
             )
         )
-        chunks = [stored_chunk(record) for record in self._index.rows(condition, CHUNK_FIELDS, page=TEXT_ROWS)]
+        with our_records():
+            chunks = [stored_chunk(record) for record in self._index.rows(condition, CHUNK_FIELDS, page=TEXT_ROWS)]
         return sorted(chunks, key=lambda chunk: chunk.number)
 
     def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[Entry]:
@@ -94,7 +96,8 @@ class Reading:
         found: dict[str, Entry] = {}
         for part in parts(document_key(collection, each) for each in dict.fromkeys(ids)):
             rows = self._index.rows(f"{one_of('document_key', part)} and {seen}", ENTRY_FIELDS, page=TEXT_ROWS)
-            found |= {entry.document.id: entry for entry in entries_of(rows)}
+            with our_records():
+                found |= {entry.document.id: entry for entry in entries_of(rows)}
         return [found[each] for each in dict.fromkeys(ids) if each in found]
 
     def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[Found]:
@@ -144,11 +147,12 @@ class Reading:
         if not named:
             return []
         allowed = all_of((f"kind eq '{CHUNK}'", moment_of(self._index).seen, *conditions(Wanted(readers=readers))))
-        found = {
-            record["key"]: stored_chunk(record)
-            for part in parts(named)
-            for record in self._index.rows(f"{one_of('key', part)} and {allowed}", CHUNK_FIELDS, page=TEXT_ROWS)
-        }
+        with our_records():
+            found = {
+                record["key"]: stored_chunk(record)
+                for part in parts(named)
+                for record in self._index.rows(f"{one_of('key', part)} and {allowed}", CHUNK_FIELDS, page=TEXT_ROWS)
+            }
         return [found[key] for key in named if key in found]
 
     def _found(self, moment: Moment, wanted: Wanted, query: Mapping[str, object]) -> Sequence[Found]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from sentinel_rag.contracts.labels import Label
@@ -16,6 +17,7 @@ from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import Collection, Document, Facets
 from sentinel_rag.knowledge.stores.azure_search.odata import microseconds
 from sentinel_rag.knowledge.stores.azure_search.plain_text import original, plain
+from sentinel_rag.knowledge.stores.azure_search.wire import foreign_records
 from sentinel_rag.knowledge.stores.port import Entry, StoredChunk
 
 CHUNK = "chunk"
@@ -77,6 +79,15 @@ def records_of(entry: Entry, put: str) -> Iterator[Record]:
             "search_text": plain(chunk.search_text),
             "search_hash": chunk.search_hash,
         }
+
+
+@contextmanager
+def our_records() -> Iterator[None]:
+    """Around the reading of records. Raises UnavailableError for ones that were not written by `records_of`."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise foreign_records() from None
 
 
 def stored_chunk(record: Mapping[str, Any]) -> StoredChunk:

@@ -163,6 +163,15 @@ def document_of(content: bytes) -> Mapping[str, Any]:
     return document
 
 
+def foreign_records() -> UnavailableError:
+    """The error for answers, or records, that are not what was written there."""
+    return UnavailableError(
+        "Azure AI Search answers with something that Sentinel RAG did not write.",
+        next_step="Check the address, and set SENTINEL_AZURE_SEARCH_INDEX to an index that nothing else writes to.",
+        code="azure_search_foreign",
+    )
+
+
 def _said(body: bytes) -> str:
     """The message of an error body, on one line and cut: a message may quote what was sent."""
     try:
