@@ -4,7 +4,6 @@ the provider's answer on the wire; none of that signs anybody in as somebody els
 from __future__ import annotations
 
 import http.client
-import json
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
