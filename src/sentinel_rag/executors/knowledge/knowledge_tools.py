@@ -95,12 +95,17 @@ class KnowledgeTools:
         try:
             found = search(by_meaning=True)
         except EmbeddingMismatchError as mismatch:
-            found = search(by_meaning=False)
-            return SearchAnswer(found.hits, (f"Searched by words only. {mismatch} {mismatch.next_step}",))
+            return _because(search(by_meaning=False), f"Searched by words only. {mismatch} {mismatch.next_step}")
         if self._base.embedder() is None and opened.lacking:
-            lacking = f"Searched by words only. {opened.lacking} {opened.next_step}"
-            return SearchAnswer(found.hits, (lacking,))
+            return _because(found, f"Searched by words only. {opened.lacking} {opened.next_step}")
+        if self._base.embedder() is None and opened.embedder is not None:
+            return _because(found, f"Searched by words only: no vectors were made yet. Run: {INGEST_COMMAND}")
         return found
+
+
+def _because(by_words: SearchAnswer, why: str) -> SearchAnswer:
+    """The answer with `why` words alone were searched, instead of its own first remark, which only says that."""
+    return SearchAnswer(by_words.hits, (why, *by_words.remarks[1:]))
 
 
 def _chunks_of(asked: Asked, opened: Opened, workspaces: Sequence[str]) -> Sequence[StoredChunk]:
