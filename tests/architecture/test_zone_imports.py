@@ -20,6 +20,10 @@ FORBIDDEN = {
         "sentinel_rag.knowledge.stores",
         "sentinel_rag.interceptor",
     ),
+    "sentinel_rag.surfaces.web": (
+        *("duckdb", "mcp", "azure", "openai", "sentinel_rag.agent", "sentinel_rag.executors"),
+        *("sentinel_rag.sentinel", "sentinel_rag.workspace", "sentinel_rag.knowledge"),
+    ),
     "sentinel_rag.workspace.server": ("azure", "mcp", "sentinel_rag.agent", "sentinel_rag.interceptor"),
 }
 
