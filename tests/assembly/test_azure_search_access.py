@@ -15,7 +15,12 @@ from starlette.routing import Route
 
 from sentinel_rag.assembly.knowledge_access import knowledge_place, open_knowledge
 from sentinel_rag.assembly.knowledge_stores import open_store
-from sentinel_rag.assembly.knowledge_zone import knowledge_configuration, knowledge_environment, told_settings
+from sentinel_rag.assembly.knowledge_zone import (
+    knowledge_base,
+    knowledge_configuration,
+    knowledge_environment,
+    told_settings,
+)
 from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.testing.azure_search import AzureSearchDouble, running_azure_search
@@ -113,6 +118,18 @@ def test_the_store_of_another_setting_can_be_opened_and_says_what_it_lacks(tmp_p
     with pytest.raises(ConfigurationError, match="address of Azure AI Search is not set") as raised:
         open_store("azure-search", local)
     assert raised.value.next_step == "Set SENTINEL_AZURE_SEARCH_ENDPOINT."
+
+
+def test_a_question_to_an_empty_store_of_a_team_fills_it_with_nothing(tmp_path: Path, resources: list[str]) -> None:
+    """The local store begins with the shipped playbooks; here that would be a write with rights that only read."""
+    with running_azure_search() as (url, double):
+        wanted = settings(tmp_path, url, SENTINEL_AZURE_SEARCH_KEY="double-key", SENTINEL_EMBEDDINGS="none")
+        base = knowledge_base({**knowledge_configuration(wanted), "workspaces": []})
+        try:
+            assert not any(base.opened().store.state().documents.values())
+        finally:
+            base.close()
+    assert {path.rpartition("/")[2] for _, path in double.requests} == {"search.post.search"}
 
 
 def test_the_executor_is_told_the_service_and_may_sign_in_where_there_is_no_key(

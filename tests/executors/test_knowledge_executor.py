@@ -13,6 +13,8 @@ import pytest
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.knowledge_tools import CUT_MARK, MAX_HIT_CHARACTERS, MAX_HIT_ENTITIES
+from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
+from sentinel_rag.contracts.trusted_meta import row_labels_in
 from sentinel_rag.executors.knowledge import KnowledgeBase, Opened
 from sentinel_rag.executors.knowledge.knowledge_tools import KnowledgeTools
 from sentinel_rag.executors.tool_answer import ToolAnswer
@@ -234,6 +236,41 @@ def test_a_new_document_is_found_without_a_restart(knowledge: RunningKnowledge) 
     assert ids(found(knowledge, query="coffee machine", collection="playbooks"))[0] == "fresh.md"
     knowledge.store.remove(Collection.PLAYBOOKS, ["fresh.md"])
     assert "fresh.md" not in ids(found(knowledge, query="coffee machine", collection="playbooks"))
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("DATA-3")
+async def test_a_number_that_several_workspaces_have_is_asked_back(tmp_path: Path) -> None:
+    with LocalStore(tmp_path / "k.db") as store:
+        twins = [incident(7, f"Mailbox rule of {name}", workspace=name) for name in ("prod", "emea")]
+        lone = incident(9, "Mailbox rule elsewhere", workspace="emea")
+        ingest(store, None, Collection.INCIDENTS, [*twins, lone], complete=True)
+        base = KnowledgeBase(lambda: Opened(store, None), workspaces=("prod", "emea"))
+        several = await ask(base, like_incident="7")
+        assert several.value["message"] == "Incident 7 may be one of several: 7@prod, 7@emea."
+        assert several.value["allowed"] == ["7@prod", "7@emea"]
+        one = await ask(base, like_incident="7@EMEA")
+        assert {hit["document_id"] for hit in one.value["hits"]} == {"incident-7@prod", "incident-9@emea"}  # type: ignore[union-attr, index, call-overload]
+        assert one.value["like_incident"] == "7@emea"
+        lone_answer = await ask(base, like_incident="9")
+        assert lone_answer.value["total"] == 2
+        missing = await ask(base, like_incident="8@prod")
+        assert missing.value["message"] == "Incident 8@prod is not in the knowledge base."
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("TAINT-6")
+async def test_a_hit_that_stands_for_others_is_as_secret_as_they_are(tmp_path: Path) -> None:
+    """Of incidents that recur one is told, and that there are more: which says something of them too."""
+    with LocalStore(tmp_path / "k.db") as store:
+        records = [
+            IncidentRecord(number=n, title="Beacon seen", status="Closed", entities=(("host", "ws-1"),)) for n in (1, 2)
+        ]
+        documents = [incident_document(records[0]), incident_document(records[1], sensitivity=Sensitivity.HIGH)]
+        ingest(store, None, Collection.INCIDENTS, documents, complete=True)
+        answer = await ask(KnowledgeBase(lambda: Opened(store, None)), query="beacon", limit=1)
+        assert "1 more like it" in str(answer.value["remarks"])
+        assert row_labels_in(answer.meta) == (Label(Sensitivity.HIGH, Integrity.UNTRUSTED),)
 
 
 async def ask(base: KnowledgeBase, **arguments: Any) -> ToolAnswer:

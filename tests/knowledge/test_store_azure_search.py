@@ -20,7 +20,8 @@ from word_embedder import WordEmbedder
 from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UnavailableError
 from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import Collection, Facets
-from sentinel_rag.knowledge.stores import Entry, KnowledgeStore, Wanted
+from sentinel_rag.knowledge.moving import move
+from sentinel_rag.knowledge.stores import Entry, KnowledgeStore, LocalStore, Wanted
 from sentinel_rag.knowledge.stores.azure_search import AzureSearchStore, SearchConnection, SearchEndpoint
 from sentinel_rag.knowledge.stores.azure_search.processes import is_gone, process_name
 from sentinel_rag.testing.azure_search import AzureSearchDouble, running_azure_search
@@ -307,7 +308,12 @@ def test_a_document_that_the_service_does_not_take_now_is_sent_again(service: Se
             "no more requests at present (429)",
         ),
         ([Fault(302, 1, headers={"Location": "https://elsewhere.example/"})], "refused the request (302)"),
+        ([Fault(200, 1)], "answers with something that Sentinel RAG did not write"),
+        ([Fault(0, 2)], None),
+        ([Fault(0, 3)], "cannot be reached, or hangs up"),
         ([Fault(401, 1)], "lets nobody in with this key or sign-in (401)"),
+        ([Fault(403, 1, said="Storage quota has been exceeded.")], "is full: Storage quota has been exceeded."),
+        ([Fault(429, 1, said="Index quota has been exceeded.")], "is full: Index quota has been exceeded."),
     ],
 )
 def test_a_refusal_is_tried_again_where_that_helps_and_told_where_not(
@@ -344,6 +350,21 @@ def test_an_index_of_something_else_is_left_alone(service: Service) -> None:
     assert service.double.documents(service.index) == []
 
 
+def test_records_that_somebody_else_wrote_are_told_and_not_believed(service: Service) -> None:
+    with service.opened() as store:
+        put(store, document("a", "apple"), model=None)
+        key = store.by_words("apple", EVERYONE, 1)[0].key
+        connection = SearchConnection(SearchEndpoint(service.url, service.index), Key())
+        (whole,) = [each for each in service.double.documents(service.index) if each["key"] == key]
+        for harm in ({"facets": "{}"}, {"facets": "no JSON"}, {"label": None}, {"label": "7"}):
+            action = {"@search.action": "upload", **whole, **harm}
+            connection.ask("POST", f"/indexes('{service.index}')/docs/search.index", {"value": [action]})
+            with pytest.raises(UnavailableError) as raised:
+                store.load([key], frozenset())
+            assert raised.value.code == "azure_search_foreign"
+        connection.close()
+
+
 def test_a_service_that_is_not_there_or_is_another_is_told(service: Service) -> None:
     connection = SearchConnection(SearchEndpoint("http://127.0.0.1:9", "kb"), Key(), attempts=1)
     with AzureSearchStore(connection) as store, pytest.raises(UnavailableError, match="cannot be reached"):
@@ -377,13 +398,47 @@ def test_times_are_compared_to_the_microsecond(service: Service) -> None:
         assert by_words(store, "apple", Wanted(since=moment.replace(microsecond=123_457))) == []
 
 
-def test_any_id_and_any_text_can_be_kept(service: Service) -> None:
-    names = ["a'b", "x" * 40_000, "grüße/日本.md", "a\nb", "!" * 3]
+def test_any_id_and_any_text_comes_back(service: Service) -> None:
+    names = ["a'b", "x" * 40_000, "grüße/日本.md", "a\nb", "!" * 3, "half \ud800", "NUL \0", "\ue000"]
     with service.opened() as store:
-        put(store, *(document(name, f"apple \ud800 {name[:9]}") for name in names), model=None)
+        facets = Facets(("T1566", "x" * 40_000), ("Impact", "x" * 40_000), "x" * 40_000, "x" * 40_000, "x" * 40_000)
+        readers = {name: frozenset({name[:99]}) for name in names}
+        put(store, *(document(name, f"apple {name[:9]}", facets, readers=readers[name]) for name in names))
         assert store.versions(Collection.PLAYBOOKS).keys() == set(names)
-        assert set(by_words(store, "apple")) == set(names)
+        for name in names:
+            (entry,) = store.entries(Collection.PLAYBOOKS, [name])
+            assert (entry.document.readers, entry.document.facets) == (readers[name], facets)
+            (chunk,) = store.document_chunks(Collection.PLAYBOOKS, name, readers[name])
+            assert (chunk.document_id, chunk.text) == (name, f"apple {name[:9]}")
+            assert by_words(store, "apple", Wanted(readers[name], techniques=frozenset({"T1566"}))) == [name]
         assert store.remove(Collection.PLAYBOOKS, names) == len(names)
+
+
+@pytest.mark.requirement("KNOW-4")
+def test_moving_there_and_back_changes_no_bit(service: Service, tmp_path: Path) -> None:
+    facets = Facets(("T1566.001",), ("Impact",), "High", "Closed", "TruePositive", datetime(2026, 1, 2, tzinfo=UTC))
+    texts = ["NUL \0", "\ue000 \ue000\ue000 0041", "quotes ' \" \\", "日本 🎣", "plain"]
+    documents = [
+        document(f"{n} {text}", text, facets, readers=frozenset({text}), etag=text) for n, text in enumerate(texts)
+    ]
+
+    def everything(store: KnowledgeStore) -> object:
+        versions = store.versions(Collection.PLAYBOOKS)
+        entries = store.entries(Collection.PLAYBOOKS, sorted(versions))
+        hashes = {chunk.search_hash for entry in entries for chunk in entry.chunks}
+        vectors = {key: each.tobytes() for key, each in store.kept_vectors(MODEL.space, hashes).items()}
+        return store.state(), versions, entries, vectors
+
+    with (
+        LocalStore(tmp_path / "a.db") as first,
+        service.opened() as middle,
+        LocalStore(tmp_path / "b.db") as last,
+    ):
+        put(first, *documents)
+        assert move(first, middle).moved == move(middle, last).moved == len(texts)
+        assert everything(first) == everything(middle) == everything(last)
+        for text in texts:
+            assert middle.readable(frozenset({text}))[Collection.PLAYBOOKS] == 1
 
 
 WRITER = """

@@ -149,6 +149,20 @@ def test_the_index_is_made_again_from_the_rows(path: Path, harm: str) -> None:
 
 
 @pytest.mark.usefixtures("asked_of_the_graph")
+def test_a_graph_that_lost_vectors_is_noticed_and_made_again(path: Path) -> None:
+    """A kill while Chroma writes its graph can leave it so; Chroma itself goes on without them and says nothing."""
+    count = 1_050  # from 1,000 on, Chroma writes its graph to files
+    with ChromaStore(path) as store:
+        put(store, *(document(f"{n}", f"apple number {n}") for n in range(count)))
+    (told,) = (path / "index").glob("*/index_metadata.pickle")
+    told.unlink()
+    with ChromaStore(path) as store:
+        assert [by_meaning(store, f"number {n}", limit=1) for n in (0, 500, 1_049)] == [["0"], ["500"], ["1049"]]
+        collections = store._collections
+        assert len(collections.vectors(Collection.PLAYBOOKS, sorted(collections.ids(Collection.PLAYBOOKS)))) == count
+
+
+@pytest.mark.usefixtures("asked_of_the_graph")
 def test_an_earlier_copy_of_the_rows_is_the_truth_for_a_later_index(path: Path, tmp_path: Path) -> None:
     """A backup of the one file is brought back: what the index has of later versions is not found."""
     with ChromaStore(path) as store:
@@ -171,7 +185,7 @@ def test_where_chroma_answers_with_less_than_there_is_every_vector_is_compared(p
         import chromadb
 
         # A second client of this process works on the same open system, as nobody else can.
-        settings = store._vectors._collections._client.get_settings()  # type: ignore[attr-defined]
+        settings = store._collections._client.get_settings()  # type: ignore[attr-defined]
         with chromadb.PersistentClient(path / "index", settings=settings) as client:
             books = client.get_collection("playbooks", embedding_function=None)
             books.delete(ids=books.get(include=[])["ids"][:5])
@@ -182,7 +196,7 @@ def test_where_chroma_answers_with_less_than_there_is_every_vector_is_compared(p
 def test_a_change_that_chroma_refuses_did_not_happen(path: Path) -> None:
     with ChromaStore(path) as store:
         put(store, document("a", "apple"))
-        client = store._vectors._collections._client  # type: ignore[attr-defined]
+        client = store._collections._client  # type: ignore[attr-defined]
         client.delete_collection("playbooks")
         with pytest.raises(UnavailableError, match="Chroma failed: NotFoundError") as raised:
             put(store, document("a", "plum"), document("b", "apple"))

@@ -199,6 +199,6 @@ def test_each_embedded_workspace_is_a_process_with_a_secret_of_its_own(tmp_path:
         for name, zone in zones.items():
             held = json.dumps([dict(zone.configuration), dict(zone.environment)])
             assert [secret in held for secret in secrets] == [
-                name in ("workspace", "executor-sentinel"),
-                name in ("workspace-lab", "executor-sentinel"),
+                name in ("workspace", "executor-sentinel", "executor-knowledge"),
+                name in ("workspace-lab", "executor-sentinel", "executor-knowledge"),
             ]

@@ -242,6 +242,7 @@ def test_each_document_has_its_own_outcome(ask: Ask) -> None:
         {"id": "a", "tags": "red"},
         {"id": "a", "tags": None},
         {"id": "a", "title": "\ud800"},
+        {"id": "a", "title": "\0"},
         {"id": "a", "vector": [1.0, 0.0, 0.0]},
         {"id": "a", "vector": [1.0, "x"]},
     ],

@@ -1,8 +1,9 @@
 """The knowledge executor's zone: what the supervisor tells it of the settings, and the objects that it makes of that.
 
-Nothing is opened before the first search. A store that holds no document then begins with the shipped playbooks, found
-by words: that takes no model, no network and less than a second. Incidents are read in by the same process, which holds
-the credential for that; it is asked by surfaces, with a token that the gateway and the agent do not have.
+Nothing is opened before the first search. A store of this machine that holds no document then begins with the shipped
+playbooks, found by words: that takes no model, no network and less than a second. Incidents are read in by the same
+process, which holds the credential for that; it is asked by surfaces, with a token that the gateway and the agent do
+not have.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 _TOLD = ("home", "embeddings", "knowledge")
 """The fields of `Settings` that the zone is told; its configuration line holds their secrets."""
+
+_OF_THIS_MACHINE = ("local", "chroma")
 
 
 def knowledge_configuration(settings: Settings) -> dict[str, Any]:
@@ -54,6 +57,7 @@ def knowledge_app(configuration: Mapping[str, Any]) -> ASGIApp:
     from sentinel_rag.executors.knowledge import create_app
     from sentinel_rag.executors.knowledge.admin import admin_app
     from sentinel_rag.executors.knowledge.incident_ingest import IncidentIngest
+    from sentinel_rag.executors.knowledge.playbook_ingest import PlaybookIngest
     from sentinel_rag.executors.knowledge.refresh import Refreshing
 
     settings = told_settings(configuration)
@@ -61,17 +65,25 @@ def knowledge_app(configuration: Mapping[str, Any]) -> ASGIApp:
     files = ingest_files(settings)
     ingest = IncidentIngest(base, partial(open_workspaces, configuration["workspaces"]), files)
     base.incidents_as_of = ingest.as_of
-    app = create_app(base, token=configuration["token"], admin=admin_app(ingest, token=configuration["admin_token"]))
+    app = create_app(
+        base,
+        token=configuration["token"],
+        admin=admin_app(ingest, PlaybookIngest(base, files), token=configuration["admin_token"]),
+    )
     minutes = settings.knowledge.refresh_minutes
     return Refreshing(app, ingest, every_s=60.0 * minutes) if minutes else app
 
 
 def ingest_files(settings: Settings) -> IngestFiles:
-    """Where the lock of an ingest lies, and the record of what was read into the store of the settings."""
+    """Where the lock of an ingest lies, and the records of what was read into the store of the settings."""
     from sentinel_rag.knowledge.ingest_record import IngestFiles
 
-    folder = settings.home / "knowledge"
-    return IngestFiles(lock=folder / "ingest.lock", record=folder / f"incidents-{settings.knowledge.store}.json")
+    folder, store = settings.home / "knowledge", settings.knowledge.store
+    return IngestFiles(
+        lock=folder / "ingest.lock",
+        record=folder / f"incidents-{store}.json",
+        playbooks=folder / f"playbooks-{store}.txt",
+    )
 
 
 @asynccontextmanager
@@ -117,7 +129,9 @@ def knowledge_base(configuration: Mapping[str, Any]) -> KnowledgeBase:
             stack.callback(store.close)
             return Opened(store, model.embedder, model.lacking, model.next_step, stack.pop_all().close)
 
-    return KnowledgeBase(opening, begin=begin_with_shipped_playbooks)
+    # A store of this machine is this person's; nobody asked to write into one that a team shares.
+    begin = begin_with_shipped_playbooks if settings.knowledge.store in _OF_THIS_MACHINE else _leave_empty
+    return KnowledgeBase(opening, begin=begin, workspaces=[each["name"] for each in configuration["workspaces"]])
 
 
 def told_settings(configuration: Mapping[str, Any]) -> Settings:
@@ -126,6 +140,10 @@ def told_settings(configuration: Mapping[str, Any]) -> Settings:
 
     told = {**configuration["settings"], "policy_file": ""}
     return msgspec.convert(told, Settings, dec_hook=lambda kind, value: kind(value))
+
+
+def _leave_empty(_: KnowledgeStore) -> None:
+    """It is filled by whoever runs `sentinel knowledge ingest`."""
 
 
 def begin_with_shipped_playbooks(store: KnowledgeStore) -> None:

@@ -18,10 +18,12 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class IngestFiles:
-    """The files of ingestion beside a store: who runs one, and as of when incidents are known."""
+    """The files of ingestion beside a store: who runs one, as of when incidents are known, and which folder the
+    playbooks come from."""
 
     lock: Path
     record: Path
+    playbooks: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,20 @@ def incidents_as_of(path: Path, *, held: int) -> datetime | None:
     moments = [each.as_of for each in record]
     known = [moment for moment in moments if moment is not None]
     return min(known) if known and len(known) == len(moments) else None
+
+
+def playbooks_folder(path: Path) -> Path | None:
+    """The folder that the playbooks were last read from; None where none was named."""
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return None
+    return Path(text) if text else None
+
+
+def remember_playbooks_folder(path: Path, folder: Path) -> None:
+    """Keep it for the next ingest, which need not be told. Raises OSError."""
+    path.write_text(f"{folder.absolute()}\n", encoding="utf-8")
 
 
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)

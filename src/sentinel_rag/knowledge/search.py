@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sentinel_rag.contracts.errors import SentinelError
-from sentinel_rag.contracts.labels import Label, join_all
+from sentinel_rag.contracts.labels import BOTTOM, Label, join_all
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.knowledge.attack import known_tactics, known_techniques
 from sentinel_rag.knowledge.documents import Collection, Facets
@@ -51,17 +51,23 @@ class Similarity:
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One chunk that was found. `score` compares hits of one answer only. `alike` cites the other incidents that were
-    found and tell the same, best first."""
+    found and tell the same, best first; `alike_label` is the join of their labels."""
 
     chunk: StoredChunk
     score: float
     why: Similarity
     alike: tuple[str, ...] = ()
+    alike_label: Label = BOTTOM
 
     @property
     def citation(self) -> str:
         """What an answer names as its source: `incident-42`, or the file and the headings down to the section."""
         return citation_of(self.chunk)
+
+    @property
+    def label(self) -> Label:
+        """The label of all that the hit tells: its chunk, and that others are like it."""
+        return self.chunk.label.join(self.alike_label)
 
 
 def citation_of(chunk: StoredChunk) -> str:
@@ -81,7 +87,7 @@ class SearchAnswer:
     @property
     def label(self) -> Label:
         """The join of the labels of all hits."""
-        return join_all(hit.chunk.label for hit in self.hits)
+        return join_all(hit.label for hit in self.hits)
 
 
 class KnowledgeSearch:
@@ -137,7 +143,8 @@ class KnowledgeSearch:
             told = next((place for place, hit in enumerate(hits) if recurs(hit.chunk, chunk)), None)
             if told is not None:
                 citations = dict.fromkeys((*hits[told].alike, citation_of(chunk)))
-                hits[told] = replace(hits[told], alike=tuple(citations))
+                label = hits[told].alike_label.join(chunk.label)
+                hits[told] = replace(hits[told], alike=tuple(citations), alike_label=label)
             elif len(hits) < limit and _is_new(chunk, hits, per_document):
                 why = _similarity(query, chunk, place_by_words.get(key), place_by_meaning.get(key), like)
                 hits.append(Hit(chunk, score, why))

@@ -1,4 +1,4 @@
-"""`row_labels` and `sends_readers`: read as they stand, refused for servers of other makers, told by the policy tools."""
+"""`row_labels` and `sends_readers`: read as they stand, refused for servers of other makers, told where they change."""
 
 from __future__ import annotations
 

@@ -263,7 +263,17 @@ def _of_lists(counted: Counted, index: EvidenceIndex) -> Iterator[Candidate]:
                             yield Candidate(float(str(leaf.value)), leaf)
         if not counted.noun or counted.noun == "row":
             yield from _named_numbers(run, counted.words)
+        if counted.noun == "incident" and run.hits:
+            yield from _past_incidents(run, counted.states)
     yield from _across(counted, index)
+
+
+def _past_incidents(run: RunEvidence, states: States) -> Iterator[Candidate]:
+    """The past incidents that a search found, each once however many hits it has; with the states, where there are."""
+    found = {record.incident: record for record in run.records if record.of_knowledge and record.incident}
+    chosen = [record for record in found.values() if _all_fit(record, states)]
+    if found:
+        yield Candidate(len(chosen), _some_leaf(chosen or list(found.values())), "past incidents found, counted")
 
 
 def _noun_of(run: RunEvidence) -> str:

@@ -13,8 +13,10 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, tzinfo
 from functools import cached_property
 
+from sentinel_rag.agent.grounding.hit_texts import HitText
 from sentinel_rag.agent.grounding.lookalikes import plain
 from sentinel_rag.agent.grounding.records import Leaf, Record, Speaks, read_result
+from sentinel_rag.agent.knowledge_hits import hits_of
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Evidence
 from sentinel_rag.contracts.handles import handles_in
@@ -108,6 +110,12 @@ class RunEvidence:
         return "\n".join((*self.by_text, *sorted({leaf.key for leaf in self.leaves})))
 
     @cached_property
+    def hits(self) -> list[HitText]:
+        """The hits of a search of the knowledge base, ready to be compared with what an answer says of them."""
+        texts = {record.pointer: record.first("text") for record in self.records if record.of_knowledge}
+        return [HitText(hit, leaf) for hit in hits_of(self.run) if (leaf := texts.get(hit.pointer)) is not None]
+
+    @cached_property
     def handles(self) -> frozenset[str]:
         """Handles that stand for hidden values of this result."""
         return frozenset(handles_in(self.run.document)) if self.run.worked else frozenset()
@@ -181,13 +189,19 @@ class EvidenceIndex:
                     yield record
 
     def incidents(self, number: str) -> list[Record]:
-        """The records of an incident, newest result first."""
-        return [record for run in self.results for record in run.incidents.get(number, ())]
+        """The records of an incident, newest result first; what the knowledge base knows of it comes last."""
+        found = [record for run in self.results for record in run.incidents.get(number, ())]
+        return sorted(found, key=lambda record: record.of_knowledge)
 
     @property
     def incident_numbers(self) -> frozenset[str]:
         """Every incident that a result tells of, be it only as the incident of an alert."""
         return frozenset().union(*(run.incident_numbers for run in self.results))
+
+    @property
+    def hits(self) -> list[HitText]:
+        """Every hit of the knowledge base, newest search first."""
+        return [hit for run in self.results for hit in run.hits]
 
     def alerts(self, number: str) -> list[Record]:
         """The alerts of an incident, newest result first."""

@@ -100,6 +100,8 @@ def judge_name(reading: Reading, atom: Atom) -> Verdict:
         if atom.kind is Kind.GUID or atom.kind in _TIED:
             return unsupported(f"no result holds this {atom.kind.value}")
         return unsupported("no result holds it")
+    if all(leaf.record.speaks is Speaks.SECTION for leaf in leaves):
+        return in_result(leaves[0])  # of a playbook, which speaks of no incident
     if _OWNER.search(reading.text[: atom.start]) or _OWNS.match(reading.text[atom.end :]):
         return _owner(reading, atom, leaves)
     if atom.kind in _TIED:

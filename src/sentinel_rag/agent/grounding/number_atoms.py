@@ -162,6 +162,15 @@ def incident_numbers_in(text: str) -> Iterator[Atom]:
                     yield Atom(Kind.INCIDENT, number[0], start, start + len(number[0]), str(int(number[0])))
 
 
+_CITED = re.compile(r"(?<![\w-])incident-(?P<n>\d{1,9})(?:@[\w.-]*\w)?(?![\w-]|\.\d)", re.IGNORECASE)
+
+
+def cited_incidents_in(text: str) -> Iterator[Atom]:
+    """Past incidents as the knowledge base cites them: "incident-42"."""
+    for match in _CITED.finditer(text):
+        yield Atom(Kind.INCIDENT, match[0], match.start(), match.end(), str(int(match["n"])))
+
+
 def _ranges(text: str) -> Iterator[Atom]:
     """Both ends of a range of incidents ("125 through 128", "#125-#128"), and each number within it at the place of the
     word between them, so that all of them are spoken of."""

@@ -24,6 +24,7 @@ from sentinel_rag.agent.grounding.name_atoms import (
 )
 from sentinel_rag.agent.grounding.number_atoms import (
     Quantity,
+    cited_incidents_in,
     counts_in,
     incident_numbers_in,
     percentages_in,
@@ -105,6 +106,7 @@ def atoms_of(piece: Piece, index: EvidenceIndex, titles: Titles, known_incidents
         take(identifiers_in(text))
         take(times_in(text), wanted=lambda atom: getattr(atom.value, "year", None) is not None)
         return sorted(taken, key=lambda atom: atom.start)
+    take(cited_incidents_in(text))
     list_numbers = [Atom(Kind.CODE, match[0], match.start(), match.end(), "") for match in _LIST_NUMBER.finditer(text)]
     take(list_numbers)
     take(code_spans_in(text), wanted=lambda atom: not _simple(str(atom.value)))

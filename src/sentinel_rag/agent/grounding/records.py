@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from sentinel_rag.agent.knowledge_hits import PLAYBOOKS, incident_number
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import ENTITY_KINDS
 
@@ -25,6 +26,7 @@ class Speaks(StrEnum):
     ALERT = "alert"
     ENTITY = "entity"
     ROW = "row"
+    SECTION = "section"
     SUMMARY = "summary"
     COVERAGE = "coverage"
     OTHER = "other"
@@ -62,6 +64,11 @@ class Record:
         yield self
         for child in self.children:
             yield from child.inside()
+
+    @property
+    def of_knowledge(self) -> bool:
+        """True for a hit of the knowledge base: what it tells of an incident is as old as its last ingestion."""
+        return self.pointer.startswith("/hits/")
 
     def numbers(self) -> tuple[str, ...]:
         """The incidents that the record, or the nearest record around it, belongs to."""
@@ -121,6 +128,12 @@ class _Reader:
             token = name if "/" not in name and "~" not in name else _escaped(name)
             self._field(name.lower(), token, part, record, depth)
 
+    def alias(self, record: Record) -> None:
+        """A past incident's creation and citation under the names that they have in the workspace."""
+        for key, own in (("created_time", "time"), ("number", "citation")):
+            if own in record.leaves and key not in record.leaves:
+                record.leaves[key] = record.leaves[own]
+
     def read_rest(self, value: JsonValue, record: Record) -> None:
         """Take in a result that is no object: its elements, or the one value that it is."""
         if isinstance(value, list | tuple):
@@ -146,6 +159,8 @@ class _Reader:
                 if isinstance(part, Mapping):
                     inner = self.record(part, f"{record.pointer}/{token}/{place}", record, _speaks(part, token))
                     self.read(part, inner, depth + 1)
+                    if inner.speaks is Speaks.INCIDENT and inner.of_knowledge:
+                        self.alias(inner)
                 else:
                     self._field(key, f"{token}/{place}", part, record, depth + 1)
 
@@ -162,6 +177,10 @@ def read_result(document: JsonValue, run: int) -> tuple[list[Record], list[Leaf]
 
 
 def _speaks(value: Mapping[str, JsonValue], list_name: str) -> Speaks:
+    if value.get("collection") == PLAYBOOKS:
+        return Speaks.SECTION
+    if incident_number(value):
+        return Speaks.INCIDENT
     if "number" in value and ("incident_name" in value or "title" in value or "severity" in value):
         return Speaks.INCIDENT
     if "alert_id" in value:
@@ -176,6 +195,8 @@ def _speaks(value: Mapping[str, JsonValue], list_name: str) -> Speaks:
 
 def _name(record: Record, value: Mapping[str, JsonValue]) -> None:
     number = value.get("number") if record.speaks is Speaks.INCIDENT else value.get("incident_number")
+    if record.speaks is Speaks.INCIDENT and number is None:
+        number = incident_number(value)
     if isinstance(number, int | str) and str(number):
         record.incident = str(number)
     numbers = value.get("incident_numbers")

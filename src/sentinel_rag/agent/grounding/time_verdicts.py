@@ -77,6 +77,10 @@ def judge_time(
         if leaf is not None:
             return in_result(leaf)
         return FROM_PERSON if index.said(atom.text, question) else unsupported("no result holds this time")
+    if known and all(record.of_knowledge for subject in known for record in subject.records):
+        leaf = _told_in_words(known, moment, keys)
+        if leaf is not None or keys == ("closed_time",):
+            return unsupported("its record tells another day of closing") if leaf is None else in_result(leaf)
     for subject in known:
         meant = _times_of(subject, keys)
         if not meant and subject.topic is Topic.INCIDENT and _bare(text, subject, atom):
@@ -99,6 +103,23 @@ def judge_time(
         ((told, leaf),) = moments.items()
         return unsupported(reason, leaf, show_time(told, index.zone))
     return unsupported(reason)
+
+
+_CLOSED_ON = re.compile(r"\bClosed (?:on|before) (\d{4})-(\d\d)-(\d\d)")
+_DAY = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
+
+
+def _told_in_words(subjects: Sequence[Subject], moment: Moment, keys: Sequence[str]) -> Leaf | None:
+    """The text of a past incident's record that tells the day, which has no field of its own there."""
+    pattern = _CLOSED_ON if keys == ("closed_time",) else _DAY
+    for subject in subjects:
+        for record in subject.records:
+            leaf = record.first("text")
+            for year, month, day in pattern.findall(str(leaf.value)) if leaf is not None else ():
+                said = (moment.year if moment.year is not None else int(year), moment.month, moment.day)
+                if said == (int(year), int(month), int(day)) and moment.hour is None:
+                    return leaf
+    return None
 
 
 def _same(moment: Moment, other: object) -> bool:

@@ -28,7 +28,7 @@ TOOL = "search_knowledge_base"
 
 _Text = Annotated[str, msgspec.Meta(max_length=200)] | None
 _TECHNIQUE = re.compile(r"T\d{4}(\.\d{3})?")
-_INCIDENT = re.compile(r"(?:incident[\s-]*|#)?(\d{1,10})", re.IGNORECASE)
+_INCIDENT = re.compile(r"(?:incident[\s-]*|#)?(\d{1,10})(?:@([\w.-]{1,40}))?", re.IGNORECASE)
 _CLOSE = 0.6
 _MOST_OFFERED = 5
 
@@ -48,11 +48,22 @@ class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
+class LikeIncident:
+    """The incident that is asked about; `workspace` is empty where it was not named."""
+
+    number: int
+    workspace: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.number}@{self.workspace}" if self.workspace else str(self.number)
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
-    """What is looked for: `query`, or more like incident number `like`, or both; at least one is there."""
+    """What is looked for: `query`, or more like the incident `like`, or both; at least one is there."""
 
     query: str | None
-    like: int | None
+    like: LikeIncident | None
     wanted: Wanted
     limit: int
 
@@ -125,17 +136,17 @@ def _tactic(text: str | None) -> frozenset[str]:
     return _few("tactic", None if text is None else re.sub(r"[\s_-]", "", text), known_tactics(), str)
 
 
-def _incident(text: str | None) -> int | None:
+def _incident(text: str | None) -> LikeIncident | None:
     if text is None:
         return None
     found = _INCIDENT.fullmatch(text.strip())
     if found is None:
         raise wrong_argument(
             "like_incident",
-            f"like_incident cannot be {_shown(text)}: it is the number of a Sentinel incident, such as 42.",
+            f"like_incident cannot be {_shown(text)}: it is the number of a Sentinel incident, such as 42 or 42@prod.",
             "Look the number up with query_incidents.",
         )
-    return int(found[1])
+    return LikeIncident(int(found[1]), (found[2] or "").lower())
 
 
 def _moment(field: str, text: str | None) -> datetime | None:

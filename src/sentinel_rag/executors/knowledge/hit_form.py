@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.knowledge_tools import CUT_MARK, MAX_HIT_CHARACTERS, MAX_HIT_ENTITIES
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.knowledge.documents import Collection as KnowledgeCollection
+from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.search import Hit
 
 _LONGEST_NAME = 300
@@ -15,10 +15,10 @@ _LONGEST_NAME = 300
 _MOST_TAGS = 50
 
 
-def hit_form(hit: Hit, asked_tactics: Collection[str]) -> Mapping[str, JsonValue]:
-    """One entry of `hits`. `asked_tactics` are those of the question, for `why`."""
+def hit_form(hit: Hit) -> Mapping[str, JsonValue]:
+    """One entry of `hits`."""
     chunk, facets, why = hit.chunk, hit.chunk.facets, hit.why
-    incident = chunk.collection is KnowledgeCollection.INCIDENTS
+    incident = chunk.collection is Collection.INCIDENTS
     shared = [_short(name) for name in why.entities]
     entities = dict.fromkeys([*shared, *map(_short, facets.entities[: MAX_HIT_ENTITIES * 2])])
     return {
@@ -28,7 +28,8 @@ def hit_form(hit: Hit, asked_tactics: Collection[str]) -> Mapping[str, JsonValue
         "title": _short(chunk.title),
         "section": "" if incident else _short(" > ".join(chunk.path)),
         "text": cut(chunk.text),
-        "score": round(hit.score, 6),
+        # Finer ones would tell how common a word is in documents that this caller may not read: BM25 weighs by that.
+        "score": round(hit.score, 1),
         "severity": facets.severity,
         "status": facets.status,
         "classification": facets.classification,
@@ -42,7 +43,7 @@ def hit_form(hit: Hit, asked_tactics: Collection[str]) -> Mapping[str, JsonValue
             "words": list(why.words[:_MOST_TAGS]),
             "techniques": list(why.techniques[:_MOST_TAGS]),
             "entities": shared[:MAX_HIT_ENTITIES],
-            "tactics": [tactic for tactic in facets.tactics if tactic in asked_tactics],
+            "tactics": list(why.tactics[:_MOST_TAGS]),
         },
     }
 

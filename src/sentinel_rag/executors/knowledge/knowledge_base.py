@@ -7,12 +7,14 @@ them from their own threads. Whoever writes holds `writing`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from sentinel_rag.knowledge.embedding.port import Embedder
-from sentinel_rag.knowledge.stores.port import KnowledgeStore
+if TYPE_CHECKING:
+    from sentinel_rag.knowledge.embedding.port import Embedder
+    from sentinel_rag.knowledge.stores.port import KnowledgeStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,8 @@ def _never() -> datetime | None:
 
 class KnowledgeBase:
     """`opening` may raise SentinelError; then the next call tries again. `begin` fills a store that holds no document,
-    once. `incidents_as_of` tells when past incidents were last brought up to date."""
+    once. `incidents_as_of` tells when past incidents were last brought up to date. `workspaces` are the names of those
+    whose incidents may be here."""
 
     def __init__(
         self,
@@ -41,10 +44,12 @@ class KnowledgeBase:
         *,
         begin: Callable[[KnowledgeStore], None] = lambda _: None,
         incidents_as_of: Callable[[], datetime | None] = _never,
+        workspaces: Sequence[str] = (),
     ) -> None:
         self._opening = opening
         self._begin = begin
         self.incidents_as_of = incidents_as_of
+        self.workspaces = tuple(workspaces)
         self.writing = threading.Lock()
         self._lock = threading.Lock()
         self._opened: Opened | None = None

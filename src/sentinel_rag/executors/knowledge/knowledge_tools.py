@@ -6,8 +6,8 @@ answer depends on nothing else: to this caller it does not exist.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -22,8 +22,7 @@ from sentinel_rag.executors.knowledge.asked import TOOL, Asked, read_question
 from sentinel_rag.executors.knowledge.hit_form import hit_form
 from sentinel_rag.executors.knowledge.knowledge_base import KnowledgeBase, Opened
 from sentinel_rag.executors.tool_answer import ToolAnswer, ToolFault, error_answer, failed, our_fault, wrong_argument
-from sentinel_rag.knowledge.attack import known_tactics
-from sentinel_rag.knowledge.documents import Collection
+from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.documents.incidents import incident_id
 from sentinel_rag.knowledge.likeness import question_of
 from sentinel_rag.knowledge.search import Hit, KnowledgeSearch, SearchAnswer
@@ -63,16 +62,15 @@ class KnowledgeTools:
     def _answer(self, asked: Asked) -> ToolAnswer:
         opened = self._base.opened()
         readable = opened.store.readable(asked.wanted.readers)
-        alike = _chunks_of(asked, opened)
+        alike = _chunks_of(asked, opened, self._base.workspaces)
         found = self._search(asked, opened, alike)
         hits = [hit for hit in found.hits if not _is_of(hit, alike)][: asked.limit]
         as_of = self._base.incidents_as_of()
-        tactics = _tactics_of(asked, alike)
         value: dict[str, JsonValue] = {
             "query": asked.query,
             **({} if asked.like is None else {"like_incident": str(asked.like)}),
             "total": len(hits),
-            "hits": [hit_form(hit, tactics) for hit in hits],
+            "hits": [hit_form(hit) for hit in hits],
             "remarks": [*found.remarks, *_remarks(asked, hits, readable)],
             "freshness": {
                 "incidents": readable[Collection.INCIDENTS],
@@ -80,17 +78,18 @@ class KnowledgeTools:
                 "incidents_as_of": None if as_of is None else format_time(as_of),
             },
         }
-        return ToolAnswer(value, f"{len(hits)} hits.", meta=row_labels_meta(hit.chunk.label for hit in hits))
+        return ToolAnswer(value, f"{len(hits)} hits.", meta=row_labels_meta(hit.label for hit in hits))
 
     def _search(self, asked: Asked, opened: Opened, alike: Sequence[StoredChunk]) -> SearchAnswer:
         query = question_of(alike, asked.query) if alike else asked.query or ""
+        like = _like(asked, alike)
         # The incident itself is found too, and left out afterwards.
         limit = asked.limit + (PER_DOCUMENT if alike else 0)
 
         def search(by_meaning: bool) -> SearchAnswer:
             embedder = self._base.embedder() if by_meaning else None
             return KnowledgeSearch(opened.store, embedder).search(
-                query, asked.wanted, limit=limit, per_document=PER_DOCUMENT
+                query, asked.wanted, limit=limit, per_document=PER_DOCUMENT, like=like
             )
 
         try:
@@ -104,18 +103,44 @@ class KnowledgeTools:
         return found
 
 
-def _chunks_of(asked: Asked, opened: Opened) -> Sequence[StoredChunk]:
-    """The incident that the hits shall be like; none where none is asked for. Raises ToolFault if it is not there."""
-    if asked.like is None:
+def _chunks_of(asked: Asked, opened: Opened, workspaces: Sequence[str]) -> Sequence[StoredChunk]:
+    """The incident that the hits shall be like; none where none is asked for. Raises ToolFault if it is not there, or
+    several workspaces have one with that number."""
+    like = asked.like
+    if like is None:
         return ()
-    chunks = opened.store.document_chunks(Collection.INCIDENTS, incident_id(asked.like), asked.wanted.readers)
-    if not chunks:
+    found: dict[str, Sequence[StoredChunk]] = {}
+    for workspace in [like.workspace] if like.workspace else ["", *workspaces]:
+        chunks = opened.store.document_chunks(
+            Collection.INCIDENTS, incident_id(like.number, workspace), asked.wanted.readers
+        )
+        if chunks:
+            found[f"{like.number}@{workspace}" if workspace else str(like.number)] = chunks
+    if not found:
         raise wrong_argument(
             "like_incident",
-            f"Incident {asked.like} is not in the knowledge base.",
+            f"Incident {like} is not in the knowledge base.",
             f"Describe it in query instead, or bring past incidents up to date: {INGEST_COMMAND}",
         )
+    if len(found) > 1:
+        raise wrong_argument(
+            "like_incident",
+            f"Incident {like} may be one of several: {', '.join(found)}.",
+            "Say which of them.",
+            allowed=tuple(found),
+        )
+    (chunks,) = found.values()
     return chunks
+
+
+def _like(asked: Asked, alike: Sequence[StoredChunk]) -> Facets:
+    """What a hit may share with the question beside its words: the incident's facets, and what was filtered by."""
+    facets = alike[0].facets if alike else Facets()
+    return replace(
+        facets,
+        techniques=(*facets.techniques, *sorted(asked.wanted.techniques)),
+        tactics=(*facets.tactics, *sorted(asked.wanted.tactics)),
+    )
 
 
 def _is_of(hit: Hit, alike: Sequence[StoredChunk]) -> bool:
@@ -123,13 +148,6 @@ def _is_of(hit: Hit, alike: Sequence[StoredChunk]) -> bool:
         alike[0].collection,
         alike[0].document_id,
     )
-
-
-def _tactics_of(asked: Asked, alike: Sequence[StoredChunk]) -> frozenset[str]:
-    """Tactics of the question: those of its filter and of the incident, and those that its words name."""
-    said = re.sub(r"[\s_-]+", "", asked.query or "").casefold()
-    named = {tactic for tactic in known_tactics() if tactic.casefold() in said}
-    return frozenset(asked.wanted.tactics) | named | (frozenset(alike[0].facets.tactics) if alike else frozenset())
 
 
 def _remarks(asked: Asked, hits: Sequence[Hit], readable: Mapping[Collection, int]) -> Iterator[str]:

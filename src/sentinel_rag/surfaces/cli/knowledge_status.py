@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentinel_rag.assembly.knowledge_access import knowledge_place, open_embedder, open_knowledge, shipped_playbooks
@@ -33,7 +34,7 @@ class Newest:
 def status(*, as_json: bool) -> int:
     """Print it; 0 whatever it is."""
     from sentinel_rag.knowledge.documents import Collection
-    from sentinel_rag.knowledge.ingest_record import incidents_as_of, read_ingest_record
+    from sentinel_rag.knowledge.ingest_record import incidents_as_of, playbooks_folder, read_ingest_record
 
     settings = load_settings()
     with open_embedder(settings.embeddings) as in_use, open_knowledge(settings) as store:
@@ -48,7 +49,9 @@ def status(*, as_json: bool) -> int:
     space = None if in_use.embedder is None else in_use.embedder.space
     model = None if space is None else str(space)
     newest = _newest(incidents)
-    pending = tuple(_pending(record, newest, playbooks, words_only=state.space is None and space is not None))
+    folder = playbooks_folder(files.playbooks) or shipped_playbooks()
+    words_only = state.space is None and space is not None
+    pending = tuple(_pending(record, newest, folder, playbooks, words_only=words_only))
     if as_json:
         collections = {
             each.value: {"documents": state.documents[each], "chunks": state.chunks[each]} for each in state.documents
@@ -101,14 +104,18 @@ def _newest(incidents: Mapping[str, Version]) -> Newest | None:
 def _pending(
     record: Sequence[WorkspaceRecord],
     newest: Newest | None,
+    folder: Path,
     playbooks: Mapping[str, Version],
     *,
     words_only: bool,
 ) -> Iterator[str]:
     """What `sentinel knowledge ingest` would do now, as far as this machine can tell without asking anybody."""
-    changed, gone = _changed_playbooks(playbooks)
-    if changed or gone:
-        yield f"{INGEST} reads {changed} of the shipped playbooks anew and removes {gone} others."
+    if not folder.is_dir():
+        yield f"{INGEST} finds no folder {folder}, which the playbooks were read from; name another one."
+    else:
+        changed, gone = _changed_playbooks(folder, playbooks)
+        if changed or gone:
+            yield f"{INGEST} reads {changed} playbooks of {folder} anew and removes {gone}."
     if not record:
         yield f"{INGEST} reads in past incidents, which was never done for this store."
     elif newest is not None and newest.partial:
@@ -117,18 +124,15 @@ def _pending(
         yield f"{INGEST} makes vectors, so that all of it is found by meaning too."
 
 
-def _changed_playbooks(held: Mapping[str, Version]) -> tuple[int, int]:
+def _changed_playbooks(folder: Path, held: Mapping[str, Version]) -> tuple[int, int]:
+    """How many of the folder are new or changed, and how many of the store are not in it any more."""
     from sentinel_rag.knowledge.documents import read_folder
 
-    found = {
-        reading.document.id: reading.document.content_hash
-        for reading in read_folder(shipped_playbooks())
-        if reading.document is not None
-    }
-    if held and not held.keys() & found.keys():
-        return 0, 0  # the playbooks of a folder of one's own
+    readings = list(read_folder(folder))
+    found = {each.document.id: each.document.content_hash for each in readings if each.document is not None}
     changed = sum(name not in held or held[name].content_hash != content for name, content in found.items())
-    return changed, len(held.keys() - found.keys())
+    unread = {each.source for each in readings if each.document is None}
+    return changed, len(held.keys() - found.keys() - unread) if found else 0
 
 
 def _as_of(record: WorkspaceRecord) -> str:

@@ -152,8 +152,9 @@ def _strings(value: Any) -> list[str]:
 
 
 def _is_text(value: str) -> bool:
+    """Whether it is Unicode without NUL, which is all that may be relied on."""
     try:
         value.encode()
     except UnicodeEncodeError:
         return False
-    return True
+    return "\0" not in value

@@ -25,12 +25,14 @@ LARGEST_BODY = 16_000_000
 
 @dataclass(slots=True)
 class Fault:
-    """An answer instead of the true one, to the next `times` requests whose path holds `path`."""
+    """An answer instead of the true one, to the next `times` requests whose path holds `path`. Status 0: the connection
+    ends in the middle of the answer."""
 
     status: int
     times: int = 1
     path: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+    said: str = "A fault on demand."
 
 
 class AzureSearchDouble:
@@ -162,13 +164,15 @@ class _Faulted(ServiceFaultError):
     """A fault on demand."""
 
     def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.status, "", "A fault on demand.")
+        super().__init__(fault.status, "", fault.said)
         self.headers = dict(fault.headers)
 
 
 async def _told(_: Request, error: Exception) -> Response:
     assert isinstance(error, ServiceFaultError)
     headers = error.headers if isinstance(error, _Faulted) else {}
+    if error.status == 0:
+        return Response(b"{", headers={"Content-Type": "application/json", "Content-Length": "100"})
     return JSONResponse(error.document, error.status, headers)
 
 

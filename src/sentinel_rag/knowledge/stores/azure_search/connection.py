@@ -6,6 +6,7 @@ The port's calls block, so the connections live in an event loop of their own th
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -120,7 +121,8 @@ class SearchConnection:
                 method,
                 f"{self.endpoint.url.rstrip('/')}{path}",
                 params={"api-version": API_VERSION},
-                data=content,
+                # In one piece of bytes a large batch would hold up the event loop.
+                data=None if content is None else io.BytesIO(content),
                 headers=sent,
                 # A redirect would carry the key away.
                 allow_redirects=False,

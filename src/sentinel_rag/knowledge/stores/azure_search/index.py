@@ -14,7 +14,12 @@ from typing import Any
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.knowledge.stores.azure_search.connection import DONE, Answer, SearchConnection
 from sentinel_rag.knowledge.stores.azure_search.records import Record
-from sentinel_rag.knowledge.stores.azure_search.wire import MOST_ACTIONS, MOST_BYTES, MOST_ROWS
+from sentinel_rag.knowledge.stores.azure_search.wire import (
+    MOST_ACTIONS,
+    MOST_BYTES,
+    MOST_ROWS,
+    foreign_records,
+)
 
 _ROUNDS = 6
 _TRY_AGAIN = frozenset({409, 422, 429, 503})
@@ -61,7 +66,11 @@ class SearchIndex:
             {"sessionId": self._session, **body},
             taken=DONE | {404},
         )
-        return {"value": [], "@odata.count": 0} if answer.status == 404 else answer.document
+        if answer.status == 404:
+            return {"value": [], "@odata.count": 0}
+        if not isinstance(answer.document.get("value"), list):
+            raise foreign_records()
+        return answer.document
 
     def count(self, condition: str) -> int:
         """How many documents fulfil a condition."""
@@ -158,7 +167,10 @@ class SearchIndex:
 
 def _outcome(answer: Answer, batch: list[Record]) -> tuple[UnavailableError | None, list[Record]]:
     """The error for what is refused for good, and what is to be sent again. The answer names every document."""
-    told = {each.get("key"): each for each in answer.document.get("value", ())}
+    listed = answer.document.get("value")
+    if not isinstance(listed, list):
+        return foreign_records(), []
+    told = {each.get("key"): each for each in listed}
     again: list[Record] = []
     for action in batch:
         outcome = told.get(action["key"])

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from sentinel_rag.knowledge.documents import EVERYONE
+from sentinel_rag.knowledge.stores.azure_search.plain_text import plain
 from sentinel_rag.knowledge.stores.port import Wanted
 
 _DELIMITERS = "|,;~^"
 
 
 def literal(value: str) -> str:
-    """A string literal: quotes are doubled, and nothing else is special inside one."""
-    return "'" + value.replace("'", "''") + "'"
+    """A string literal of the value as the index holds it: quotes are doubled, and nothing else is special inside."""
+    return "'" + plain(value).replace("'", "''") + "'"
 
 
 def one_of(field: str, values: Iterable[str]) -> str:

@@ -20,7 +20,7 @@ from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.knowledge.stores.azure_search.index import SearchIndex
 from sentinel_rag.knowledge.stores.azure_search.odata import literal, one_of
 from sentinel_rag.knowledge.stores.azure_search.processes import is_gone, process_name
-from sentinel_rag.knowledge.stores.azure_search.records import CHUNK, HEAD, Record
+from sentinel_rag.knowledge.stores.azure_search.records import CHUNK, HEAD, Record, our_records
 from sentinel_rag.knowledge.stores.port import VectorSpace
 
 LEASE_S = 600.0
@@ -58,11 +58,12 @@ def moment_of(index: SearchIndex) -> Moment:
     space: VectorSpace | None = None
     under_way: dict[str, OpenPut] = {}
     condition = one_of("kind", (_PUT, _STORE))
-    for record in index.rows(condition, ("kind", "put", "began", "writer", "model", "dimensions")):
-        if record["kind"] == _PUT:
-            under_way[record["put"]] = OpenPut(record["began"] / 1_000_000, record["writer"])
-        else:
-            space = VectorSpace(record["model"], record["dimensions"])
+    with our_records():
+        for record in index.rows(condition, ("kind", "put", "began", "writer", "model", "dimensions")):
+            if record["kind"] == _PUT:
+                under_way[record["put"]] = OpenPut(record["began"] / 1_000_000, record["writer"])
+            else:
+                space = VectorSpace(record["model"], record["dimensions"])
     return Moment(space, under_way)
 
 

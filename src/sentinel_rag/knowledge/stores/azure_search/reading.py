@@ -13,6 +13,7 @@ from sentinel_rag.knowledge.stores.azure_search.definition import vector_field
 from sentinel_rag.knowledge.stores.azure_search.index import SearchIndex
 from sentinel_rag.knowledge.stores.azure_search.kept_vectors import parts
 from sentinel_rag.knowledge.stores.azure_search.odata import all_of, conditions, literal, one_of
+from sentinel_rag.knowledge.stores.azure_search.plain_text import original
 from sentinel_rag.knowledge.stores.azure_search.puts import Moment, moment_of
 from sentinel_rag.knowledge.stores.azure_search.records import (
     CHUNK,
@@ -21,6 +22,7 @@ from sentinel_rag.knowledge.stores.azure_search.records import (
     HEAD,
     document_key,
     entries_of,
+    our_records,
     stored_chunk,
 )
 from sentinel_rag.knowledge.stores.azure_search.wire import TEXT_ROWS
@@ -63,7 +65,9 @@ class Reading:
             (f"kind eq '{HEAD}'", f"collection eq {literal(collection.value)}", moment_of(self._index).seen)
         )
         rows = self._index.rows(condition, ("document", "content_hash", "etag"))
-        return {record["document"]: Version(record["content_hash"], record["etag"]) for record in rows}
+        return {
+            original(record["document"]): Version(record["content_hash"], original(record["etag"])) for record in rows
+        }
 
     def readable(self, readers: frozenset[str]) -> Mapping[Collection, int]:
         seen = moment_of(self._index).seen
@@ -83,7 +87,8 @@ class Reading:
                 *conditions(_of(collection, readers)),
             )
         )
-        chunks = [stored_chunk(record) for record in self._index.rows(condition, CHUNK_FIELDS, page=TEXT_ROWS)]
+        with our_records():
+            chunks = [stored_chunk(record) for record in self._index.rows(condition, CHUNK_FIELDS, page=TEXT_ROWS)]
         return sorted(chunks, key=lambda chunk: chunk.number)
 
     def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[Entry]:
@@ -91,7 +96,8 @@ class Reading:
         found: dict[str, Entry] = {}
         for part in parts(document_key(collection, each) for each in dict.fromkeys(ids)):
             rows = self._index.rows(f"{one_of('document_key', part)} and {seen}", ENTRY_FIELDS, page=TEXT_ROWS)
-            found |= {entry.document.id: entry for entry in entries_of(rows)}
+            with our_records():
+                found |= {entry.document.id: entry for entry in entries_of(rows)}
         return [found[each] for each in dict.fromkeys(ids) if each in found]
 
     def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[Found]:
@@ -141,11 +147,12 @@ class Reading:
         if not named:
             return []
         allowed = all_of((f"kind eq '{CHUNK}'", moment_of(self._index).seen, *conditions(Wanted(readers=readers))))
-        found = {
-            record["key"]: stored_chunk(record)
-            for part in parts(named)
-            for record in self._index.rows(f"{one_of('key', part)} and {allowed}", CHUNK_FIELDS, page=TEXT_ROWS)
-        }
+        with our_records():
+            found = {
+                record["key"]: stored_chunk(record)
+                for part in parts(named)
+                for record in self._index.rows(f"{one_of('key', part)} and {allowed}", CHUNK_FIELDS, page=TEXT_ROWS)
+            }
         return [found[key] for key in named if key in found]
 
     def _found(self, moment: Moment, wanted: Wanted, query: Mapping[str, object]) -> Sequence[Found]:

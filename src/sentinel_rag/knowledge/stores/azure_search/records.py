@@ -9,16 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from sentinel_rag.contracts.labels import Label
 from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import Collection, Document, Facets
 from sentinel_rag.knowledge.stores.azure_search.odata import microseconds
+from sentinel_rag.knowledge.stores.azure_search.plain_text import original, plain
+from sentinel_rag.knowledge.stores.azure_search.wire import foreign_records
 from sentinel_rag.knowledge.stores.port import Entry, StoredChunk
 
 CHUNK = "chunk"
 HEAD = "document"
+_LONGEST_NAME = 1_000
 Record = dict[str, Any]
 
 CHUNK_FIELDS = (
@@ -52,7 +56,7 @@ def records_of(entry: Entry, put: str) -> Iterator[Record]:
         **_told(document),
         "collection": document.collection.value,
         "document_key": name,
-        "document": _clean(document.id),
+        "document": plain(document.id),
         "put": put,
         "retired": None,
     }
@@ -61,7 +65,7 @@ def records_of(entry: Entry, put: str) -> Iterator[Record]:
         "key": f"d{name}-{put}-head",
         "kind": HEAD,
         "content_hash": entry.version.content_hash,
-        "etag": _clean(entry.version.etag),
+        "etag": plain(entry.version.etag),
     }
     for chunk in entry.chunks:
         yield {
@@ -69,12 +73,21 @@ def records_of(entry: Entry, put: str) -> Iterator[Record]:
             "key": f"d{name}-{put}-{chunk.number:06d}",
             "kind": CHUNK,
             "number": chunk.number,
-            "path": [_clean(each) for each in chunk.path],
+            "path": [plain(each) for each in chunk.path],
             "place": chunk.place,
-            "text": _clean(chunk.text),
-            "search_text": _clean(chunk.search_text),
+            "text": plain(chunk.text),
+            "search_text": plain(chunk.search_text),
             "search_hash": chunk.search_hash,
         }
+
+
+@contextmanager
+def our_records() -> Iterator[None]:
+    """Around the reading of records. Raises UnavailableError for ones that were not written by `records_of`."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise foreign_records() from None
 
 
 def stored_chunk(record: Mapping[str, Any]) -> StoredChunk:
@@ -82,15 +95,15 @@ def stored_chunk(record: Mapping[str, Any]) -> StoredChunk:
     return StoredChunk(
         key=record["key"],
         collection=Collection(record["collection"]),
-        document_id=record["document"],
-        title=record["title"],
-        source=record["source"],
+        document_id=original(record["document"]),
+        title=original(record["title"]),
+        source=original(record["source"]),
         facets=Facets.from_dict(json.loads(record["facets"])),
         label=Label.from_dict(json.loads(record["label"])),
         number=record["number"],
-        path=tuple(record["path"]),
+        path=tuple(map(original, record["path"])),
         place=record["place"],
-        text=record["text"],
+        text=original(record["text"]),
     )
 
 
@@ -103,23 +116,29 @@ def entries_of(records: Iterable[Mapping[str, Any]]) -> Iterator[Entry]:
         if record["kind"] == HEAD:
             heads[name] = record
         else:
-            path, text = tuple(record["path"]), record["text"]
-            chunk = Chunk(record["number"], path, record["place"], text, record["search_text"])
+            path, text = tuple(map(original, record["path"])), original(record["text"])
+            chunk = Chunk(record["number"], path, record["place"], text, original(record["search_text"]))
             chunks.setdefault(name, []).append(chunk)
     for name, head in heads.items():
         document = Document(
-            id=head["document"],
+            id=original(head["document"]),
             collection=Collection(head["collection"]),
-            title=head["title"],
-            source=head["source"],
+            title=original(head["title"]),
+            source=original(head["source"]),
             sections=(),
             facets=Facets.from_dict(json.loads(head["facets"])),
             label=Label.from_dict(json.loads(head["label"])),
-            readers=frozenset(head["readers"]),
-            etag=head["etag"],
+            readers=frozenset(map(original, head["readers"])),
+            etag=original(head["etag"]),
         )
         ordered = sorted(chunks.get(name, ()), key=lambda chunk: chunk.number)
         yield Entry(document, tuple(ordered), head["content_hash"])
+
+
+def _comparable(values: Iterable[str]) -> list[str]:
+    """Values that are filtered by. Ones that are no name any more are left out: the service would refuse the document
+    for them, and nobody filters by them."""
+    return sorted({plain(value) for value in values if len(value) <= _LONGEST_NAME})
 
 
 def _told(document: Document) -> Record:
@@ -127,21 +146,16 @@ def _told(document: Document) -> Record:
     facets = document.facets
     techniques = {name.upper() for name in facets.techniques}
     return {
-        "title": _clean(document.title),
-        "source": _clean(document.source),
-        "readers": sorted(map(_clean, document.readers)),
+        "title": plain(document.title),
+        "source": plain(document.source),
+        "readers": sorted(map(plain, document.readers)),
         # A technique is found under its parent too.
-        "techniques": sorted(techniques | {name.partition(".")[0] for name in techniques}),
-        "tactics": sorted(map(_clean, facets.tactics)),
-        "severity": _clean(facets.severity).casefold(),
-        "status": _clean(facets.status).casefold(),
-        "classification": _clean(facets.classification).casefold(),
+        "techniques": _comparable(techniques | {name.partition(".")[0] for name in techniques}),
+        "tactics": _comparable(facets.tactics),
+        "severity": next(iter(_comparable((facets.severity.casefold(),))), ""),
+        "status": next(iter(_comparable((facets.status.casefold(),))), ""),
+        "classification": next(iter(_comparable((facets.classification.casefold(),))), ""),
         "time": None if facets.time is None else microseconds(facets.time.timestamp()),
         "facets": json.dumps(facets.to_dict()),
         "label": json.dumps(document.label.to_dict()),
     }
-
-
-def _clean(text: str) -> str:
-    """Text that is valid UTF-8: half a surrogate pair, which a broken source can hold, is refused by the service."""
-    return text.encode("utf-8", "replace").decode() if not text.isascii() else text

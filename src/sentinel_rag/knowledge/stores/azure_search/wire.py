@@ -88,6 +88,14 @@ class Refusal:
 def refusal_of(status: int, headers: Mapping[str, str], body: bytes, *, now: datetime | None = None) -> Refusal:
     """The meaning of an answer that is none. `headers` have names in lower case."""
     said = _said(body)
+    # Told with 400, 403 or 429, and no other try helps.
+    if "quota" in said.casefold():
+        error = UnavailableError(
+            f"Azure AI Search is full: {said}",
+            next_step="Delete what is not needed or take a larger tier; what is done stays.",
+            code="azure_search_full",
+        )
+        return Refusal(error, False)
     if status in (401, 403):
         error = UnavailableError(
             f"Azure AI Search lets nobody in with this key or sign-in ({status}).",
@@ -115,13 +123,6 @@ def refusal_of(status: int, headers: Mapping[str, str], body: bytes, *, now: dat
     if status in _TRY_AGAIN:
         error = UnavailableError(f"Azure AI Search failed ({status}).", next_step=_WAITING)
         return Refusal(error, True, wait_of(headers, now or datetime.now(UTC)))
-    if "quota" in said.casefold():
-        error = UnavailableError(
-            f"Azure AI Search is full: {said}",
-            next_step="Delete what is not needed or take a larger tier; what is done stays.",
-            code="azure_search_full",
-        )
-        return Refusal(error, False)
     detail = f": {said}" if said else ""
     return Refusal(
         UnavailableError(
@@ -160,6 +161,15 @@ def document_of(content: bytes) -> Mapping[str, Any]:
             next_step="Check the address: it should be https://NAME.search.windows.net.",
         )
     return document
+
+
+def foreign_records() -> UnavailableError:
+    """The error for answers, or records, that are not what was written there."""
+    return UnavailableError(
+        "Azure AI Search answers with something that Sentinel RAG did not write.",
+        next_step="Check the address, and set SENTINEL_AZURE_SEARCH_INDEX to an index that nothing else writes to.",
+        code="azure_search_foreign",
+    )
 
 
 def _said(body: bytes) -> str:

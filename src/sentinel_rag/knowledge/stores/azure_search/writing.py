@@ -22,6 +22,7 @@ from sentinel_rag.knowledge.stores.azure_search.definition import (
 from sentinel_rag.knowledge.stores.azure_search.index import SearchIndex
 from sentinel_rag.knowledge.stores.azure_search.kept_vectors import KeptVectors, parts
 from sentinel_rag.knowledge.stores.azure_search.odata import one_of
+from sentinel_rag.knowledge.stores.azure_search.plain_text import original
 from sentinel_rag.knowledge.stores.azure_search.puts import Puts, moment_of
 from sentinel_rag.knowledge.stores.azure_search.reading import numbers
 from sentinel_rag.knowledge.stores.azure_search.records import CHUNK, HEAD, Record, document_key, records_of
@@ -134,7 +135,7 @@ class Writing:
             part = missing[start : start + batch]
             condition = f"{one_of('search_hash', part)} and kind eq '{CHUNK}'"
             rows = self._chunks.rows(condition, ("search_hash", "search_text"), page=TEXT_ROWS)
-            texts = {record["search_hash"]: record["search_text"] for record in rows}
+            texts = {record["search_hash"]: original(record["search_text"]) for record in rows}
             if texts:
                 self._kept.keep(space, dict(zip(texts, embed(list(texts.values())), strict=True)))
         return len(missing)
@@ -192,7 +193,9 @@ class Writing:
                 return
             if space is not None:
                 definition["fields"] = [*definition["fields"], vector_field_definition(space)]
-            self._chunks.define(definition, etag=None if held is None else str(held.get("@odata.etag", "*")))
+            etag = None if held is None else str(definition.get("@odata.etag", "*"))
+            told = {name: value for name, value in definition.items() if not name.startswith("@odata.")}
+            self._chunks.define(told, etag=etag)
         raise UnavailableError(
             f"The index {self._chunks.name} is being changed by somebody else.", next_step="Try again."
         )

@@ -23,6 +23,10 @@ _GRAPH = {"space": "cosine", "ef_construction": 200, "max_neighbors": 32, "ef_se
 """Denser and searched wider than Chroma's own (100, 16, 100): see `bench/results/knowledge_stores.json`."""
 
 
+class ChromaFailedError(UnavailableError):
+    """Chroma itself raised something: its part of the store may be damaged, which the rows are not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """A chunk as Chroma keeps it. Metadata values are text, numbers, or lists of text that are not empty."""
@@ -39,6 +43,8 @@ class VectorCollections:
     def __init__(self, path: Path) -> None:
         chromadb = chromadb_module()
         self._lock = threading.RLock()
+        self.suspect = False
+        """Whether a question failed, so that the index is looked at when the store is opened again."""
         with _told(), _forgotten_if_it_fails(chromadb, path):
             path.mkdir(mode=0o700, exist_ok=True)
             # Constructed and not validated, since that would read the environment and `.env` of the current folder.
@@ -88,6 +94,12 @@ class VectorCollections:
         with _told():
             return set(self._current[collection].get(include=[])["ids"])
 
+    def vectors(self, collection: Collection, ids: Sequence[str]) -> Mapping[str, Vector]:
+        """Of these records, as the graph holds them. Raises ChromaFailedError where it lacks one."""
+        with _told():
+            found = self._current[collection].get(ids=list(ids), include=["embeddings"])
+            return dict(zip(found["ids"], found["embeddings"], strict=True))
+
     def upsert(self, collection: Collection, records: Sequence[Record], *, into_next: bool = False) -> None:
         """Put records, each in place of the one with its id."""
         where = self._next if into_next else self._current
@@ -120,9 +132,10 @@ class VectorCollections:
         try:
             with _told():
                 found = asked.query(query_embeddings=[vector], n_results=limit, ids=ids, include=["distances"])
-        except UnavailableError:
+        except ChromaFailedError:
             if self._current.get(collection) is not asked:
                 return None
+            self.suspect = True
             raise
         return [(each, 1.0 - far) for each, far in zip(found["ids"][0], found["distances"][0], strict=True)]
 
@@ -200,8 +213,8 @@ def _told() -> Iterator[None]:
     except (UnavailableError, KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic of its Rust part is no Exception
-        raise UnavailableError(
+        raise ChromaFailedError(
             f"Chroma failed: {type(error).__name__}.",
-            next_step="Try again; if it stays, close every process on the store and remove its folder `index`: "
-            "it is made again when the store is opened.",
+            next_step="Try again; if it stays, end the process that has the store open and start it again: what Chroma "
+            "holds is then checked, and made again if need be.",
         ) from None

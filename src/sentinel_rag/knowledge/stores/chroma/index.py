@@ -12,11 +12,13 @@ from contextlib import suppress
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.stores.chroma.collections import VectorCollections
+from sentinel_rag.knowledge.stores.chroma.collections import ChromaFailedError, VectorCollections
 from sentinel_rag.knowledge.stores.chroma.records import RECORD_ID, chunk_of, record_id, records_of
-from sentinel_rag.knowledge.stores.rows.kept_vectors import forget_unused_vectors
+from sentinel_rag.knowledge.stores.rows.kept_vectors import AT_ONCE, forget_unused_vectors
 from sentinel_rag.knowledge.stores.rows.vector_index import ChunkRow, SpaceRow
 
+_SAME = 1e-4
+_NEXT_STEP = "Open the store again: its index is made again from the rows."
 _FORGET_ABOVE = 4_096
 """Kept vectors of texts that are gone from which on they are dropped, if they are also more than those in use."""
 
@@ -82,8 +84,12 @@ class ChromaIndex:
             self._left = set()
 
 
-def settle(connection: sqlite3.Connection, held: SpaceRow | None, collections: VectorCollections) -> None:
-    """Make the collections what the rows say, whatever a kill, a copy or a hand has left there."""
+def settle(
+    connection: sqlite3.Connection, held: SpaceRow | None, collections: VectorCollections, *, thorough: bool
+) -> None:
+    """Make the collections what the rows say, whatever a kill, a copy or a hand has left there. `thorough`: look at
+    each vector too, since Chroma tells ids from another file than its graph; ChromaFailedError where that lacks some.
+    """
     if held is None:
         collections.clear()
         return
@@ -91,9 +97,34 @@ def settle(connection: sqlite3.Connection, held: SpaceRow | None, collections: V
     for collection, wanted in _record_ids(connection).items():
         there = collections.ids(collection)
         collections.delete(collection, there - wanted.keys())
+        if thorough:
+            _look_at(connection, held, collections, collection, sorted(there & wanted.keys()))
         lacking = sorted(chunk for record, chunk in wanted.items() if record not in there)
         for where, records in records_of(connection, held, lacking):
             collections.upsert(where, records)
+
+
+def _look_at(
+    connection: sqlite3.Connection,
+    held: SpaceRow,
+    collections: VectorCollections,
+    collection: Collection,
+    records: Sequence[str],
+) -> None:
+    import numpy as np
+
+    for start in range(0, len(records), AT_ONCE):
+        part = records[start : start + AT_ONCE]
+        there = collections.vectors(collection, part)
+        rows = connection.execute(
+            f"SELECT {RECORD_ID}, v.data FROM chunk c JOIN document d ON d.id = c.document JOIN vector v "
+            f"ON v.hash = c.hash AND v.space = ? WHERE c.id IN ({', '.join('?' * len(part))})",
+            [held.number, *map(chunk_of, part)],
+        )
+        for record, data in rows:
+            wanted = np.frombuffer(data, dtype="<f4")
+            if record not in there or not np.allclose(there[record], wanted, atol=_SAME):
+                raise ChromaFailedError("Chroma's graph lacks vectors of its records.", next_step=_NEXT_STEP)
 
 
 def _record_ids(connection: sqlite3.Connection) -> Mapping[Collection, Mapping[str, int]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -18,12 +19,22 @@ LOCK_FILE = "owner.lock"
 
 
 class Phase(StrEnum):
-    """How far an owner got. One that is dead and left CHECKING was killed by what it looked at."""
+    """How far an owner got. One that left OPEN was killed or met an error, so each vector is looked at; one that left
+    CHECKING was killed by what it looked at."""
 
     NEW = "new"
     CHECKING = "checking"
     OPEN = "open"
     CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What an owner wrote down: its pid (None where nothing can be read), how far it got, and how it left the index."""
+
+    pid: int | None = None
+    phase: Phase = Phase.NEW
+    index: str = ""
 
 
 class Ownership:
@@ -41,18 +52,18 @@ class Ownership:
         try:
             _lock(file)
         except OSError:
-            holder, _ = _told(file)
+            holder = _told(file).pid
             os.close(file)
             raise _held(folder, holder) from None
-        _, self.before = _told(file)
+        self.before = _told(file)
         self._file: int | None = file
 
-    def tell(self, phase: Phase) -> None:
+    def tell(self, phase: Phase, index: str = "") -> None:
         """Write down how far this process got."""
-        content = json.dumps({"pid": os.getpid(), "phase": phase.value}).encode()
+        content = json.dumps({"pid": os.getpid(), "phase": phase.value, "index": index}).encode()
         # In place and padded: a reader in between sees the old or the new, and never an empty file.
         if self._file is not None:
-            os.pwrite(self._file, content.ljust(64) + b"\n", 0)
+            os.pwrite(self._file, content.ljust(160) + b"\n", 0)
 
     def release(self) -> None:
         """Let the next one in; nothing is told any more."""
@@ -67,12 +78,12 @@ def _lock(descriptor: int) -> None:
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _told(descriptor: int) -> tuple[int | None, Phase]:
-    """The pid and the phase that the file tells; of a file that tells none, as if it were new."""
+def _told(descriptor: int) -> Left:
+    """What the file tells; of one that tells nothing, as if it were new."""
     with suppress(ValueError, KeyError, TypeError, OSError):
         told = json.loads(os.pread(descriptor, 4_096, 0))
-        return int(told["pid"]), Phase(told["phase"])
-    return None, Phase.NEW
+        return Left(int(told["pid"]), Phase(told["phase"]), str(told["index"]))
+    return Left()
 
 
 def _held(folder: Path, holder: int | None) -> UnavailableError:

@@ -6,17 +6,18 @@ with it whenever the store is opened, and made again where it is lost, cut or ca
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 from contextlib import ExitStack
 from pathlib import Path
 
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.stores.chroma.collections import VectorCollections, chromadb_module
+from sentinel_rag.knowledge.stores.chroma.collections import ChromaFailedError, VectorCollections, chromadb_module
 from sentinel_rag.knowledge.stores.chroma.index import ChromaIndex, settle
-from sentinel_rag.knowledge.stores.chroma.ownership import LOCK_FILE, Ownership, Phase
+from sentinel_rag.knowledge.stores.chroma.ownership import LOCK_FILE, Left, Ownership, Phase
 from sentinel_rag.knowledge.stores.chroma.search import ChromaSearch
-from sentinel_rag.knowledge.stores.rows.reading import Reading, moment_of
+from sentinel_rag.knowledge.stores.rows.reading import Reading
 from sentinel_rag.knowledge.stores.rows.row_store import RowStore
 from sentinel_rag.knowledge.stores.rows.writing import Writing, current_space
 
@@ -35,7 +36,7 @@ class ChromaStore(RowStore):
         rows = folder / ROWS_FILE
         with ExitStack() as undo:
             undo.callback(self._owner.release)
-            undo.callback(self._owner.tell, self._owner.before)
+            undo.callback(self._owner.tell, self._owner.before.phase)
             self._owner.tell(Phase.CHECKING)
             reading = Reading(rows)
             undo.callback(reading.close)
@@ -44,42 +45,44 @@ class ChromaStore(RowStore):
             writing = Writing(rows, ChromaIndex(collections))
             undo.pop_all()
         self._owner.tell(Phase.OPEN)
+        self._collections = collections
         super().__init__(rows, reading, writing, ChromaSearch(reading, collections))
 
     def close(self) -> None:
         super().close()
-        self._owner.tell(Phase.CLOSED)
+        phase = Phase.OPEN if self._collections.suspect else Phase.CLOSED
+        self._owner.tell(phase, _sizes(self.path.with_name(INDEX_FOLDER)))
         self._owner.release()
 
 
-def _opened(index: Path, reading: Reading, before: Phase) -> VectorCollections:
+def _opened(index: Path, reading: Reading, before: Left) -> VectorCollections:
     """The collections as the rows say; made again from them where Chroma cannot open or read what is there, or where
     the last owner died of looking at it."""
-    if before is not Phase.CHECKING:
+    if before.phase is not Phase.CHECKING:
+        thorough = before.phase is not Phase.CLOSED or before.index != _sizes(index)
         try:
-            return _settled(index, reading, probe=before is Phase.OPEN)
-        except UnavailableError:
-            pass
+            return _settled(index, reading, thorough=thorough)
+        except ChromaFailedError:
+            pass  # a fault of the rows is no reason to throw away what Chroma has
     shutil.rmtree(index, ignore_errors=True)
-    return _settled(index, reading, probe=False)
+    return _settled(index, reading, thorough=False)
 
 
-def _settled(index: Path, reading: Reading, *, probe: bool) -> VectorCollections:
+def _settled(index: Path, reading: Reading, *, thorough: bool) -> VectorCollections:
     collections = VectorCollections(index)
     try:
         with reading.snapshot() as connection:
-            held = current_space(connection)
-            settle(connection, held, collections)
-            space = moment_of(connection).space
-        if probe and space is not None:
-            import numpy as np
-
-            for each in Collection:  # after a kill: reads the graph's files, which opening does not
-                collections.nearest(each, space, np.ones(space.dimensions, dtype=np.float32), 1, None)
+            settle(connection, current_space(connection), collections, thorough=thorough)
     except BaseException:
         collections.close()
         raise
     return collections
+
+
+def _sizes(index: Path) -> str:
+    """A hash of the names and sizes of the index's files: a graph that was cut tells nothing of it by itself."""
+    told = sorted((str(each.relative_to(index)), each.stat().st_size) for each in index.rglob("*") if each.is_file())
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
 def _make(folder: Path) -> None:

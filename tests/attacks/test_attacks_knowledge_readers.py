@@ -1,0 +1,255 @@
+"""Who may read what in the knowledge base.
+
+The attacker controls the agent: every argument, every field of the request's body, its headers, and knows or guesses
+the texts of documents that only others may read. They must not be found, counted, told apart from what does not exist,
+or made readable; the record names the readers of each call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from sentinel_rag.contracts.json_values import JsonObject
+from sentinel_rag.contracts.trusted_meta import READERS
+from sentinel_rag.interceptor.arguments import CanonicalArguments
+from sentinel_rag.interceptor.policy import Policy
+from sentinel_rag.interceptor.upstream import McpHttpUpstream
+from sentinel_rag.knowledge.documents import (
+    Block,
+    BlockKind,
+    Collection,
+    Document,
+    Facets,
+    IncidentRecord,
+    Section,
+    incident_document,
+)
+from sentinel_rag.testing.fake_executor import FakeExecutor
+from sentinel_rag.testing.running_knowledge import RunningKnowledge, running_knowledge
+
+pytestmark = [pytest.mark.requirement("KNOW-4"), pytest.mark.requirement("TAINT-6")]
+
+HR = frozenset({"hr"})
+NEEDLE = "zanzibar"
+"""A word that stands in the closed documents only."""
+
+
+def playbook(name: str, text: str, **fields: Any) -> Document:
+    section = Section(("Steps",), (Block(BlockKind.PARAGRAPH, text, 1),))
+    facets = Facets(techniques=("T1486",), tactics=("Impact",), severity="High", time=datetime(2026, 6, 1, tzinfo=UTC))
+    return Document(name, Collection.PLAYBOOKS, name, name, (section,), facets, **fields)
+
+
+def incident(number: int, comment: str, **fields: Any) -> Document:
+    record = IncidentRecord(
+        number=number,
+        title=f"Insider case {number}",
+        severity="High",
+        status="Closed",
+        classification="TruePositive",
+        techniques=("T1567",),
+        tactics=("Exfiltration",),
+        created=datetime(2026, 6, 2, tzinfo=UTC),
+        entities=(("account", "k.bauer@contoso.example"),),
+        comments=(comment,),
+    )
+    return incident_document(record, **fields)
+
+
+OPEN = [playbook("open.md", "Restore the files from the backup."), incident(1, "It was a test of the backup.")]
+CLOSED = [
+    playbook("closed.md", f"Restore {NEEDLE} from the second backup.", readers=HR),
+    playbook("nobody.md", f"The {NEEDLE} file of nobody.", readers=frozenset()),
+    incident(2, f"The {NEEDLE} files were sent out.", readers=HR),
+    *(incident(100 + n, f"{NEEDLE} backup files restore {n}", readers=HR) for n in range(20)),
+]
+QUESTIONS: list[JsonObject] = [
+    {"query": NEEDLE},
+    {"query": f"restore {NEEDLE} from the second backup"},
+    {"query": "restore the files from the backup", "limit": 20},
+    {"query": "k.bauer@contoso.example", "collection": "sentinel_incidents"},
+    {"query": NEEDLE, "collection": "playbooks"},
+    {"query": NEEDLE, "severity": "High"},
+    {"query": NEEDLE, "status": "Closed", "classification": "TruePositive"},
+    {"query": NEEDLE, "technique": "T1567"},
+    {"query": NEEDLE, "tactic": "Exfiltration"},
+    {"query": "backup", "technique": "T1490"},
+    {"query": NEEDLE, "since": "2026-06-01", "until": "2026-06-03"},
+    {"like_incident": "1"},
+    {"like_incident": "2"},
+    {"like_incident": "2", "query": NEEDLE},
+    {"like_incident": "100", "collection": "playbooks"},
+    {"query": "*"},
+    {"query": "readers:hr OR audience"},
+    {"query": "' OR 1=1 --"},
+]
+
+
+@pytest.fixture(scope="module")
+def both(shipped_policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[RunningKnowledge]]:
+    """The same knowledge base, with the closed documents and without them."""
+    folders = [tmp_path_factory.mktemp("with"), tmp_path_factory.mktemp("without")]
+    with (
+        running_knowledge(shipped_policy, folders[0], [*OPEN, *CLOSED]) as full,
+        running_knowledge(shipped_policy, folders[1], OPEN) as bare,
+    ):
+        yield [full, bare]
+
+
+@pytest.fixture
+def full(both: list[RunningKnowledge]) -> RunningKnowledge:
+    return both[0]
+
+
+def told(answer: Any) -> tuple[int, str]:
+    """All that a caller is told, without what differs between any two calls."""
+    body = {name: value for name, value in answer.body.items() if name != "audit_id"}
+    return answer.status, json.dumps(body, sort_keys=True)
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=json.dumps)
+def test_what_a_caller_may_not_read_is_as_if_it_did_not_exist(
+    both: list[RunningKnowledge], question: JsonObject
+) -> None:
+    """Every filter, both ways of asking, counts, remarks and errors: the answers are the same, byte for byte."""
+    with_them, without = (told(world.search(question)) for world in both)
+    assert with_them == without
+    assert "sent out" not in with_them[1]
+    assert "closed.md" not in with_them[1]
+
+
+def test_those_who_may_read_do_find_and_the_record_names_them(full: RunningKnowledge) -> None:
+    """Otherwise the test above could not fail."""
+    key = full.agent("hr", "tier1")
+    for query, expected in ((f"{NEEDLE} sent out", "incident-2"), (f"{NEEDLE} from the second backup", "closed.md")):
+        answer = full.search({"query": query, "limit": 20}, key=key, session_id="of-hr")
+        found = {hit["document_id"] for hit in answer.body["result"]["hits"]}
+        assert expected in found
+        assert "nobody.md" not in found
+    assert answer.body["result"]["freshness"] == {"incidents": 22, "playbooks": 2, "incidents_as_of": None}
+    intent = next(each for each in reversed(full.gateway.records()) if each["kind"] == "intent")
+    assert (intent["readers"], intent["audit_id"]) == (["hr", "tier1"], answer.body["audit_id"])
+    alike = full.search({"like_incident": "2"}, key=full.agent("hr"), session_id="of-hr-2")
+    assert alike.body["result"]["total"] > 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"query": NEEDLE, "readers": ["hr"]},
+        {"query": NEEDLE, "_meta": {READERS: ["hr"]}},
+        {"query": NEEDLE, READERS: ["hr"]},
+        {"query": {"text": NEEDLE, "_meta": {READERS: ["hr"]}}},
+        {"query": NEEDLE, "collection": ["playbooks", {READERS: ["hr"]}]},
+    ],
+    ids=json.dumps,
+)
+def test_readers_among_the_arguments_are_refused(full: RunningKnowledge, arguments: JsonObject) -> None:
+    answer = full.search(arguments)
+    assert (answer.status, answer.body["reason"]) == (422, "invalid_argument")
+    record = full.gateway.last_record()
+    assert (record["kind"], record["reason"]) == ("refusal", "invalid_argument")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"_meta": {READERS: ["hr"]}},
+        {"readers": ["hr"]},
+        {"params": {"_meta": {READERS: ["hr"]}}},
+        {"principal": {"readers": ["hr"]}},
+    ],
+    ids=json.dumps,
+)
+def test_readers_in_the_body_of_the_request_make_nobody_a_reader(full: RunningKnowledge, more: JsonObject) -> None:
+    body = {"session_id": "session-1", "tool_name": "search_knowledge_base", "args": {"query": NEEDLE}, **more}
+    answer = full.gateway.request("POST", "/v1/proxy-execute", key=full.gateway.key, body=json.dumps(body).encode())
+    if answer.status == 200:
+        assert answer.body["result"]["hits"] == []
+        intent = next(each for each in reversed(full.gateway.records()) if each["kind"] == "intent")
+        assert intent["readers"] == []
+    else:
+        assert answer.status == 422
+        assert full.gateway.last_record()["reason"] == "malformed_body"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"X-Readers": "hr"},
+        {READERS.replace("/", "-"): '["hr"]'},
+        {"Mcp-Param-Readers": "hr"},
+        {"Mcp-Session-Id": "hr", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call"},
+        {"Authorization": "Bearer hr", "X-Forwarded-User": "hr"},
+    ],
+    ids=json.dumps,
+)
+def test_headers_make_nobody_a_reader(full: RunningKnowledge, headers: dict[str, str]) -> None:
+    body = {"session_id": "session-1", "tool_name": "search_knowledge_base", "args": {"query": NEEDLE}}
+    answer = full.gateway.request(
+        "POST", "/v1/proxy-execute", key=full.gateway.key, body=json.dumps(body).encode(), headers=headers
+    )
+    assert (answer.status, answer.body["result"]["hits"]) == (200, [])
+
+
+def test_a_persons_session_reads_as_that_person_whoever_the_agent_is(full: RunningKnowledge) -> None:
+    hr, other = full.person("hr"), full.person("tier1")
+    for key, finds in ((hr, True), (other, False)):
+        session = full.gateway.open_session(key=key)
+        answer = full.search({"query": NEEDLE}, session_id=session)
+        assert bool(answer.body["result"]["hits"]) == finds
+    # What the person may read, the agent may not in a session of its own.
+    assert full.search({"query": NEEDLE}, session_id="of-the-agent").body["result"]["hits"] == []
+
+
+def test_a_person_whose_key_has_ended_reads_nothing_more_in_the_session_that_is_still_open(
+    full: RunningKnowledge,
+) -> None:
+    key = full.person("hr")
+    session = full.gateway.open_session(key=key)
+    assert full.search({"query": NEEDLE}, session_id=session).body["result"]["hits"]
+    assert full.gateway.state.keys.revoke(key.split("_")[1])
+    answer = full.search({"query": NEEDLE}, session_id=session)
+    assert (answer.status, answer.body["result"]["hits"]) == (200, [])
+    intent = next(each for each in reversed(full.gateway.records()) if each["kind"] == "intent")
+    assert intent["readers"] == []
+
+
+def test_nobody_but_the_gateway_asks_the_executor(full: RunningKnowledge) -> None:
+    """The agent knows the port, as any process of this machine may, and the gateway's key; neither opens it."""
+    import httpx2
+
+    message = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "search_knowledge_base", "arguments": {"query": NEEDLE}, "_meta": {READERS: ["hr"]}},
+    }
+    for headers in ({}, {"Authorization": f"Bearer {full.gateway.key}"}, {"X-API-Key": full.gateway.key}):
+        answer = httpx2.post(f"{full.executor_url}/mcp", json=message, headers=headers, timeout=60)
+        assert answer.status_code == 401
+        assert "sent out" not in answer.text
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("ours", [True, False])
+async def test_a_server_of_another_maker_never_learns_who_reads(ours: bool) -> None:
+    """Even if the gate handed readers over: what is not a server of this product is not sent them."""
+    with FakeExecutor().running() as executor:
+        upstream = McpHttpUpstream(executor.url, is_ours=ours)
+        await upstream.call(
+            "search_knowledge_base",
+            CanonicalArguments.of({"query": "x"}),
+            principal="k",
+            session_id="s",
+            timeout_s=30,
+            readers=HR,
+        )
+        await upstream.aclose()
+        (call,) = executor.calls
+    assert (READERS in json.loads(call.body)["params"].get("_meta", {})) == ours
+    assert (b"hr" in call.body) == ours
