@@ -50,6 +50,9 @@ async def chat(
         raise too_often(wait, "questions")
     if asked.request_id and idempotency_key and asked.request_id != idempotency_key:
         raise Problem(422, "malformed_body", "Idempotency-Key and request_id name two turns.", "Send one of them.")
+    streams = EVENT_STREAM in request.headers.get("accept", "")
+    if streams:
+        _check_streams(web, account.user_id)
     turn_id = await web.desk.ask(
         Asked(
             user_id=account.user_id,
@@ -64,7 +67,7 @@ async def chat(
             },
         )
     )
-    if EVENT_STREAM in request.headers.get("accept", ""):
+    if streams:
         return await _events(web, sign_in, turn_id, 0)
     live = web.desk.live(turn_id, account.user_id)
     if live is not None:
@@ -89,6 +92,7 @@ async def show(turn_id: TurnId, sign_in: Analyst, web: Parts) -> dict[str, Any]:
     response_class=StreamingResponse,
 )
 async def events(turn_id: TurnId, sign_in: Analyst, web: Parts, last_event_id: LastEventId = None) -> Response:
+    _check_streams(web, sign_in.account.user_id)
     return await _events(web, sign_in, turn_id, int(last_event_id or 0))
 
 
@@ -147,14 +151,6 @@ async def _events(web: Web, sign_in: SignIn, turn_id: str, after: int) -> Respon
     user_id = sign_in.account.user_id
     live = web.desk.live(turn_id, user_id)
     if live is not None:
-        if web.streams.get(user_id, 0) >= web.limits.streams:
-            raise Problem(
-                429,
-                "too_many_streams",
-                f"You follow {web.limits.streams} answers already.",
-                "Close a page, or wait for an answer.",
-                {"Retry-After": "5"},
-            )
         return _stream(_counted(web, user_id, _encoded(live.follow(after, idle_s=KEEP_ALIVE_S))))
     turn = await _turn(web, sign_in, turn_id)
     told = turn.events
@@ -172,6 +168,18 @@ async def _events(web: Web, sign_in: SignIn, turn_id: str, after: int) -> Respon
                 yield event.encoded(number)
 
     return _stream(replay())
+
+
+def _check_streams(web: Web, user_id: str) -> None:
+    """Raise Problem for a person who follows as many answers as one may."""
+    if web.streams.get(user_id, 0) >= web.limits.streams:
+        raise Problem(
+            429,
+            "too_many_streams",
+            f"You follow {web.limits.streams} answers already.",
+            "Close a page, or wait for an answer.",
+            {"Retry-After": "5"},
+        )
 
 
 async def _encoded(events: AsyncIterator[tuple[int, Event] | None]) -> AsyncIterator[bytes]:
