@@ -13,7 +13,7 @@ from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.knowledge_hits import KnowledgeHit
 from sentinel_rag.agent.offline.knowledge.fitting import About, fits, shared_techniques, stems
 from sentinel_rag.agent.offline.knowledge.quoted_section import closing_words
-from sentinel_rag.agent.references.listed import INCIDENT, LONGEST_WORDS
+from sentinel_rag.agent.references.knowledge_things import past_item
 from sentinel_rag.agent.row_text import plain, quoted
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Evidence
@@ -58,19 +58,6 @@ def say_closing(writer: AnswerWriter, group: Sequence[KnowledgeHit]) -> bool:
 def cited_as(writer: AnswerWriter, hit: KnowledgeHit) -> Fact:
     """The citation of a hit."""
     return writer.exact(hit.run, f"{hit.pointer}/citation")
-
-
-def past_item(hit: KnowledgeHit) -> ListItem:
-    """A past incident as a thing that can be pointed at."""
-    return ListItem(
-        INCIDENT,
-        hit.number,
-        incident=hit.number,
-        title=hit.title[:LONGEST_WORDS],
-        severity=hit.severity,
-        status=hit.status,
-        time=hit.time,
-    )
 
 
 def only_fitting(groups: Sequence[Sequence[KnowledgeHit]], about: About) -> tuple[list[Sequence[KnowledgeHit]], bool]:
