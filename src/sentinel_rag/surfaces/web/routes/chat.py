@@ -56,7 +56,7 @@ async def chat(
     turn_id = await web.desk.ask(
         Asked(
             user_id=account.user_id,
-            key=web.key_of(account, Scope.USER),
+            key=await web.key_of(account, Scope.USER),
             message=asked.message,
             conversation_id=asked.session_id,
             request_id=asked.request_id or idempotency_key,
@@ -141,7 +141,7 @@ async def _turn(web: Web, sign_in: SignIn, turn_id: str) -> Turn:
 async def _shown(web: Web, sign_in: SignIn, turn: Turn) -> dict[str, Any]:
     """The answer of a turn with the hidden values that this person may see."""
     assert turn.answer is not None
-    key = web.key_of(sign_in.account, Scope.USER)
+    key = await web.key_of(sign_in.account, Scope.USER)
     shown: dict[str, Any] = await web.gateway.reveal(key, str(turn.answer["session_id"]), dict(turn.answer))
     return {**shown, "session_id": turn.conversation_id}
 
@@ -155,7 +155,7 @@ async def _events(web: Web, sign_in: SignIn, turn_id: str, after: int) -> Respon
     turn = await _turn(web, sign_in, turn_id)
     told = turn.events
     if turn.answer is not None:
-        key = web.key_of(sign_in.account, Scope.USER)
+        key = await web.key_of(sign_in.account, Scope.USER)
         plain = [[event.type, event.data] for event in told]
         shown = await web.gateway.reveal(key, str(turn.answer["session_id"]), plain)
         told = tuple(Event(kind, data) for kind, data in shown)
