@@ -288,3 +288,33 @@ def test_no_label_and_no_reader_reaches_the_agent(knowledge: RunningKnowledge) -
     assert "tier9-canary" not in text
     assert ROW_LABELS not in text
     assert "integrity" not in text
+
+
+def test_what_was_written_from_secrets_is_secret_where_it_is_found_again(
+    shipped_policy: Policy, tmp_path: Path
+) -> None:
+    """A hijacked agent launders: it writes what it has read into an incident, which is then read in as knowledge."""
+    with running_knowledge(shipped_policy, tmp_path, [poisoned_incident(10, "text")]) as knowledge:
+        launder(knowledge)
+
+
+def launder(knowledge: RunningKnowledge) -> None:
+    gateway = knowledge.gateway
+    first = gateway.open_session()
+    assert gateway.call("get_alert_events", {"alert_id": "a-1"}, session_id=first).status == 200
+    assert gateway.context(first) == ("HIGH", "UNTRUSTED")
+    comment = {"incident": "10", "message": "what the events said"}
+    asked = gateway.call("add_incident_comment", comment, session_id=first)
+    assert (asked.status, asked.body["reason"]) == (403, "approval_required")
+    path = f"/v1/approvals/{asked.body['approval_id']}/approve"
+    assert gateway.request("POST", path, key=gateway.approver, body=b"{}").status == 200
+    assert gateway.call("add_incident_comment", comment, session_id=first).status == 200
+    second = gateway.open_session()
+    assert gateway.context(second) == ("LOW", "TRUSTED")
+    answer = knowledge.search({"query": "quokka"}, session_id=second)
+    assert answer.status == 200
+    assert gateway.context(second) == ("HIGH", "UNTRUSTED")
+    refusal = gateway.call("web_search", {"query": "x"}, session_id=second)
+    assert (refusal.status, refusal.body["reason"]) == (403, "sink_label")
+    intent = next(each for each in gateway.records() if each.get("audit_id") == answer.body["audit_id"])
+    assert intent["flow"]["resources"] == {"sensitivity": "HIGH", "integrity": "UNTRUSTED"}
