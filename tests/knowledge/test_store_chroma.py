@@ -210,6 +210,31 @@ def test_a_change_that_chroma_refuses_did_not_happen(path: Path) -> None:
         assert sorted(by_meaning(store, "apple")) == ["a", "b"]
 
 
+@pytest.mark.usefixtures("asked_of_the_graph")
+def test_new_vectors_that_chroma_does_not_take_over_are_found_all_the_same(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows have them and are compared until the store is opened again."""
+    new = WordEmbedder(model="new", dimensions=16)
+
+    def nearest(store: KnowledgeStore, query: str) -> str:
+        (found,) = store.by_vector(new.space, new.embed_query(query), EVERYONE, 1)
+        return store.load([found.key], frozenset())[0].document_id
+
+    def fails(name: str) -> None:
+        raise OSError(28, f"no space to drop {name}")
+
+    with ChromaStore(path) as store:
+        put(store, *(document(f"{n}", f"apple number {n}") for n in range(5)))
+        monkeypatch.setattr(store._collections._client, "delete_collection", fails)
+        assert store.re_embed(new.space, new.embed_documents) == 5
+        put(store, document("5", "apple number 5"), model=new)
+        assert [nearest(store, f"Title {n} About {n} apple number {n}") for n in range(6)] == [*"012345"]
+    with ChromaStore(path) as store:
+        assert [nearest(store, f"Title {n} About {n} apple number {n}") for n in range(6)] == [*"012345"]
+        assert len(store._collections.ids(Collection.PLAYBOOKS)) == 6
+
+
 def test_a_change_that_was_taken_back_leaves_no_record(path: Path) -> None:
     with ChromaStore(path) as store:
         put(store, document("a", "apple"))
