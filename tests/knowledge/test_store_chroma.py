@@ -8,7 +8,6 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import stat
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,15 +24,15 @@ from sentinel_rag.knowledge.chunking import chunks_of
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.stores import EmbeddingMismatchError, Entry, KnowledgeStore, Wanted
 from sentinel_rag.knowledge.stores.chroma import ChromaStore
-from sentinel_rag.testing.chroma_installation import chroma_packages
+from sentinel_rag.testing.chroma_installation import importable_chroma
 
 pytestmark = pytest.mark.requirement("KNOW-4")
 
 
 @pytest.fixture(autouse=True, scope="module")
-def chromadb_installed() -> None:
-    # Behind everything else, so that it brings what is not there and shadows nothing.
-    sys.path.append(str(chroma_packages()))
+def chromadb_installed() -> Iterator[None]:
+    with importable_chroma():
+        yield
 
 
 @pytest.fixture
