@@ -26,7 +26,8 @@ sys.path.insert(0, str(HERE.parent / "tests" / "knowledge"))
 sys.path.append(str(Path(sys.prefix) / "chroma"))
 
 KILLS = int(os.environ.get("KILLS", "50"))
-DOCUMENTS = 400
+DOCUMENTS = 900
+"""Of two chunks each: from 1,000 records on, Chroma writes its graph to files now and then."""
 JOBS = ("High", "Low")
 
 
