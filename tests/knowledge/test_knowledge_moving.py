@@ -23,6 +23,7 @@ from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import Collection, Document, Facets
+from sentinel_rag.knowledge.ingest_lock import IngestLock
 from sentinel_rag.knowledge.moving import MoveReport, move
 from sentinel_rag.knowledge.stores import EmbeddingMismatchError, Entry, KnowledgeStore, LocalStore
 from sentinel_rag.knowledge.stores.pgvector import PgVectorStore
@@ -271,7 +272,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_playbooks_move_to_postgresql_and_back(
-    run: Run, folder: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    run: Run, clean_environment: Path, folder: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SENTINEL_KNOWLEDGE_URL", postgres.url)
     monkeypatch.setenv("SENTINEL_KNOWLEDGE_SCHEMA", "migrate_command")
@@ -292,6 +293,9 @@ def test_playbooks_move_to_postgresql_and_back(
         "vectors": 0,
         "compared": 2,
     }
+    # What is known of the sources goes along, readable by its owner only.
+    beside = clean_environment / "knowledge"
+    assert (beside / "playbooks-pgvector.txt").read_text() == (beside / "playbooks-local.txt").read_text()
     # From here on the store in PostgreSQL is the one in use.
     monkeypatch.setenv("SENTINEL_KNOWLEDGE_STORE", "pgvector")
     code, out, err = run("status")
@@ -337,3 +341,11 @@ def test_what_cannot_be_moved_is_told(
     code, out, err = run("migrate", "--to", "pgvector", "--beside")
     assert code == 0
     assert "1 document moved, 1 were there before" in out
+
+
+def test_no_ingest_runs_meanwhile(run: Run, clean_environment: Path, folder: Path) -> None:
+    assert run("ingest", str(folder))[0] == 0
+    with IngestLock(clean_environment / "knowledge" / "ingest.lock").hold("sentinel knowledge ingest"):
+        code, _, err = run("migrate", "--to", "chroma")
+    assert code != 0
+    assert "Another ingest is running: sentinel knowledge ingest" in err
