@@ -4,11 +4,11 @@ command `sentinel knowledge migrate`, and the other commands on a store in Postg
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +31,6 @@ from sentinel_rag.surfaces.cli import main
 from sentinel_rag.testing.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.requirement("KNOW-4")
-_NUMBERS = count(1)
 
 
 @pytest.fixture
@@ -105,13 +104,13 @@ def entries(draw: st.DrawFn) -> list[Entry]:
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(entries=entries(), seed=st.integers(0, 2**32 - 1), with_vectors=st.booleans())
 def test_a_round_trip_over_postgresql_changes_no_bit(
-    postgres: PostgresServer, entries: list[Entry], seed: int, with_vectors: bool
+    postgres: PostgresServer, emptied: Callable[[], str], entries: list[Entry], seed: int, with_vectors: bool
 ) -> None:
     random = np.random.default_rng(seed)
     with (
         tempfile.TemporaryDirectory() as folder,
         LocalStore(Path(folder) / "source.db") as source,
-        PgVectorStore(postgres.url, f"move_{next(_NUMBERS)}") as between,
+        PgVectorStore(postgres.url, emptied()) as between,
         LocalStore(Path(folder) / "target.db") as target,
     ):
         if with_vectors:
@@ -205,9 +204,11 @@ def test_a_source_that_lost_a_vector_is_told(source: LocalStore, target: LocalSt
         "DELETE FROM kept_vector",
     ],
 )
-def test_what_differs_in_the_end_is_told(source: LocalStore, postgres: PostgresServer, harm: str) -> None:
+def test_what_differs_in_the_end_is_told(
+    source: LocalStore, postgres: PostgresServer, emptied: Callable[[], str], harm: str
+) -> None:
     """The one who compares is not the one who moved: the target is changed in between."""
-    schema = f"move_{next(_NUMBERS)}"
+    schema = emptied()
     put(source, document("a", "apple"))
 
     def change(report: MoveReport) -> None:
@@ -278,8 +279,11 @@ def test_playbooks_move_to_postgresql_and_back(
     monkeypatch.setenv("SENTINEL_KNOWLEDGE_SCHEMA", "migrate_command")
     password = postgres.url.split(":")[2].split("@")[0]
     assert run("ingest", str(folder))[0] == 0
-    code, out, err = run("migrate", "--to", "pgvector")
+    with monkeypatch.context() as watched:
+        watched.setattr("sys.stderr.isatty", lambda: True)
+        code, out, err = run("migrate", "--to", "pgvector")
     assert code == 0
+    assert re.search(r"\r2 of 2 moved, 0 compared, [\d,]+ a second, about [\d,]+ s left ", err)
     assert "2 documents moved, 0 were there before; 2 chunks, 0 vectors. All compared: equal." in out
     assert f"to    PostgreSQL, database postgres at 127.0.0.1:{postgres.port}, schema migrate_command\n" in out
     assert "The store in use is still local. To use the other: SENTINEL_KNOWLEDGE_STORE=pgvector" in out
