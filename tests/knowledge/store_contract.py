@@ -398,6 +398,19 @@ class StoreContract(ABC):
             assert store.document_chunks(Collection.PLAYBOOKS, f"{other}-1", frozenset({team})) == []
 
     @pytest.mark.requirement("KNOW-4")
+    def test_a_reader_s_name_is_never_part_of_another_or_syntax(self, store: KnowledgeStore) -> None:
+        """Whoever names groups could else name one that opens the documents of others."""
+        names = ["hr", "h,r", "{hr}", "hr|legal", "h r", "HR", '"hr"', "' OR 1=1 --", "\\hr", "%", "*hr", "hr*", "é"]
+        put(store, *(document(f"{n}", "apple", readers=frozenset({name})) for n, name in enumerate(names)))
+        for n, name in enumerate(names):
+            wanted = Wanted(readers=frozenset({name}))
+            assert by_words(store, "apple", wanted) == by_meaning(store, "apple", wanted) == [f"{n}"]
+            assert store.readable(frozenset({name}))[Collection.PLAYBOOKS] == 1
+        for name in ("h", "r", "legal", "1=1", "", "e", "NULL", "hr,h"):
+            assert by_words(store, "apple", Wanted(readers=frozenset({name}))) == []
+        assert len(by_words(store, "apple", Wanted(readers=frozenset(names)))) == len(names)
+
+    @pytest.mark.requirement("KNOW-4")
     def test_a_store_gives_back_what_another_can_take(self, store: KnowledgeStore) -> None:
         """Documents with chunks, readers, facets and hash, vectors to the bit; what came out can be put in again."""
         long = document("long", "An apple a day keeps the SOC away. " * 100, readers=frozenset({"hr", "tier1"}))
