@@ -318,8 +318,15 @@ async def test_analysis_is_offered_and_carries_the_notice(ask: Ask) -> None:
 async def test_status_lines_come_while_tools_run(analyst: OfflineAnalyst) -> None:
     seen: list[Progress] = []
     await analyst.answer("list open incidents", session_id="s", progress=seen.append)
-    assert [line.text for line in seen] == ["Querying incidents..."]
+    assert {line.text for line in seen} == {"Querying incidents..."}
     assert seen[0].elapsed_s >= 0
+    assert [line.tool and (line.tool.name, line.tool.status) for line in seen] == [
+        None,
+        ("query_incidents", "running"),
+        ("query_incidents", "ok"),
+    ]
+    assert seen[-1].tool is not None
+    assert seen[-1].tool.coverage is not None
 
 
 async def test_every_piece_of_evidence_leads_to_its_value(gateway: ScriptedGateway, analyst: OfflineAnalyst) -> None:

@@ -13,7 +13,17 @@ FORBIDDEN = {
     "sentinel_rag.agent.offline": ("duckdb", "mcp", "azure", "sentinel_rag.sentinel", "sentinel_rag.workspace"),
     "sentinel_rag.interceptor.app": ("duckdb", "azure", "openai", "sentinel_rag.agent", "sentinel_rag.sentinel"),
     "sentinel_rag.executors.sentinel": ("duckdb", "duckdb_kql", "sentinel_rag.interceptor", "sentinel_rag.workspace"),
-    "sentinel_rag.executors.knowledge": ("onnxruntime", "numpy", "mcp", "duckdb", "azure", "sentinel_rag.interceptor"),
+    "sentinel_rag.executors.knowledge": (
+        "numpy",
+        "onnxruntime",
+        "mcp",
+        "sentinel_rag.knowledge.stores",
+        "sentinel_rag.interceptor",
+    ),
+    "sentinel_rag.surfaces.web": (
+        *("duckdb", "mcp", "azure", "openai", "sentinel_rag.agent", "sentinel_rag.executors"),
+        *("sentinel_rag.sentinel", "sentinel_rag.workspace", "sentinel_rag.knowledge"),
+    ),
     "sentinel_rag.workspace.server": ("azure", "mcp", "sentinel_rag.agent", "sentinel_rag.interceptor"),
 }
 

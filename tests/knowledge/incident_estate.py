@@ -99,12 +99,14 @@ def ingest_estates(
     since: datetime = SINCE,
     buckets: RateBuckets | None = None,
     log_is_away: bool = False,
+    log_of: Estate | None = None,
     **options: Any,
 ) -> tuple[WorkspaceReport, ...]:
-    """One run over these workspaces. `log_is_away`: Log Analytics is closed to the identity."""
+    """One run over these workspaces. `log_is_away`: Log Analytics is closed to the identity. `log_of`: the log is that
+    of another estate, which has not heard of what changed in this one."""
 
     async def run() -> tuple[WorkspaceReport, ...]:
-        async with _many(estates, buckets, log_is_away) as sources:
+        async with _many(estates, buckets, log_is_away, log_of) as sources:
             return await anyio.to_thread.run_sync(
                 partial(
                     ingest_incidents, store, embedder, [FromThread(each) for each in sources], since=since, **options
@@ -117,10 +119,19 @@ def ingest_estates(
 class _connected:
     """REST and log of the server at `url`; retries wait next to nothing."""
 
-    def __init__(self, url: str, name: str = "lab", buckets: RateBuckets | None = None, log_is_away: bool = False):
+    def __init__(
+        self,
+        url: str,
+        name: str = "lab",
+        buckets: RateBuckets | None = None,
+        log_is_away: bool = False,
+        log_url: str | None = None,
+    ) -> None:
         credential = IdentityEndpointCredential(f"{url}/msi/token", _HEADER)
         self._arm = ArmConnection(credential, endpoint=url, first_retry_delay_s=0.001)
-        self._log = LogAnalytics(credential, endpoint=url, first_retry_delay_s=0.001)
+        log_url = log_url or url
+        log_credential = IdentityEndpointCredential(f"{log_url}/msi/token", _HEADER)
+        self._log = LogAnalytics(log_credential, endpoint=log_url, first_retry_delay_s=0.001)
         self._rest = SentinelRest(name, EMBEDDED_RESOURCE_ID, self._arm, buckets=buckets)
         workspace_id = "00000000-0000-0000-0000-000000000001" if log_is_away else _WORKSPACE_ID
         self._logs = self._log.workspace(name, workspace_id)
@@ -142,8 +153,11 @@ async def opened_incidents(served: Estate) -> AsyncIterator[SentinelIncidents]:
 
 
 class _many:
-    def __init__(self, estates: dict[str, Estate], buckets: RateBuckets | None, log_is_away: bool) -> None:
-        self._opened = [_connected(each.url, name, buckets, log_is_away) for name, each in estates.items()]
+    def __init__(
+        self, estates: dict[str, Estate], buckets: RateBuckets | None, log_is_away: bool, log_of: Estate | None
+    ) -> None:
+        log_url = None if log_of is None else log_of.url
+        self._opened = [_connected(each.url, name, buckets, log_is_away, log_url) for name, each in estates.items()]
 
     async def __aenter__(self) -> list[SentinelIncidents]:
         return [SentinelIncidents(*(await each.__aenter__())) for each in self._opened]

@@ -180,6 +180,35 @@ def test_where_the_log_is_closed_rest_tells_the_rest_and_at_its_limit_the_next_r
     assert figures(served.ingest(store, log_is_away=True, buckets=buckets)) == (0, 0, first.listed, 0)
 
 
+def test_while_the_log_has_not_caught_up_rest_tells_what_is_new_and_the_next_run_looks_again(
+    tmp_path: Path, store: LocalStore
+) -> None:
+    with estate(tmp_path / "now") as now, estate(tmp_path / "before") as before:
+        now.ingest(store)
+        now.change(lambda rest: comment(rest, MAIN, "Written a moment ago."))
+        report = now.ingest(store, log_of=before)
+        assert (figures(report)[1], report.partial) == (1, 1)
+        (said,) = [c for c in chunks_of(store, "written a moment ago", f"incident-{MAIN}") if c.path == ("Comments",)]
+        assert {"T1566", "T1486"} <= set(said.facets.techniques)  # REST tells none: those of the older row
+        assert "wks-fin-02.woodgrove.example" in said.facets.entities
+        again = now.ingest(store)
+        assert (again.partial, again.ingested.added) == (0, 0)
+        assert figures(now.ingest(store)) == (0, 0, again.listed, 0)
+
+
+def test_while_the_log_is_away_the_incidents_come_in_and_are_read_again_once_it_is_back(
+    served: Estate, store: LocalStore
+) -> None:
+    served.faults({"kind": "server_error", "wire": "logs", "times": None})
+    first = served.ingest(store)
+    assert (first.fault, first.ingested.added, first.partial) == ("", first.listed, first.listed)
+    served.faults()
+    second = served.ingest(store)
+    assert (second.partial, second.ingested.added) == (0, 0)
+    (main,) = [c for c in chunks_of(store, "attack phishing", f"incident-{MAIN}") if c.path == ("Summary",)]
+    assert "T1566" in main.facets.techniques
+
+
 def test_a_run_that_dies_is_gone_on_with_and_nothing_is_embedded_twice(served: Estate, store: LocalStore) -> None:
     dying = WordEmbedder(failing_after=70)
     with pytest.raises(RuntimeError):

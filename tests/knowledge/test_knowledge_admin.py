@@ -24,12 +24,13 @@ from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.executors.knowledge import KnowledgeBase, Opened, create_app
 from sentinel_rag.executors.knowledge.admin import admin_app
 from sentinel_rag.executors.knowledge.incident_ingest import IncidentIngest, IngestWish, WorkspacesToRead
+from sentinel_rag.executors.knowledge.playbook_ingest import PlaybookIngest
 from sentinel_rag.executors.knowledge.refresh import Refreshing
 from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.ingest_lock import IngestLock
 from sentinel_rag.knowledge.ingest_record import IngestFiles, read_ingest_record
 from sentinel_rag.knowledge.stores import LocalStore
-from sentinel_rag.surfaces.cli._knowledge_client import Progress, ingest_incidents
+from sentinel_rag.surfaces.cli._knowledge_client import Progress, ingest_incidents, ingest_playbooks
 from sentinel_rag.testing.loopback import serve
 
 pytestmark = pytest.mark.requirement("KNOW-2")
@@ -113,7 +114,7 @@ def served(lab: Estate, tmp_path: Path) -> Iterator[Serve]:
             base = KnowledgeBase(opening)
             ingest = IncidentIngest(base, workspaces, files, clock=lambda: NOW)
             base.incidents_as_of = ingest.as_of
-            app = create_app(base, token=GATEWAYS, admin=admin_app(ingest, token=ADMINS))
+            app = create_app(base, token=GATEWAYS, admin=admin_app(ingest, PlaybookIngest(base, files), token=ADMINS))
             return Served(stack.enter_context(serve(app)), files, ingest, store_file)
 
         yield start
@@ -137,8 +138,9 @@ def test_a_surface_has_incidents_read_in_and_is_told_how_far_it_is(served: Serve
 def test_who_may_search_may_not_ingest_and_the_other_way_round(served: Serve, token: str | None) -> None:
     """The attacker is a hijacked agent or gateway, with the gateway's token or none."""
     running = served()
-    for method, path in (("POST", "/admin/ingest"), ("GET", "/admin/knowledge"), ("GET", "/admin/anything")):
-        assert running.ask(method, path, token)[0] == 401
+    for path in ("/admin/ingest", "/admin/playbooks", "/admin/anything"):
+        assert running.ask("POST", path, token)[0] == 401
+    assert running.ask("GET", "/admin/knowledge", token)[0] == 401
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     assert running.ask("POST", "/mcp", ADMINS, call)[0] == 401
     assert running.held() == 0
@@ -152,13 +154,30 @@ def test_who_may_search_may_not_ingest_and_the_other_way_round(served: Serve, to
         ({"who": "x\ny"}, 422),
         ({"playbooks": "/etc"}, 422),
         (b"no json", 422),
-        (b" " * 5_000, 413),
+        (b" " * 9_000, 413),
     ],
 )
 def test_a_wish_that_cannot_be_is_refused(served: Serve, body: Any, status: int) -> None:
     running = served()
     assert running.ask("POST", "/admin/ingest", ADMINS, body)[0] == status
     assert running.held() == 0
+
+
+def test_a_folder_of_playbooks_is_read_in_by_whoever_owns_the_store(served: Serve, tmp_path: Path) -> None:
+    running = served(WordEmbedder())
+    folder = tmp_path / "books"
+    folder.mkdir()
+    (folder / "a.md").write_text("# A\n\napple\n")
+    (folder / "b.md").write_bytes(b"\0")
+    told: list[Mapping[str, Any]] = []
+    outcome = ingest_playbooks(running.state, {"who": "a test", "folder": str(folder)}, told.append)
+    assert (outcome.added, outcome.embedded, outcome.faults, outcome.by_words_only) == (1, 1, 1, False)
+    assert outcome.told == [{"source": "b.md", "outcome": "broken", "said": "It is no text: it holds zero bytes."}]
+    assert told[-1]["read"] == 1
+    for place in (str(folder / "no"), "books"):
+        with pytest.raises(SentinelError, match="There is no folder"):
+            ingest_playbooks(running.state, {"who": "a test", "folder": place}, told.append)
+    assert running.ask("POST", "/admin/playbooks", ADMINS, {"folder": ""})[0] == 422
 
 
 def test_one_ingest_at_a_time_and_the_other_is_told_who_runs_it(served: Serve) -> None:
@@ -252,9 +271,13 @@ async def test_the_refresh_by_the_clock_keeps_current_what_somebody_read_in(serv
     refreshing = Refreshing(no_app, running.ingest, every_s=60)
     await refreshing.once()
     assert running.held() == 0  # nobody has ever read incidents in
-    await running.ingest.run(IngestWish("a test", days=1))
+    await running.ingest.run(IngestWish("a test", days=2))
     before = running.held()
+    with LocalStore(running.store_file) as store:
+        store.remove(Collection.INCIDENTS, ["incident-128"])
     with IngestLock(running.files.lock).hold("a person"):
         await refreshing.once()  # told in the log, and no end of the server
+    assert running.held() == before - 1
     await refreshing.once()
-    assert running.held() > before
+    assert running.held() == before
+    assert [each.days for each in read_ingest_record(running.files.record)] == [2]  # as far back as the person wanted

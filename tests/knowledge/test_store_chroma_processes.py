@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 from chroma_crashes import REBUILT
-from store_contract import MODEL, by_words, document, put
+from store_contract import MODEL, by_meaning, by_words, document, put
 
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.stores import Wanted
+from sentinel_rag.knowledge.documents import Collection, Facets
+from sentinel_rag.knowledge.stores import LocalStore, Wanted
 from sentinel_rag.knowledge.stores.chroma import ChromaStore
 from sentinel_rag.knowledge.stores.chroma.ownership import Left, Ownership, Phase
 from sentinel_rag.surfaces.cli import main
@@ -87,6 +87,33 @@ def test_a_second_process_is_told_who_the_owner_is_until_that_one_is_gone(
         owner.send_signal(signal.SIGKILL)
     assert main(["knowledge", "status"]) == 0
     assert str(path) in capsys.readouterr().out
+
+
+def test_what_the_local_store_holds_can_be_moved_here_and_back(
+    clean_environment: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With its vectors, readers and facets; nothing is embedded again."""
+    with LocalStore(clean_environment / "knowledge" / "knowledge.db") as local:
+        for collection in Collection:
+            secret = document("b", "stone", Facets(("T1566.001",)), collection=collection, readers=frozenset({"hr"}))
+            put(local, document("a", "apple", collection=collection), secret)
+        before = [local.entries(each, ["a", "b"]) for each in Collection]
+        vectors = [local.kept_vectors(MODEL.space, {each.chunks[0].search_hash for each in some}) for some in before]
+    assert main(["knowledge", "migrate", "--to", "chroma"]) == 0
+    with ChromaStore(clean_environment / "knowledge" / "chroma") as moved:
+        assert [moved.entries(each, ["a", "b"]) for each in Collection] == before
+        for some, kept in zip(before, vectors, strict=True):
+            there = moved.kept_vectors(MODEL.space, {each.chunks[0].search_hash for each in some})
+            assert {name: each.tobytes() for name, each in there.items()} == {
+                name: each.tobytes() for name, each in kept.items()
+            }
+        assert by_meaning(moved, "stone", Wanted(readers=frozenset({"hr"})), limit=2) == ["b", "b"]
+        moved.remove(Collection.PLAYBOOKS, ["a"])
+    (clean_environment / "knowledge" / "knowledge.db").unlink()
+    assert main(["knowledge", "migrate", "--from", "chroma", "--to", "local"]) == 0
+    with LocalStore(clean_environment / "knowledge" / "knowledge.db") as local:
+        assert sorted(by_words(local, "apple stone", Wanted(readers=frozenset({"hr"})))) == ["a", "b", "b"]
+    capsys.readouterr()
 
 
 def test_a_second_store_in_one_process_is_refused_too(path: Path) -> None:
@@ -206,6 +233,7 @@ def checked(path: Path) -> int:
         return count
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("KNOW-2")
 def test_killed_at_any_moment_it_is_whole_and_the_next_run_completes_it(
     path: Path, crashes: Crashes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -61,25 +61,38 @@ class TestPgVectorStore(StoreContract):
 
 
 def test_words_are_ranked_by_bm25_to_the_digit(opened: PgVectorStore) -> None:
-    texts = ["apple " * n + "pie " * (n % 3) + "stone " * (40 - n) for n in range(1, 36)] + ["stone"] * 60
-    entries = [
-        Entry(document(f"{n}", ""), (Chunk(0, (), 1, f"{text} {n}", f"{text} {n}"),)) for n, text in enumerate(texts)
-    ]
-    opened.put(entries, None)
-    words = [[*text.split(), "number"] for text in texts]
-    mean = sum(map(len, words)) / len(words)
+    """As SQLite's FTS5 has it in the local store: words of the head count twice, and pairs of words are words too."""
+    heads = ["apple pie" if n % 5 == 0 else "pie" if n % 7 == 0 else "none" for n in range(95)]
+    texts = ["apple " * min(n, 29) + "pie " * (n % 3) + "stone " * (40 - n) for n in range(1, 36)] + ["stone"] * 60
+    pairs = [(head.split(), text.split()) for head, text in zip(heads, texts, strict=True)]
+    opened.put(
+        [
+            Entry(document(f"{n}", ""), (Chunk(0, (), 1, text, f"{head}\n\n{text}"),))
+            for n, (head, text) in enumerate(zip(heads, texts, strict=True))
+        ],
+        None,
+    )
+    mean = sum(len(head) + len(text) for head, text in pairs) / len(pairs)
 
-    def part(word: str, at: int) -> float:
-        have = sum(word in each for each in words)
-        weight = math.log((len(words) - have + 0.5) / (have + 0.5))
-        times = min(words[at].count(word), 30)
-        return weight * 2.2 * times / (times + 1.2 * (0.25 + 0.75 * len(words[at]) / mean))
+    def places(words: list[str], term: str) -> int:
+        if " " in term:
+            return int(f" {term} " in f" {' '.join(words)} ")
+        return words.count(term)
 
-    expected = {f"{n}": part("apple", n) + part("pie", n) for n in range(35)}
+    def part(term: str, at: int) -> float:
+        head, text = pairs[at]
+        have = sum(places(head, term) + places(text, term) > 0 for head, text in pairs)
+        times = 2 * places(head, term) + places(text, term)
+        length = len(head) + len(text)
+        weight = math.log((len(pairs) - have + 0.5) / (have + 0.5))
+        return max(weight, 1e-6) * 2.2 * times / (times + 1.2 * (0.25 + 0.75 * length / mean))
+
+    scores = {f"{n}": sum(part(term, n) for term in ("apple", "pie", "apple pie")) for n in range(95)}
     found = opened.by_words("apple pie", Wanted(), 100)
     names = [chunk.document_id for chunk in opened.load([each.key for each in found], frozenset())]
-    assert names == sorted(expected, key=lambda name: -expected[name])
-    assert [each.score for each in found] == pytest.approx(sorted(expected.values(), reverse=True), rel=1e-6)
+    expected = {name: score for name, score in scores.items() if score}
+    assert {name: each.score for name, each in zip(names, found, strict=True)} == pytest.approx(expected, rel=1e-9)
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
 
 
 def test_common_words_are_spared_only_where_rarer_ones_decide(
@@ -148,6 +161,29 @@ def test_many_chunks_are_searched_over_an_index_and_few_that_pass_a_filter_exact
         assert "vector(16)" in str(index[0])
         assert query("SELECT count(*) FROM kept_vector") == [(1_200,)]
         assert len(store.by_vector(other.space, other.embed_query("text 7"), Wanted(), 5)) == 5
+
+
+def test_where_the_index_gives_up_every_vector_is_compared(postgres: PostgresServer, schema: str, query: Query) -> None:
+    """A filter lets through only what is far from the question, more than is compared one by one at once, and the
+    server looks at one more vector only before it gives up."""
+    random = np.random.default_rng(6)
+    near = random.standard_normal(64).astype(np.float32)
+    vectors = [(near if n >= 60 else -near) + random.standard_normal(64).astype(np.float32) / 4 for n in range(900)]
+    with PgVectorStore(f"{postgres.url}?options=-c%20hnsw.max_scan_tuples%3D1", schema, exact_below=50) as store:
+        chunks = [Chunk(0, (), 1, f"text {n}", f"text {n}") for n in range(900)]
+        store.keep_vectors(MODEL.space, {each.search_hash: vectors[n] for n, each in enumerate(chunks)})
+        store.put(
+            [
+                Entry(document(f"{n}", "", Facets(severity="High" if n < 60 else "Low")), (each,))
+                for n, each in enumerate(chunks)
+            ],
+            MODEL.space,
+        )
+        assert query("SELECT indexed FROM state") == [(True,)]
+        query("ANALYZE")
+        found = store.by_vector(MODEL.space, near, Wanted(severities=frozenset({"High"})), 20)
+        best = sorted(range(60), key=lambda n: -float(vectors[n] @ near / np.linalg.norm(vectors[n])))[:20]
+        assert [int(each.document_id) for each in store.load([each.key for each in found], frozenset())] == best
 
 
 def test_writers_wait_for_one_another_and_nothing_is_lost(postgres: PostgresServer, schema: str, query: Query) -> None:

@@ -242,3 +242,12 @@ def test_diff_without_a_journal_compares_the_rest(run: Run, file: Path) -> None:
     code, told = run("diff", str(file), str(file))
     assert code == 0
     assert "No audited calls were compared: There is no audit journal yet" in told
+
+
+@pytest.mark.requirement("TAINT-6")
+def test_explain_says_that_rows_add_to_what_is_foreseen(run: Run) -> None:
+    shipped = Path(__file__).parents[2] / "config" / "sentinel_config.yaml"
+    code, told = run("explain", "search_knowledge_base", "query=mail", "--policy", str(shipped))
+    assert code == 0
+    assert "  at least MEDIUM/UNTRUSTED; then the session's context is MEDIUM/UNTRUSTED\n" in told
+    assert "  each row of /hits adds its own label, which its server tells\n" in told

@@ -16,14 +16,15 @@ from sentinel_rag.contracts.json_values import JsonValue
 
 SEARCH_TOOL = "search_knowledge_base"
 PLAYBOOKS, INCIDENTS = "playbooks", "sentinel_incidents"
-_INCIDENT_ID = re.compile(r"incident-(\d{1,9})")
+_INCIDENT_ID = re.compile(r"incident-(\d{1,10})(?:@([\w.-]{1,40}))?")
+"""A past incident as the knowledge base names it, with its workspace where there are several."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeHit:
     """One hit of one search. `pointer` is its place in the result of `run`; `path` are the headings down to its
-    section; `number` is the past incident's, empty for a playbook. The `shared_*` are what it has in common with what
-    was asked, as the search told it."""
+    section; `number` is the past incident's, empty for a playbook, `workspace` its own where there are several. The
+    `shared_*` are what it has in common with what was asked, as the search told it."""
 
     run: ToolRun
     pointer: str
@@ -33,6 +34,7 @@ class KnowledgeHit:
     path: tuple[str, ...]
     text: str
     number: str
+    workspace: str
     severity: str
     status: str
     classification: str
@@ -97,6 +99,7 @@ def _hit(run: ToolRun, pointer: str, row: Mapping[str, Any]) -> KnowledgeHit | N
         path=tuple(section.split(" > ")) if section and not number else (),
         text=str(text),
         number=number,
+        workspace=(match[2] or "") if (match := _INCIDENT_ID.fullmatch(str(document))) else "",
         severity=_text(row.get("severity")),
         status=_text(row.get("status")),
         classification=_text(row.get("classification")),

@@ -19,6 +19,7 @@ from sentinel_rag.contracts.ports import ProgressListener, ToolGateway
 from sentinel_rag.contracts.query_results import QueryResult
 from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Failed, Succeeded, ToolCall, ToolOutcome
 
+_WORKING = "Working..."
 _STATUS = {
     "query_incidents": "Querying incidents...",
     "get_incident_detail": "Reading the incident...",
@@ -127,13 +128,20 @@ async def run_calls(
     """Run independent calls together; results in the order of the calls. One that fails cancels no other."""
     runs: list[ToolRun | None] = [None] * len(calls)
 
+    def tell(trace: ToolTrace) -> None:
+        if progress is not None:
+            text = _STATUS.get(trace.name, _WORKING)
+            progress(Progress(text, round(time.monotonic() - started, 3), trace))
+
     async def one(place: int, call: ToolCall) -> None:
         begin = time.monotonic()
+        tell(ToolTrace(call.call_id, call.tool_name, call.arguments, "running"))
         outcome = await gateway.execute(call)
-        runs[place] = ToolRun(call, outcome, (time.monotonic() - begin) * 1e3)
+        run = runs[place] = ToolRun(call, outcome, (time.monotonic() - begin) * 1e3)
+        tell(run.trace())
 
     if progress is not None:
-        for text in dict.fromkeys(_STATUS.get(call.tool_name, "Working...") for call in calls):
+        for text in dict.fromkeys(_STATUS.get(call.tool_name, _WORKING) for call in calls):
             progress(Progress(text, round(time.monotonic() - started, 3)))
     async with anyio.create_task_group() as group:
         for place, call in enumerate(calls):

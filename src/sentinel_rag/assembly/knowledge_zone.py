@@ -57,6 +57,7 @@ def knowledge_app(configuration: Mapping[str, Any]) -> ASGIApp:
     from sentinel_rag.executors.knowledge import create_app
     from sentinel_rag.executors.knowledge.admin import admin_app
     from sentinel_rag.executors.knowledge.incident_ingest import IncidentIngest
+    from sentinel_rag.executors.knowledge.playbook_ingest import PlaybookIngest
     from sentinel_rag.executors.knowledge.refresh import Refreshing
 
     settings = told_settings(configuration)
@@ -64,7 +65,11 @@ def knowledge_app(configuration: Mapping[str, Any]) -> ASGIApp:
     files = ingest_files(settings)
     ingest = IncidentIngest(base, partial(open_workspaces, configuration["workspaces"]), files)
     base.incidents_as_of = ingest.as_of
-    app = create_app(base, token=configuration["token"], admin=admin_app(ingest, token=configuration["admin_token"]))
+    app = create_app(
+        base,
+        token=configuration["token"],
+        admin=admin_app(ingest, PlaybookIngest(base, files), token=configuration["admin_token"]),
+    )
     minutes = settings.knowledge.refresh_minutes
     return Refreshing(app, ingest, every_s=60.0 * minutes) if minutes else app
 

@@ -28,6 +28,7 @@ from sentinel_rag.assembly.model_access import (
 )
 from sentinel_rag.assembly.stored_queries import stored_query_configuration
 from sentinel_rag.assembly.tool_servers import tool_server_configuration
+from sentinel_rag.assembly.web_access import KEPT_OF_PEOPLE, web_configuration
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import (
     ModelSettings,
@@ -56,6 +57,8 @@ class Ports:
 
     interceptor: int = 0
     agent: int = 0
+    web: int | None = None
+    """None: the web surface is not served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,8 @@ class Plan:
     knowledge_token: str
     keys: Mapping[str, str]
     """The gateway's keys of this run, by key id; see `RUN_KEYS`."""
+    web_link: str = ""
+    """The rest of the one-time link that signs in whoever started the run; empty without a web surface."""
 
 
 def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStack) -> Plan:
@@ -168,11 +173,14 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
         gateway_url = settings.gateway_url
     model = plan_model(settings.model_settings, common, listen)
     zones += model.zones
+    conversations = conversation_configuration(settings)
+    if ports.web is not None:
+        conversations["keep"] = max(settings.chat_keep, KEPT_OF_PEOPLE)
     agent = {
         "token": agent_token,
         "timezone": settings.timezone,
         "question_timeout_s": settings.question_timeout_s,
-        "conversations": conversation_configuration(settings),
+        "conversations": conversations,
     }
     zones.append(
         ZonePlan(
@@ -184,8 +192,16 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             listen("agent", ports.agent),
         )
     )
+    web_link = ""
+    if ports.web is not None:
+        web_link = secrets.token_urlsafe(24)
+        listener = listen("web", ports.web)
+        where = {"gateway_url": gateway_url, "agent_url": zones[-1].listener.url, "agent_token": agent_token}
+        files = {"state_folder": str(gateway_folder(settings.home)), "owner_link": web_link}
+        configuration = {**common, **where, **web_configuration(settings, keys), **files}
+        zones.append(ZonePlan("web", ("sentinel_rag.surfaces.web",), configuration, bare_environment(), listener))
     names = tuple(each.name for each in served) or (workspace,)
-    return Plan(tuple(zones), names, agent_token, workspace_token, knowledge_token, keys)
+    return Plan(tuple(zones), names, agent_token, workspace_token, knowledge_token, keys, web_link)
 
 
 @dataclass(frozen=True, slots=True)

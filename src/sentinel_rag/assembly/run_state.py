@@ -40,6 +40,8 @@ class RunState:
     """Opens what surfaces may ask of the knowledge executor; empty where it runs elsewhere."""
     keys: Mapping[str, str] = field(repr=False, default_factory=dict)
     """The gateway's keys of this run, by key id: agent, user, approver, audit, admin."""
+    web_link: str = field(repr=False, default="")
+    """The rest of the one-time link of the web surface; empty where none is served."""
     workspaces: tuple[str, ...] = ()
     """Every workspace that is served, the default one (`workspace`) first."""
 

@@ -13,6 +13,9 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 
+REMOVED = "A sentence was left out here, because it could not be checked against the results."
+"""Stands in an answer in place of each sentence that its evidence did not support."""
+
 
 class Outcome(StrEnum):
     """How a question ended; surfaces map it to an exit code or an HTTP status."""
@@ -59,7 +62,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class ToolTrace:
-    """One tool call as the footnote shows it. `status` is `ok`, `denied` or `failed`."""
+    """One tool call as the footnote shows it. `status` is `ok`, `denied`, `failed`; in a `Progress` also `running`."""
 
     call_id: str
     name: str
@@ -145,7 +148,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A status line while tools run, such as "Querying incidents..."; `elapsed_s` counts from the question."""
+    """A status line while tools run, such as "Querying incidents..."; `elapsed_s` counts from the question.
+
+    `tool` is the call that it is about, if it is about one: its status is `running` where it starts, and else how it
+    ended.
+    """
 
     text: str
     elapsed_s: float = field(default=0.0)
+    tool: ToolTrace | None = None

@@ -96,3 +96,7 @@ class Chat(Protocol):
     async def clear(self, session_id: str, *, carry: bool) -> tuple[CarriedFact, ...]:
         """Start over. With `carry` in the same session: supported facts stay, and are returned; else all is dropped."""
         ...
+
+    async def delete(self, session_id: str) -> None:
+        """Remove the conversation, with what is kept of its turns. Raises UnavailableError if that cannot be done."""
+        ...

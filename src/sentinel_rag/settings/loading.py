@@ -10,6 +10,7 @@ from sentinel_rag.settings.approvals import approval_ttl, webhook_address, webho
 from sentinel_rag.settings.env_file import read_env_file
 from sentinel_rag.settings.knowledge import read_knowledge
 from sentinel_rag.settings.models import MODELS, read_embeddings, read_model
+from sentinel_rag.settings.people import public_url, read_oidc
 from sentinel_rag.settings.shapes import Secret, Settings
 from sentinel_rag.settings.tools import (
     SEARCH_PROVIDERS,
@@ -137,6 +138,8 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         approval_webhook_secret=webhook_secret,
         approval_webhook_arguments=reader.read("SENTINEL_APPROVAL_WEBHOOK_ARGUMENTS", yes_or_no, False),
         approval_webhook_decides=reader.read("SENTINEL_APPROVAL_WEBHOOK_DECIDES", yes_or_no, False),
+        web_url=reader.read("SENTINEL_WEB_URL", public_url, None),
+        oidc=read_oidc(reader),
     )
     if reader.problems:
         raise ConfigurationError(

@@ -65,6 +65,16 @@ class EmbeddingSettings:
     tokens_per_minute: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class OidcSettings:
+    """An identity provider: its issuer, this installation's client there, and the claim by which it names people."""
+
+    issuer: str
+    client_id: str
+    client_secret: Secret | None = None
+    claim: str = "email"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresSettings:
     """A database for knowledge, and the schema in it. The address holds a password, so all of it is secret."""
@@ -139,6 +149,9 @@ class Settings:
     approval_webhook_secret: Secret | None = None
     approval_webhook_arguments: bool = False
     approval_webhook_decides: bool = False
+    web_url: str | None = None
+    """Where people reach the web surface, if not on loopback: behind a proxy with TLS."""
+    oidc: OidcSettings | None = None
 
     @property
     def uses_azure(self) -> bool:

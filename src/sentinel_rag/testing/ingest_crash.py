@@ -109,15 +109,17 @@ def _killed(store: Path, count: int, generation: int, moment: Moment) -> bool:
     """Whether the ingest was still running when it was killed."""
     process = _start("ingest", store, count, generation)
     assert process.stdout is not None
+    ended = False
     for _ in range(moment.batch):
         line = process.stdout.readline()
-        if not line or line.startswith("{"):
+        ended = not line or line.startswith("{")
+        if ended:
             break
     with suppress(subprocess.TimeoutExpired):
         process.wait(moment.seconds)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=_PATIENCE_S)
-    return process.returncode == -signal.SIGKILL
+    return not ended and process.returncode == -signal.SIGKILL
 
 
 def _faults(path: Path, *, generation: int, count: int, ended: bool) -> tuple[int, list[str]]:

@@ -11,7 +11,8 @@ from typing import Any
 
 from sentinel_rag.contracts.labels import TOP, Integrity, Label, Sensitivity
 
-SERVER = "world"
+SERVER = "knowledge"
+"""One of the product's own servers: no other may tell labels of rows."""
 LEAVES = ("/kind", "/rows/*/a", "/rows/*/b", "/rows/*/c", "/deep/x/y", "/deep/z")
 """The places of every tool's result."""
 
@@ -70,6 +71,8 @@ def _source(rng: random.Random, number: int) -> dict[str, Any]:
     }
     if rng.random() < 0.4:
         tool["reads"] = ["store/*"]
+    if rng.random() < 0.5:
+        tool["row_labels"] = "/rows"
     return tool
 
 

@@ -6,7 +6,7 @@ answers over a handful of made-up incidents and alerts in the documented shapes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -23,7 +23,7 @@ from sentinel_rag.contracts.query_results import (
 from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Failed, Succeeded, ToolCall, ToolOutcome
 
 Result = QueryResult | DocumentResult | QueryError
-Scripted = Result | Denied | Callable[[JsonObject], Result]
+Scripted = Result | Denied | Callable[[JsonObject], Result] | Callable[[JsonObject], Awaitable[Result]]
 
 
 class ScriptedGateway:
@@ -46,13 +46,14 @@ class ScriptedGateway:
             place = self._given.get(call.tool_name, 0)
             self._given[call.tool_name] = place + 1
             answer = answer[min(place, len(answer) - 1)]
-        if callable(answer):
-            answer = answer(call.arguments)
-        match answer:
-            case QueryResult() | DocumentResult():
-                return Succeeded(call, answer, audit_id)
-            case QueryError():
-                return Failed(call, answer, audit_id)
+        given: object = answer(call.arguments) if callable(answer) else answer
+        if isinstance(given, Awaitable):
+            given = await given
+        match given:
+            case QueryResult() | DocumentResult() as result:
+                return Succeeded(call, result, audit_id)
+            case QueryError() as error:
+                return Failed(call, error, audit_id)
             case Denied() as denied:
                 return replace(denied, call=call, audit_id=audit_id)
             case _:

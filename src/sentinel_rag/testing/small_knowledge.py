@@ -1,30 +1,32 @@
 """The shipped playbooks and a few made-up past incidents behind `search_knowledge_base`, for the small estate.
 
-The search is the product's own, over the product's own store, by words alone; only the tool server around it is left
-out, so an analyst can be tested on real hits without a process. All names are reserved for documentation.
+The tool is the product's own, over the product's own store, by words alone; only the server and the gateway around it
+are left out, so an analyst can be tested on real hits without a process. All names are reserved for documentation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonObject
-from sentinel_rag.contracts.knowledge_tools import CUT_MARK, DEFAULT_HITS, MAX_HIT_CHARACTERS
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, format_time, parse_time
+from sentinel_rag.contracts.knowledge_tools import KNOWLEDGE_TOOLS
+from sentinel_rag.contracts.query_results import QueryError, parse_time
 from sentinel_rag.contracts.tool_calls import DocumentResult
+from sentinel_rag.executors.knowledge.knowledge_base import KnowledgeBase, Opened
+from sentinel_rag.executors.knowledge.knowledge_tools import KnowledgeTools
 from sentinel_rag.knowledge.documents import Collection, Document
 from sentinel_rag.knowledge.documents.incidents import IncidentRecord, incident_document
 from sentinel_rag.knowledge.folder_ingestion import ingest_folder
 from sentinel_rag.knowledge.ingestion import ingest
-from sentinel_rag.knowledge.search import Hit, KnowledgeSearch
-from sentinel_rag.knowledge.stores import KnowledgeStore, LocalStore
-from sentinel_rag.knowledge.stores.port import Wanted
+from sentinel_rag.knowledge.stores import LocalStore
 
 PLAYBOOKS = Path(__file__).resolve().parents[3] / "data" / "playbooks"
-SearchTool = Callable[[JsonObject], DocumentResult | QueryError]
+SearchTool = Callable[[JsonObject], Awaitable[DocumentResult | QueryError]]
+AS_OF = datetime(2024, 7, 23, 6, tzinfo=UTC)
+"""When the past incidents were brought up to date."""
 
 
 def _past(
@@ -93,7 +95,7 @@ PAST_INCIDENTS: tuple[IncidentRecord, ...] = (
 
 def small_knowledge(folder: Path, *, more: Sequence[Document] = (), playbooks: Path | None = PLAYBOOKS) -> SearchTool:
     """`search_knowledge_base` over a new store in `folder`. `more` are further documents of either collection;
-    `playbooks` None for a store without the shipped ones, which is then empty but for `more`."""
+    `playbooks` None for a store without the shipped ones and without past incidents, which holds `more` alone."""
     store = LocalStore(folder / "knowledge.db")
     if playbooks is not None:
         ingest_folder(store, None, playbooks)
@@ -101,94 +103,16 @@ def small_knowledge(folder: Path, *, more: Sequence[Document] = (), playbooks: P
     for collection in Collection:
         documents = [each for each in (*past, *more) if each.collection is collection]
         ingest(store, None, collection, documents, complete=False)
-    return lambda arguments: _searched(store, past, arguments)
-
-
-def _searched(store: KnowledgeStore, past: Sequence[Document], arguments: JsonObject) -> DocumentResult | QueryError:
-    given: dict[str, Any] = dict(arguments)
-    liked = str(given.get("like_incident") or "").removeprefix("#")
-    query = str(given.get("query") or "")
-    known = next((each for each in past if each.id == f"incident-{liked}"), None)
-    if liked and known is None:
-        return QueryError(
-            code=QueryErrorCode.INVALID_ARGUMENT,
-            message=f"Incident {liked} is not in the knowledge base.",
-            field="like_incident",
-            next_step="Search by words instead.",
+    as_of = AS_OF if past else None
+    lacking = "The embedding model on this machine is not installed."
+    tool = KnowledgeTools(
+        KnowledgeBase(
+            lambda: Opened(store, None, lacking, "Run: sentinel knowledge install"), incidents_as_of=lambda: as_of
         )
-    if known is not None:
-        texts = [block.text for section in known.sections[:1] for block in section.blocks]
-        query = " ".join((query, known.title, *texts, *known.facets.tactics, *known.facets.entities)).strip()
-    found = KnowledgeSearch(store, None).search(query, _wanted(given), limit=given.get("limit", DEFAULT_HITS) + 3)
-    hits = [hit for hit in found.hits if hit.chunk.document_id != (known.id if known else "")]
-    hits = hits[: given.get("limit", DEFAULT_HITS)]
-    counts = store.state().documents
-    return DocumentResult(
-        {
-            "query": given.get("query"),
-            **({"like_incident": liked} if liked else {}),
-            "total": len(hits),
-            "hits": [_hit(hit, known) for hit in hits],
-            "remarks": list(found.remarks),
-            "freshness": {
-                "incidents": counts[Collection.INCIDENTS],
-                "playbooks": counts[Collection.PLAYBOOKS],
-                "incidents_as_of": "2024-07-23T06:00:00Z" if counts[Collection.INCIDENTS] else None,
-            },
-        }
     )
 
+    async def search(arguments: JsonObject) -> DocumentResult | QueryError:
+        answer = await tool.call(KNOWLEDGE_TOOLS[0].name, dict(arguments), {})
+        return QueryError.from_dict(answer.value) if answer.is_error else DocumentResult(answer.value)
 
-def _wanted(given: dict[str, Any]) -> Wanted:
-    def some(name: str) -> frozenset[str]:
-        return frozenset({given[name]}) if given.get(name) else frozenset()
-
-    def moment(name: str) -> datetime | None:
-        return parse_time(given[name]) if given.get(name) else None
-
-    return Wanted(
-        collections=frozenset({Collection(given["collection"])}) if given.get("collection") else frozenset(Collection),
-        severities=some("severity"),
-        statuses=some("status"),
-        classifications=some("classification"),
-        techniques=some("technique"),
-        tactics=some("tactic"),
-        since=moment("since"),
-        until=moment("until"),
-    )
-
-
-def _hit(hit: Hit, like: Document | None) -> dict[str, Any]:
-    chunk, facets, why = hit.chunk, hit.chunk.facets, hit.why
-    past = chunk.collection is Collection.INCIDENTS
-    text = chunk.text
-    if len(text) > MAX_HIT_CHARACTERS:
-        text = text[: MAX_HIT_CHARACTERS - len(CUT_MARK)] + CUT_MARK
-
-    def shared(own: Sequence[str], others: Sequence[str]) -> list[str]:
-        return [name for name in own if name in others]
-
-    return {
-        "citation": hit.citation,
-        "collection": chunk.collection.value,
-        "document_id": chunk.document_id,
-        "title": chunk.title,
-        "section": "" if past else " > ".join(chunk.path),
-        "text": text,
-        "score": hit.score,
-        "severity": facets.severity,
-        "status": facets.status,
-        "classification": facets.classification,
-        "techniques": list(facets.techniques),
-        "tactics": list(facets.tactics),
-        "time": None if facets.time is None else format_time(facets.time),
-        "entities": list(facets.entities),
-        "why": {
-            "by_words": why.by_words,
-            "by_meaning": why.by_meaning,
-            "words": list(why.words),
-            "techniques": list(why.techniques) or shared(facets.techniques, like.facets.techniques if like else ()),
-            "entities": list(why.entities) or shared(facets.entities, like.facets.entities if like else ()),
-            "tactics": shared(facets.tactics, like.facets.tactics if like else ()),
-        },
-    }
+    return search

@@ -26,7 +26,7 @@ from typing import Any
 import anyio
 import msgspec
 
-from sentinel_rag.contracts.labels import BOTTOM, Label
+from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.interceptor.approvals import Decider, DecisionRefused, Verdict
@@ -109,7 +109,7 @@ class World:
             message = answer.digest("message", policy.fields.whole())
             return ToolFailed(QueryError(code=QueryErrorCode.INTERNAL, message=message))
         result = answer.value()
-        return Returned(msgspec.json.encode(result), result)
+        return Returned(msgspec.json.encode(result), result, row_labels=answer.told)
 
     async def list_tools(self, *, timeout_s: float) -> tuple[UpstreamTool, ...]:
         return ()
@@ -126,13 +126,19 @@ class World:
 
 class _Answer:
     """What a tool answers to one call. Each part depends on the arguments, on what was written before it is read, and
-    on this world's secret if the label that policy and rule give the part is above the ceiling."""
+    on this world's secret if the label that policy, rule and row give the part is above the ceiling. `told` are the
+    labels that it tells of its rows: the same in both worlds, and sometimes none although the policy expects them."""
 
     def __init__(self, world: World, tool: ToolPolicy, arguments: CanonicalArguments) -> None:
         self._world = world
         self._tool = tool
         self._rule = decide(tool, arguments.value).rule_id
         self._seen = arguments.sha256 + ("".join(world.store.get("store", ())) if tool.reads else "")
+        self._row_labels: tuple[Label, ...] = (BOTTOM, BOTTOM)
+        self.told: tuple[Label, ...] | None = None
+        if tool.row_labels is not None:
+            self._row_labels = (self._any_label("row 0"), self._any_label("row 1"))
+            self.told = self._row_labels if self.digest("tells", BOTTOM)[0] < "e" else None
 
     def digest(self, place: str, label: Label) -> str:
         """A text of this part, in hex."""
@@ -142,18 +148,26 @@ class _Answer:
 
     def value(self) -> Any:
         """An object with every leaf, sometimes with content blocks beside it that may repeat all of it."""
-        row = {name: self._leaf(f"/rows/*/{name}") for name in "abc"}
+        rows = [
+            {name: self._leaf(f"/rows/*/{name}", row=place) for name in "abc"} for place in range(len(self._row_labels))
+        ]
         deep = {"x": {"y": self._leaf("/deep/x/y")}, "z": self._leaf("/deep/z")}
-        result = {"kind": self._leaf("/kind"), "rows": [row, row], "deep": deep}
+        result = {"kind": self._leaf("/kind"), "rows": rows, "deep": deep}
         if self.digest("beside", BOTTOM)[0] < "6":
-            text = self.digest("text", self._tool.fields.whole())
+            text = self.digest("text", join_all([self._tool.fields.whole(), *self._row_labels]))
             result[OTHER_CONTENT] = [{"type": "text", "text": text}]
         return result
 
-    def _leaf(self, pointer: str) -> Any:
+    def _any_label(self, place: str) -> Label:
+        digest = self.digest(place, BOTTOM)
+        return Label(Sensitivity(int(digest[0], 16) % len(Sensitivity)), Integrity(int(digest[1], 16) % len(Integrity)))
+
+    def _leaf(self, pointer: str, row: int | None = None) -> Any:
         """A text, a number, or something with parts; which of them, and which parts it has, is part of the secret."""
         path = tuple("0" if part == "*" else part for part in parse_pointer(pointer))
         label = self._tool.fields.label_at(path)
+        if row is not None:
+            label, pointer = label.join(self._row_labels[row]), f"{pointer} of row {row}"
         digest, kind = self.digest(pointer, label), self.digest(f"{pointer} kind", label)[0]
         if kind < "8":
             return digest

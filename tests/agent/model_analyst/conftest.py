@@ -11,7 +11,7 @@ import pytest
 
 from sentinel_rag.agent.model_analyst import ModelAnalyst, TurnLimits
 from sentinel_rag.agent.models import ChatModel, NoKey, OpenAIWireModel, Tier, TimeLimits, compatible_endpoint
-from sentinel_rag.contracts.evidence import Answer
+from sentinel_rag.contracts.evidence import Answer, Progress
 from sentinel_rag.contracts.ports import ToolGateway
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway
 from sentinel_rag.testing.scripted_model import Reply, ScriptedModel
@@ -43,9 +43,11 @@ class Desk:
     lines: list[str] = field(default_factory=list)
 
     async def ask(self, question: str, **options: Any) -> Answer:
-        return await self.analyst.answer(
-            question, session_id=SESSION, progress=lambda line: self.lines.append(line.text), **options
-        )
+        return await self.analyst.answer(question, session_id=SESSION, progress=self._hear, **options)
+
+    def _hear(self, progress: Progress) -> None:
+        if progress.tool is None:
+            self.lines.append(progress.text)
 
     def script(self, *replies: Reply) -> None:
         """What the model says from here on; the last reply repeats."""

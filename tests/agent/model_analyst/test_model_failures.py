@@ -147,7 +147,7 @@ async def test_a_conversation_that_is_too_long_is_shortened_once(desk):
 
 
 async def test_the_person_is_warned_when_the_context_gets_long(desk):
-    at = desk(text_reply("Hello."), budget=Budget(total=16_000, tool_results=2_000, tool_result=500))
+    at = desk(text_reply("Hello."), budget=Budget(total=17_000, tool_results=2_000, tool_result=500))
     answers = [await at.ask("Tell me about yourself. " + "Please. " * 600) for _ in range(9)]
     warned = ["Context getting long, older messages will be trimmed" in answer.text for answer in answers]
     assert not warned[0]

@@ -51,10 +51,10 @@ async def test_the_footnote_tells_calls_model_tokens_and_prompt(desk):
         'query_incidents(status="Open", min_severity="High") · 3 of 3 rows · window all retained data'
     )
     assert model.startswith("model scripted (the question is simple) · 2 requests · 40 + 10 tokens · ")
-    assert model.endswith("prompt rules v1")
+    assert model.endswith("prompt rules v2")
     assert answer.model["requests"] == 2
     assert answer.model["input_tokens"] == 40
-    assert answer.model["prompt"] == "rules v1"
+    assert answer.model["prompt"] == "rules v2"
 
 
 @pytest.mark.requirement("CHAT-2")

@@ -17,14 +17,14 @@ from sentinel_rag.agent.grounding.code_records import wrong_pairs
 from sentinel_rag.agent.grounding.count_verdicts import judge_count, judge_percent
 from sentinel_rag.agent.grounding.deed_verdicts import claims_own_deed, unfounded_deeds
 from sentinel_rag.agent.grounding.event_words import event_before, judge_events
-from sentinel_rag.agent.grounding.evidence_index import moment_of
+from sentinel_rag.agent.grounding.evidence_index import folded, has_words, moment_of
 from sentinel_rag.agent.grounding.frequency_verdicts import judge_frequencies
 from sentinel_rag.agent.grounding.handle_verdicts import judge_handle
 from sentinel_rag.agent.grounding.markdown_text import Layout
 from sentinel_rag.agent.grounding.name_verdicts import judge_name
 from sentinel_rag.agent.grounding.order_verdicts import judge_orders, judge_sequences
 from sentinel_rag.agent.grounding.past_verdicts import judge_past_incidents
-from sentinel_rag.agent.grounding.playbook_verdicts import NOT_OF_PLAYBOOKS, judge_playbooks
+from sentinel_rag.agent.grounding.playbook_verdicts import NOT_OF_PLAYBOOKS, PlaybookVerdicts, judge_playbooks
 from sentinel_rag.agent.grounding.reading import Reading
 from sentinel_rag.agent.grounding.share_verdicts import judge_shares
 from sentinel_rag.agent.grounding.state_verdicts import judge_state
@@ -108,6 +108,7 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
     if prose and (claims_own_deed(own_words) or names_two(reading.subjects, text)):
         judged = [_without_repair(each) for each in judged]
     of_playbooks = judge_playbooks(reading) if prose else NOT_OF_PLAYBOOKS
+    judged = [_in_words_of_hits(reading, each, of_playbooks) for each in judged]
     yield from judged
     for atom, verdict in of_playbooks.wrong:
         yield Judged(atom, verdict)
@@ -140,6 +141,25 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
         for start, end, verdict in (*judge_sequences(reading), *judge_frequencies(reading)):
             yield Judged(Atom(Kind.NAME, text[start:end].strip(), start, end), verdict)
     yield from _statements(reading, judged, anything_known=anything_known)
+
+
+_IN_WORDS = frozenset({Kind.DURATION, Kind.TIME, Kind.PERCENT, Kind.COUNT, *_STATES})
+
+
+def _in_words_of_hits(reading: Reading, judged: Judged, of_playbooks: PlaybookVerdicts) -> Judged:
+    """A number, time or state that is none of a field, and stands in the words of the playbook that is cited, or with
+    the word behind it in the record of the past incident that is spoken of ("the new data centre")."""
+    if judged.verdict.supported or judged.atom.kind not in _IN_WORDS:
+        return judged
+    leaf = of_playbooks.told(judged.atom.text)
+    if leaf is None and judged.atom.kind in _STATES:
+        behind = re.match(r"\s+[a-z]{3,}", reading.text[judged.atom.end :])
+        numbers = {number for subject in reading.subjects for number in subject.numbers}
+        if behind is not None:
+            words = folded(judged.atom.text + behind[0])
+            own = [hit for hit in reading.index.hits if hit.hit.number in numbers]
+            leaf = next((hit.leaf for hit in own if has_words(folded(hit.hit.text), words)), None)
+    return judged if leaf is None else replace(judged, verdict=in_result(leaf))
 
 
 def _without_repair(judged: Judged) -> Judged:

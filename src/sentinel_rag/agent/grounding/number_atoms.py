@@ -162,7 +162,7 @@ def incident_numbers_in(text: str) -> Iterator[Atom]:
                     yield Atom(Kind.INCIDENT, number[0], start, start + len(number[0]), str(int(number[0])))
 
 
-_CITED = re.compile(r"(?<![\w-])incident-(?P<n>\d{1,9})(?![\w-]|\.\d)", re.IGNORECASE)
+_CITED = re.compile(r"(?<![\w-])incident-(?P<n>\d{1,9})(?:@[\w.-]*\w)?(?![\w-]|\.\d)", re.IGNORECASE)
 
 
 def cited_incidents_in(text: str) -> Iterator[Atom]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sentinel_rag.contracts.evidence import Evidence
+from sentinel_rag.contracts.evidence import REMOVED, Evidence
 
-REMOVED = "A sentence was left out here, because it could not be checked against the results."
+__all__ = ["REMOVED", "REPAIRED", "UNCHECKED_CELL", "Grounded", "Removal", "Repair"]
+
 UNCHECKED_CELL = "(not checked)"
 REPAIRED = "(corrected)"
 """Stands behind a value that was put right, so that a reader sees it."""

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sentinel_rag.agent.grounding.atoms import Atom, Kind
-from sentinel_rag.agent.grounding.evidence_index import folded
+from sentinel_rag.agent.grounding.evidence_index import folded, has_words
 from sentinel_rag.agent.grounding.hit_texts import HitText, share, stems_of
 from sentinel_rag.agent.grounding.reading import Reading
+from sentinel_rag.agent.grounding.records import Leaf
 from sentinel_rag.agent.grounding.verdicts import Verdict, in_result, unsupported
 
 _FILE = re.compile(r"(?<![\w/\\.-])(?P<file>[\w][\w./-]*\.(?:md|markdown|txt|html?|pdf))\b", re.IGNORECASE)
@@ -52,10 +53,16 @@ _ROLE = 0.5
 @dataclass(frozen=True, slots=True)
 class PlaybookVerdicts:
     """What is wrong, each with its atom; `settled` if the piece says what a hit says, so that nothing else of its
-    wording needs a result."""
+    wording needs a result. `meant` are the hits of what it cites."""
 
     wrong: tuple[tuple[Atom, Verdict], ...] = ()
     settled: bool = False
+    meant: tuple[HitText, ...] = ()
+
+    def told(self, words: str) -> Leaf | None:
+        """The text of a cited hit that holds `words`, so that a number or a state in them is the playbook's own."""
+        wanted = folded(words)
+        return next((hit.leaf for hit in self.meant if has_words(folded(_unmarked(hit.hit.text)), wanted)), None)
 
 
 NOT_OF_PLAYBOOKS = PlaybookVerdicts()
@@ -180,7 +187,7 @@ def _claim(
     passage, of_passage = best.best_passage(claim)
     if passage is not None and of_passage >= _ROLE and passage.contradicts(_without_quotes(reading)):
         return PlaybookVerdicts(((whole, unsupported("the playbook says the opposite")),))
-    return PlaybookVerdicts(((whole, in_result(best.leaf)),), settled=True)
+    return PlaybookVerdicts(((whole, in_result(best.leaf)),), settled=True, meant=tuple(meant))
 
 
 def _claimed(reading: Reading, meant: Sequence[HitText]) -> frozenset[str]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from sentinel_rag.agent.knowledge_hits import hits_of
+from sentinel_rag.agent.references.knowledge_things import hit_item
 from sentinel_rag.agent.references.listed import (
     ALERT,
     ENTITY,
@@ -52,7 +54,12 @@ def things_of(runs: Iterable[ToolRun]) -> tuple[ListItem, ...]:
     """Every thing that these results name, each once: rows, the alerts and entities inside them, their incidents."""
     found: dict[tuple[str, str, str], ListItem] = {}
     for run in runs:
-        for item in (*rows_as_items(run), *(each for row in run.rows for each in _inside(row)), *_ranked(run)):
+        for item in (
+            *rows_as_items(run),
+            *map(hit_item, hits_of(run)),
+            *(each for row in run.rows for each in _inside(row)),
+            *_ranked(run),
+        ):
             if item.value and (item.key not in found or item.title):
                 found.setdefault(item.key, item)
     return tuple(found.values())
@@ -117,7 +124,7 @@ def learn(references: References, runs: Sequence[ToolRun], *, shown: str) -> Non
     """
     told = shown.casefold()
     worked = [run for run in runs if run.rows]
-    known = things_of(worked)
+    known = things_of((*worked, *(run for run in runs if hits_of(run))))
     references.mention(item for item in known if any(occurrences(item.value.casefold(), told)))
     for row in _rows_told(told, known):
         references.tell_row(row)

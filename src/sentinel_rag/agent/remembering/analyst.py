@@ -112,6 +112,13 @@ class RememberingAnalyst:
             await self._save(session_id, conversation, None, notices)
         return conversation.carried
 
+    async def delete(self, session_id: str) -> None:
+        """Remove the conversation from memory and from the store."""
+        self._analyst.forget(session_id)
+        self._open.pop(session_id, None)
+        if self._store is not None:
+            await anyio.to_thread.run_sync(self._store.delete, session_id)
+
     async def _opened(self, session_id: str, notices: list[str]) -> OpenConversation:
         """The conversation, recalled from the store if it is not in memory."""
         conversation = self._open.get(session_id)

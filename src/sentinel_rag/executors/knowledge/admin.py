@@ -1,136 +1,118 @@
-"""What surfaces may ask of this process: to read incidents in, with progress, and as of when they are known.
+"""What surfaces may ask of this process: to read incidents and playbooks in, and as of when incidents are known.
 
-`POST /admin/ingest` answers with JSON lines while it works, `GET /admin/knowledge` at once. Both stand behind a token
-that the gateway and the agent do not have; a client that goes away ends the run, and the next one goes on.
+`POST /admin/ingest` and `POST /admin/playbooks` answer with JSON lines while they work (`ingest_lines`),
+`GET /admin/knowledge` at once. All stand behind a token that the gateway and the agent do not have.
 """
 
 from __future__ import annotations
 
-import json
-import logging
-from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
-from uuid import uuid4
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
-import anyio
-import anyio.from_thread
+import anyio.to_thread
 import msgspec
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
 
-from sentinel_rag.contracts.errors import SentinelError, UsageError
 from sentinel_rag.executors.door import Door
 from sentinel_rag.executors.knowledge.incident_ingest import DAYS, MOST_DAYS, IncidentIngest, IngestWish
+from sentinel_rag.executors.knowledge.ingest_lines import IngestLines, Line, Work
+from sentinel_rag.executors.knowledge.playbook_ingest import PlaybookIngest, PlaybookOutcome, PlaybookWish
 
 if TYPE_CHECKING:
-    from sentinel_rag.knowledge.incident_ingestion import IngestProgress, WorkspaceReport
+    from collections.abc import Callable
 
-_LOG = logging.getLogger(__name__)
-_LINES_AHEAD = 16
-"""Progress lines that a slow reader may leave; more are dropped, the last line never is."""
-LARGEST_BODY = 4_096
+    from sentinel_rag.knowledge.incident_ingestion import IngestProgress
+    from sentinel_rag.knowledge.ingestion import IngestReport
+
+LARGEST_BODY = 8_192
+
+B = TypeVar("B")
+_Who = Annotated[str, msgspec.Meta(max_length=80, pattern=r"\A[\w /.-]+\Z")]
 
 
-class _Body(msgspec.Struct, forbid_unknown_fields=True):
-    who: Annotated[str, msgspec.Meta(max_length=80, pattern=r"\A[\w /.-]+\Z")] = "a surface"
+class _Incidents(msgspec.Struct, forbid_unknown_fields=True):
+    who: _Who = "a surface"
     days: Annotated[int, msgspec.Meta(ge=1, le=MOST_DAYS)] = DAYS
     by_words: bool = False
     reread: bool = False
 
 
-def admin_app(ingest: IncidentIngest, *, token: str) -> Starlette:
+class _Playbooks(msgspec.Struct, forbid_unknown_fields=True):
+    folder: Annotated[str, msgspec.Meta(min_length=1, max_length=4_096)]
+    who: _Who = "a surface"
+    by_words: bool = False
+
+
+def admin_app(incidents: IncidentIngest, playbooks: PlaybookIngest, *, token: str) -> Starlette:
     """The ASGI application under `/admin/`, behind a `Door` with its own token."""
 
-    async def run(request: Request) -> Response:
-        content = bytearray()
-        async for part in request.stream():
-            content += part
-            if len(content) > LARGEST_BODY:
-                return JSONResponse({"detail": "The body is too large."}, 413)
-        try:
-            body = msgspec.json.decode(bytes(content) or b"{}", type=_Body)
-        except msgspec.DecodeError as error:
-            return JSONResponse({"detail": f"The wish cannot be read: {error}"}, 422)
-        return _IngestLines(ingest, IngestWish(body.who, body.days, body.by_words, body.reread))
+    def incidents_work(body: _Incidents) -> Work:
+        async def work(tell: Callable[[Line], None]) -> Line:
+            def told(progress: IngestProgress) -> None:
+                tell({**asdict(progress), "remaining_s": progress.remaining_s})
+
+            reports = await incidents.run(IngestWish(body.who, body.days, body.by_words, body.reread), told)
+            return {"workspaces": [asdict(each) for each in reports]}
+
+        return work
+
+    def playbooks_work(body: _Playbooks) -> Work:
+        async def work(tell: Callable[[Line], None]) -> Line:
+            def told(report: IngestReport) -> None:
+                tell({"read": report.added + report.changed, "chunks": report.chunks, "seconds": report.seconds})
+
+            return _playbooks_line(await playbooks.run(PlaybookWish(body.who, body.folder, body.by_words), told))
+
+        return work
+
+    async def ingest(request: Request) -> Response:
+        body = await _read(request, _Incidents)
+        return body if isinstance(body, Response) else IngestLines(incidents_work(body))
+
+    async def ingest_playbooks(request: Request) -> Response:
+        body = await _read(request, _Playbooks)
+        return body if isinstance(body, Response) else IngestLines(playbooks_work(body))
 
     async def known(_: Request) -> Response:
-        as_of = await anyio.to_thread.run_sync(ingest.as_of)
+        as_of = await anyio.to_thread.run_sync(incidents.as_of)
         return JSONResponse({"incidents_as_of": None if as_of is None else as_of.isoformat()})
 
-    routes = [Route("/admin/ingest", run, methods=["POST"]), Route("/admin/knowledge", known)]
+    routes = [
+        Route("/admin/ingest", ingest, methods=["POST"]),
+        Route("/admin/playbooks", ingest_playbooks, methods=["POST"]),
+        Route("/admin/knowledge", known),
+    ]
     return Starlette(routes=routes, middleware=[Middleware(Door, token=token)])
 
 
-class _IngestLines(Response):
-    """One JSON object a line: `{"progress": ...}` again and again, then `{"workspaces": [...]}` or `{"error": ...}`."""
-
-    def __init__(self, ingest: IncidentIngest, wish: IngestWish) -> None:
-        super().__init__(media_type="application/x-ndjson")
-        del self.headers["content-length"]
-        self._ingest = ingest
-        self._wish = wish
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        lines, told = anyio.create_memory_object_stream[Mapping[str, Any]](_LINES_AHEAD)
-        async with anyio.create_task_group() as group:
-
-            async def work() -> None:
-                async with lines:
-                    await lines.send(await self._outcome(lines))
-
-            async def until_gone() -> None:
-                while (await receive())["type"] != "http.disconnect":
-                    pass
-                group.cancel_scope.cancel()
-
-            group.start_soon(work)
-            group.start_soon(until_gone)
-            async with told:
-                async for line in told:
-                    await send({"type": "http.response.body", "body": _encoded(line), "more_body": True})
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-            group.cancel_scope.cancel()
-
-    async def _outcome(self, lines: Any) -> Mapping[str, Any]:
-        def tell(progress: IngestProgress) -> None:
-            # A cancelled run ends here, in its own thread.
-            anyio.from_thread.check_cancelled()
-            anyio.from_thread.run_sync(_offer, lines, {"progress": _progress(progress)})
-
-        try:
-            reports = await self._ingest.run(self._wish, tell)
-        except SentinelError as error:
-            return {"error": error.to_dict()}
-        except Exception:  # a fault of ours must end in a line, not in a connection that breaks
-            fault = uuid4().hex[:8]
-            _LOG.exception("internal error %s in an ingest", fault)
-            ours = UsageError(
-                f"The ingest failed for a reason that is our fault (error {fault}).",
-                next_step="Run it again: it goes on. Report it with that line of the log of executor-knowledge.",
-            )
-            return {"error": {**ours.to_dict(), "code": "internal", "actor": "developer"}}
-        return {"workspaces": [_report(each) for each in reports]}
+async def _read(request: Request, kind: type[B]) -> B | Response:
+    """The body as a `kind`, or the refusal of one that is none."""
+    content = bytearray()
+    async for part in request.stream():
+        content += part
+        if len(content) > LARGEST_BODY:
+            return JSONResponse({"detail": "The body is too large."}, 413)
+    try:
+        return msgspec.json.decode(bytes(content) or b"{}", type=kind)
+    except msgspec.DecodeError as error:
+        return JSONResponse({"detail": f"The wish cannot be read: {error}"}, 422)
 
 
-def _offer(lines: Any, line: Mapping[str, Any]) -> None:
-    with suppress(anyio.WouldBlock):
-        lines.send_nowait(line)
-
-
-def _progress(progress: IngestProgress) -> dict[str, Any]:
-    return {**asdict(progress), "remaining_s": progress.remaining_s}
-
-
-def _report(report: WorkspaceReport) -> dict[str, Any]:
-    return asdict(report)
-
-
-def _encoded(line: Mapping[str, Any]) -> bytes:
-    return json.dumps(line).encode() + b"\n"
+def _playbooks_line(outcome: PlaybookOutcome) -> Line:
+    report = outcome.report
+    told = [{"source": each.source, "outcome": each.outcome.value, "said": each.said} for each in report.told]
+    return {
+        "playbooks": {
+            **asdict(report.ingested),
+            "told": told,
+            "lines": [each.line for each in report.told],
+            "faults": len(report.faults),
+            "by_words_only": outcome.by_words_only,
+            "lacking": outcome.lacking,
+            "next_step": outcome.next_step,
+        }
+    }

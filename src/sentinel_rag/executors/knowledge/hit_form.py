@@ -28,7 +28,8 @@ def hit_form(hit: Hit) -> Mapping[str, JsonValue]:
         "title": _short(chunk.title),
         "section": "" if incident else _short(" > ".join(chunk.path)),
         "text": cut(chunk.text),
-        "score": round(hit.score, 6),
+        # Finer ones would tell how common a word is in documents that this caller may not read: BM25 weighs by that.
+        "score": round(hit.score, 1),
         "severity": facets.severity,
         "status": facets.status,
         "classification": facets.classification,

@@ -5,8 +5,8 @@ It works in a thread while searches go on, one run at a time, and writes down as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ import anyio.to_thread
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.executors.knowledge.knowledge_base import KnowledgeBase
-from sentinel_rag.knowledge.documents import Collection
+from sentinel_rag.executors.knowledge.writable_store import writable_store
 from sentinel_rag.knowledge.ingest_lock import IngestLock
 from sentinel_rag.knowledge.ingest_record import (
     IngestFiles,
@@ -28,9 +28,7 @@ from sentinel_rag.knowledge.ingest_record import (
 
 if TYPE_CHECKING:
     from sentinel_rag.executors.knowledge.incident_source import SentinelIncidents
-    from sentinel_rag.knowledge.embedding import Embedder
     from sentinel_rag.knowledge.incident_ingestion import ProgressListener, WorkspaceReport
-    from sentinel_rag.knowledge.stores import KnowledgeStore
 
 DAYS = 90
 """How far back incidents are read in unless somebody says otherwise: as long as Sentinel's log keeps rows."""
@@ -71,18 +69,28 @@ class IncidentIngest:
         self._lock = IngestLock(files.lock)
         self._record = files.record
         self._clock = clock
+        self._holds_some = False
 
     def as_of(self) -> datetime | None:
         """The moment as of which past incidents are known. Blocks; raises what opening the store raises."""
         if not self.has_run:
             return None
-        held = self._base.opened().store.state().documents[Collection.INCIDENTS]
-        return incidents_as_of(self._record, held=held)
+        from sentinel_rag.knowledge.documents import Collection
+
+        if not self._holds_some:  # counting takes as long as a search in a large store
+            held = self._base.opened().store.state().documents[Collection.INCIDENTS]
+            self._holds_some = held > 0
+        return incidents_as_of(self._record, held=int(self._holds_some))
 
     @property
     def has_run(self) -> bool:
         """Whether incidents were ever read in, so that somebody wants them."""
         return bool(read_ingest_record(self._record))
+
+    @property
+    def last_days(self) -> int:
+        """How far back the last run read incidents in."""
+        return max((each.days for each in read_ingest_record(self._record)), default=DAYS)
 
     async def run(self, wish: IngestWish, listener: ProgressListener | None = None) -> tuple[WorkspaceReport, ...]:
         """One run over all workspaces; a report for each. `listener` is called in the thread of the run.
@@ -107,10 +115,10 @@ class IncidentIngest:
         from sentinel_rag.knowledge.ingestion import IngestReport
 
         began = self._clock()
-        with self._writing() as (store, embedder, has_vectors):
+        with writable_store(self._base, by_words=wish.by_words) as (store, embedder):
             reports = ingest_incidents(
                 store,
-                None if wish.by_words and not has_vectors else embedder,
+                embedder,
                 [FromThread(each) for each in found.readable],
                 since=began - timedelta(days=wish.days),
                 reread=wish.reread,
@@ -138,15 +146,3 @@ class IncidentIngest:
             ],
         )
         return reports
-
-    @contextmanager
-    def _writing(self) -> Iterator[tuple[KnowledgeStore, Embedder | None, bool]]:
-        opened = self._base.opened()
-        has_vectors = opened.store.state().space is not None
-        if has_vectors and opened.embedder is None:
-            raise UnavailableError(
-                f"The store holds vectors, and no embedding model is in use. {opened.lacking}".rstrip(),
-                next_step=opened.next_step or "Set SENTINEL_EMBEDDINGS as it was, or run: sentinel knowledge rebuild",
-            )
-        with self._base.writing:
-            yield opened.store, opened.embedder, has_vectors

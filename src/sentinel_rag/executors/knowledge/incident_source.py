@@ -56,19 +56,21 @@ class SentinelIncidents:
     async def details(self, incidents: Sequence[ListedIncident]) -> list[ReadIncident]:
         """From the log for all at once; over REST for those that have changed since the log was written."""
         logged: Mapping[str, LoggedDossier] = {}
-        log_answers = True
+        awaited = closed = False
         try:
             logged = await dossiers_from_log(self._logs, [each.record.number for each in incidents])
         except QueryFailedError as failure:
+            awaited = failure.error.code in _FOR_NOW
             # A log that is closed to this identity stays so: then REST is all there is, and what it tells is whole.
-            log_answers = failure.error.code in _FOR_NOW
+            closed = not awaited
         read: list[ReadIncident] = []
         for each in incidents:
             found = logged.get(each.version.name.lower())
             if found is not None and _is_current(found, each):
                 read.append(ReadIncident(_with_dossier(each, found.dossier), True))
             else:
-                read.append(await self._over_rest(each, found, whole=not log_answers or _is_settled(each)))
+                whole = closed or (not awaited and _is_settled(each))
+                read.append(await self._over_rest(each, found, whole=whole))
         return read
 
     async def _over_rest(self, incident: ListedIncident, found: LoggedDossier | None, *, whole: bool) -> ReadIncident:

@@ -10,9 +10,11 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from sentinel_rag.knowledge.embedding.port import Embedder
-from sentinel_rag.knowledge.stores.port import KnowledgeStore
+if TYPE_CHECKING:
+    from sentinel_rag.knowledge.embedding.port import Embedder
+    from sentinel_rag.knowledge.stores.port import KnowledgeStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class Refreshing:
         if not self._ingest.has_run:
             return
         try:
-            reports = await self._ingest.run(IngestWish(WHO))
+            reports = await self._ingest.run(IngestWish(WHO, self._ingest.last_days))
         except SentinelError as error:
             _LOG.warning("Past incidents were not refreshed: %s %s", error, error.next_step)
             return

@@ -106,7 +106,7 @@ class _Desk:
 def shown_to(decider: Decider, approval: Approval, pending_by_tool: Mapping[str, int]) -> dict[str, Any]:
     """The approval as `decider` may see it: `may_decide`, and the arguments only for those who could decide it or who
     asked. `more_of_tool` counts the other pending approvals of the same tool."""
-    own = decider.key_id == approval.binding.key_id
+    own = decider.key_id in (approval.binding.key_id, approval.person)
     named = decider.is_one_of(approval.question.approvers)
     pending = approval.state is ApprovalState.PENDING
     shown = approval.to_dict()

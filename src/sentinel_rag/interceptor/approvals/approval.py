@@ -65,7 +65,8 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """One approval. `ends_at` is when a pending one lapses, or an approved one that nobody used."""
+    """One approval. `ends_at` is when a pending one lapses, or an approved one that nobody used. `person` is the key of
+    the person in whose session the agent asked, if it is a person's."""
 
     approval_id: str
     state: ApprovalState
@@ -75,6 +76,7 @@ class Approval:
     ends_at: datetime
     ruling: Ruling | None = None
     used_at: datetime | None = None
+    person: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form of `GET /v1/approvals/{id}`."""

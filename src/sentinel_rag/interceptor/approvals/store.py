@@ -12,7 +12,7 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeVar
 
@@ -46,6 +46,8 @@ from sentinel_rag.interceptor.approvals.binding import Binding, Question
 from sentinel_rag.interceptor.approvals.bounds import Bounds, TurnedAway, turned_away
 
 T = TypeVar("T")
+PersonOf = Callable[[sqlite3.Connection, str], str | None]
+"""The key of the person who opened a session; None for one that an agent opened by itself."""
 
 DEFAULT_TTL_S = 900.0
 MAX_RECORDED_BYTES = 16_384
@@ -70,7 +72,8 @@ class Page:
 
 class ApprovalStore:
     """Approvals beside `journal` in `database`. A question lives `ttl_s` seconds; an approval may be used for as long
-    again after it was given. Any number of processes may have a store on the same file."""
+    again after it was given. Any number of processes may have a store on the same file. `person_of` tells which
+    person's key opened a session: whoever the agent asks for does not decide what it asks."""
 
     def __init__(
         self,
@@ -81,8 +84,10 @@ class ApprovalStore:
         new_id: Callable[[], str],
         ttl_s: float = DEFAULT_TTL_S,
         bounds: Bounds | None = None,
+        person_of: PersonOf | None = None,
     ) -> None:
         self._database = database
+        self._person_of = person_of or _nobody
         self._journal = journal
         self._clock = clock
         self._new_id = new_id
@@ -178,7 +183,7 @@ class ApprovalStore:
         def rule(connection: sqlite3.Connection) -> None:
             stands = table.standing(connection, approval_id, now)
             assert stands is not None  # an approval is forgotten long after it ended, and this one was there just now
-            _check_decider(stands, decider, token)
+            _check_decider(stands, decider, token, person=self._person_of(connection, shown.binding.session_id))
             if not table.rule(connection, approval_id, ApprovalState(verdict), ruling, now + self._life):
                 raise _too_late(stands.state)
 
@@ -213,7 +218,12 @@ class ApprovalStore:
     async def find(self, approval_id: str) -> Approval | None:
         """One approval, whatever its state; None if there is none, or it ended more than 30 days ago."""
         await self._lapse()
-        return await self._read(lambda connection: table.find(connection, approval_id, self._clock()))
+
+        def read(connection: sqlite3.Connection) -> Approval | None:
+            found = table.find(connection, approval_id, self._clock())
+            return None if found is None else self._with_person(connection, found)
+
+        return await self._read(read)
 
     async def page(self, state: ApprovalState | None, limit: int) -> Page:
         """At most `limit` approvals in that state, or in any; see `table.page`."""
@@ -222,7 +232,8 @@ class ApprovalStore:
         def read(connection: sqlite3.Connection) -> Page:
             now = self._clock()
             found, left_off = table.page(connection, state, limit, now)
-            return Page(tuple(found), left_off, table.pending_by_tool(connection, now))
+            told = tuple(self._with_person(connection, approval) for approval in found)
+            return Page(told, left_off, table.pending_by_tool(connection, now))
 
         return await self._read(read)
 
@@ -246,6 +257,9 @@ class ApprovalStore:
             ApprovalNotified(audit_id=approval_id, delivered=delivered, attempts=notice.attempt),
             alongside=lambda connection: table.end_notices(connection, approval_id),
         )
+
+    def _with_person(self, connection: sqlite3.Connection, approval: Approval) -> Approval:
+        return replace(approval, person=self._person_of(connection, approval.binding.session_id))
 
     async def _read(self, work: Work[T]) -> T:
         """Read in a thread and over a connection of its own: bodies may be long, and no writer waits for them."""
@@ -290,7 +304,11 @@ class _Done(Exception):
     """Another process was first."""
 
 
-def _check_decider(stands: table.Standing, decider: Decider, token: str | None) -> None:
+def _nobody(_: sqlite3.Connection, __: str) -> None:
+    """No session is a person's."""
+
+
+def _check_decider(stands: table.Standing, decider: Decider, token: str | None, *, person: str | None) -> None:
     """Raise DecisionRefused unless `decider` may decide this one at all."""
     if decider.via == WEBHOOK and stands.state is ApprovalState.PENDING:
         given = (token or "").encode("utf-8", "surrogateescape")
@@ -300,6 +318,12 @@ def _check_decider(stands: table.Standing, decider: Decider, token: str | None) 
         raise DecisionRefused(
             Reason.OWN_APPROVAL,
             "The key that asked cannot decide, whatever its scopes.",
+            next_step="Let another key with the scope approve decide.",
+        )
+    if person is not None and decider.key_id == person:
+        raise DecisionRefused(
+            Reason.OWN_APPROVAL,
+            "The agent asked this for you, so another person decides it.",
             next_step="Let another key with the scope approve decide.",
         )
     if not decider.is_one_of(stands.approvers):

@@ -138,7 +138,9 @@ class Story:
         if not isinstance(judgement.decision, Allow):
             return
         yield "Result"
-        yield f"  at most {_label(judgement.revealed)}; then the session's context is {_label(self._context_after())}"
+        bound = "most" if tool.row_labels is None else "least"
+        context = _label(self._context_after())
+        yield f"  at {bound} {_label(judgement.revealed)}; then the session's context is {context}"
         if tool.row_labels is not None:
             yield f"  each row of {pointer_text(tool.row_labels) or 'it'} adds its own label, which its server tells"
         for entry in tool.fields.exposures:

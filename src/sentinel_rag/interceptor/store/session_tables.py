@@ -59,3 +59,9 @@ def _sessions_of_persons_that_rise(connection: sqlite3.Connection) -> None:
 
 
 MIGRATIONS = (_sessions, _information_flow, _sessions_that_rise_together, _sessions_of_persons_that_rise)
+
+
+def person_of(connection: sqlite3.Connection, session_id: str) -> str | None:
+    """The key of the person who opened the session; None for one that an agent opened by itself, or that is unknown."""
+    row = connection.execute("SELECT user_key_id FROM session WHERE session_id = ?", [session_id]).fetchone()
+    return None if row is None else row[0]

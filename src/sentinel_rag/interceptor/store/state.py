@@ -21,6 +21,7 @@ from sentinel_rag.interceptor.store.handles import HandleStore
 from sentinel_rag.interceptor.store.key_journal import KeyJournal
 from sentinel_rag.interceptor.store.keys import KeyStore
 from sentinel_rag.interceptor.store.resources import ResourceLabels
+from sentinel_rag.interceptor.store.session_tables import person_of
 from sentinel_rag.interceptor.store.sessions import SessionStore
 
 KEYS_FILE = "keys.sqlite"
@@ -87,7 +88,9 @@ def open_state(
         )
         sessions = SessionStore(database, journal, clock=clock, new_id=new_audit_id)
         handles, resources = HandleStore(database), ResourceLabels(database)
-        approvals = ApprovalStore(database, journal, clock=clock, new_id=new_approval_id, ttl_s=approval_ttl_s)
+        approvals = ApprovalStore(
+            database, journal, clock=clock, new_id=new_approval_id, ttl_s=approval_ttl_s, person_of=person_of
+        )
         key_journal = KeyJournal(keys, database, journal)
         opened.pop_all()
     return State(keys, database, journal, sessions, handles, resources, approvals, key_journal, instance)

@@ -1,4 +1,4 @@
-"""Asking the knowledge executor to read incidents in, as the person at this terminal.
+"""Asking the knowledge executor to read incidents and playbooks in, as the person at this terminal.
 
 The surface speaks to the executor directly, with a token that only the owner of this home can read; neither the agent
 nor the Interceptor's keys open that door.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,25 @@ class Progress:
     remaining_s: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class PlaybooksOutcome:
+    """What became of the playbooks. `told` are the files that say something, `lines` the same for a person, `faults`
+    how many should have been read and were not; `lacking` and `next_step` say which embedding model is missing."""
+
+    added: int
+    changed: int
+    unchanged: int
+    removed: int
+    chunks: int
+    embedded: int
+    told: Sequence[Mapping[str, Any]]
+    lines: Sequence[str]
+    faults: int
+    by_words_only: bool
+    lacking: str
+    next_step: str
+
+
 def ingest_incidents(
     state: RunState, wish: Mapping[str, Any], listener: Callable[[Progress], None]
 ) -> tuple[WorkspaceOutcome, ...]:
@@ -55,6 +74,23 @@ def ingest_incidents(
     Leaving early (Ctrl-C) ends the run there too, with what it has. Raises SentinelError: as the executor tells it, or
     UnavailableError where it runs elsewhere or its connection breaks.
     """
+    last = _last_line(state, "/admin/ingest", wish, lambda progress: listener(Progress(**progress)))
+    return tuple(map(_outcome, last["workspaces"]))
+
+
+def ingest_playbooks(
+    state: RunState, wish: Mapping[str, Any], listener: Callable[[Mapping[str, Any]], None]
+) -> PlaybooksOutcome:
+    """Have a folder of playbooks read in by the executor; `wish` is the body of `/admin/playbooks`. `listener` gets
+    `read`, `chunks` and `seconds`. Raises as `ingest_incidents`."""
+    told = dict(_last_line(state, "/admin/playbooks", wish, listener)["playbooks"])
+    told.pop("seconds", None)
+    return PlaybooksOutcome(**told)
+
+
+def _last_line(
+    state: RunState, path: str, wish: Mapping[str, Any], listener: Callable[[Any], None]
+) -> Mapping[str, Any]:
     zone = state.zone("executor-knowledge")
     if zone is None or not state.knowledge_token:
         raise UnavailableError(
@@ -64,30 +100,31 @@ def ingest_incidents(
     connection = http.client.HTTPConnection(zone.url.removeprefix("http://"), timeout=_SILENCE_S)
     try:
         headers = {"Authorization": f"Bearer {state.knowledge_token}", "Content-Type": "application/json"}
-        connection.request("POST", "/admin/ingest", json.dumps(wish), headers)
+        connection.request("POST", path, json.dumps(wish), headers)
         response = connection.getresponse()
         if response.status != 200:
             raise UnavailableError(
                 f"The knowledge executor answered HTTP {response.status}.", next_step="Run: sentinel status"
             )
         for line in response:
-            told = json.loads(line)
+            told: Mapping[str, Any] = json.loads(line)
             if "progress" in told:
-                listener(Progress(**told["progress"]))
+                listener(told["progress"])
             elif "error" in told:
                 error = told["error"]
                 raise SentinelError(error["message"], next_step=error["next_step"], code=error["code"])
             else:
-                return tuple(map(_outcome, told["workspaces"]))
+                return told
     except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError) as error:
-        raise UnavailableError(
-            f"The knowledge executor ended before its work was done: {type(error).__name__}.",
-            next_step="Run it again: it goes on from where it was. Its log lies where sentinel status says.",
-        ) from None
+        raise _broken(f": {type(error).__name__}") from None
     finally:
         connection.close()
-    raise UnavailableError(
-        "The knowledge executor ended before its work was done.",
+    raise _broken("")
+
+
+def _broken(why: str) -> UnavailableError:
+    return UnavailableError(
+        f"The knowledge executor ended before its work was done{why}.",
         next_step="Run it again: it goes on from where it was. Its log lies where sentinel status says.",
     )
 

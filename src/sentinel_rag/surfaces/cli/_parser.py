@@ -60,6 +60,8 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     up = command(commands, "up", "start the zones and keep them running until Ctrl-C", _up)
     up.add_argument("--port", type=port, default=0, help="port of the Interceptor (default: a free one)")
     up.add_argument("--agent-port", type=port, default=0, help="port of the agent's POST /chat (default: a free one)")
+    web_help = "serve the people's HTTP API too, on this port (default: a free one)"
+    up.add_argument("--web", type=port, nargs="?", const=0, default=None, metavar="PORT", help=web_help)
     up.add_argument("--json", action="store_true", help="print the addresses as JSON once everything serves")
     workspace_option(up)
 
@@ -118,6 +120,12 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
         from sentinel_rag.surfaces.cli import _keys_commands
 
         _keys_commands.add_actions(keys)
+
+    users = group(commands, "users", "the people who may sign in to the web surface, whether or not it runs")
+    if only in (None, "users"):
+        from sentinel_rag.surfaces.cli import _users_commands
+
+        _users_commands.add_actions(users)
     return parser
 
 
@@ -167,7 +175,13 @@ def _chat(options: argparse.Namespace) -> int:
 def _up(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.up import run
 
-    return run(workspace=options.workspace, port=options.port, agent_port=options.agent_port, as_json=options.json)
+    return run(
+        workspace=options.workspace,
+        port=options.port,
+        agent_port=options.agent_port,
+        web_port=options.web,
+        as_json=options.json,
+    )
 
 
 def _status(options: argparse.Namespace) -> int:

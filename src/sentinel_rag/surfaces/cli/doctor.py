@@ -70,6 +70,7 @@ def _examine() -> Iterator[Finding]:
         ("kql parser", _kql_parser),
         ("files", _files),
         ("web", _web),
+        ("knowledge", _knowledge),
         ("conversations", _conversations),
         ("model", _model),
         ("zones", _zones),
@@ -270,6 +271,24 @@ def _web(settings: Settings) -> Finding:
     else:
         search = settings.search_provider + (f" at {settings.search_url}" if settings.search_url else "")
     return Finding("web", True, f"search: {search}. Pages from: {hosts}")
+
+
+def _knowledge(settings: Settings) -> Finding:
+    """Nothing is made, and no service is asked: `sentinel knowledge status` does that."""
+    from sentinel_rag.assembly.knowledge_access import knowledge_place, open_embedder, open_knowledge
+
+    store, place = settings.knowledge.store, knowledge_place(settings)
+    held = "sentinel knowledge status looks into it"
+    if store == "local" and not Path(place).exists():
+        held = "empty; it begins with the shipped playbooks at the first search"
+    elif store == "local":
+        with open_knowledge(settings) as opened:
+            documents = opened.state().documents
+        held = ", ".join(f"{count:,} {collection.value}" for collection, count in documents.items())
+    with open_embedder(settings.embeddings) as model:
+        by = "found by words and meaning" if model.embedder is not None else "found by words only"
+        lacking = f". {model.lacking}" if model.lacking else ""
+        return Finding("knowledge", True, f"{store}, {place}: {held}; {by}{lacking}", model.next_step)
 
 
 def _model(settings: Settings) -> Finding:

@@ -1,31 +1,35 @@
 """`sentinel knowledge ingest`: playbooks and past incidents into the store of this home.
 
-Playbooks are files of yours, so this command reads them itself; incidents need the workspace's credential, so the
-executor that holds it reads them, in the running zones or in own ones that end with the command.
+Incidents need the workspace's credential, so the executor that holds it reads them, in the running zones or in own ones
+that end with the command. Playbooks are files of yours: this command reads them itself, unless zones run.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.assembly.knowledge_access import open_embedder, open_knowledge, shipped_playbooks
 from sentinel_rag.assembly.knowledge_zone import ingest_files
-from sentinel_rag.assembly.run_state import RunState
+from sentinel_rag.assembly.run_state import RunFolder, RunState
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._ingest_progress import progress_line, shown
-from sentinel_rag.surfaces.cli._knowledge_client import Progress, WorkspaceOutcome, ingest_incidents
+from sentinel_rag.surfaces.cli._knowledge_client import (
+    PlaybooksOutcome,
+    Progress,
+    WorkspaceOutcome,
+    ingest_incidents,
+    ingest_playbooks,
+)
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
 from sentinel_rag.surfaces.cli._zones import attached_zones
 
 if TYPE_CHECKING:
-    from sentinel_rag.assembly.knowledge_access import EmbedderInUse
-    from sentinel_rag.knowledge.folder_ingestion import FolderReport
     from sentinel_rag.knowledge.ingestion import IngestReport
 
 COMMAND = "sentinel knowledge ingest"
@@ -66,12 +70,13 @@ def _ingest(folder: str | None, only: str | None, wish: dict[str, Any], workspac
     found = 0
     if only != "incidents":
         place = playbooks_place(folder, settings)
-        report, model = _playbooks(place, settings, by_words=by_words, as_json=as_json)
-        told |= _playbooks_told(report, model, by_words=by_words)
-        code = 2 if report.faults else 0
-        found += report.ingested.added + report.ingested.changed + report.ingested.unchanged
+        playbooks = _playbooks(place, settings, by_words=by_words, quiet=as_json)
+        shown_keys = ("added", "changed", "unchanged", "removed", "chunks", "embedded", "by_words_only", "told")
+        told |= {key: value for key, value in asdict(playbooks).items() if key in shown_keys}
+        code = 2 if playbooks.faults else 0
+        found += playbooks.added + playbooks.changed + playbooks.unchanged
         if not as_json:
-            _print_playbooks(report, place, model, by_words=by_words)
+            _print_playbooks(playbooks, place, by_words=by_words)
     if folder is None and only != "playbooks":
         with attached_zones(settings, workspace) as (state, _):
             outcomes = told_ingest(state, wish, quiet=as_json)
@@ -131,14 +136,39 @@ def playbooks_place(folder: str | None, settings: Settings) -> Path:
     return place
 
 
-def _playbooks(place: Path, settings: Settings, *, by_words: bool, as_json: bool) -> tuple[FolderReport, EmbedderInUse]:
-    from sentinel_rag.knowledge.folder_ingestion import ingest_folder
-    from sentinel_rag.knowledge.ingest_lock import IngestLock
+def _playbooks(place: Path, settings: Settings, *, by_words: bool, quiet: bool) -> PlaybooksOutcome:
+    """By the executor where one runs, since it may be the only one that can open the store; else here."""
     from sentinel_rag.knowledge.ingest_record import remember_playbooks_folder
 
+    with shown(quiet=quiet) as show:
+
+        def tell(told: Mapping[str, Any]) -> None:
+            rate = told["chunks"] / told["seconds"] if told["seconds"] else 0.0
+            show(f"playbooks: {told['read']:,} read, {told['chunks']:,} chunks, {rate:.0f} a second")
+
+        state = RunFolder(settings.home).read()
+        if state is not None and not state.private and state.knowledge_token:
+            wish = {"who": COMMAND, "folder": str(place.absolute()), "by_words": by_words}
+            outcome = ingest_playbooks(state, wish, tell)
+        else:
+            outcome = _playbooks_here(place, settings, tell, by_words=by_words)
     files = ingest_files(settings)
+    if place != shipped_playbooks() or files.playbooks.exists():
+        remember_playbooks_folder(files.playbooks, place)
+    return outcome
+
+
+def _playbooks_here(
+    place: Path, settings: Settings, tell: Callable[[Mapping[str, Any]], None], *, by_words: bool
+) -> PlaybooksOutcome:
+    from sentinel_rag.knowledge.folder_ingestion import ingest_folder
+    from sentinel_rag.knowledge.ingest_lock import IngestLock
+
+    def told(report: IngestReport) -> None:
+        tell({"read": report.added + report.changed, "chunks": report.chunks, "seconds": report.seconds})
+
     with (
-        IngestLock(files.lock).hold(COMMAND),
+        IngestLock(ingest_files(settings).lock).hold(COMMAND),
         open_embedder(settings.embeddings) as model,
         open_knowledge(settings) as store,
     ):
@@ -146,42 +176,32 @@ def _playbooks(place: Path, settings: Settings, *, by_words: bool, as_json: bool
         if space is not None and model.lacking:
             raise UnavailableError(f"The store holds vectors of {space}. {model.lacking}", next_step=model.next_step)
         embedder = None if by_words and space is None else model.embedder
-        with shown(quiet=as_json) as show:
-
-            def tell(report: IngestReport) -> None:
-                done = report.added + report.changed
-                rate = report.chunks / report.seconds if report.seconds else 0.0
-                show(f"playbooks: {done:,} read, {report.chunks:,} chunks, {rate:.0f} a second")
-
-            report = ingest_folder(store, embedder, place, listener=tell)
-        if place != shipped_playbooks() or files.playbooks.exists():
-            remember_playbooks_folder(files.playbooks, place)
-        return report, model
-
-
-def _playbooks_told(report: FolderReport, model: EmbedderInUse, *, by_words: bool) -> dict[str, Any]:
+        report = ingest_folder(store, embedder, place, listener=told)
     done = report.ingested
-    return {
-        "added": done.added,
-        "changed": done.changed,
-        "unchanged": done.unchanged,
-        "removed": done.removed,
-        "chunks": done.chunks,
-        "embedded": done.embedded,
-        "by_words_only": model.embedder is None or by_words,
-        "told": [{"source": each.source, "outcome": each.outcome.value, "said": each.said} for each in report.told],
-    }
+    return PlaybooksOutcome(
+        added=done.added,
+        changed=done.changed,
+        unchanged=done.unchanged,
+        removed=done.removed,
+        chunks=done.chunks,
+        embedded=done.embedded,
+        told=[{"source": each.source, "outcome": each.outcome.value, "said": each.said} for each in report.told],
+        lines=[each.line for each in report.told],
+        faults=len(report.faults),
+        by_words_only=embedder is None,
+        lacking=model.lacking,
+        next_step=model.next_step,
+    )
 
 
-def _print_playbooks(report: FolderReport, place: Path, model: EmbedderInUse, *, by_words: bool) -> None:
-    done = report.ingested
-    for each in report.told:
-        print(safe_cell(each.line))
+def _print_playbooks(done: PlaybooksOutcome, place: Path, *, by_words: bool) -> None:
+    for line in done.lines:
+        print(safe_cell(line))
     print(
         f"Playbooks of {safe_cell(str(place))}: {done.added:,} new, {done.changed:,} changed, "
         f"{done.unchanged:,} as before, {done.removed:,} removed; "
         f"{done.chunks:,} chunks, {done.embedded:,} embedded."
     )
-    if model.lacking and not by_words:
-        print(f"Found by words only for now. {safe(model.lacking)}")
-        print(f"  Next: {safe(model.next_step)}; then: sentinel knowledge ingest")
+    if done.lacking and not by_words:
+        print(f"Found by words only for now. {safe(done.lacking)}")
+        print(f"  Next: {safe(done.next_step)}; then: sentinel knowledge ingest")

@@ -26,7 +26,7 @@ def run(*, as_json: bool) -> int:
         return 0
     from sentinel_rag.surfaces.cli._render import console, print_table
 
-    parts = {name: found[name] for name in ("interceptor", "agent", "workspace")}
+    parts = {name: found[name] for name in ("interceptor", "agent", "web", "workspace")}
     parts |= {f"workspace {name}": part for name, part in list(found["workspaces"].items())[1:]}
     parts |= {f"executor {name}": part for name, part in found["executors"].items()}
     rows = [(name, part["state"], part["url"] or "-", str(part["pid"] or "-")) for name, part in parts.items()]
@@ -73,6 +73,7 @@ def addresses(settings: Settings, state: RunState | None) -> dict[str, Any]:
         "policy": _policy(interceptor, settings),
         "interceptor": interceptor,
         "agent": by_name.get("agent", stopped),
+        "web": by_name.get("web", stopped),
         "workspace": workspace,
         "workspaces": workspaces,
         "executors": executors or dict.fromkeys(EXECUTORS, stopped),

@@ -5,22 +5,24 @@ from __future__ import annotations
 import json
 import signal
 import sys
+from collections.abc import Iterator
 from types import FrameType
 
 from sentinel_rag.assembly.plan import Ports
 from sentinel_rag.assembly.processes import running_zones
-from sentinel_rag.settings import NamedWorkspace, load_settings
+from sentinel_rag.assembly.run_state import RunState
+from sentinel_rag.settings import NamedWorkspace, Settings, load_settings
 from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._zones import choose_workspace
 from sentinel_rag.surfaces.cli.status import addresses
 
 
-def run(*, workspace: str | None, port: int, agent_port: int, as_json: bool) -> int:
+def run(*, workspace: str | None, port: int, agent_port: int, web_port: int | None, as_json: bool) -> int:
     """Serve until Ctrl-C or SIGTERM (exit 0); a zone that dies ends all the others (exit 1)."""
     settings = load_settings()
     signal.signal(signal.SIGTERM, _interrupt)
     chosen = choose_workspace(settings, workspace)
-    with running_zones(settings, workspace=chosen, private=False, ports=Ports(port, agent_port)) as zones:
+    with running_zones(settings, workspace=chosen, private=False, ports=Ports(port, agent_port, web_port)) as zones:
         for notice in zones.notices():
             report(notice, as_json=False)
         if as_json:
@@ -28,6 +30,8 @@ def run(*, workspace: str | None, port: int, agent_port: int, as_json: bool) -> 
         else:
             for zone in zones.state.zones:
                 print(f"{zone.name:18} {zone.url}")
+            for line in _web(zones.state, settings):
+                print(line)
             where = _served(settings.serves(chosen))
             print(f'Serving {where}. Ask from another terminal: sentinel ask "..."   Stop with Ctrl-C.', flush=True)
         try:
@@ -35,6 +39,14 @@ def run(*, workspace: str | None, port: int, agent_port: int, as_json: bool) -> 
         except KeyboardInterrupt:
             print("Stopping.", file=sys.stderr)
     return 0
+
+
+def _web(state: RunState, settings: Settings) -> Iterator[str]:
+    """How people come in, if the web surface is served."""
+    zone = state.zone("web")
+    if zone is not None:
+        yield f"Sign in as the owner, once: {zone.url}/sign-in/once/{state.web_link}"
+        yield f"Others sign in at {settings.web_url or zone.url}; make the first account: sentinel users add NAME"
 
 
 def _served(workspaces: tuple[NamedWorkspace, ...]) -> str:

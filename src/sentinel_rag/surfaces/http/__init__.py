@@ -5,5 +5,6 @@ each by a deadline and turns an answer into bytes. It plans nothing and knows no
 """
 
 from sentinel_rag.surfaces.http._app import create_app
+from sentinel_rag.surfaces.http._sessions import SessionLocks
 
-__all__ = ["create_app"]
+__all__ = ["SessionLocks", "create_app"]

@@ -69,6 +69,7 @@ def create_app(analyst: Chat, *, token: str, question_timeout_s: float, close: C
             Route("/chat", routes.chat, methods=["POST"]),
             Route("/chat/{session_id}", routes.clear, methods=["DELETE"]),
             Route("/chat/{session_id}/clear", routes.clear_and_carry, methods=["POST"]),
+            Route("/conversations/{session_id}", routes.delete, methods=["DELETE"]),
         ],
         exception_handlers={404: _not_found, 405: _wrong_method, Exception: _broken},
         lifespan=lifespan,
@@ -112,6 +113,13 @@ class _Routes:
         if refusal is not None:
             return refusal
         await self._turns.clear(request.path_params["session_id"], carry=False)
+        return Response(status_code=204)
+
+    async def delete(self, request: Request) -> Response:
+        refusal = _refuse(request, self._token)
+        if refusal is not None:
+            return refusal
+        await self._turns.delete(request.path_params["session_id"])
         return Response(status_code=204)
 
     async def clear_and_carry(self, request: Request) -> Response:
@@ -158,11 +166,19 @@ class _Turns:
         async with self._locks.hold(session_id):
             return await self._analyst.clear(session_id, carry=carry)
 
+    async def delete(self, session_id: str) -> None:
+        """Remove a conversation, after a question that is being answered."""
+        async with self._locks.hold(session_id):
+            await self._analyst.delete(session_id)
+
     async def stream(self, asked: ChatRequest, session_id: str) -> AsyncIterator[bytes]:
         send, receive = anyio.create_memory_object_stream[bytes](64)
 
         def listen(progress: Progress) -> None:
-            line = _event("progress", {"text": progress.text, "elapsed_s": round(progress.elapsed_s, 3)})
+            told: dict[str, object] = {"text": progress.text, "elapsed_s": round(progress.elapsed_s, 3)}
+            if progress.tool is not None:
+                told["tool"] = progress.tool.to_dict()
+            line = _event("progress", told)
             try:
                 send.send_nowait(line)
             except anyio.WouldBlock:

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from sentinel_rag.agent.answer_writer import AnswerWriter
 from sentinel_rag.agent.conversation import AskedCall, ListItem
 from sentinel_rag.agent.instruction_text import reads_like_instruction
-from sentinel_rag.agent.knowledge_hits import SEARCH_TOOL
+from sentinel_rag.agent.knowledge_hits import SEARCH_TOOL, hits_of
 from sentinel_rag.agent.offline.compositions import Composed
 from sentinel_rag.agent.offline.compositions.web_pages import STEERING
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.references.listed import INCIDENT, SECTION
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
-
-_MODEL_COMMAND = "sentinel knowledge install"
 
 
 def finished(
@@ -42,6 +40,7 @@ def finished(
     references = turn.conversation.references
     if items:
         references.show_list(items)
+        _remember_places(turn, searches)
     quoted = bool(items) and (len(items) == 1 or (items[0].kind == SECTION and " > " in items[0].value))
     about = focus or (items[0] if quoted else None)
     if about is not None:
@@ -50,6 +49,15 @@ def finished(
         references.focus_on(ListItem(INCIDENT, incident, incident=incident))
     _remember(turn, searches[0], sought)
     return answer
+
+
+def _remember_places(turn: Turn, searches: Sequence[ToolRun]) -> None:
+    """Which workspace a past incident is of; a number that two of them use is no reference to either."""
+    found_in = turn.conversation.found_in
+    for hit in (hit for run in searches for hit in hits_of(run)):
+        if hit.workspace:
+            before = found_in.get(hit.number, hit.workspace)
+            found_in[hit.number] = hit.workspace if before == hit.workspace else ""
 
 
 def _remember(turn: Turn, search: ToolRun, sought: str) -> None:
@@ -71,8 +79,6 @@ def _say_remarks(writer: AnswerWriter, searches: Sequence[ToolRun]) -> None:
             if str(remark) not in told:
                 told.add(str(remark))
                 writer.say("Note: {}", writer.number(run, f"/remarks/{place}"))
-                if "words only" in str(remark) and "sentinel " not in str(remark):
-                    writer.fixed(f"`{_MODEL_COMMAND}` brings the model that finds by meaning too.")
     cells = [cell for table in writer.tables for row in table.rows for cell in row]
     if any(reads_like_instruction(text) for text in (*(line.text for line in writer.lines), *cells)):
         writer.fixed(STEERING)

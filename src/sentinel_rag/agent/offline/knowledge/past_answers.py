@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Echo, Fact, Line
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.knowledge_hits import KnowledgeHit
-from sentinel_rag.agent.offline.knowledge.fitting import About, fits, shared_techniques, stems
+from sentinel_rag.agent.offline.knowledge.fitting import About, fits, held, shared_techniques, telling
 from sentinel_rag.agent.offline.knowledge.quoted_section import closing_words
-from sentinel_rag.agent.references.listed import INCIDENT, LONGEST_WORDS
+from sentinel_rag.agent.references.knowledge_things import past_item
 from sentinel_rag.agent.row_text import plain, quoted
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Evidence
 
 MOST_PAST = 6
 _MOST_SHARED = 5
-_COLUMNS = ("", "Incident", "Severity", "Closed as", "Created", "Shares", "Title")
+_COLUMNS = ("", "Incident", "Severity", "Outcome", "Created", "Shares", "Title")
 
 
 def say_past(
@@ -60,19 +60,6 @@ def cited_as(writer: AnswerWriter, hit: KnowledgeHit) -> Fact:
     return writer.exact(hit.run, f"{hit.pointer}/citation")
 
 
-def past_item(hit: KnowledgeHit) -> ListItem:
-    """A past incident as a thing that can be pointed at."""
-    return ListItem(
-        INCIDENT,
-        hit.number,
-        incident=hit.number,
-        title=hit.title[:LONGEST_WORDS],
-        severity=hit.severity,
-        status=hit.status,
-        time=hit.time,
-    )
-
-
 def only_fitting(groups: Sequence[Sequence[KnowledgeHit]], about: About) -> tuple[list[Sequence[KnowledgeHit]], bool]:
     """The past incidents that fit, and True; or all of them and False, where none does."""
     fitting = [group for group in groups if any(fits(hit, about) for hit in group)]
@@ -97,7 +84,7 @@ def _cells(writer: AnswerWriter, group: Sequence[KnowledgeHit], about: About) ->
     return [
         writer.cell(hit.run, f"{hit.pointer}/citation"),
         writer.cell(hit.run, f"{hit.pointer}/severity"),
-        writer.cell(hit.run, f"{hit.pointer}/classification"),
+        writer.cell(hit.run, f"{hit.pointer}/{'classification' if hit.classification else 'status'}"),
         writer.time_cell(hit.run, f"{hit.pointer}/time"),
         shares(group, about),
         writer.cell(hit.run, f"{hit.pointer}/title"),
@@ -109,10 +96,12 @@ def shares(group: Sequence[KnowledgeHit], about: About) -> Fact:
     hit = group[0]
     told: list[str] = []
     for each in group:
-        told += [*each.shared_techniques, *shared_techniques(each, about.techniques), *each.shared_entities]
+        told += [*shared_techniques(each, about.techniques), *each.shared_entities]
+        if not each.is_playbook:  # a playbook may have been looked for by a technique that nobody asked for
+            told += each.shared_techniques
         told += [tactic for tactic in each.tactics if tactic in (*each.shared_tactics, *about.tactics)]
-    wanted = stems(about.words)
-    told += [word for each in group for word in each.shared_words if stems(word) & wanted]
+    wanted = telling(about.words)
+    told += [word for each in group for word in each.shared_words if held(wanted, word)]
     kept = list(dict.fromkeys(plain(each, limit=60) for each in told))[:_MOST_SHARED]
     if not kept:
         return Fact(EMPTY_CELL)

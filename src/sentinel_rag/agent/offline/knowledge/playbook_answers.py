@@ -14,17 +14,10 @@ from sentinel_rag.agent.knowledge_hits import KnowledgeHit
 from sentinel_rag.agent.offline.knowledge.fitting import About, sections_of
 from sentinel_rag.agent.offline.knowledge.past_answers import cited_as, shares
 from sentinel_rag.agent.offline.knowledge.quoted_section import say_section
-from sentinel_rag.agent.references.listed import LONGEST_WORDS, SECTION
+from sentinel_rag.agent.references.knowledge_things import section_item
 
 MOST_SECTIONS = 6
 NOTHING_DONE = "These are a playbook's words. Nothing of it was done here; whether it is done, a person decides."
-
-
-def section_item(hit: KnowledgeHit) -> ListItem:
-    """A section as a thing that can be pointed at; `place` is a technique of its playbook, which finds it again."""
-    return ListItem(
-        SECTION, hit.citation, title=hit.title[:LONGEST_WORDS], place=hit.techniques[0] if hit.techniques else ""
-    )
 
 
 def say_playbook(

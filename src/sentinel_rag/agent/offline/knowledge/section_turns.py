@@ -10,12 +10,13 @@ from sentinel_rag.agent.knowledge_hits import KnowledgeHit, hits_of
 from sentinel_rag.agent.offline.knowledge.finishing import finished
 from sentinel_rag.agent.offline.knowledge.fitting import About, by_incident
 from sentinel_rag.agent.offline.knowledge.follow_ups import Further, SectionWish
-from sentinel_rag.agent.offline.knowledge.past_answers import cited_as, past_item, say_closing, say_freshness
+from sentinel_rag.agent.offline.knowledge.past_answers import cited_as, say_closing, say_freshness
 from sentinel_rag.agent.offline.knowledge.phases import PHASES, phase_of, phases_after
 from sentinel_rag.agent.offline.knowledge.playbook_answers import NOTHING_DONE, say_others, say_playbook
 from sentinel_rag.agent.offline.knowledge.quoted_section import kql_of, say_kql, say_section
 from sentinel_rag.agent.offline.knowledge.searches import past_search, section_search
 from sentinel_rag.agent.offline.turn import Turn
+from sentinel_rag.agent.references.knowledge_things import past_item
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
 

@@ -15,7 +15,7 @@ from sentinel_rag.agent.knowledge_hits import KnowledgeHit, hits_of
 from sentinel_rag.agent.offline.compositions import say_failures
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge.finishing import finished
-from sentinel_rag.agent.offline.knowledge.fitting import About, by_fit, by_incident, fits, stems
+from sentinel_rag.agent.offline.knowledge.fitting import About, by_fit, by_incident, fits, held, telling
 from sentinel_rag.agent.offline.knowledge.past_answers import (
     MOST_PAST,
     filters_told,
@@ -44,6 +44,7 @@ from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Failed
+from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES
 
 INGEST_COMMAND = "sentinel knowledge ingest"
 _WHICH = "Which incident do you mean? Give its number, or say in words what it is about."
@@ -68,7 +69,7 @@ async def answer_narrowed(turn: Turn, asked: AskedCall, filters: Mapping[str, Js
     """The search of the last answer once more, with further filters."""
     kept = {name: value for name, value in asked.arguments.items() if isinstance(value, str) and name != "collection"}
     topic = str(kept.pop("query", ""))
-    liked = str(kept.pop("like_incident", ""))
+    liked = str(kept.pop("like_incident", "")).partition("@")[0]
     wish = KnowledgeWish(sought=Sought.PAST, topic=topic, incident=liked, filters={**kept, **filters})
     return await _past(turn, wish, None)
 
@@ -78,7 +79,7 @@ async def _past(turn: Turn, wish: KnowledgeWish, reading: Reading | None) -> Ans
     about = About(wish.topic, _filter(wish, "tactic"), _filter(wish, "technique"))
     detail: ToolRun | None = None
     if wish.incident:
-        liked = past_search("", wish.filters, like=wish.incident)
+        liked = past_search("", wish.filters, like=_like(turn, wish.incident))
         search, detail = await turn.run((liked, _detail(wish.incident)))
         if len(detail.rows) == 1:
             found = about_incident(detail.rows[0])
@@ -125,8 +126,8 @@ def _say_found(writer: AnswerWriter, wish: KnowledgeWish, sure: bool) -> None:
 def _say_no_past(writer: AnswerWriter, search: ToolRun, wish: KnowledgeWish) -> Outcome:
     if search.at("/freshness/incidents") == 0:
         writer.fixed(
-            "The knowledge base holds no past incident that you may find. `sentinel knowledge status` tells what it "
-            "holds and up to when."
+            f"The knowledge base holds no past incident that you may find. `{INGEST_COMMAND}` reads in those of "
+            "the last months."
         )
         return Outcome.NO_DATA
     template, parts = filters_told(search)
@@ -149,7 +150,7 @@ async def _playbook(turn: Turn, wish: KnowledgeWish) -> Answer:
         return turn.failed_answer([search])
     hits = by_fit([hit for hit in hits_of(search) if hit.is_playbook], about)
     runs = [search]
-    if hits and not wish.phase and stems(wish.topic) <= stems(f"{hits[0].title} {hits[0].source}"):
+    if hits and not wish.phase and _is_title(wish.topic, hits[0]):
         # The whole playbook is asked for: it is told from its beginning.
         about = replace(about, phase=PHASES[0])
     if hits and about.phase and phase_of(hits[0].path) != about.phase:
@@ -164,7 +165,7 @@ async def _playbook(turn: Turn, wish: KnowledgeWish) -> Answer:
 
 async def _steps(turn: Turn, wish: KnowledgeWish, reading: Reading) -> Answer:
     """What to do about an incident: the section of the playbook that fits it, beside a past incident like it."""
-    detail_call, like_call = _detail(wish.incident), past_search("", {}, like=wish.incident)
+    detail_call, like_call = _detail(wish.incident), past_search("", {}, like=_like(turn, wish.incident))
     detail, past = await turn.run((detail_call, like_call))
     if len(detail.rows) != 1:
         return await _no_such_incident(turn, wish, reading, detail)
@@ -286,6 +287,20 @@ def _not_kept(search: ToolRun) -> bool:
 
 def _detail(incident: str) -> PlannedCall:
     return PlannedCall("get_incident_detail", {"incident": incident})
+
+
+def _like(turn: Turn, incident: str) -> str:
+    """The incident as the knowledge base names it, in the workspace that the conversation is at."""
+    place = turn.conversation.workspace
+    if place == ALL_WORKSPACES:
+        place = turn.conversation.found_in.get(incident, "")
+    return f"{incident}@{place}" if place else incident
+
+
+def _is_title(topic: str, hit: KnowledgeHit) -> bool:
+    """True if the words only name the playbook."""
+    wanted = telling(topic)
+    return held(wanted, f"{hit.title} {hit.source}") == wanted
 
 
 def _filter(wish: KnowledgeWish, name: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import psycopg
 from psycopg import Connection, errors, sql
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.knowledge.stores.pgvector.schema import bring_up, extension_schema
@@ -29,6 +29,12 @@ READ_S = 30
 WRITE_S = 600
 LOCK_S = 30
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_KEEPALIVES = {
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "60000",
+}
 
 
 class Connections:
@@ -38,7 +44,7 @@ class Connections:
     def __init__(self, url: str, schema: str) -> None:
         self._schema = schema
         self._scrub = _Scrub(url)
-        self._conninfo = _with_tls(url)
+        self._conninfo = _conninfo(url)
         self._free: list[Connection[Any]] = []
         self._lock = threading.Lock()
         self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
@@ -103,6 +109,8 @@ class Connections:
                     raise _LostError(str(error)) from error
             else:
                 self._give_back(connection)
+                if isinstance(error, errors.DeadlockDetected | errors.SerializationFailure):
+                    raise _LostError(str(error)) from error
             raise
         self._give_back(connection)
         return result
@@ -177,7 +185,7 @@ class Connections:
 
 
 class _LostError(Exception):
-    """The connection ended under the work."""
+    """The connection, or the transaction, ended under the work."""
 
 
 class _Scrub:
@@ -198,9 +206,10 @@ class _Scrub:
         return text.rstrip(".")
 
 
-def _with_tls(url: str) -> str:
-    """The address with TLS demanded, where it says nothing of TLS and leads to another machine. Raises
-    UnavailableError for one that PostgreSQL's client does not understand."""
+def _conninfo(url: str) -> str:
+    """The address with what it does not say itself: that a network which went silent is noticed, and, where it leads to
+    another machine, that TLS is demanded. Raises UnavailableError for one that PostgreSQL's client does not
+    understand."""
     try:
         parts = conninfo_to_dict(url)
     except psycopg.Error:  # its text quotes the address
@@ -208,7 +217,8 @@ def _with_tls(url: str) -> str:
             "SENTINEL_KNOWLEDGE_URL is no address that PostgreSQL's client understands.",
             next_step="Write postgresql://USER:PASSWORD@HOST/DATABASE; percent-encode special characters.",
         ) from None
+    added = dict(_KEEPALIVES)
     host = str(parts.get("host") or "")
-    if "sslmode" in parts or not host or host.startswith("/") or host in _LOOPBACK:
-        return url
-    return psycopg.conninfo.make_conninfo(url, sslmode="require")
+    if host and not host.startswith("/") and host not in _LOOPBACK:
+        added["sslmode"] = "require"
+    return make_conninfo(url, **{name: value for name, value in added.items() if name not in parts})

@@ -41,10 +41,13 @@ from sentinel_rag.knowledge.stores.port import (
 from sentinel_rag.knowledge.stores.unit_vectors import unit
 
 _REMEMBERED = 64
-_SEARCHED_AT_ONCE = 100
+_SEARCHED_AT_ONCE = 200
 """Candidates of one pass over the HNSW index (`hnsw.ef_search`)."""
 _CHUNK = "c.id, d.collection, d.name, d.title, d.source, d.facets, d.label, c.number, c.path, c.place, c.body"
 """What `_stored` makes a chunk of."""
+_VECTORS = (
+    "FROM kept_vector v JOIN chunk c ON c.hash = v.hash JOIN document d ON d.id = c.document WHERE v.space = %(space)s"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,22 +158,12 @@ class Reading:
                 return ()
             if now.space != space:
                 raise mismatch(now.space, space)
-            over_index = now.indexed and self._count(connection, now.revision, wanted) > self._exact_below
-            if over_index:
-                # Else the planner, which does not know how far the index must be searched on, may sort all rows.
-                connection.execute(
-                    f"SET LOCAL hnsw.ef_search = {max(_SEARCHED_AT_ONCE, limit)}; "
-                    "SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL enable_sort = off; "
-                    "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off"
-                )
-            data = f"v.data::vector({space.dimensions})" if over_index else "v.data"
-            rows = connection.execute(
-                f"SELECT c.id, {data} <#> %(query)s AS distance FROM kept_vector v JOIN chunk c ON c.hash = v.hash "
-                f"JOIN document d ON d.id = c.document WHERE v.space = {now.number} AND {CONDITIONS} "
-                f"ORDER BY distance{'' if over_index else ', c.id'} LIMIT %(limit)s",
-                {**values_of(wanted), "query": query, "limit": limit},
-            )
-            return [Found(key, -distance) for key, distance in rows]
+            if now.indexed and self._count(connection, now.revision, wanted) > self._exact_below:
+                found = _nearest_over_index(connection, now, query, wanted, limit)
+                if len(found) == limit:
+                    return found
+            # Also where the index gave up: it searches on for so long only, and the filter lets more through.
+            return _nearest_exactly(connection, now, query, wanted, limit)
 
         return self._connections.read(work)
 
@@ -273,6 +266,38 @@ def _ranked(
         {**values, **values_of(wanted), "any": word_ranking.any_of(terms), "limit": limit},
     )
     return [Found(key, score) for key, score in rows]
+
+
+def _nearest_exactly(
+    connection: Connection[Any], now: Moment, query: Vector, wanted: Wanted, limit: int
+) -> Sequence[Found]:
+    rows = connection.execute(
+        f"SELECT c.id, v.data <#> %(query)s AS distance {_VECTORS} AND {CONDITIONS} "
+        "ORDER BY distance, c.id LIMIT %(limit)s",
+        {**values_of(wanted), "query": query, "space": now.number, "limit": limit},
+    )
+    return [Found(key, -distance) for key, distance in rows]
+
+
+def _nearest_over_index(
+    connection: Connection[Any], now: Moment, query: Vector, wanted: Wanted, limit: int
+) -> Sequence[Found]:
+    assert now.space is not None
+    connection.execute(
+        f"SET LOCAL hnsw.ef_search = {max(_SEARCHED_AT_ONCE, limit)}; SET LOCAL hnsw.iterative_scan = strict_order"
+    )
+    # The planner does not know how far the index must be searched, and might sort all rows instead.
+    ways = ("enable_sort", "enable_hashjoin", "enable_mergejoin")
+    connection.execute("; ".join(f"SET LOCAL {way} = off" for way in ways))
+    data = f"v.data::vector({now.space.dimensions})"
+    rows = connection.execute(
+        # The number stands in the text, so that the planner sees that the index, which is of this space alone, fits.
+        f"SELECT c.id, {data} <#> %(query)s AS distance {_VECTORS} AND v.space = {now.number} AND {CONDITIONS} "
+        "ORDER BY distance LIMIT %(limit)s",
+        {**values_of(wanted), "query": query, "space": now.number, "limit": limit},
+    ).fetchall()
+    connection.execute("; ".join(f"SET LOCAL {way} = on" for way in ways))
+    return [Found(key, -distance) for key, distance in rows]
 
 
 def _chunks(connection: Connection[Any], documents: Sequence[int]) -> Mapping[int, Sequence[Chunk]]:

@@ -7,6 +7,7 @@ remember is old. The dictionary `stem` has no stop words: a question's words are
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from psycopg import Connection, errors, sql
@@ -78,7 +79,7 @@ def extension_schema(connection: Connection[Any]) -> str:
         row = connection.execute(query).fetchone()
         assert row is not None
     version, schema = row
-    if tuple(int(part) for part in str(version).split(".")[:2]) < OLDEST_EXTENSION:
+    if tuple(int(part) for part in re.findall(r"\d+", str(version))[:2]) < OLDEST_EXTENSION:
         raise UnavailableError(
             f"The database of the knowledge store has pgvector {version}; 0.8 or newer is needed.",
             next_step="Update the extension on its server: ALTER EXTENSION vector UPDATE",

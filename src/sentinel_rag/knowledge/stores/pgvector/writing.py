@@ -131,7 +131,8 @@ class Writing:
         # Of unit vectors the inner product ranks as the cosine does, and is the cheaper.
         connection.execute(
             f"CREATE INDEX IF NOT EXISTS vector_near_{now.number} ON kept_vector "
-            f"USING hnsw ((data::vector({now.space.dimensions})) vector_ip_ops) WHERE space = {now.number}"
+            f"USING hnsw ((data::vector({now.space.dimensions})) vector_ip_ops) "
+            f"WITH (ef_construction = 100) WHERE space = {now.number}"
         )
         connection.execute("UPDATE state SET indexed = true")
 
@@ -207,7 +208,8 @@ def _insert(connection: Connection[Any], entries: Sequence[Entry]) -> None:
         cursor.nextset()
     connection.cursor().executemany(
         "INSERT INTO chunk (document, number, path, place, head, body, hash, length, words) "
-        "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, to_tsvector('stems', %s))",
+        "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, "
+        "setweight(to_tsvector('stems', %s), 'A') || to_tsvector('stems', %s))",
         [row for number, entry in zip(numbers, entries, strict=True) for row in _chunk_rows(number, entry)],
     )
     connection.execute(
@@ -249,7 +251,7 @@ def _document_row(entry: Entry) -> tuple[object, ...]:
 
 def _chunk_rows(document: int, entry: Entry) -> Iterator[tuple[object, ...]]:
     for chunk in entry.chunks:
-        words = words_of(chunk.search_text)
+        head, body = words_of(head_of(chunk)), words_of(chunk.text)
         yield (
             document,
             chunk.number,
@@ -258,8 +260,9 @@ def _chunk_rows(document: int, entry: Entry) -> Iterator[tuple[object, ...]]:
             storable(head_of(chunk)),
             storable(chunk.text),
             bytes.fromhex(chunk.search_hash),
-            len(words),
-            " ".join(words),
+            len(head) + len(body),
+            " ".join(head),
+            " ".join(body),
         )
 
 

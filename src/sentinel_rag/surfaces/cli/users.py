@@ -1,0 +1,202 @@
+"""`sentinel users`: the accounts of people who sign in to the web surface, whether or not it runs.
+
+Each account has a key at the Interceptor with the scopes of its roles, made and revoked here; its text is sealed into
+the file of accounts and never printed. A running surface and Interceptor see every change at their next request.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+
+from sentinel_rag.assembly.web_access import people_folder
+from sentinel_rag.assembly.zones import key_store
+from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.contracts.labels import Sensitivity
+from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.interceptor.store import KeyStore, Scope
+from sentinel_rag.interceptor.store.run_keys import RUN_KEY_IDS
+from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.surfaces.cli._safe_text import safe_cell
+from sentinel_rag.surfaces.people import (
+    Account,
+    Passwords,
+    PeopleStore,
+    Role,
+    check_new_password,
+    checked_groups,
+    scopes_of,
+)
+
+COLUMNS = ("name", "roles", "state", "clearance", "groups", "signs in with", "key", "created")
+
+
+def add(
+    name: str,
+    roles: Sequence[str],
+    *,
+    clearance: str,
+    groups: Sequence[str],
+    oidc: str | None,
+    from_stdin: bool,
+    as_json: bool,
+) -> int:
+    """Make an account and its key."""
+    with _stores() as (people, keys):
+        people.check_free(name, oidc)
+        if oidc is not None and from_stdin:
+            raise UsageError(
+                "Who signs in at the identity provider has no password here.", next_step="Leave out one of the two."
+            )
+        password = None if oidc is not None else _new_password(name, from_stdin=from_stdin)
+        hashed = None if password is None else Passwords().hash(password)
+        key, key_id = _make_key(keys, name.strip().lower(), roles, clearance, groups)
+        try:
+            account = people.add(
+                name,
+                list(map(Role, roles)),
+                password=hashed,
+                oidc_name=None if oidc is None else oidc.strip().lower(),
+                groups=groups,
+                clearance=Sensitivity[clearance],
+                key=key,
+                key_id=key_id,
+            )
+        except BaseException:
+            keys.revoke(key_id, by=_who())
+            raise
+    _told(account, f"The account {account.name} is made: {_roles(account)}.", as_json)
+    if not as_json and oidc is None:
+        print("It signs in with this name and password where sentinel up --web serves.")
+    return 0
+
+
+def show_all(*, as_json: bool) -> int:
+    """Print every account; 3 if there is none."""
+    with _stores() as (people, _):
+        found = [account.to_dict() for account in people.list()]
+    if as_json:
+        print(json.dumps(found, indent=2))
+    elif found:
+        from sentinel_rag.surfaces.cli._render import console, print_table
+
+        order = ("name", "roles", "state", "clearance", "groups", "signs_in_with", "key_id", "created_at")
+        print_table(console(), "", COLUMNS, [tuple(safe_cell(_text(each[key])) for key in order) for each in found])
+    else:
+        print("There are no accounts. Make one: sentinel users add NAME")
+    return 0 if found else 3
+
+
+def change(name: str, roles: Sequence[str], *, clearance: str, groups: Sequence[str], as_json: bool) -> int:
+    """Give an account other terms, and a new key that has their scopes."""
+    with _stores() as (people, keys):
+        account = people.find(name)
+        checked_groups(groups)
+        keys.revoke(account.key_id, by=_who())  # two live keys do not share a name
+        key, key_id = _make_key(keys, account.name, roles, clearance, groups)
+        people.give_terms(
+            account.user_id,
+            roles=list(map(Role, roles)),
+            groups=groups,
+            clearance=Sensitivity[clearance],
+            key=key,
+            key_id=key_id,
+        )
+        changed = people.find(name)
+    _told(changed, f"The account {changed.name} has other terms: {_roles(changed)}.", as_json)
+    return 0
+
+
+def disable(name: str, *, as_json: bool) -> int:
+    """End an account, its sign-ins and its key."""
+    with _stores() as (people, keys):
+        account = people.find(name)
+        people.disable(account.user_id)
+        keys.revoke(account.key_id, by=_who())
+        ended = people.find(name)
+    _told(ended, f"The account {ended.name} is disabled; its sign-ins, tokens and key have ended.", as_json)
+    return 0
+
+
+def reset(name: str, *, from_stdin: bool, as_json: bool) -> int:
+    """Set another password; every sign-in of the account ends."""
+    with _stores() as (people, _):
+        account = people.find(name)
+        if account.oidc_name is not None:
+            raise UsageError(
+                f"{account.name} signs in at the identity provider and has no password here.",
+                next_step="Reset it there, or disable this account and add another one.",
+            )
+        people.set_password(account.user_id, Passwords().hash(_new_password(account.name, from_stdin=from_stdin)))
+        account = people.find(name)
+    _told(account, f"The password of {account.name} is another one; every sign-in of the account has ended.", as_json)
+    return 0
+
+
+@contextmanager
+def _stores() -> Iterator[tuple[PeopleStore, KeyStore]]:
+    settings: Settings = load_settings()
+    if settings.gateway_url is not None:
+        raise UsageError(
+            "SENTINEL_URL is set: accounts lie on the machine where that Interceptor runs.",
+            next_step="Run sentinel users there, or unset SENTINEL_URL for the Interceptor of this home.",
+        )
+    with (
+        closing(PeopleStore(people_folder(settings.home), clock=utc_now)) as people,
+        closing(key_store(settings)) as keys,
+    ):
+        yield people, keys
+
+
+def _make_key(
+    keys: KeyStore, name: str, roles: Sequence[str], clearance: str, groups: Sequence[str]
+) -> tuple[str, str]:
+    scopes = scopes_of(list(map(Role, roles)))
+    user = Scope.USER in scopes
+    text, info = keys.create(
+        scopes,
+        name=name,
+        clearance=Sensitivity[clearance],
+        for_key=RUN_KEY_IDS[0] if user else None,
+        readers=checked_groups(groups) if user else (),
+        unique_name=True,
+        by=_who(),
+    )
+    return text, info.key_id
+
+
+def _new_password(name: str, *, from_stdin: bool) -> str:
+    """A password from the person at the terminal, or a line of standard input. Raises UsageError."""
+    if from_stdin:
+        password = sys.stdin.readline().rstrip("\r\n")
+    elif not sys.stdin.isatty():
+        raise UsageError(
+            "There is no terminal to ask for a password.", next_step="Pipe it in and add --password-stdin."
+        )
+    else:
+        from getpass import getpass
+
+        password = getpass(f"Password for {name}: ")
+        if getpass("The same again: ") != password:
+            raise UsageError("The two are not the same.", next_step="Run the command again.")
+    check_new_password(password, name)
+    return password
+
+
+def _who() -> str:
+    return f"command line, user {os.getuid()}"
+
+
+def _told(account: Account, sentence: str, as_json: bool) -> None:
+    print(json.dumps(account.to_dict()) if as_json else safe_cell(sentence))
+
+
+def _roles(account: Account) -> str:
+    return ", ".join(sorted(account.roles))
+
+
+def _text(value: object) -> str:
+    return (", ".join(map(str, value)) if isinstance(value, list) else str(value)) or "-"

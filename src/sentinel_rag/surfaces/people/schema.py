@@ -1,0 +1,41 @@
+"""The tables of the file of accounts, as numbered steps. A file of a newer version is refused, never changed."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+from sentinel_rag.contracts.errors import UnavailableError
+
+
+def _first(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "CREATE TABLE person (user_id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, roles TEXT NOT NULL, "
+        "groups TEXT NOT NULL, clearance TEXT NOT NULL, created_at TEXT NOT NULL, disabled_at TEXT, "
+        "password TEXT, oidc_name TEXT UNIQUE, oidc_issuer TEXT, oidc_subject TEXT, "
+        "key_id TEXT NOT NULL, sealed_key BLOB, UNIQUE (oidc_issuer, oidc_subject)) STRICT"
+    )
+    # Kept is the SHA-256 of a token: it is 256 random bits, which nobody guesses at any speed.
+    connection.execute(
+        "CREATE TABLE sign_in (digest BLOB PRIMARY KEY, sign_in_id TEXT NOT NULL UNIQUE, "
+        "user_id TEXT NOT NULL REFERENCES person ON DELETE CASCADE, program INTEGER NOT NULL, name TEXT NOT NULL, "
+        "csrf TEXT NOT NULL, created_at TEXT NOT NULL, used_at TEXT NOT NULL, ends_at TEXT NOT NULL, "
+        "idle_s REAL) STRICT"
+    )
+    connection.execute("CREATE INDEX sign_in_person ON sign_in (user_id, program)")
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first,)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the file to this version, inside the caller's transaction. Raises UnavailableError for a newer one."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > len(MIGRATIONS):
+        raise UnavailableError(
+            "The accounts were written by a newer version of Sentinel RAG.",
+            next_step="Use that version, or set SENTINEL_HOME to another folder.",
+        )
+    for step in MIGRATIONS[version:]:
+        step(connection)
+    connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")

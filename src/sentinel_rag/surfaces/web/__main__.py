@@ -1,0 +1,65 @@
+"""The web surface's process; started by the supervisor (`sentinel up --web`), never by hand."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from sentinel_rag.assembly.serving import begin_zone, fail_to_start, serve
+from sentinel_rag.assembly.web_access import journal_check
+from sentinel_rag.contracts.errors import SentinelError
+from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.interceptor.rates import RateLimiter
+from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.surfaces.people import Passwords, PeopleStore
+from sentinel_rag.surfaces.web import (
+    Agent,
+    Connections,
+    Gateway,
+    Limits,
+    OidcClient,
+    Provider,
+    SignInTerms,
+    Web,
+    create_app,
+)
+from sentinel_rag.surfaces.web.turns import ConversationRecord, TurnDesk
+
+OWNER_KEYS = {Scope.USER: "user", Scope.APPROVE: "approver", Scope.AUDIT: "audit", Scope.ADMIN: "admin"}
+
+
+def main() -> None:
+    configuration = begin_zone("web")
+    try:
+        serve(create_app(_web(configuration)), int(sys.argv[1]))
+    except SentinelError as error:
+        fail_to_start(error)
+
+
+def _web(configuration: Mapping[str, Any]) -> Web:
+    file, provider, connections = configuration["record"], configuration["oidc"], Connections()
+    record = ConversationRecord(
+        None if file is None else Path(file), clock=utc_now, keep_days=configuration["keep_days"]
+    )
+    agent = Agent(configuration["agent_url"], configuration["agent_token"], connections)
+    gateway = Gateway(configuration["gateway_url"], connections)
+    return Web(
+        people=PeopleStore(Path(configuration["people"]), clock=utc_now),
+        passwords=Passwords(),
+        record=record,
+        desk=TurnDesk(record, agent, gateway),
+        agent=agent,
+        gateway=gateway,
+        owner_keys={scope: configuration["owner_keys"][key_id] for scope, key_id in OWNER_KEYS.items()},
+        owner_link=configuration["owner_link"],
+        terms=SignInTerms(public_url=configuration["public_url"]),
+        limits=Limits(),
+        rates=RateLimiter(monotonic),
+        connections=connections,
+        verify=journal_check(configuration),
+        oidc=None if provider is None else OidcClient(Provider(**provider), connections, monotonic),
+    )
+
+
+main()

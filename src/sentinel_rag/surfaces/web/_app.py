@@ -1,0 +1,123 @@
+"""The application: its routes, what lies around them, and how every failure is answered."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.types import ASGIApp
+
+from sentinel_rag import __version__
+from sentinel_rag.contracts.errors import SentinelError
+from sentinel_rag.surfaces.web._border import Border
+from sentinel_rag.surfaces.web._openapi import document
+from sentinel_rag.surfaces.web._parts import Web
+from sentinel_rag.surfaces.web._problems import Problem, problem_of
+from sentinel_rag.surfaces.web.routes import approvals, audit, chat, conversations, oidc, policy, sign_in, tokens
+
+log = logging.getLogger(__name__)
+
+DESCRIPTION = """Questions about Microsoft Sentinel, answered with evidence.
+
+Sign in with `POST /sign-in` (a cookie, and an `X-CSRF-Token` with each change) or send a token of `POST /tokens` as
+`Authorization: Bearer`. Every refusal has the form of `Refusal`."""
+
+
+def create_app(web: Web) -> ASGIApp:
+    """The API over its parts, which it closes at shutdown."""
+    api = create_api(web)
+    # Outermost, so that an answer to a fault of ours is sealed like every other.
+    return Border(api, hosts=web.terms.hosts, secure=web.terms.secure)
+
+
+def create_api(web: Web) -> FastAPI:
+    """The routes alone, for whoever looks at them."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        try:
+            async with web.desk.open():
+                yield
+        finally:
+            await web.connections.aclose()
+            web.record.close()
+            web.people.close()
+
+    app = FastAPI(
+        title="Sentinel RAG",
+        version=__version__,
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        docs_url=None,  # their pages load scripts from other hosts
+        redoc_url=None,
+    )
+    app.state.web = web
+    app.router.redirect_slashes = False
+    for routes in (chat, conversations, approvals, audit, policy, sign_in, oidc, tokens):
+        app.include_router(routes.router)
+    app.add_api_route("/", _welcome, include_in_schema=False, response_class=HTMLResponse)
+    app.add_api_route("/healthz", _healthz, include_in_schema=False)
+    described = functools.cache(functools.partial(document, app, cookie=web.terms.cookie))
+    app.openapi = described  # type: ignore[method-assign]  # FastAPI's documented way to say it differently
+    app.add_exception_handler(Problem, _problem)
+    app.add_exception_handler(SentinelError, _expected)
+    app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _broken)
+    return app
+
+
+async def _welcome() -> Response:
+    says = "<h1>Sentinel RAG</h1><p>This is the HTTP API. Its description: <a href=/openapi.json>openapi.json</a></p>"
+    return HTMLResponse(sign_in.page("Sentinel RAG", says))
+
+
+async def _healthz() -> dict[str, str]:
+    return {"status": "ok"}
+
+
+async def _problem(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Problem)
+    return error.response()
+
+
+async def _expected(_: Request, error: Exception) -> Response:
+    assert isinstance(error, SentinelError)
+    problem = problem_of(error)
+    if problem.status >= 500:
+        log.error("a request failed: %s %s", error, error.next_step)
+    return problem.response()
+
+
+async def _malformed(_: Request, error: Exception) -> Response:
+    """Which fields are wrong, and why; never what stood in them."""
+    assert isinstance(error, RequestValidationError)
+    faults = [{"field": ".".join(map(str, each["loc"])), "problem": str(each["msg"])} for each in error.errors()[:20]]
+    first = faults[0]
+    problem = Problem(
+        422, "malformed", f"{first['field']}: {first['problem']}.", "GET /openapi.json says what is expected."
+    )
+    body: dict[str, Any] = {**problem.body(), "problems": faults}
+    return JSONResponse(body, 422)
+
+
+async def _http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    said = {
+        404: ("not_found", "There is no such route."),
+        405: ("method_not_allowed", "This route does not take that method."),
+    }
+    reason, detail = said.get(error.status_code, ("malformed", "The request could not be read."))
+    problem = Problem(error.status_code, reason, detail, "GET /openapi.json lists every route.", error.headers)
+    return problem.response()
+
+
+async def _broken(_: Request, error: Exception) -> Response:
+    return Problem(500, "internal", "This surface failed; its log has the details.", "Try again.").response()

@@ -1,0 +1,128 @@
+"""The bodies of the API, as the OpenAPI document shows them. What is not named in one is refused."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from sentinel_rag.contracts.conversations import Verbosity
+from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS
+
+ID = r"^[A-Za-z0-9_-]{8,64}$"
+
+ConversationId = Annotated[str, Field(pattern=ID, examples=["0f7c1b2a93d84e56"])]
+
+
+class Body(BaseModel):
+    """A body: frozen, and closed to other fields."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ChatRequest(Body):
+    """A question. Without `session_id` a new conversation begins. The same `request_id` (or `Idempotency-Key`) names
+    the same turn, however often it is sent."""
+
+    message: str = Field(
+        min_length=1, max_length=MAX_QUESTION_CHARACTERS, examples=["How many high incidents came in this week?"]
+    )
+    session_id: ConversationId | None = None
+    request_id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._:-]{1,128}$", examples=["3f2c9a10-1"])
+    workspace: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$", examples=["emea"])
+    timezone: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_+/-]{1,64}$", examples=["Europe/Berlin"])
+    verbosity: Verbosity | None = None
+
+    @field_validator("message")
+    @classmethod
+    def _has_words(cls, text: str) -> str:
+        if not text.strip():
+            raise ValueError("there is no question in it")
+        return text
+
+    @field_validator("timezone")
+    @classmethod
+    def _is_zone(cls, name: str | None) -> str | None:
+        from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+        if name is not None:
+            try:
+                ZoneInfo(name)
+            except (ZoneInfoNotFoundError, ValueError, OSError):
+                raise ValueError("no IANA name such as Europe/Berlin or UTC") from None
+        return name
+
+
+class Refusal(BaseModel):
+    """How every refusal looks."""
+
+    detail: str = Field(examples=["There is no such conversation."])
+    reason: str = Field(examples=["not_found"])
+    next_step: str = Field(default="", examples=["List those that there are."])
+
+
+class ChatAnswer(BaseModel):
+    """An answer: facts first, then what it rests on. `answer` is Markdown without links, images or HTML."""
+
+    model_config = ConfigDict(extra="allow")
+
+    turn_id: str
+    session_id: str
+    outcome: Literal["answered", "no_data", "clarification", "out_of_scope", "denied", "tool_failed"]
+    answer: str = Field(examples=["There are 3 open High incidents."])
+    tables: list[dict[str, Any]]
+    footnote: list[str]
+    suggestions: list[str]
+    tools: list[dict[str, Any]]
+    coverage: list[dict[str, Any]]
+    evidence: list[dict[str, Any]]
+    duration_ms: float
+
+
+class Rename(Body):
+    """A title that people give a conversation."""
+
+    title: str = Field(min_length=1, max_length=200, examples=["Night shift, phishing wave"])
+
+
+class Clear(Body):
+    """With `carry` supported facts stay; without it all is forgotten but your preferences."""
+
+    carry: bool = True
+
+
+class Decision(Body):
+    """What a person says to a call that waits."""
+
+    decision: Literal["approve", "deny"]
+    comment: str = Field(default="", max_length=2_000, examples=["checked with the owner"])
+
+
+class Explain(Body):
+    """A call to explain by the policy in force, without making it. Labels are written as `HIGH/UNTRUSTED`."""
+
+    tool: str = Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$", examples=["run_kql_query"])
+    arguments: dict[str, Any] = Field(default_factory=dict, examples=[{"template": "raw_signins"}])
+    context: str = Field(default="LOW/TRUSTED", pattern=r"^(LOW|MEDIUM|HIGH)/(TRUSTED|UNTRUSTED)$")
+    words: str = Field(default="", max_length=MAX_QUESTION_CHARACTERS, examples=["close incident 38"])
+
+
+class Credentials(Body):
+    """A name and its password."""
+
+    name: str = Field(min_length=1, max_length=64, examples=["dana"])
+    password: str = Field(min_length=1, max_length=256, repr=False, examples=["four words of your own"])
+
+
+class NewPassword(Body):
+    """The password so far, and the one from now on."""
+
+    password: str = Field(min_length=1, max_length=256, repr=False)
+    new_password: str = Field(min_length=1, max_length=256, repr=False)
+
+
+class NewToken(Body):
+    """A token for a program of yours; it has your roles and no more."""
+
+    name: str = Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._@-]*$", examples=["shift-report"])
+    days: int = Field(default=30, ge=1, le=365)

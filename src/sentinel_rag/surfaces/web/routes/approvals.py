@@ -1,0 +1,74 @@
+"""Calls that wait for a person, seen and decided with the approver's own key at the Interceptor.
+
+Whose conversation asked does not decide: the Interceptor sees to it, and this surface says so beforehand.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any, Literal
+from urllib.parse import quote, urlencode
+
+import anyio.to_thread
+from fastapi import APIRouter, Path, Query
+
+from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.surfaces.people import OWNER, SignIn
+from sentinel_rag.surfaces.web._access import Approver, Parts
+from sentinel_rag.surfaces.web._parts import Web
+from sentinel_rag.surfaces.web._problems import Problem
+from sentinel_rag.surfaces.web.models import Decision
+
+router = APIRouter(prefix="/approvals", tags=["approvals"])
+
+ApprovalId = Annotated[str, Path(pattern=r"^[A-Za-z0-9-]{1,64}$")]
+
+
+@router.get("", summary="Calls that wait, or that were decided")
+async def list_all(
+    sign_in: Approver,
+    web: Parts,
+    state: Literal["pending", "approved", "denied", "used", "expired"] | None = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 100,
+) -> dict[str, Any]:
+    query = urlencode({"limit": limit, **({} if state is None else {"state": state})})
+    page = await web.gateway.ask(await web.key_of(sign_in.account, Scope.APPROVE), "GET", f"/v1/approvals?{query}")
+    return {**page, "approvals": await _told(web, sign_in, page["approvals"])}
+
+
+@router.get("/{approval_id}", summary="One call that waits, with the story of its labels")
+async def show(approval_id: ApprovalId, sign_in: Approver, web: Parts) -> dict[str, Any]:
+    found = await web.gateway.ask(await web.key_of(sign_in.account, Scope.APPROVE), "GET", _path(approval_id))
+    return (await _told(web, sign_in, [found]))[0]
+
+
+@router.post("/{approval_id}/decision", summary="Approve or deny, once")
+async def decide(approval_id: ApprovalId, body: Decision, sign_in: Approver, web: Parts) -> dict[str, Any]:
+    key = await web.key_of(sign_in.account, Scope.APPROVE)
+    [waiting] = await _told(web, sign_in, [await web.gateway.ask(key, "GET", _path(approval_id))])
+    # The Interceptor refuses a decider's own key; a person whose key was made anew is still the one who asked.
+    if waiting["own"]:
+        raise Problem(
+            403,
+            "own_approval",
+            "The agent asked this for you, so another person decides it.",
+            "Ask somebody with the role approver; alone on this machine: sentinel approvals approve ID",
+        )
+    decided = await web.gateway.ask(key, "POST", f"{_path(approval_id)}/{body.decision}", {"comment": body.comment})
+    return (await _told(web, sign_in, [decided]))[0]
+
+
+def _path(approval_id: str) -> str:
+    return f"/v1/approvals/{quote(approval_id, safe='')}"
+
+
+async def _told(web: Web, sign_in: SignIn, approvals: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The approvals, each with `own`: whether the person's own conversation asked, so that another decides."""
+    sessions = [str(each["session_id"]) for each in approvals]
+    owners = await anyio.to_thread.run_sync(partial(web.record.owners, sessions))
+    me = sign_in.account.user_id
+    told: list[dict[str, Any]] = []
+    for each in approvals:
+        own = owners.get(str(each["session_id"])) == me and me != OWNER
+        told.append({**each, "own": own, "may_decide": each["may_decide"] and not own})
+    return told

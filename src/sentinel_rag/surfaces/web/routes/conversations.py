@@ -1,0 +1,88 @@
+"""A person's own conversations; another person's are not there."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+import anyio.to_thread
+from fastapi import APIRouter, Path, Query
+from starlette.responses import Response
+
+from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.surfaces.people import SignIn
+from sentinel_rag.surfaces.web._access import Analyst, Parts
+from sentinel_rag.surfaces.web._parts import Web
+from sentinel_rag.surfaces.web._problems import not_found
+from sentinel_rag.surfaces.web.models import ID, Clear, Rename
+from sentinel_rag.surfaces.web.turns import Conversation
+
+router = APIRouter(prefix="/conversations", tags=["conversations"])
+
+SessionId = Annotated[str, Path(pattern=ID)]
+
+
+@router.get("", summary="Your conversations, the one used last first")
+async def list_all(sign_in: Analyst, web: Parts, limit: Annotated[int, Query(ge=1, le=1_000)] = 100) -> dict[str, Any]:
+    found = await anyio.to_thread.run_sync(partial(web.record.list, sign_in.account.user_id, limit))
+    return {"conversations": [each.to_dict() for each in found]}
+
+
+@router.get("/{session_id}", summary="A conversation with its turns, oldest first")
+async def show(
+    session_id: SessionId,
+    sign_in: Analyst,
+    web: Parts,
+    after: Annotated[int, Query(ge=0, le=1_000_000, description="Turns behind this number.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> dict[str, Any]:
+    found = await _conversation(web, sign_in, session_id)
+    turns = await anyio.to_thread.run_sync(partial(web.record.turns, session_id, after, limit))
+    key = await web.key_of(sign_in.account, Scope.USER)
+    shown: list[dict[str, Any]] = []
+    for turn in turns:
+        told = turn.to_dict()
+        if turn.answer is not None:
+            answer = await web.gateway.reveal(key, str(turn.answer["session_id"]), told["answer"])
+            told["answer"] = {**answer, "session_id": session_id}
+        shown.append(told)
+    return {**found.to_dict(), "items": shown, "next_after": turns[-1].number if turns else after}
+
+
+@router.patch("/{session_id}", summary="Give a conversation another title")
+async def rename(session_id: SessionId, body: Rename, sign_in: Analyst, web: Parts) -> dict[str, Any]:
+    await _conversation(web, sign_in, session_id)
+    await anyio.to_thread.run_sync(partial(web.record.rename, session_id, body.title))
+    return (await _conversation(web, sign_in, session_id)).to_dict()
+
+
+@router.post("/{session_id}/clear", summary="Start over; facts that were supported may stay")
+async def clear(session_id: SessionId, body: Clear, sign_in: Analyst, web: Parts) -> dict[str, Any]:
+    await _conversation(web, sign_in, session_id)
+    async with web.desk.quiet(session_id):
+        current = (await _conversation(web, sign_in, session_id)).session_id
+        if not body.carry:
+            await web.agent.forget(current)
+            return {"carried": []}
+        carried = await web.agent.clear(current)
+    shown = await web.gateway.reveal(await web.key_of(sign_in.account, Scope.USER), current, carried)
+    return {"carried": shown}
+
+
+@router.delete("/{session_id}", status_code=204, summary="Delete a conversation, and end what is asked in it")
+async def delete(session_id: SessionId, sign_in: Analyst, web: Parts) -> Response:
+    await _conversation(web, sign_in, session_id)
+    await web.desk.cancel_all(session_id)
+    async with web.desk.quiet(session_id):
+        current = (await _conversation(web, sign_in, session_id)).session_id
+        await web.agent.delete(current)
+        await web.gateway.close_session(await web.key_of(sign_in.account, Scope.USER), current)
+        await anyio.to_thread.run_sync(web.record.delete, session_id)
+    return Response(status_code=204)
+
+
+async def _conversation(web: Web, sign_in: SignIn, session_id: str) -> Conversation:
+    found = await anyio.to_thread.run_sync(partial(web.record.find, session_id, sign_in.account.user_id))
+    if found is None:
+        raise not_found("conversation")
+    return found

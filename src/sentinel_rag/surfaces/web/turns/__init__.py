@@ -1,0 +1,22 @@
+"""Questions on their way: each runs to its end whoever listens, and tells what happens as numbered events.
+
+Above lie the routes, below the agent and the Interceptor, each spoken to for one person with that person's key, and the
+record, which keeps conversations. It plans nothing and adds no fact.
+"""
+
+from sentinel_rag.surfaces.web.turns.desk import Asked, TurnDesk, TurnLimits
+from sentinel_rag.surfaces.web.turns.events import Event
+from sentinel_rag.surfaces.web.turns.live import LiveTurn
+from sentinel_rag.surfaces.web.turns.record import Conversation, ConversationRecord, Turn, TurnState
+
+__all__ = [
+    "Asked",
+    "Conversation",
+    "ConversationRecord",
+    "Event",
+    "LiveTurn",
+    "Turn",
+    "TurnDesk",
+    "TurnLimits",
+    "TurnState",
+]

@@ -1,0 +1,238 @@
+"""Where questions are taken in and answered: one at a time in each conversation, each once, whoever listens.
+
+For each question the person's words go to the Interceptor with the person's key, then to the agent without it. What
+comes back is recorded as it came and told with the hidden values that the person may see.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError
+from sentinel_rag.surfaces.http import SessionLocks
+from sentinel_rag.surfaces.web._agent import Agent
+from sentinel_rag.surfaces.web._gateway import Gateway
+from sentinel_rag.surfaces.web._problems import Problem, not_found, problem_of
+from sentinel_rag.surfaces.web.turns.events import Event, answer_events, progress_event
+from sentinel_rag.surfaces.web.turns.live import LiveTurn
+from sentinel_rag.surfaces.web.turns.record import (
+    Conversation,
+    ConversationRecord,
+    RequestIdUsed,
+    Turn,
+    TurnState,
+)
+
+log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+SESSION_GONE = (
+    "The Interceptor no longer knows this conversation's session, so a new one begins: what was read before is not "
+    "carried on."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnLimits:
+    """How many questions may be on their way at once, of one person and of all."""
+
+    of_person: int = 4
+    of_all: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question of a person. `key` is the person's at the Interceptor; `options` go to the agent as they are."""
+
+    user_id: str
+    key: str
+    message: str
+    conversation_id: str | None
+    request_id: str | None
+    options: Mapping[str, str | None]
+
+
+class TurnDesk:
+    """Use as `async with desk.open():`; questions that are on their way when the block ends are stopped and recorded
+    so."""
+
+    def __init__(
+        self, record: ConversationRecord, agent: Agent, gateway: Gateway, *, limits: TurnLimits | None = None
+    ) -> None:
+        self._record = record
+        self._agent = agent
+        self._gateway = gateway
+        self._limits = limits or TurnLimits()
+        self._live: dict[str, LiveTurn] = {}
+        self._beginning = SessionLocks()
+        self._answering = SessionLocks()
+        self._group: anyio.abc.TaskGroup | None = None
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as group:
+            self._group = group
+            yield
+            group.cancel_scope.cancel()
+
+    async def ask(self, asked: Asked) -> str:
+        """Begin a turn, or find the one that this request id began; its id. Raises Problem, RequestIdUsed, or
+        UnavailableError."""
+        async with self._beginning.hold(asked.user_id):
+            if asked.request_id is not None:
+                known = await _in_thread(self._record.turn_of_request, asked.request_id, asked.user_id)
+                if known is not None:
+                    return _same(known, asked)
+            self._check_room(asked.user_id)
+            conversation = await self._conversation(asked)
+            turn_id = secrets.token_hex(12)
+            turn = await _in_thread(self._record.begin, turn_id, conversation, asked.request_id, asked.message)
+            live = LiveTurn(turn_id, asked.user_id, conversation.conversation_id, asked.request_id)
+            self._live[turn_id] = live
+        told = ("turn_id", "session_id", "number", "request_id", "question", "asked_at")
+        live.tell(Event("started", {name: turn.to_dict()[name] for name in told}))
+        assert self._group is not None
+        self._group.start_soon(self._run, live, asked, conversation)
+        return turn_id
+
+    def live(self, turn_id: str, user_id: str) -> LiveTurn | None:
+        """The turn, if it is on its way and that person's."""
+        live = self._live.get(turn_id)
+        return live if live is not None and live.user_id == user_id else None
+
+    async def cancel_all(self, conversation_id: str) -> None:
+        """Stop what is on its way in a conversation, and wait until it has ended."""
+        stopped = [live for live in self._live.values() if live.conversation_id == conversation_id]
+        for live in stopped:
+            live.cancel()
+        for live in stopped:
+            await live.wait()
+
+    @asynccontextmanager
+    async def quiet(self, conversation_id: str) -> AsyncIterator[None]:
+        """Hold the conversation while nothing is answered in it."""
+        async with self._answering.hold(conversation_id):
+            yield
+
+    def _check_room(self, user_id: str) -> None:
+        of_person = sum(live.user_id == user_id for live in self._live.values())
+        if of_person >= self._limits.of_person:
+            raise Problem(
+                429,
+                "too_many_turns",
+                f"{of_person} of your questions are being answered.",
+                "Wait for one to end, or cancel one.",
+                {"Retry-After": "5"},
+            )
+        if len(self._live) >= self._limits.of_all:
+            raise Problem(
+                503, "overloaded", "Too many questions are being answered.", "Try again soon.", {"Retry-After": "10"}
+            )
+
+    async def _conversation(self, asked: Asked) -> Conversation:
+        conversation_id = asked.conversation_id
+        if conversation_id is None:
+            conversation_id = await self._gateway.open_session(asked.key)
+            await _in_thread(self._record.open, conversation_id, asked.user_id, asked.message)
+        found = await _in_thread(self._record.find, conversation_id, asked.user_id)
+        if found is None:
+            raise not_found("conversation")
+        return found
+
+    async def _run(self, live: LiveTurn, asked: Asked, conversation: Conversation) -> None:
+        """Answer one question to its end. Never raises but for the end of the process."""
+        state, answer, last = TurnState.STOPPED, None, _stopped()
+        shown: tuple[Event, ...] = ()
+        try:
+            with live.scope:
+                async with self._answering.hold(conversation.conversation_id):
+                    answer = await self._answer(live, asked, conversation)
+                    recorded = tuple(answer_events(_named(answer, conversation.conversation_id), live.turn_id))
+                    revealed = await self._gateway.reveal(
+                        asked.key, str(answer["session_id"]), [[event.type, event.data] for event in recorded]
+                    )
+                    shown = tuple(Event(kind, data) for kind, data in revealed)
+                    state = TurnState.ANSWERED
+        except (SentinelError, Problem) as error:
+            problem = error if isinstance(error, Problem) else problem_of(error)
+            state, last = TurnState.FAILED, Event("error", problem.body())
+            log.warning("a question failed: %s", error)
+        except Exception:
+            state, last = TurnState.FAILED, Event("error", _BROKEN.body())
+            log.exception("a question failed")
+        finally:
+            with anyio.CancelScope(shield=True):
+                if state is TurnState.ANSWERED and answer is not None:
+                    ending = recorded
+                else:
+                    answer, ending, shown = None, (last,), (last,)
+                await self._keep(live, state, answer, (*live.events, *ending))
+                live.tell(*shown)
+                self._live.pop(live.turn_id, None)
+
+    async def _answer(self, live: LiveTurn, asked: Asked, conversation: Conversation) -> dict[str, Any]:
+        """The agent's answer, as it came."""
+        current = await _in_thread(self._record.find, conversation.conversation_id, asked.user_id)
+        session_id = (current or conversation).session_id
+        if asked.conversation_id is not None and not await self._gateway.is_open(asked.key, session_id):
+            session_id = await self._gateway.open_session(asked.key)
+            await _in_thread(self._record.move, conversation.conversation_id, session_id)
+            live.tell(Event("status", {"text": SESSION_GONE, "elapsed_s": 0.0}))
+        await self._gateway.say(asked.key, session_id, asked.message)
+        body = {"message": asked.message, "session_id": session_id, **asked.options}
+        async for name, data in self._agent.ask(body):
+            if name == "progress":
+                live.tell(progress_event(data))
+            elif name == "answer":
+                return dict(data)
+        raise UnavailableError("The agent gave no answer.", next_step="Ask again.")
+
+    async def _keep(
+        self, live: LiveTurn, state: TurnState, answer: Mapping[str, Any] | None, events: tuple[Event, ...]
+    ) -> None:
+        try:
+            await _in_thread(self._record.end, live.turn_id, state, answer, events)
+        except SentinelError:
+            log.exception("a turn could not be recorded")
+
+
+_BROKEN = Problem(500, "internal", "This surface failed on the question.", "Ask again; its log has the details.")
+
+
+def _stopped() -> Event:
+    problem = Problem(
+        409,
+        "cancelled",
+        "The question was stopped before its answer. A change that was asked for may have been made.",
+        "Ask again, or look before you ask for a change again.",
+    )
+    return Event("error", problem.body())
+
+
+def _named(answer: Mapping[str, Any], conversation_id: str) -> dict[str, Any]:
+    """The answer under the id by which people know the conversation."""
+    return {**answer, "session_id": conversation_id}
+
+
+def _same(known: Turn, asked: Asked) -> str:
+    if known.question != asked.message or asked.conversation_id not in (None, known.conversation_id):
+        raise RequestIdUsed(
+            "This request id belongs to another question of yours.", next_step="Send each question under a new one."
+        )
+    return known.turn_id
+
+
+async def _in_thread(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    return await anyio.to_thread.run_sync(partial(function, *arguments, **named))

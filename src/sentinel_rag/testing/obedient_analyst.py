@@ -1,0 +1,121 @@
+"""A `Chat` that does what its question says, for tests of surfaces: it says words, calls tools, waits, or fails.
+
+say TEXT            answers TEXT; a line of it that holds `=` is also evidence
+call TOOL JSON      makes that call as the agent and answers with its result
+wait                waits for `release`, or for ever
+fail                raises
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import anyio.to_thread
+
+from sentinel_rag.agent.gateway_client import HttpToolGateway
+from sentinel_rag.agent.tool_runs import run_calls
+from sentinel_rag.contracts.conversations import CarriedFact, Verbosity
+from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Progress, ToolTrace
+from sentinel_rag.contracts.ports import ProgressListener
+from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Succeeded, ToolCall
+
+MAX_WAIT_S = 30.0
+FACT = CarriedFact("Incident 38 is High.", "2024-07-02T10:00:00Z", "query_incidents", "c1", "/rows/0/severity")
+
+
+class ObedientAnalyst:
+    """Calls go to the gateway at `url` with the agent's `key`. It remembers what it was asked and what it forgot."""
+
+    def __init__(self, url: str, key: str) -> None:
+        self._gateway = HttpToolGateway(url, key)
+        self.asked: list[tuple[str, str]] = []
+        """Session and question of each turn."""
+        self.stopped: list[str] = []
+        """Questions that were cancelled while they waited."""
+        self.cleared: list[str] = []
+        self.forgotten: list[str] = []
+        self.deleted: list[str] = []
+        self.options: list[Mapping[str, Any]] = []
+        self.release = threading.Event()
+
+    async def answer(
+        self,
+        question: str,
+        *,
+        session_id: str,
+        progress: ProgressListener | None = None,
+        workspace: str | None = None,
+        timezone: str | None = None,
+        verbosity: Verbosity | None = None,
+    ) -> Answer:
+        self.asked.append((session_id, question))
+        self.options.append({"workspace": workspace, "timezone": timezone, "verbosity": verbosity})
+        if progress is not None:
+            progress(Progress("Thinking...", 0.0))
+        verb, _, rest = question.partition(" ")
+        if verb == "call":
+            return await self._call(rest, session_id, progress)
+        if verb == "wait":
+            await self._wait(question)
+        elif verb == "fail":
+            raise RuntimeError("a secret of the inside")
+        lines = [line for line in rest.split("\n") if "=" in line]
+        evidence = tuple(
+            Evidence(line, "c1", "query_incidents", f"/rows/0/{line.partition('=')[0]}", line.partition("=")[2])
+            for line in lines
+        )
+        trace = ToolTrace("c1", "query_incidents", {"limit": 3}, "ok", audit_id="a-1")
+        tools = (trace,) if lines else ()
+        return Answer(
+            outcome=Outcome.ANSWERED, text=rest, session_id=session_id, evidence=evidence, tools=tools, footnote=("-",)
+        )
+
+    async def clear(self, session_id: str, *, carry: bool) -> tuple[CarriedFact, ...]:
+        (self.cleared if carry else self.forgotten).append(session_id)
+        return (FACT,) if carry else ()
+
+    async def delete(self, session_id: str) -> None:
+        self.deleted.append(session_id)
+
+    async def aclose(self) -> None:
+        """Close the connection to the gateway."""
+        await self._gateway.aclose()
+
+    async def _call(self, rest: str, session_id: str, progress: ProgressListener | None) -> Answer:
+        name, _, arguments = rest.partition(" ")
+        call = ToolCall("c1", session_id, name, json.loads(arguments or "{}"))
+        [run] = await run_calls(self._gateway, [call], progress=progress, started=0.0)
+        match run.outcome:
+            case Succeeded(result=DocumentResult(value=value)):
+                outcome, text = Outcome.ANSWERED, "\n".join(_leaves(value))
+                evidence = tuple(
+                    Evidence(str(leaf), "c1", name, pointer, leaf) for pointer, leaf in _pointed(value, "")
+                )
+            case Denied(detail=detail, approval_id=approval_id):
+                outcome, text, evidence = Outcome.DENIED, f"{detail} {approval_id or ''}".strip(), ()
+            case other:
+                outcome, text, evidence = Outcome.TOOL_FAILED, type(other).__name__, ()
+        return Answer(outcome=outcome, text=text, session_id=session_id, tools=(run.trace(),), evidence=evidence)
+
+    async def _wait(self, question: str) -> None:
+        released = False
+        try:
+            released = await anyio.to_thread.run_sync(self.release.wait, MAX_WAIT_S, abandon_on_cancel=True)
+        finally:
+            if not released:
+                self.stopped.append(question)
+
+
+def _pointed(value: Any, pointer: str) -> list[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return [found for key, part in value.items() for found in _pointed(part, f"{pointer}/{key}")]
+    if isinstance(value, list):
+        return [found for place, part in enumerate(value) for found in _pointed(part, f"{pointer}/{place}")]
+    return [(pointer, value)]
+
+
+def _leaves(value: Any) -> list[str]:
+    return [f"{pointer} {leaf}" for pointer, leaf in _pointed(value, "")]

@@ -1,0 +1,257 @@
+"""POST /chat for people: one answer or events, each question once, resumed after a lost connection, cancelled."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from running_web import RunningWeb
+
+from sentinel_rag.contracts.evidence import REMOVED
+from sentinel_rag.contracts.labels import Sensitivity
+from sentinel_rag.testing.web_client import Client, parse_events
+
+HIDDEN = "powershell -enc SECRET admin"
+
+
+class Stream:
+    """An answer that is read while it comes, as far as a test wants."""
+
+    def __init__(self, client: Client, method: str, path: str, body: Any = None, after: int | None = None) -> None:
+        self._connection = http.client.HTTPConnection(urlsplit(client.url).netloc, timeout=60)
+        headers = {"Accept": "text/event-stream"} | ({} if after is None else {"Last-Event-ID": str(after)})
+        self._response = client.open(self._connection, method, path, body, headers)
+        assert self._response.status == 200
+
+    def read(self, count: int) -> list[dict[str, Any]]:
+        """The next `count` events."""
+        content, found = b"", 0
+        while found < count:
+            line = self._response.readline()
+            assert line, content
+            content += line
+            found += line == b"\n"
+        return parse_events(content)
+
+    def drop(self) -> None:
+        """Lose the connection."""
+        self._response.close()
+        self._connection.close()
+
+
+@pytest.mark.requirement("SURF-3")
+def test_a_question_is_answered_with_the_persons_own_session_and_words(web: RunningWeb) -> None:
+    dana = web.browser("dana-chat")
+    first = dana.ask("say there are 3 open incidents", workspace="emea", timezone="Europe/Berlin", verbosity="short")
+    assert (first["answer"], first["outcome"]) == ("there are 3 open incidents", "answered")
+    second = dana.ask("say on host ws-77 too", session_id=first["session_id"])
+    assert second["session_id"] == first["session_id"]
+    assert second["turn_id"] != first["turn_id"]
+    assert web.analyst.options[-2] == {"workspace": "emea", "timezone": "Europe/Berlin", "verbosity": "short"}
+    key_id = web.accounts["dana-chat"].key_id
+    named = [r for r in web.gateway.records() if r["kind"] == "values_named" and r["session_id"] == first["session_id"]]
+    assert [(r["key_id"], r["source"]) for r in named] == [(key_id, "user")]
+    assert {"kind": "host", "text": "ws-77"} in named[0]["values"]
+
+
+@pytest.mark.requirement("SURF-3")
+@pytest.mark.requirement("CHAT-14")
+def test_events_tell_status_tools_text_evidence_and_the_end(web: RunningWeb) -> None:
+    dana = web.browser("dana-events")
+    events = dana.events("POST", "/chat", {"message": "call read_alert"})
+    assert [event["id"] for event in events] == list(range(1, len(events) + 1))
+    kinds = [event["type"] for event in events]
+    assert kinds[:5] == ["started", "status", "status", "tool.started", "tool.finished"]
+    assert kinds[-1] == "done"
+    finished = events[4]["data"]
+    assert (finished["name"], finished["status"]) == ("read_alert", "ok")
+    assert finished["audit_id"]
+    text = "".join(event["data"]["text"] for event in events if event["type"] == "text")
+    assert text == f"/rows/0/Host ws-01\n/rows/0/CommandLine {HIDDEN}\n/total 1"
+    assert [event["data"]["number"] for event in events if event["type"] == "evidence"] == [1, 2, 3]
+    assert events[-1]["data"]["outcome"] == "answered"
+    turn = dana.get(f"/turns/{events[0]['data']['turn_id']}").body
+    assert (turn["state"], turn["answer"]["answer"]) == ("answered", text)
+
+
+def test_the_notice_of_a_removed_sentence_is_an_event_of_its_own(web: RunningWeb) -> None:
+    dana = web.browser("dana-removal")
+    said = f"Three incidents. {REMOVED} All are open."
+    events = dana.events("POST", "/chat", {"message": f"say {said}"})
+    told = [(event["type"], event["data"]["text"]) for event in events if event["type"] in ("text", "removal")]
+    assert [text for kind, text in told if kind == "removal"] == [REMOVED]
+    assert "".join(text for _, text in told) == said
+
+
+@pytest.mark.requirement("CHAT-14")
+def test_a_lost_connection_resumes_behind_the_last_event_and_the_turn_goes_on(web: RunningWeb) -> None:
+    dana = web.browser("dana-resume")
+    web.analyst.release.clear()
+    stream = Stream(dana, "POST", "/chat", {"message": "wait for the rest"})
+    before = stream.read(2)
+    stream.drop()
+    turn_id = before[0]["data"]["turn_id"]
+    again = Stream(dana, "GET", f"/turns/{turn_id}/events", after=2)
+    web.analyst.release.set()
+    rest = again.read(2)
+    again.drop()
+    assert [event["type"] for event in before + rest] == ["started", "status", "text", "done"]
+    assert [event["id"] for event in before + rest] == [1, 2, 3, 4]
+    # Once it is over, the same events come from the record.
+    assert dana.events("GET", f"/turns/{turn_id}/events", after=2) == rest
+    assert dana.events("GET", f"/turns/{turn_id}/events") == before + rest
+    assert web.analyst.asked[-1][1] == "wait for the rest"
+    assert "wait for the rest" not in web.analyst.stopped
+
+
+def test_a_reader_that_does_not_read_holds_up_nobody(web: RunningWeb) -> None:
+    dana, erin = web.browser("dana-slow"), web.browser("erin-slow")
+    web.analyst.release.clear()
+    deaf = Stream(dana, "POST", "/chat", {"message": "wait " + "a sentence. " * 600})
+    turn_id = deaf.read(1)[0]["data"]["turn_id"]
+    web.analyst.release.set()
+    assert erin.ask("say hello")["answer"] == "hello"
+    whole = dana.events("GET", f"/turns/{turn_id}/events")  # another page of the same person reads it all
+    assert len(whole) > 600
+    assert whole[-1]["type"] == "done"
+    deaf.drop()
+
+
+def test_a_question_is_cancelled_at_the_agent_too(web: RunningWeb) -> None:
+    dana = web.browser("dana-cancel")
+    web.analyst.release.clear()
+    stream = Stream(dana, "POST", "/chat", {"message": "wait for ever"})
+    turn_id = stream.read(2)[0]["data"]["turn_id"]
+    answer = dana.delete(f"/turns/{turn_id}")
+    assert (answer.status, answer.body["state"]) == (202, "stopped")
+    [last] = stream.read(1)
+    stream.drop()
+    assert (last["type"], last["data"]["reason"]) == ("error", "cancelled")
+    assert dana.delete(f"/turns/{turn_id}").body["state"] == "stopped"  # once more changes nothing
+    session_id = dana.get(f"/turns/{turn_id}").body["session_id"]
+    web.analyst.release.set()
+    assert dana.ask("say still there", session_id=session_id)["answer"] == "still there"
+    assert "wait for ever" in web.analyst.stopped
+
+
+@pytest.mark.parametrize("named", ["body", "header"])
+def test_the_same_request_id_is_the_same_turn_however_often_it_comes(web: RunningWeb, named: str) -> None:
+    dana, erin = web.browser(f"dana-once-{named}"), web.browser(f"erin-once-{named}")
+    message = f"say once by {named}"
+
+    def send(client: Client, message: str = message) -> tuple[int, Any]:
+        body = {"message": message, **({"request_id": "r-1"} if named == "body" else {})}
+        headers = {"Idempotency-Key": "r-1"} if named == "header" else {}
+        answer = client.request("POST", "/chat", body, headers)
+        return answer.status, answer.body
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: send(dana), range(4)))
+    assert {status for status, _ in answers} == {200}
+    assert len({body["turn_id"] for _, body in answers}) == 1
+    assert [question for _, question in web.analyst.asked].count(message) == 1
+    assert send(dana, "say something else")[1]["reason"] == "request_id_used"
+    assert send(erin)[1]["turn_id"] != answers[0][1]["turn_id"]  # another person's ids are their own
+
+
+def test_two_questions_of_one_conversation_wait_for_each_other(web: RunningWeb) -> None:
+    dana = web.browser("dana-order")
+    session_id = dana.ask("say first")["session_id"]
+    web.analyst.release.clear()
+    waiting = Stream(dana, "POST", "/chat", {"message": "wait second", "session_id": session_id})
+    waiting.read(2)
+    third = Stream(dana, "POST", "/chat", {"message": "say third", "session_id": session_id})
+    assert third.read(1)[0]["data"]["number"] == 3
+
+    def asked() -> list[str]:
+        return [question for session, question in web.analyst.asked if session == session_id]
+
+    assert asked() == ["say first", "wait second"]
+    web.analyst.release.set()
+    assert [event["type"] for event in third.read(3)] == ["status", "text", "done"]
+    assert asked() == ["say first", "wait second", "say third"]
+    waiting.drop()
+    third.drop()
+
+
+def test_a_person_has_so_many_questions_on_their_way_and_no_more(web: RunningWeb) -> None:
+    dana = web.browser("dana-many")
+    web.analyst.release.clear()
+    streams = [Stream(dana, "POST", "/chat", {"message": f"wait {number}"}) for number in range(4)]
+    turns = [stream.read(1)[0]["data"]["turn_id"] for stream in streams]
+    refused = dana.post("/chat", {"message": "say one more"})
+    assert (refused.status, refused.body["reason"]) == (429, "too_many_turns")
+    assert refused.headers["retry-after"]
+    assert web.browser("erin-many").ask("say hello")["answer"] == "hello"
+    for turn_id in turns:
+        dana.delete(f"/turns/{turn_id}")
+    web.analyst.release.set()
+    assert dana.ask("say room again")["answer"] == "room again"
+    for stream in streams:
+        stream.drop()
+
+
+@pytest.mark.requirement("TAINT-3")
+def test_hidden_values_are_drawn_for_who_may_see_them_and_never_stored(web: RunningWeb) -> None:
+    cleared, other = web.browser("dana-high"), web.browser("erin-low", clearance=Sensitivity.LOW)
+    seen = cleared.ask("call read_alert")
+    assert HIDDEN in seen["answer"]
+    hidden = other.ask("call read_alert")
+    assert HIDDEN not in json.dumps(hidden)
+    assert "⟦r1#/rows/0/CommandLine⟧" in hidden["answer"]
+    piece = cleared.get(f"/turns/{seen['turn_id']}/evidence/2").body
+    assert (piece["value"], piece["call"]["name"], piece["row"]) == (
+        HIDDEN,
+        "read_alert",
+        {"Host": "ws-01", "CommandLine": HIDDEN},
+    )
+    assert HIDDEN not in other.get(f"/turns/{hidden['turn_id']}/evidence/2").content.decode()
+    kept = cleared.get(f"/conversations/{seen['session_id']}")
+    assert HIDDEN in kept.content.decode()
+    folder = web.web.record
+    rows = folder._connection.execute("SELECT answer, events FROM turn").fetchall()
+    assert rows
+    assert not any(HIDDEN in (text or "") for row in rows for text in row)
+
+
+def test_a_fault_of_the_agent_is_told_without_its_inside_and_the_conversation_goes_on(web: RunningWeb) -> None:
+    dana = web.browser("dana-fault")
+    answer = dana.post("/chat", {"message": "fail now"})
+    assert answer.status == 503
+    assert answer.body["reason"] == "unavailable"
+    assert b"secret of the inside" not in answer.content
+    events = dana.events("POST", "/chat", {"message": "fail again"})
+    assert [event["type"] for event in events][-1] == "error"
+    assert dana.ask("say well again")["answer"] == "well again"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 422),
+        (b"{", 422),
+        (b"[]", 422),
+        (b"\xff\xfe", 422),
+        (b'{"message": ""}', 422),
+        (b'{"message": "   "}', 422),
+        (b'{"message": 7}', 422),
+        (b'{"message": "\\ud800"}', 422),
+        (b'{"message": "x", "session_id": "../../etc"}', 422),
+        (b'{"message": "x", "label": "LOW"}', 422),
+        (b'{"message": "x", "timezone": "Mars/Olympus"}', 422),
+        (b'{"message": "' + b"x" * 9000 + b'"}', 422),
+        (b'{"message": "' + b"x" * 70_000 + b'"}', 413),
+        (b'{"message": "x", "session_id": "0123456789abcdef"}', 404),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_a_body_that_is_not_as_documented_is_refused_in_one_form(web: RunningWeb, body: bytes, status: int) -> None:
+    dana = web.person("dana-bodies")
+    answer = dana.request("POST", "/chat", body)
+    assert answer.status == status, answer.content
+    assert set(answer.body) >= {"detail", "reason", "next_step"}
+    assert "Mars" not in answer.content.decode()
