@@ -21,7 +21,7 @@ from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, Una
 from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.moving import move
-from sentinel_rag.knowledge.stores import Entry, KnowledgeStore, LocalStore, Wanted
+from sentinel_rag.knowledge.stores import EmbeddingMismatchError, Entry, KnowledgeStore, LocalStore, Wanted
 from sentinel_rag.knowledge.stores.azure_search import AzureSearchStore, SearchConnection, SearchEndpoint
 from sentinel_rag.knowledge.stores.azure_search.index import SearchIndex
 from sentinel_rag.knowledge.stores.azure_search.processes import is_gone, process_name
@@ -298,6 +298,34 @@ def test_what_was_replaced_goes_and_vectors_that_nobody_needs_with_it(service: S
         store.re_embed(other.space, other.embed_documents)
         assert store.missing_vectors(MODEL.space, {"ab" * 32}) == {"ab" * 32}
     assert len(service.double.documents(f"{service.index}-vectors")) == 2
+
+
+def test_a_vector_stays_while_any_chunk_has_its_text(service: Service) -> None:
+    shared, new = (Chunk(0, (), 1, text, text) for text in ("apple", "plum"))
+    vectors = {each.search_hash: MODEL.embed_query(each.text) for each in (shared, new)}
+    with service.opened() as store:
+        store.keep_vectors(MODEL.space, vectors)
+        store.put([Entry(document(name, ""), (shared,)) for name in ("a", "b")], MODEL.space)
+        store.put([Entry(document("a", ""), (new,))], MODEL.space)
+    with service.opened() as store:
+        assert store.missing_vectors(MODEL.space, vectors) == frozenset()
+
+
+def test_the_space_that_another_process_decided_meanwhile_holds(service: Service) -> None:
+    other = WordEmbedder(model="other", dimensions=64)
+    decided: list[bool] = []
+
+    def decide() -> None:
+        if service.double.requests[-1:] == [("GET", f"/indexes('{service.index}')")] and not decided:
+            decided.append(True)
+            with service.opened() as first:
+                put(first, document("a", "apple"))
+
+    with service.opened(Key(watch=decide)) as second, pytest.raises(EmbeddingMismatchError):
+        put(second, document("b", "apple"), model=other)
+    assert decided
+    with service.opened() as store:
+        assert (by_words(store, "apple"), store.state().space) == (["a"], MODEL.space)
 
 
 @pytest.mark.requirement("KNOW-4")
