@@ -24,8 +24,9 @@ from sentinel_rag.executors.knowledge.knowledge_base import KnowledgeBase, Opene
 from sentinel_rag.executors.tool_answer import ToolAnswer, ToolFault, error_answer, failed, our_fault, wrong_argument
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.documents.incidents import incident_id
+from sentinel_rag.knowledge.embedding.port import Embedder
 from sentinel_rag.knowledge.likeness import question_of
-from sentinel_rag.knowledge.search import Hit, KnowledgeSearch, SearchAnswer
+from sentinel_rag.knowledge.search import NO_MODEL, Hit, KnowledgeSearch, SearchAnswer
 from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, StoredChunk
 
 AT_ONCE = 2
@@ -64,7 +65,7 @@ class KnowledgeTools:
         readable = opened.store.readable(asked.wanted.readers)
         alike = _chunks_of(asked, opened, self._base.workspaces)
         found = self._search(asked, opened, alike)
-        hits = [hit for hit in found.hits if not _is_of(hit, alike)][: asked.limit]
+        hits = found.hits
         as_of = self._base.incidents_as_of()
         value: dict[str, JsonValue] = {
             "query": asked.query,
@@ -83,29 +84,27 @@ class KnowledgeTools:
     def _search(self, asked: Asked, opened: Opened, alike: Sequence[StoredChunk]) -> SearchAnswer:
         query = question_of(alike, asked.query) if alike else asked.query or ""
         like = _like(asked, alike)
-        # The incident itself is found too, and left out afterwards.
-        limit = asked.limit + (PER_DOCUMENT if alike else 0)
+        itself = (alike[0].collection, alike[0].document_id) if alike else None
 
-        def search(by_meaning: bool) -> SearchAnswer:
-            embedder = self._base.embedder() if by_meaning else None
+        def search(embedder: Embedder | None) -> SearchAnswer:
             return KnowledgeSearch(opened.store, embedder).search(
-                query, asked.wanted, limit=limit, per_document=PER_DOCUMENT, like=like
+                query, asked.wanted, limit=asked.limit, per_document=PER_DOCUMENT, like=like, without=itself
             )
 
+        embedder = self._base.embedder()
+        because = ""
+        if embedder is None and opened.lacking:
+            because = f"{opened.lacking} {opened.next_step}"
+        elif embedder is None and opened.embedder is not None:
+            because = f"The store holds no vectors yet; make them with: {INGEST_COMMAND}"
         try:
-            found = search(by_meaning=True)
+            found = search(embedder)
         except EmbeddingMismatchError as mismatch:
-            return _because(search(by_meaning=False), f"Searched by words only. {mismatch} {mismatch.next_step}")
-        if self._base.embedder() is None and opened.lacking:
-            return _because(found, f"Searched by words only. {opened.lacking} {opened.next_step}")
-        if self._base.embedder() is None and opened.embedder is not None:
-            return _because(found, f"Searched by words only: no vectors were made yet. Run: {INGEST_COMMAND}")
-        return found
-
-
-def _because(by_words: SearchAnswer, why: str) -> SearchAnswer:
-    """The answer with `why` words alone were searched, instead of its own first remark, which only says that."""
-    return SearchAnswer(by_words.hits, (why, *by_words.remarks[1:]))
+            found, because = search(None), f"{mismatch} {mismatch.next_step}"
+        if not because:
+            return found
+        others = (remark for remark in found.remarks if remark != NO_MODEL)
+        return SearchAnswer(found.hits, (f"Searched by words only. {because}", *others))
 
 
 def _chunks_of(asked: Asked, opened: Opened, workspaces: Sequence[str]) -> Sequence[StoredChunk]:
@@ -145,13 +144,6 @@ def _like(asked: Asked, alike: Sequence[StoredChunk]) -> Facets:
         facets,
         techniques=(*facets.techniques, *sorted(asked.wanted.techniques)),
         tactics=(*facets.tactics, *sorted(asked.wanted.tactics)),
-    )
-
-
-def _is_of(hit: Hit, alike: Sequence[StoredChunk]) -> bool:
-    return bool(alike) and (hit.chunk.collection, hit.chunk.document_id) == (
-        alike[0].collection,
-        alike[0].document_id,
     )
 
 
