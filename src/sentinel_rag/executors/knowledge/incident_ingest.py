@@ -89,7 +89,7 @@ class IncidentIngest:
 
     @property
     def last_days(self) -> int:
-        """How far back the last run read incidents in."""
+        """How far back the last run read incidents in; `DAYS` before there was one."""
         return max((each.days for each in read_ingest_record(self._record)), default=DAYS)
 
     async def run(self, wish: IngestWish, listener: ProgressListener | None = None) -> tuple[WorkspaceReport, ...]:
