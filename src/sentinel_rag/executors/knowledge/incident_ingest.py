@@ -5,6 +5,7 @@ It works in a thread while searches go on, one run at a time, and writes down as
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ from sentinel_rag.knowledge.ingest_record import (
 if TYPE_CHECKING:
     from sentinel_rag.executors.knowledge.incident_source import SentinelIncidents
     from sentinel_rag.knowledge.incident_ingestion import ProgressListener, WorkspaceReport
+
+_LOG = logging.getLogger(__name__)
 
 DAYS = 90
 """How far back incidents are read in unless somebody says otherwise: as long as Sentinel's log keeps rows."""
@@ -145,4 +148,16 @@ class IncidentIngest:
                 for each in reports
             ],
         )
+        for each in reports:
+            done = each.ingested
+            told = (
+                wish.who,
+                each.workspace,
+                done.added,
+                done.changed,
+                done.unchanged,
+                done.removed,
+                each.fault or "no",
+            )
+            _LOG.info("%s read incidents of %s: %d new, %d changed, %d as before, %d removed; fault: %s", *told)
         return reports
