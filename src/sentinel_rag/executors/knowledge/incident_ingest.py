@@ -62,15 +62,22 @@ class IngestWish:
 
 
 class IncidentIngest:
-    """Runs one ingest after the other into `base`."""
+    """Runs one ingest after the other into `base`. `shared`: people with other workspaces use the same store."""
 
     def __init__(
-        self, base: KnowledgeBase, workspaces: OpenWorkspaces, files: IngestFiles, *, clock: Clock = utc_now
+        self,
+        base: KnowledgeBase,
+        workspaces: OpenWorkspaces,
+        files: IngestFiles,
+        *,
+        shared: bool = False,
+        clock: Clock = utc_now,
     ) -> None:
         self._base = base
         self._workspaces = workspaces
         self._lock = IngestLock(files.lock)
         self._record = files.record
+        self._shared = shared
         self._clock = clock
         self._holds_some = False
 
@@ -118,6 +125,7 @@ class IncidentIngest:
         from sentinel_rag.knowledge.ingestion import IngestReport
 
         began = self._clock()
+        before = {each.workspace: each for each in read_ingest_record(self._record)}
         with writable_store(self._base, by_words=wish.by_words) as (store, embedder):
             reports = ingest_incidents(
                 store,
@@ -127,18 +135,19 @@ class IncidentIngest:
                 reread=wish.reread,
                 listener=listener,
                 also_served=found.unreadable.keys(),
+                formerly_served=before.keys(),
+                shared=self._shared,
             )
         reports += tuple(
             WorkspaceReport(name, IngestReport(), fault=why, next_step="Set SENTINEL_WORKSPACE_RESOURCE_ID.")
             for name, why in found.unreadable.items()
         )
-        before = {each.workspace: each.as_of for each in read_ingest_record(self._record)}
         write_ingest_record(
             self._record,
             [
                 WorkspaceRecord(
                     each.workspace,
-                    before.get(each.workspace) if each.fault else began,
+                    _as_of(before.get(each.workspace)) if each.fault else began,
                     began,
                     each.listed,
                     each.partial,
@@ -161,3 +170,7 @@ class IncidentIngest:
             )
             _LOG.info("%s read incidents of %s: %d new, %d changed, %d as before, %d removed; fault: %s", *told)
         return reports
+
+
+def _as_of(record: WorkspaceRecord | None) -> datetime | None:
+    return None if record is None else record.as_of
