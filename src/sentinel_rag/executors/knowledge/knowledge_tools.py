@@ -65,7 +65,7 @@ class KnowledgeTools:
         readable = opened.store.readable(asked.wanted.readers)
         alike = _chunks_of(asked, opened, self._base.workspaces)
         found = self._search(asked, opened, alike)
-        hits = [hit for hit in found.hits if not _is_of(hit, alike)][: asked.limit]
+        hits = found.hits
         as_of = self._base.incidents_as_of()
         value: dict[str, JsonValue] = {
             "query": asked.query,
@@ -84,12 +84,11 @@ class KnowledgeTools:
     def _search(self, asked: Asked, opened: Opened, alike: Sequence[StoredChunk]) -> SearchAnswer:
         query = question_of(alike, asked.query) if alike else asked.query or ""
         like = _like(asked, alike)
-        # The incident itself is found too, and left out afterwards.
-        limit = asked.limit + (PER_DOCUMENT if alike else 0)
+        itself = (alike[0].collection, alike[0].document_id) if alike else None
 
         def search(embedder: Embedder | None) -> SearchAnswer:
             return KnowledgeSearch(opened.store, embedder).search(
-                query, asked.wanted, limit=limit, per_document=PER_DOCUMENT, like=like
+                query, asked.wanted, limit=asked.limit, per_document=PER_DOCUMENT, like=like, without=itself
             )
 
         embedder = self._base.embedder()
@@ -145,13 +144,6 @@ def _like(asked: Asked, alike: Sequence[StoredChunk]) -> Facets:
         facets,
         techniques=(*facets.techniques, *sorted(asked.wanted.techniques)),
         tactics=(*facets.tactics, *sorted(asked.wanted.tactics)),
-    )
-
-
-def _is_of(hit: Hit, alike: Sequence[StoredChunk]) -> bool:
-    return bool(alike) and (hit.chunk.collection, hit.chunk.document_id) == (
-        alike[0].collection,
-        alike[0].document_id,
     )
 
 
