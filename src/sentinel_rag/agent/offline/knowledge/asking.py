@@ -48,11 +48,11 @@ async def recall_incident(turn: Turn, reading: Reading, answer: Answer) -> Answe
     if answer.outcome is not Outcome.NO_DATA or len(reading.incidents) != 1:
         return answer
     number = reading.incidents[0]
-    shown = [item for listed in turn.conversation.references.lists for item in listed.items]
-    known = next((item for item in shown if item.kind == INCIDENT and item.value == number), None)
-    if known is None or not await _offered(turn):
+    lists = turn.conversation.references.lists
+    shown = {item.value for listed in lists for item in listed.items if item.kind == INCIDENT}
+    if number not in shown or not await _offered(turn):
         return answer
-    return await answer_one_past(turn, number, known.title) or answer
+    return await answer_one_past(turn, number) or answer
 
 
 async def offer_steps(turn: Turn, answer: Answer) -> Answer:

@@ -28,11 +28,10 @@ def playbook_search(query: str, filters: Mapping[str, JsonValue]) -> PlannedCall
     return PlannedCall(SEARCH_TOOL, {"query": _cut(query), "collection": PLAYBOOKS, **filters, "limit": MAX_HITS})
 
 
-def section_search(title: str, technique: str, heading: str) -> PlannedCall:
-    """A section by its heading among the playbooks of `technique`, which are few; by their title without one."""
-    if technique:
-        return playbook_search(heading or title, {"technique": technique})
-    return playbook_search(f"{title} {heading}", {})
+def document_read(document: str, section: str = "") -> PlannedCall:
+    """The parts of one document in their order, from a section on."""
+    begin: dict[str, JsonValue] = {"section": section} if section else {}
+    return PlannedCall(SEARCH_TOOL, {"document": document, **begin, "limit": MAX_HITS})
 
 
 def catalogue_searches() -> tuple[PlannedCall, ...]:
