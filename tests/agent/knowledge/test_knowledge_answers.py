@@ -197,7 +197,6 @@ def hostile_playbook(folder: Path) -> Document:
     return reading.document
 
 
-@pytest.mark.requirement("INJ-1")
 async def test_a_poisoned_playbook_is_quoted_as_data_and_never_followed(tmp_path: Path) -> None:
     search = small_knowledge(tmp_path, playbooks=None, more=[hostile_playbook(tmp_path / "playbooks")])
     estate = gateway(search)
