@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 from collections.abc import Iterator
 from typing import Any
@@ -13,19 +14,40 @@ import pytest
 from sentinel_rag.testing.web_client import Client, signed_in
 
 PASSWORD = "lantern over wet gravel"
+MADE: dict[str, Any] = {}
 
 
 @pytest.fixture(scope="module")
-def served(generated: Any) -> Iterator[tuple[Any, str]]:
-    """The product over the sample estate with its web surface, and the surface's address."""
-    with generated.up("--web") as addresses:
-        yield generated, addresses["web"]["url"]
+def started(generated: Any) -> Iterator[tuple[Any, str]]:
+    """The product over the sample estate with its web surface, and what `sentinel up --web` printed."""
+    with generated.start("up", "--web") as process:
+        text = ""
+        while "Stop with Ctrl-C" not in text:
+            line = process.stdout.readline()
+            assert line, process.stderr.read()
+            text += line
+        try:
+            yield generated, text
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def served(started: tuple[Any, str]) -> tuple[Any, str]:
+    """The product, and the address of its web surface."""
+    found = re.search(r"^web +(http://127\.0\.0\.1:\d+)$", started[1], re.MULTILINE)
+    assert found is not None, started[1]
+    return started[0], found[1]
 
 
 def add(product: Any, name: str, *options: str) -> Any:
-    done = product.run("users", "add", name, "--password-stdin", "--json", *options, stdin=f"{PASSWORD}\n")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    """The account of that name, made unless it is there."""
+    if name not in MADE:
+        done = product.run("users", "add", name, "--password-stdin", "--json", *options, stdin=f"{PASSWORD}\n")
+        assert done.returncode == 0, done.stderr
+        MADE[name] = json.loads(done.stdout)
+    return MADE[name]
 
 
 def sign_in(url: str, name: str) -> Client:
@@ -83,24 +105,19 @@ def test_a_call_waits_and_another_person_approves_it_once(served: tuple[Any, str
     assert finn.post("/audit/verify").body["intact"] is True
 
 
-def test_the_owner_signs_in_by_the_link_of_the_start_once(sentinel: Any) -> None:
-    with sentinel.start("up", "--web") as process:
-        text = ""
-        while "Stop with Ctrl-C" not in text:
-            line = process.stdout.readline()
-            assert line, process.stderr.read()
-            text += line
-        link = re.search(r"(http://127\.0\.0\.1:\d+)(/sign-in/once/\S+)", text)
-        assert link is not None
-        url, path = link[1], link[2]
-        assert "sentinel users add" in text
-        assert Client(url).get(path).status == Client(url).get(path).status == 200  # looking at it spends nothing
-        answer = Client(url).post(path)
-        assert (answer.status, answer.headers["location"]) == (303, "/")
-        owner = signed_in(url, answer)
-        assert owner.get("/session").body["name"] == "owner"
-        assert Client(url).post(path).status == 404
-        assert owner.get("/policy").status == 200
+def test_the_owner_signs_in_by_the_link_of_the_start_once(started: tuple[Any, str]) -> None:
+    text = started[1]
+    link = re.search(r"(http://127\.0\.0\.1:\d+)(/sign-in/once/\S+)", text)
+    assert link is not None
+    url, path = link[1], link[2]
+    assert "sentinel users add" in text
+    assert Client(url).get(path).status == Client(url).get(path).status == 200  # looking at it spends nothing
+    answer = Client(url).post(path)
+    assert (answer.status, answer.headers["location"]) == (303, "/")
+    owner = signed_in(url, answer)
+    assert owner.get("/session").body["name"] == "owner"
+    assert Client(url).post(path).status == 404
+    assert owner.get("/policy").status == 200
 
 
 def test_a_disabled_person_is_out_at_once_and_so_is_the_key(served: tuple[Any, str]) -> None:
@@ -150,11 +167,11 @@ def test_accounts_are_checked_and_listed_and_passwords_set_anew(served: tuple[An
 
 def test_nothing_secret_is_logged_or_stored_in_clear(served: tuple[Any, str]) -> None:
     product, url = served
-    account = add(product, "ivan")
-    ivan = sign_in(url, "ivan")
-    token = ivan.post("/tokens", {"name": "report"}).body["token"]
-    cookie = ivan.cookie.partition("=")[2]
-    assert Client(url).post("/sign-in", {"name": "ivan", "password": "wrong " + PASSWORD}).status == 401
+    account = add(product, "dana")
+    dana = sign_in(url, "dana")
+    token = dana.post("/tokens", {"name": "report"}).body["token"]
+    cookie = dana.cookie.partition("=")[2]
+    assert Client(url).post("/sign-in", {"name": "dana", "password": "wrong " + PASSWORD}).status == 401
     written = b"".join(
         path.read_bytes()
         for folder in ("logs", "people", "web", "gateway")

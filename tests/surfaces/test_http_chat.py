@@ -32,6 +32,7 @@ class EchoAnalyst:
         self.workspaces: list[str | None] = []
         self.chosen: list[tuple[str | None, Verbosity | None]] = []
         self.cleared: list[str] = []
+        self.deleted: list[str] = []
 
     async def answer(
         self,
@@ -58,6 +59,9 @@ class EchoAnalyst:
             return Answer(outcome=Outcome.ANSWERED, text=question, session_id=session_id)
         finally:
             self.running[session_id] -= 1
+
+    async def delete(self, session_id: str) -> None:
+        self.deleted.append(session_id)
 
     async def clear(self, session_id: str, *, carry: bool) -> tuple[CarriedFact, ...]:
         (self.cleared if carry else self.forgotten).append(session_id)
@@ -154,7 +158,12 @@ def test_a_question_over_its_time_is_stopped_and_says_so(analyst: EchoAnalyst) -
 )
 @pytest.mark.parametrize(
     ("method", "path"),
-    [("POST", "/chat"), ("DELETE", "/chat/session-0001"), ("POST", "/chat/session-0001/clear")],
+    [
+        ("POST", "/chat"),
+        ("DELETE", "/chat/session-0001"),
+        ("POST", "/chat/session-0001/clear"),
+        ("DELETE", "/conversations/session-0001"),
+    ],
 )
 def test_who_has_no_token_or_another_host_gets_nothing(
     address: str, analyst: EchoAnalyst, method: str, path: str, headers: dict[str, str], status: int
@@ -165,6 +174,7 @@ def test_who_has_no_token_or_another_host_gets_nothing(
     assert not analyst.running
     assert not analyst.forgotten
     assert not analyst.cleared
+    assert not analyst.deleted
 
 
 @pytest.mark.parametrize(
@@ -216,6 +226,11 @@ def test_one_conversation_takes_one_question_at_a_time(address: str, analyst: Ec
 def test_a_cleared_conversation_is_forgotten(address: str, analyst: EchoAnalyst) -> None:
     assert request(address, method="DELETE", path="/chat/session-0001")[0] == 204
     assert analyst.forgotten == ["session-0001"]
+
+
+def test_a_deleted_conversation_is_deleted(address: str, analyst: EchoAnalyst) -> None:
+    assert request(address, method="DELETE", path="/conversations/session-0001")[0] == 204
+    assert (analyst.deleted, analyst.forgotten) == (["session-0001"], [])
 
 
 @pytest.mark.requirement("CHAT-7")

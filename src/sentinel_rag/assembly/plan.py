@@ -28,7 +28,7 @@ from sentinel_rag.assembly.model_access import (
 )
 from sentinel_rag.assembly.stored_queries import stored_query_configuration
 from sentinel_rag.assembly.tool_servers import tool_server_configuration
-from sentinel_rag.assembly.web_access import web_configuration
+from sentinel_rag.assembly.web_access import KEPT_OF_PEOPLE, web_configuration
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import (
     ModelSettings,
@@ -173,11 +173,14 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
         gateway_url = settings.gateway_url
     model = plan_model(settings.model_settings, common, listen)
     zones += model.zones
+    conversations = conversation_configuration(settings)
+    if ports.web is not None:
+        conversations["keep"] = max(settings.chat_keep, KEPT_OF_PEOPLE)
     agent = {
         "token": agent_token,
         "timezone": settings.timezone,
         "question_timeout_s": settings.question_timeout_s,
-        "conversations": conversation_configuration(settings),
+        "conversations": conversations,
     }
     zones.append(
         ZonePlan(

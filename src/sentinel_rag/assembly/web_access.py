@@ -16,6 +16,10 @@ OWNER_SCOPES = ("user", "approver", "audit", "admin")
 """The run's keys that whoever started it uses, as at the terminal."""
 
 
+KEPT_OF_PEOPLE = 10_000
+"""How many conversations the agent remembers where many people have theirs."""
+
+
 def people_folder(home: Path) -> Path:
     """Where accounts and sign-ins lie."""
     return home / "people"

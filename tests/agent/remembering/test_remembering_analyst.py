@@ -205,6 +205,17 @@ async def test_a_conversation_that_another_window_deleted_starts_over_and_says_s
     assert [turn.question for turn in stored.turns] == ["who owns [2]?"]
 
 
+async def test_a_conversation_that_its_person_deletes_is_gone_from_memory_and_from_the_file(home: Home) -> None:
+    chat = home.chat()
+    await chat.answer("list open incidents", session_id=SESSION)
+    await chat.delete(SESSION)
+    assert home.store().load(SESSION) is None
+    await chat.delete("one-that-never-was")
+    answer = await chat.answer("who owns [2]?", session_id=SESSION)
+    assert _memory_lines(answer) == []
+    assert home.last_arguments != {"incident": "31"}
+
+
 async def test_a_question_that_is_stopped_is_kept_as_stopped_and_the_next_one_works(home: Home) -> None:
     started = anyio.Event()
 

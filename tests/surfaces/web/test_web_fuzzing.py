@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
@@ -14,6 +15,8 @@ from running_web import RunningWeb, running_web
 from sentinel_rag.interceptor.policy.model import Rate
 from sentinel_rag.surfaces.people import Role
 from sentinel_rag.surfaces.web import Limits
+from sentinel_rag.surfaces.web._openapi import REFUSALS
+from sentinel_rag.surfaces.web.turns.events import TYPES
 from sentinel_rag.testing.running_gateway import RunningGateway
 
 SEED = 20_261_128
@@ -81,6 +84,16 @@ def test_every_body_and_refusal_of_the_document_has_an_example(wide: RunningWeb)
         for operation in item.values():
             assert operation["responses"]["401"]["content"]["application/json"]["schema"]["$ref"].endswith("/Refusal")
             assert operation["summary"], path
+
+
+def test_every_route_event_and_status_is_in_the_page_of_the_api() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "http-api.md").read_text()
+    for operation in OPERATIONS:
+        method, _, path = operation.partition(" ")
+        lines = [line for line in page.splitlines() if f"{path}`" in line and line.startswith("| `")]
+        assert any(method in line.split("|")[1] for line in lines), operation
+    assert [kind for kind in TYPES if f"| `{kind}` |" not in page] == []
+    assert [status for status in REFUSALS if str(status) not in page] == []
 
 
 @pytest.mark.requirement("SURF-3")

@@ -6,11 +6,12 @@ decided by the Interceptor, by the scopes of the person's own key; roles are the
 
 from sentinel_rag.surfaces.people.accounts import OWNER, Account, Role, SignIn, checked_groups, scopes_of
 from sentinel_rag.surfaces.people.passwords import Passwords, check_new_password
-from sentinel_rag.surfaces.people.store import PeopleStore
+from sentinel_rag.surfaces.people.store import Opened, PeopleStore
 
 __all__ = [
     "OWNER",
     "Account",
+    "Opened",
     "Passwords",
     "PeopleStore",
     "Role",

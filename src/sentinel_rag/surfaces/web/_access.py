@@ -7,7 +7,7 @@ person's key at the Interceptor has no more scopes than they name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from hmac import compare_digest
 from typing import Annotated
@@ -23,7 +23,7 @@ CSRF_HEADER = "x-csrf-token"
 READING = frozenset({"GET", "HEAD"})
 
 
-def web_of(request: Request) -> Web:
+async def web_of(request: Request) -> Web:
     """The parts of the surface that serves this request."""
     web: Web = request.app.state.web
     return web
@@ -61,8 +61,8 @@ async def signed_in(request: Request, web: Parts) -> SignIn:
 SignedIn = Annotated[SignIn, Depends(signed_in)]
 
 
-def _with_role(role: Role) -> Callable[[SignIn], SignIn]:
-    def check(sign_in: SignedIn) -> SignIn:
+def _with_role(role: Role) -> Callable[[SignIn], Awaitable[SignIn]]:
+    async def check(sign_in: SignedIn) -> SignIn:
         if role not in sign_in.account.roles:
             raise Problem(
                 403,

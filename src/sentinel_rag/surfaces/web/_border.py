@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import anyio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -16,6 +17,7 @@ from sentinel_rag.surfaces.web._problems import Problem
 
 MAX_BODY_BYTES = 64 * 1024
 MAX_URL_BYTES = 4_096
+BODY_SECONDS = 10.0
 
 CONTENT_SECURITY_POLICY = "; ".join(
     (
@@ -90,14 +92,17 @@ async def _read(scope: Scope, receive: Receive) -> bytes:
     headers = Headers(scope=scope)
     body = bytearray()
     more = True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Problem(400, "malformed_body", "The connection ended before the body did.")
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-        if len(body) > MAX_BODY_BYTES:
-            raise Problem(413, "too_large", f"The body may have at most {MAX_BODY_BYTES} bytes.")
+    with anyio.move_on_after(BODY_SECONDS) as in_time:
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Problem(400, "malformed_body", "The connection ended before the body did.")
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > MAX_BODY_BYTES:
+                raise Problem(413, "too_large", f"The body may have at most {MAX_BODY_BYTES} bytes.")
+    if in_time.cancelled_caught:
+        raise Problem(408, "malformed_body", "The body did not arrive in time.", "Send it again.")
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if body and (kind != "application/json" or "content-encoding" in headers):
         raise Problem(415, "unsupported_media_type", "Send the body as application/json without Content-Encoding.")

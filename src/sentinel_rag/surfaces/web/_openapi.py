@@ -14,6 +14,7 @@ REFUSALS = {
     401: "Not signed in",
     403: "Not allowed, by role or by the Interceptor",
     404: "Not there, or somebody else's",
+    408: "The body came too slowly",
     409: "Not possible in this state",
     413: "The body is too large",
     414: "The URL is too long",

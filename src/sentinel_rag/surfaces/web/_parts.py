@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
+import anyio.to_thread
 
 from sentinel_rag.audit import Verification
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
@@ -88,9 +89,12 @@ class Web:
     verifying: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(1))
     streams: dict[str, int] = field(default_factory=dict)
 
-    def key_of(self, account: Account, scope: Scope) -> str:
+    async def key_of(self, account: Account, scope: Scope) -> str:
         """The person's key at the Interceptor. Raises Problem for an account that has none."""
-        key = self.owner_keys.get(scope) if not account.key_id else self.people.gateway_key(account.user_id)
+        if account.key_id:
+            key = await anyio.to_thread.run_sync(self.people.gateway_key, account.user_id)
+        else:
+            key = self.owner_keys.get(scope)
         if key is None:
             raise Problem(403, "missing_role", "This account has no key at the Interceptor.", "Ask who made it.")
         return key

@@ -32,19 +32,19 @@ async def list_all(
     limit: Annotated[int, Query(ge=1, le=200)] = 100,
 ) -> dict[str, Any]:
     query = urlencode({"limit": limit, **({} if state is None else {"state": state})})
-    page = await web.gateway.ask(web.key_of(sign_in.account, Scope.APPROVE), "GET", f"/v1/approvals?{query}")
+    page = await web.gateway.ask(await web.key_of(sign_in.account, Scope.APPROVE), "GET", f"/v1/approvals?{query}")
     return {**page, "approvals": await _told(web, sign_in, page["approvals"])}
 
 
 @router.get("/{approval_id}", summary="One call that waits, with the story of its labels")
 async def show(approval_id: ApprovalId, sign_in: Approver, web: Parts) -> dict[str, Any]:
-    found = await web.gateway.ask(web.key_of(sign_in.account, Scope.APPROVE), "GET", _path(approval_id))
+    found = await web.gateway.ask(await web.key_of(sign_in.account, Scope.APPROVE), "GET", _path(approval_id))
     return (await _told(web, sign_in, [found]))[0]
 
 
 @router.post("/{approval_id}/decision", summary="Approve or deny, once")
 async def decide(approval_id: ApprovalId, body: Decision, sign_in: Approver, web: Parts) -> dict[str, Any]:
-    key = web.key_of(sign_in.account, Scope.APPROVE)
+    key = await web.key_of(sign_in.account, Scope.APPROVE)
     [waiting] = await _told(web, sign_in, [await web.gateway.ask(key, "GET", _path(approval_id))])
     # The Interceptor refuses a decider's own key; a person whose key was made anew is still the one who asked.
     if waiting["own"]:

@@ -22,7 +22,7 @@ async def page(
     after: Annotated[int, Query(ge=0, le=2**53, description="Records behind this number.")] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> Any:
-    key = web.key_of(sign_in.account, Scope.AUDIT)
+    key = await web.key_of(sign_in.account, Scope.AUDIT)
     return await web.gateway.ask(key, "GET", f"/v1/audit?after={after}&limit={limit}")
 
 
@@ -34,5 +34,5 @@ async def verify(sign_in: Auditor, web: Parts) -> dict[str, Any]:
 
 @router.get("/{audit_id}", summary="One call's records")
 async def record(audit_id: Annotated[str, Path(pattern=r"^[A-Za-z0-9-]{1,64}$")], sign_in: Auditor, web: Parts) -> Any:
-    key = web.key_of(sign_in.account, Scope.AUDIT)
+    key = await web.key_of(sign_in.account, Scope.AUDIT)
     return await web.gateway.ask(key, "GET", f"/v1/audit/{quote(audit_id, safe='')}")

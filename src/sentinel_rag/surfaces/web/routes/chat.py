@@ -50,10 +50,13 @@ async def chat(
         raise too_often(wait, "questions")
     if asked.request_id and idempotency_key and asked.request_id != idempotency_key:
         raise Problem(422, "malformed_body", "Idempotency-Key and request_id name two turns.", "Send one of them.")
+    streams = EVENT_STREAM in request.headers.get("accept", "")
+    if streams:
+        _check_streams(web, account.user_id)
     turn_id = await web.desk.ask(
         Asked(
             user_id=account.user_id,
-            key=web.key_of(account, Scope.USER),
+            key=await web.key_of(account, Scope.USER),
             message=asked.message,
             conversation_id=asked.session_id,
             request_id=asked.request_id or idempotency_key,
@@ -64,7 +67,7 @@ async def chat(
             },
         )
     )
-    if EVENT_STREAM in request.headers.get("accept", ""):
+    if streams:
         return await _events(web, sign_in, turn_id, 0)
     live = web.desk.live(turn_id, account.user_id)
     if live is not None:
@@ -89,6 +92,7 @@ async def show(turn_id: TurnId, sign_in: Analyst, web: Parts) -> dict[str, Any]:
     response_class=StreamingResponse,
 )
 async def events(turn_id: TurnId, sign_in: Analyst, web: Parts, last_event_id: LastEventId = None) -> Response:
+    _check_streams(web, sign_in.account.user_id)
     return await _events(web, sign_in, turn_id, int(last_event_id or 0))
 
 
@@ -137,7 +141,7 @@ async def _turn(web: Web, sign_in: SignIn, turn_id: str) -> Turn:
 async def _shown(web: Web, sign_in: SignIn, turn: Turn) -> dict[str, Any]:
     """The answer of a turn with the hidden values that this person may see."""
     assert turn.answer is not None
-    key = web.key_of(sign_in.account, Scope.USER)
+    key = await web.key_of(sign_in.account, Scope.USER)
     shown: dict[str, Any] = await web.gateway.reveal(key, str(turn.answer["session_id"]), dict(turn.answer))
     return {**shown, "session_id": turn.conversation_id}
 
@@ -147,19 +151,11 @@ async def _events(web: Web, sign_in: SignIn, turn_id: str, after: int) -> Respon
     user_id = sign_in.account.user_id
     live = web.desk.live(turn_id, user_id)
     if live is not None:
-        if web.streams.get(user_id, 0) >= web.limits.streams:
-            raise Problem(
-                429,
-                "too_many_streams",
-                f"You follow {web.limits.streams} answers already.",
-                "Close a page, or wait for an answer.",
-                {"Retry-After": "5"},
-            )
         return _stream(_counted(web, user_id, _encoded(live.follow(after, idle_s=KEEP_ALIVE_S))))
     turn = await _turn(web, sign_in, turn_id)
     told = turn.events
     if turn.answer is not None:
-        key = web.key_of(sign_in.account, Scope.USER)
+        key = await web.key_of(sign_in.account, Scope.USER)
         plain = [[event.type, event.data] for event in told]
         shown = await web.gateway.reveal(key, str(turn.answer["session_id"]), plain)
         told = tuple(Event(kind, data) for kind, data in shown)
@@ -172,6 +168,18 @@ async def _events(web: Web, sign_in: SignIn, turn_id: str, after: int) -> Respon
                 yield event.encoded(number)
 
     return _stream(replay())
+
+
+def _check_streams(web: Web, user_id: str) -> None:
+    """Raise Problem for a person who follows as many answers as one may."""
+    if web.streams.get(user_id, 0) >= web.limits.streams:
+        raise Problem(
+            429,
+            "too_many_streams",
+            f"You follow {web.limits.streams} answers already.",
+            "Close a page, or wait for an answer.",
+            {"Retry-After": "5"},
+        )
 
 
 async def _encoded(events: AsyncIterator[tuple[int, Event] | None]) -> AsyncIterator[bytes]:

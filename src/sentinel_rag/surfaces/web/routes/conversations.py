@@ -38,7 +38,7 @@ async def show(
 ) -> dict[str, Any]:
     found = await _conversation(web, sign_in, session_id)
     turns = await anyio.to_thread.run_sync(partial(web.record.turns, session_id, after, limit))
-    key = web.key_of(sign_in.account, Scope.USER)
+    key = await web.key_of(sign_in.account, Scope.USER)
     shown: list[dict[str, Any]] = []
     for turn in turns:
         told = turn.to_dict()
@@ -65,7 +65,7 @@ async def clear(session_id: SessionId, body: Clear, sign_in: Analyst, web: Parts
             await web.agent.forget(current)
             return {"carried": []}
         carried = await web.agent.clear(current)
-    shown = await web.gateway.reveal(web.key_of(sign_in.account, Scope.USER), current, carried)
+    shown = await web.gateway.reveal(await web.key_of(sign_in.account, Scope.USER), current, carried)
     return {"carried": shown}
 
 
@@ -76,7 +76,7 @@ async def delete(session_id: SessionId, sign_in: Analyst, web: Parts) -> Respons
     async with web.desk.quiet(session_id):
         current = (await _conversation(web, sign_in, session_id)).session_id
         await web.agent.delete(current)
-        await web.gateway.close_session(web.key_of(sign_in.account, Scope.USER), current)
+        await web.gateway.close_session(await web.key_of(sign_in.account, Scope.USER), current)
         await anyio.to_thread.run_sync(web.record.delete, session_id)
     return Response(status_code=204)
 

@@ -9,6 +9,7 @@ import anyio.to_thread
 from fastapi import APIRouter, Query, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from sentinel_rag.surfaces.people import Opened
 from sentinel_rag.surfaces.web._access import Parts
 from sentinel_rag.surfaces.web._oidc import FLOW_S, OidcClient
 from sentinel_rag.surfaces.web._parts import Web
@@ -61,9 +62,13 @@ async def finish(
         )
     # No redirect: a browser that comes from another site would not send a cookie that is SameSite=Strict along with it.
     welcome = page("Signed in", '<meta http-equiv="refresh" content="0;url=/"><p>Signed in. <a href="/">Go on</a></p>')
-    response = HTMLResponse(welcome)
-    response.delete_cookie(COOKIE, path=PATH, secure=web.terms.secure, httponly=True, samesite="lax")
-    return await signed(web, account, response)
+
+    def respond(_: Opened) -> Response:
+        response = HTMLResponse(welcome)
+        response.delete_cookie(COOKIE, path=PATH, secure=web.terms.secure, httponly=True, samesite="lax")
+        return response
+
+    return await signed(web, account, respond)
 
 
 def _client(web: Web) -> OidcClient:

@@ -26,12 +26,12 @@ router = APIRouter(prefix="/policy", tags=["policy"])
 
 @router.get("", summary="The policy in force, with its text")
 async def show(sign_in: Admin, web: Parts) -> Any:
-    return await web.gateway.ask(web.key_of(sign_in.account, Scope.ADMIN), "GET", "/v1/policy")
+    return await web.gateway.ask(await web.key_of(sign_in.account, Scope.ADMIN), "GET", "/v1/policy")
 
 
 @router.post("/explain", summary="Why a call would be decided as it would")
 async def explain(body: Explain, sign_in: Admin, web: Parts) -> dict[str, Any]:
-    policy = await web.gateway.ask(web.key_of(sign_in.account, Scope.ADMIN), "GET", "/v1/policy")
+    policy = await web.gateway.ask(await web.key_of(sign_in.account, Scope.ADMIN), "GET", "/v1/policy")
     if policy["text"] is None:
         raise Problem(
             409, "no_text", "The Interceptor does not give its policy's text.", "Use sentinel policy explain."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import html
+import logging
+from collections.abc import Callable
 from functools import partial
 from hmac import compare_digest
 from typing import Annotated, Any
@@ -12,11 +14,13 @@ import anyio.to_thread
 from fastapi import APIRouter, Path
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from sentinel_rag.surfaces.people import Account, SignIn, check_new_password
+from sentinel_rag.surfaces.people import Account, Opened, check_new_password
 from sentinel_rag.surfaces.web._access import Browser, Parts, SignedIn
 from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import Problem, not_found, too_often
 from sentinel_rag.surfaces.web.models import Credentials, NewPassword
+
+log = logging.getLogger(__name__)
 
 router = APIRouter(tags=["sign-in"])
 
@@ -26,7 +30,7 @@ LinkToken = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{20,64}$")]
 @router.post("/sign-in", summary="Sign in with a name and a password; sets the cookie")
 async def sign_in(body: Credentials, web: Parts) -> Response:
     account = await _checked(web, body.name, body.password)
-    return await signed(web, account, JSONResponse({}))
+    return await signed(web, account, lambda opened: JSONResponse(_session(account, opened.csrf, opened.ends_at)))
 
 
 @router.get("/sign-in/once/{token}", response_class=HTMLResponse, summary="The page of the one-time link of a start")
@@ -43,12 +47,12 @@ async def use_link(token: LinkToken, web: Parts) -> Response:
     _check_link(web, token)
     web.owner_link = None
     account = await anyio.to_thread.run_sync(web.people.add_owner)
-    return await signed(web, account, RedirectResponse("/", 303))
+    return await signed(web, account, lambda _: RedirectResponse("/", 303))
 
 
 @router.get("/session", summary="Who is signed in, and the token that changes need")
 async def session(sign_in: SignedIn) -> dict[str, Any]:
-    return _session(sign_in)
+    return _session(sign_in.account, None if sign_in.program else sign_in.csrf, sign_in.ends_at)
 
 
 @router.delete("/session", status_code=204, summary="Sign out")
@@ -66,19 +70,17 @@ async def change_password(body: NewPassword, sign_in: Browser, web: Parts) -> Re
     check_new_password(body.new_password, account.name)
     hashed = await anyio.to_thread.run_sync(web.passwords.hash, body.new_password, limiter=web.hashing)
     await anyio.to_thread.run_sync(partial(web.people.set_password, account.user_id, hashed))
-    return await signed(web, account, Response(status_code=204))
+    return await signed(web, account, lambda _: Response(status_code=204))
 
 
-async def signed(web: Web, account: Account, response: Response) -> Response:
-    """`response`, with the cookie of a new sign-in of that person."""
+async def signed(web: Web, account: Account, respond: Callable[[Opened], Response]) -> Response:
+    """The response to a person who has just signed in, with the cookie."""
     terms = web.terms
     opened = await anyio.to_thread.run_sync(
         partial(web.people.begin, account.user_id, lasts=terms.lasts, idle=terms.idle)
     )
-    if isinstance(response, JSONResponse):
-        found = await anyio.to_thread.run_sync(partial(web.people.check, opened.token, program=False))
-        assert found is not None
-        response = JSONResponse(_session(found))
+    log.info("signed in: %s", account.name)
+    response = respond(opened)
     response.set_cookie(
         terms.cookie,
         opened.token,
@@ -111,6 +113,7 @@ async def _checked(web: Web, name: str, password: str) -> Account:
     stored = None if found is None else found[1]
     right = await anyio.to_thread.run_sync(web.passwords.is_right, stored, password, limiter=web.hashing)
     if not right or found is None:
+        log.warning("a sign-in failed")  # whose is not told: people type passwords where the name belongs
         raise Problem(
             401,
             "wrong_credentials",
@@ -129,13 +132,12 @@ def _check_link(web: Web, token: str) -> None:
         raise not_found("link, or it was used: each start of sentinel up --web prints a new one")
 
 
-def _session(sign_in: SignIn) -> dict[str, Any]:
-    account = sign_in.account
+def _session(account: Account, csrf: str | None, ends_at: str) -> dict[str, Any]:
     return {
         "name": account.name,
         "roles": sorted(account.roles),
         "groups": list(account.groups),
         "clearance": account.clearance.name,
-        "csrf_token": None if sign_in.program else sign_in.csrf,
-        "ends_at": sign_in.ends_at,
+        "csrf_token": csrf,
+        "ends_at": ends_at,
     }

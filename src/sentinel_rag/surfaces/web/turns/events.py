@@ -29,6 +29,7 @@ TYPES = (
 LAST = ("done", "error")
 """Exactly one of these ends each turn."""
 
+_NOTICE = re.compile(rf"(?<!\S)({re.escape(REMOVED)})(?!\S)")
 _SENTENCE = re.compile(r"(?:⟦[^⟦⟧]*⟧|[^⟦\n]|⟦)*?(?:(?<=[.!?])[ \t]+(?=\S)|\n+|\Z)")
 
 
@@ -70,9 +71,9 @@ def answer_events(answer: Mapping[str, Any], turn_id: str) -> Iterator[Event]:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """`text` in sentences and lines, with nothing lost between them; a placeholder is never cut. The notice of a
-    removed sentence is a piece of its own."""
-    for part in re.split(f"({re.escape(REMOVED)})", text):
+    """`text` in sentences and lines, with nothing lost between them. The notice of a removed sentence is a piece of its
+    own. No word is cut, and no placeholder: what stands beside one decides whether its value may be drawn."""
+    for part in _NOTICE.split(text):
         if part == REMOVED:
             yield part
         else:

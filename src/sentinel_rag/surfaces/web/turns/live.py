@@ -24,7 +24,6 @@ class LiveTurn:
         self.conversation_id = conversation_id
         self.request_id = request_id
         self.scope = anyio.CancelScope()
-        self.cancelled_by_person = False
         self._events: list[Event] = []
         self._changed = anyio.Event()
 
@@ -48,7 +47,6 @@ class LiveTurn:
 
     def cancel(self) -> None:
         """Stop it for the person; its last event says so."""
-        self.cancelled_by_person = True
         self.scope.cancel()
 
     async def follow(self, after: int, *, idle_s: float) -> AsyncIterator[tuple[int, Event] | None]:
