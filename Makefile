@@ -46,7 +46,7 @@ $(VENV)/openai-2/installed: $(VENV)/created requirements-openai-2.lock
 	@touch $@
 
 # Chroma, in a folder of its own for its tests: half a gigabyte that no other test needs.
-$(VENV)/chroma/installed: $(VENV)/installed-dev requirements-chroma.lock
+$(VENV)/chroma/installed: $(VENV)/created requirements-chroma.lock
 	@rm -rf $(VENV)/chroma
 	$(PIP) install --quiet --require-hashes --no-deps --target $(VENV)/chroma -r requirements-chroma.lock
 	@touch $@

@@ -10,10 +10,15 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from sentinel_rag.assembly.run_state import RunFolder
+from sentinel_rag.testing.loopback import serve
+from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app
+from sentinel_rag.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("KNOW-2")
 PROC = Path("/proc")
@@ -105,3 +110,37 @@ def test_ctrl_c_leaves_a_state_that_the_next_run_goes_on_from(running: Any) -> N
             break
         again = running.run("knowledge", "ingest", "--only", "incidents")
     assert again.returncode == 0, again.stderr
+
+
+def test_azure_workspaces_are_read_with_the_sign_in_of_the_executor(sentinel: Any, tmp_path: Path) -> None:
+    """Two of one run: one by its Resource ID over the wire of Azure, one that has none and is told."""
+    workspace_id, header = str(uuid4()), "an-identity-header-of-the-tests"
+    workspace = Workspace.open(tmp_path / "served")
+    try:
+        guide = workspace.generate(EstateOptions(days=7, events=50))
+        app = create_app(
+            workspace, workspace_id=workspace_id, identity_header=header, admin_token="an-admin-token-of-the-tests"
+        )
+        with serve(app) as url:
+            settings = {
+                "SENTINEL_WORKSPACE_ID": f"prod={workspace_id},dev={uuid4()}",
+                "SENTINEL_WORKSPACE_RESOURCE_ID": f"prod={EMBEDDED_RESOURCE_ID}",
+                "SENTINEL_LOGS_ENDPOINT": url,
+                "SENTINEL_ARM_ENDPOINT": url,
+                "SENTINEL_EMBEDDINGS": "none",
+                "IDENTITY_ENDPOINT": f"{url}/msi/token",
+                "IDENTITY_HEADER": header,
+            }
+            azure = type(sentinel)(sentinel.home, settings)
+            prod, dev = azure.json("knowledge", "ingest", "--only", "incidents", code=2)["incidents"]
+    finally:
+        workspace.close()
+    assert (prod["workspace"], prod["added"], prod["fault"]) == ("prod", guide.incidents, "")
+    assert (dev["workspace"], dev["fault"]) == (
+        "dev",
+        "The workspace dev has no Resource ID, by which incidents are read.",
+    )
+    assert dev["next_step"] == "Set SENTINEL_WORKSPACE_RESOURCE_ID."
+    hits = azure.json("knowledge", "search", "sign-in", "--collection", "sentinel_incidents")["hits"]
+    assert all(hit["citation"].endswith("@prod") for hit in hits)
+    assert hits

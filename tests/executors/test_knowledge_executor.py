@@ -298,6 +298,28 @@ async def test_an_empty_store_begins_with_what_assembly_says_and_once(tmp_path: 
 
 
 @pytest.mark.anyio
+async def test_a_store_without_vectors_loads_no_model_and_names_the_command(tmp_path: Path) -> None:
+    model = WordEmbedder()
+    with LocalStore(tmp_path / "k.db") as store:
+        beacons = [
+            incident_document(IncidentRecord(number=n, title="Beacon seen", entities=(("host", "ws-1"),)))
+            for n in (1, 2)
+        ]
+        ingest(store, None, Collection.INCIDENTS, beacons, complete=True)
+        base = KnowledgeBase(lambda: Opened(store, model))
+        answer = await ask(base, query="beacon", collection="sentinel_incidents")
+        assert answer.value["remarks"] == [
+            "Searched by words only. The store holds no vectors yet; make them with: sentinel knowledge ingest",
+            "incident-1: 1 more like it were found (same title and entities, closed the same way), such as incident-2.",
+        ]
+        assert model.embedded == []
+        ingest(store, model, Collection.INCIDENTS, beacons, complete=True)
+        answer = await ask(base, query="beacon", collection="sentinel_incidents")
+        assert not any("words only" in str(remark) for remark in answer.value["remarks"])  # type: ignore[union-attr]
+        assert answer.value["hits"][0]["why"]["by_meaning"] == 1  # type: ignore[index, call-overload]
+
+
+@pytest.mark.anyio
 async def test_a_store_of_another_model_is_searched_by_words_and_names_the_command(tmp_path: Path) -> None:
     with LocalStore(tmp_path / "k.db") as store:
         ingest(store, MODEL, Collection.PLAYBOOKS, DOCUMENTS[:2], complete=True)

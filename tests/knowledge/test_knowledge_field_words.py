@@ -11,7 +11,6 @@ import pytest
 from store_contract import document, put
 
 from sentinel_rag.knowledge.field_words import field_words, meanings_of
-from sentinel_rag.knowledge.question_words import word_pairs
 from sentinel_rag.knowledge.search import KnowledgeSearch
 from sentinel_rag.knowledge.stores import LocalStore, Wanted
 
@@ -75,15 +74,6 @@ def test_a_long_question_is_not_drowned_in_meanings() -> None:
     assert len(meanings_of(everything)) == 8
 
 
-def test_telling_words_side_by_side_are_pairs() -> None:
-    assert word_pairs("Copied from the Domain Controller, domain controller") == (
-        ("domain", "controller"),
-        ("controller", "domain"),
-    )
-    assert word_pairs("who is it") == ()
-    assert len(word_pairs(" ".join(f"w{n}" for n in range(500)))) == 48
-
-
 @pytest.mark.requirement("KNOW-3")
 def test_a_question_in_words_of_logs_finds_a_text_in_words_of_people(store: LocalStore) -> None:
     put(
@@ -95,12 +85,3 @@ def test_a_question_in_words_of_logs_finds_a_text_in_words_of_people(store: Loca
     hits = KnowledgeSearch(store, None).search("4769", Wanted()).hits
     assert [hit.chunk.document_id for hit in hits] == ["tickets"]
     assert hits[0].why.words == ()
-
-
-@pytest.mark.requirement("KNOW-3")
-def test_words_side_by_side_and_words_of_headings_count_more(store: LocalStore) -> None:
-    put(store, document("parted", "The domain of the house is run by a controller."), model=None)
-    put(store, document("phrase", "The house is run by its domain controller, too."), model=None)
-    assert KnowledgeSearch(store, None).search("domain controller", Wanted()).hits[0].chunk.document_id == "phrase"
-    put(store, document("text", "Retention of logs."), document("retention", "Of logs, what else."), model=None)
-    assert KnowledgeSearch(store, None).search("retention", Wanted()).hits[0].chunk.document_id == "retention"

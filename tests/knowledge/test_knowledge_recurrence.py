@@ -11,6 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from word_embedder import WordEmbedder
 
+from sentinel_rag.executors.knowledge import KnowledgeBase, Opened
+from sentinel_rag.executors.knowledge.asked import TOOL
+from sentinel_rag.executors.knowledge.knowledge_tools import KnowledgeTools
 from sentinel_rag.knowledge.documents import Collection, Facets, IncidentRecord, incident_document
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.recency import HALF_LIFE_DAYS, WEIGHT, recency_factor
@@ -126,3 +129,21 @@ def test_what_is_shared_with_the_incident_asked_about_is_told(store: LocalStore)
     why = found.hits[0].why
     assert (why.techniques, why.entities) == (("T1566.002",), ("ann@example.test",))
     assert why.tactics == ("InitialAccess", "LateralMovement")
+
+
+@pytest.mark.anyio
+async def test_the_tool_says_why_words_alone_were_searched_and_what_recurs_beside_it(store: LocalStore) -> None:
+    ingest(store, None, Collection.INCIDENTS, map(incident_document, TestRecurring().hourly(5)), complete=True)
+    asked = {"query": "rare process on a server"}
+    for opened, why in (
+        (Opened(store, WordEmbedder()), "no vectors were made yet. Run: sentinel knowledge ingest"),
+        (
+            Opened(store, None, "The tokenizer is missing.", "Run: sentinel knowledge install"),
+            "The tokenizer is missing.",
+        ),
+    ):
+        answer = await KnowledgeTools(KnowledgeBase(lambda opened=opened: opened)).call(TOOL, asked, {})
+        first, second, *_ = answer.value["remarks"]
+        assert first.startswith("Searched by words only")
+        assert why in first
+        assert "4 more like it were found" in second

@@ -233,6 +233,7 @@ def checked(path: Path) -> int:
         return count
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("KNOW-2")
 def test_killed_at_any_moment_it_is_whole_and_the_next_run_completes_it(
     path: Path, crashes: Crashes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

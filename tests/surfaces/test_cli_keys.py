@@ -53,6 +53,20 @@ def test_the_whole_life_of_a_key(capsys: pytest.CaptureFixture[str], clean_envir
     assert key["key"].rpartition("_")[2] not in text
 
 
+@pytest.mark.requirement("KNOW-4")
+def test_a_key_is_made_with_the_names_under_which_it_reads(
+    capsys: pytest.CaptureFixture[str], clean_environment: Path
+) -> None:
+    key = made(capsys, "--name", "ana", "--scope", "user", "--reader", "tier2", "--reader", "HR team")
+    assert key["readers"] == ["HR team", "tier2"]
+    with closing(KeyStore(clean_environment / "gateway" / "keys.sqlite")) as store:
+        assert store.readers_of(key["key_id"]) == {"HR team", "tier2"}
+    assert "HR team, tier2" in " ".join(run(capsys, "list")[1].split())
+    code, text = run(capsys, "create", "--name", "eve", "--scope", "user", "--reader", "*")
+    assert code == 2
+    assert "'*' is no name of a reader" in text
+
+
 def test_the_text_of_a_key_is_printed_once_and_by_itself_on_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     code, text = run(capsys, "create", "--name", "agent-2", "--scope", "execute")
     assert code == 0

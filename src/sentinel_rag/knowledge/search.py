@@ -31,6 +31,8 @@ DEPTHS = (100, 300, 1_000)
 since one noisy rule can take the first hundred places."""
 DEPTH = DEPTHS[0]
 MOST_HITS = 50
+NO_MODEL = "Searched by words only: no embedding model is in use."
+"""The remark of a search without a model; whoever knows why there is none can say more in its place."""
 LONGEST_QUERY = 8_000
 _TECHNIQUE = re.compile(r"\bT\d{4}(?:\.\d{3})?\b", re.IGNORECASE)
 
@@ -152,7 +154,7 @@ class KnowledgeSearch:
 
     def _vector(self, query: str) -> tuple[Vector | None, list[str]]:
         if self._embedder is None:
-            return None, ["Searched by words only: no embedding model is in use."]
+            return None, [NO_MODEL]
         if not query.strip():
             return None, []
         try:

@@ -248,3 +248,43 @@ async def test_a_past_incident_that_the_workspace_holds_is_told_as_it_is_now(sea
     assert "incident-23" not in answer.text
     assert "Incident 23" in answer.text
     assert made(estate)[-1] == "get_incident_detail"
+
+
+async def test_the_details_of_an_incident_offer_what_to_do_about_it_where_that_can_be_asked(
+    search_tool: SearchTool,
+) -> None:
+    offered = "What should I do about incident 12?"
+    assert offered in (await ask(gateway(search_tool), "details of incident 12")).suggestions
+    assert offered not in (await ask(gateway(search_tool), "who owns incident 12")).suggestions
+    assert offered not in (await ask(small_estate(), "details of incident 12")).suggestions
+
+
+async def test_incidents_that_are_still_open_are_no_past_ones_but_may_have_been_seen(tmp_path: Path) -> None:
+    record = IncidentRecord(number=90, title="Password spray of a partner", status="Active", severity="High")
+    search = small_knowledge(tmp_path, playbooks=None, more=[incident_document(record)])
+    past = await ask(gateway(search), "past incidents about a password spray")
+    assert past.outcome is Outcome.NO_DATA
+    assert "status Closed" in past.text
+    seen = await ask(gateway(search), "have we had a password spray before?")
+    (table,) = seen.tables
+    assert table.rows[0][1:4] == ("incident-90", "High", "Active")
+
+
+async def test_a_number_of_another_workspace_is_not_taken_for_this_one_s(tmp_path: Path) -> None:
+    emea = IncidentRecord(
+        number=3, title="Password spray in Madrid", status="Closed", classification="TruePositive", workspace="emea"
+    )
+    search = small_knowledge(tmp_path, playbooks=None, more=[incident_document(emea)])
+    estate = gateway(search)
+    analyst = OfflineAnalyst(estate, clock=lambda: NOW)
+    answer = await analyst.answer("past incidents about a password spray", session_id="s", workspace="all")
+    assert "incident-3@emea" in shown(answer)
+    await analyst.answer("who owns [1]", session_id="s", workspace="all")
+    detail = next(call for call in estate.calls if call.tool_name == "get_incident_detail")
+    assert detail.arguments == {"incident": "3", "workspace": "emea"}
+
+
+async def test_a_long_pasted_text_is_no_question_for_the_knowledge_base(search_tool: SearchTool) -> None:
+    estate = gateway(search_tool)
+    await ask(estate, "The playbook was read aloud. " * 40 + "How do we contain phishing?")
+    assert "search_knowledge_base" not in made(estate)

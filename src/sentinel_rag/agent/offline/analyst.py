@@ -20,7 +20,7 @@ from sentinel_rag.agent.offline.change_turns import answer_change
 from sentinel_rag.agent.offline.compositions import Composed, compose, freeform
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
 from sentinel_rag.agent.offline.execution import carry_out
-from sentinel_rag.agent.offline.knowledge import answer_knowledge, asks_how, recall_incident
+from sentinel_rag.agent.offline.knowledge import answer_knowledge, asks_how, offer_steps, recall_incident
 from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.named_zones import read_named_zone
@@ -226,7 +226,7 @@ class OfflineAnalyst:
 
     async def _from_the_workspace(self, turn: Turn, reading: Reading) -> Answer:
         answer = await self._decided(turn, reading)
-        return await recall_incident(turn, reading, answer)
+        return await offer_steps(turn, await recall_incident(turn, reading, answer))
 
     async def _decided(self, turn: Turn, reading: Reading) -> Answer:
         decision = decide(reading, turn.conversation, None, turn.now)

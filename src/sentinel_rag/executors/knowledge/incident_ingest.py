@@ -69,6 +69,7 @@ class IncidentIngest:
         self._lock = IngestLock(files.lock)
         self._record = files.record
         self._clock = clock
+        self._holds_some = False
 
     def as_of(self) -> datetime | None:
         """The moment as of which past incidents are known. Blocks; raises what opening the store raises."""
@@ -76,8 +77,10 @@ class IncidentIngest:
             return None
         from sentinel_rag.knowledge.documents import Collection
 
-        held = self._base.opened().store.state().documents[Collection.INCIDENTS]
-        return incidents_as_of(self._record, held=held)
+        if not self._holds_some:  # counting takes as long as a search in a large store
+            held = self._base.opened().store.state().documents[Collection.INCIDENTS]
+            self._holds_some = held > 0
+        return incidents_as_of(self._record, held=int(self._holds_some))
 
     @property
     def has_run(self) -> bool:

@@ -24,8 +24,9 @@ from sentinel_rag.executors.knowledge.knowledge_base import KnowledgeBase, Opene
 from sentinel_rag.executors.tool_answer import ToolAnswer, ToolFault, error_answer, failed, our_fault, wrong_argument
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.documents.incidents import incident_id
+from sentinel_rag.knowledge.embedding.port import Embedder
 from sentinel_rag.knowledge.likeness import question_of
-from sentinel_rag.knowledge.search import Hit, KnowledgeSearch, SearchAnswer
+from sentinel_rag.knowledge.search import NO_MODEL, Hit, KnowledgeSearch, SearchAnswer
 from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, StoredChunk
 
 AT_ONCE = 2
@@ -86,21 +87,25 @@ class KnowledgeTools:
         # The incident itself is found too, and left out afterwards.
         limit = asked.limit + (PER_DOCUMENT if alike else 0)
 
-        def search(by_meaning: bool) -> SearchAnswer:
-            embedder = self._base.embedder() if by_meaning else None
+        def search(embedder: Embedder | None) -> SearchAnswer:
             return KnowledgeSearch(opened.store, embedder).search(
                 query, asked.wanted, limit=limit, per_document=PER_DOCUMENT, like=like
             )
 
+        embedder = self._base.embedder()
+        because = ""
+        if embedder is None and opened.lacking:
+            because = f"{opened.lacking} {opened.next_step}"
+        elif embedder is None and opened.embedder is not None:
+            because = f"The store holds no vectors yet; make them with: {INGEST_COMMAND}"
         try:
-            found = search(by_meaning=True)
+            found = search(embedder)
         except EmbeddingMismatchError as mismatch:
-            found = search(by_meaning=False)
-            return SearchAnswer(found.hits, (f"Searched by words only. {mismatch} {mismatch.next_step}",))
-        if self._base.embedder() is None and opened.lacking:
-            lacking = f"Searched by words only. {opened.lacking} {opened.next_step}"
-            return SearchAnswer(found.hits, (lacking,))
-        return found
+            found, because = search(None), f"{mismatch} {mismatch.next_step}"
+        if not because:
+            return found
+        others = (remark for remark in found.remarks if remark != NO_MODEL)
+        return SearchAnswer(found.hits, (f"Searched by words only. {because}", *others))
 
 
 def _chunks_of(asked: Asked, opened: Opened, workspaces: Sequence[str]) -> Sequence[StoredChunk]:

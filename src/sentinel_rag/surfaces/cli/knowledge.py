@@ -47,6 +47,7 @@ def search(
     with open_embedder(settings.embeddings) as model, open_knowledge(settings) as store:
         # A store without vectors is not asked for any: the model would be loaded for nothing.
         embedder = model.embedder if store.state().space else None
+        without_vectors = embedder is None and model.embedder is not None
         answer = KnowledgeSearch(store, embedder).search(query, wanted, limit=limit)
     if as_json:
         print(json.dumps({"hits": [_as_json(hit) for hit in answer.hits], "remarks": list(answer.remarks)}, indent=2))
@@ -57,6 +58,8 @@ def search(
             print("\n".join(f"    {line}" for line in safe(hit.chunk.text).split("\n")) + "\n")
         for remark in answer.remarks:
             print(safe_cell(remark))
+        if without_vectors:
+            print("No vectors were made yet. Run: sentinel knowledge ingest")
         if not answer.hits:
             print("Nothing fits. `sentinel knowledge status` says what is in the store.")
     return 0 if answer.hits else 3

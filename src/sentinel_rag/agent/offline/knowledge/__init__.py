@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sentinel_rag.agent.offline.knowledge.asking import answer_knowledge, recall_incident
+from sentinel_rag.agent.offline.knowledge.asking import answer_knowledge, offer_steps, recall_incident
 from sentinel_rag.agent.offline.knowledge.wishes import asks_how
 
-__all__ = ["answer_knowledge", "asks_how", "recall_incident"]
+__all__ = ["answer_knowledge", "asks_how", "offer_steps", "recall_incident"]

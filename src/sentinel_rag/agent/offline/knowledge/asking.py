@@ -5,11 +5,14 @@ Nothing is asked of a gateway that does not offer the search.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sentinel_rag.agent.knowledge_hits import SEARCH_TOOL
 from sentinel_rag.agent.offline.knowledge.follow_ups import narrowed_search, read_section_wish
 from sentinel_rag.agent.offline.knowledge.section_turns import answer_one_past, answer_section
 from sentinel_rag.agent.offline.knowledge.turns import answer_narrowed, answer_wish
 from sentinel_rag.agent.offline.knowledge.wishes import read_wish
+from sentinel_rag.agent.offline.plan import View
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.references.listed import INCIDENT
@@ -50,6 +53,18 @@ async def recall_incident(turn: Turn, reading: Reading, answer: Answer) -> Answe
     if known is None or not await _offered(turn):
         return answer
     return await answer_one_past(turn, number, known.title) or answer
+
+
+async def offer_steps(turn: Turn, answer: Answer) -> Answer:
+    """`answer`; behind one that tells a whole incident stands the question what to do about it."""
+    asked = turn.conversation.last
+    whole = (
+        asked is not None and asked.tool == "get_incident_detail" and asked.view == View.INCIDENT and not asked.aspects
+    )
+    focus = turn.conversation.references.current(INCIDENT)
+    if not whole or focus is None or answer.outcome is not Outcome.ANSWERED or not await _offered(turn):
+        return answer
+    return replace(answer, suggestions=(*answer.suggestions, f"What should I do about incident {focus.value}?"))
 
 
 async def _offered(turn: Turn) -> bool:

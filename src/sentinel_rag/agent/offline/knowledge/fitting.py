@@ -6,25 +6,18 @@ its score, which compares hits of one search only.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sentinel_rag.agent.grounding.hit_texts import share, stems_of
 from sentinel_rag.agent.knowledge_hits import KnowledgeHit
 from sentinel_rag.agent.offline.knowledge.phases import phase_of
-from sentinel_rag.agent.offline.word_lists import word_list
 
-_WORD = re.compile(r"[^\W\d_]{3,}")
-_STEM = 5
-_SAYS_LITTLE = frozenset(
-    word_list(
-        """
-        incid alert suspi sever unusu possi poten multi activ detec event the and for with from after again via into
-        tools accou user users host hosts devic machi micro defen azure senti secur
-        """
-    )
-)
-"""Beginnings of words that titles of all kinds have."""
+_OF_EVERY_TITLE = """
+    incident alert suspicious suspected unusual possible potential multiple several activity detected event events tools
+    account user host device machine microsoft defender azure sentinel security
+"""
+"""Words that titles of all kinds have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +31,15 @@ class About:
     phase: str = ""
 
 
-def stems(text: str) -> frozenset[str]:
-    """The telling words of a text by their beginnings, so that "isolating" is "isolate"."""
-    found = {word[:_STEM].lower() for word in _WORD.findall(text)}
-    return frozenset(found - _SAYS_LITTLE)
+def telling(text: str) -> frozenset[str]:
+    """The stems of the telling words of a text, so that "isolating" is "isolate"."""
+    return stems_of(text) - stems_of(_OF_EVERY_TITLE)
+
+
+def held(wanted: frozenset[str], text: str) -> frozenset[str]:
+    """Those of `wanted` that a text holds."""
+    own = stems_of(text)
+    return frozenset(word for word in wanted if share(frozenset({word}), own))
 
 
 def shared_techniques(hit: KnowledgeHit, techniques: Sequence[str]) -> tuple[str, ...]:
@@ -63,28 +61,35 @@ def _bare(technique: str, wanted: set[str]) -> bool:
 
 def fits(hit: KnowledgeHit, about: About) -> bool:
     """True if the hit shares something that tells: a technique, an entity, or words that stand in it."""
-    if shared_techniques(hit, about.techniques) or hit.shared_techniques or hit.shared_entities:
+    if (
+        shared_techniques(hit, about.techniques)
+        or (not hit.is_playbook and hit.shared_techniques)
+        or hit.shared_entities
+    ):
         return True
-    wanted = stems(about.words)
+    wanted = telling(about.words)
     if not wanted:
         return True
-    named = wanted & (stems(hit.title) | stems(" ".join(hit.path)))
-    held = named | (wanted & stems(hit.text))
+    named = held(wanted, f"{hit.title} {' '.join(hit.path)}")
+    of_all = named | held(wanted, hit.text)
     tactics = set(about.tactics) & set(hit.tactics)
-    return len(held) >= 2 or (bool(named) and len(wanted) <= 2) or (bool(held) and (len(wanted) == 1 or bool(tactics)))
+    return (
+        len(of_all) >= 2 or (bool(named) and len(wanted) <= 2) or (bool(of_all) and (len(wanted) == 1 or bool(tactics)))
+    )
 
 
 def by_fit(hits: Sequence[KnowledgeHit], about: About) -> list[KnowledgeHit]:
     """Playbook hits, best first: its title's and headings' words, techniques and the phase before its place."""
 
     def weight(place: int, hit: KnowledgeHit) -> float:
-        wanted = stems(about.words)
-        title = len(wanted & (stems(hit.title) | stems(hit.document)))
-        headings = len(wanted & stems(" ".join(hit.path[1:])))
+        wanted = telling(about.words)
+        title = len(held(wanted, f"{hit.title} {hit.source}"))
+        headings = len(held(wanted, " ".join(hit.path[1:])))
+        words = len(held(wanted, hit.text))
         techniques = min(len(shared_techniques(hit, about.techniques)), 2)
         phase = 2.0 if about.phase and phase_of(hit.path) == about.phase else 0.0
         tactics = 0.3 * len(set(about.tactics) & set(hit.tactics))
-        return 1.6 * title + headings + 1.8 * techniques + phase + tactics + 1.5 / (place + 1)
+        return 1.6 * title + headings + 0.4 * words + 1.8 * techniques + phase + tactics + 1.5 / (place + 1)
 
     weights = [weight(place, hit) for place, hit in enumerate(hits)]
     order = sorted(range(len(hits)), key=lambda place: (-weights[place], place))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Echo, Fact, Line
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.knowledge_hits import KnowledgeHit
-from sentinel_rag.agent.offline.knowledge.fitting import About, fits, shared_techniques, stems
+from sentinel_rag.agent.offline.knowledge.fitting import About, fits, held, shared_techniques, telling
 from sentinel_rag.agent.offline.knowledge.quoted_section import closing_words
 from sentinel_rag.agent.references.knowledge_things import past_item
 from sentinel_rag.agent.row_text import plain, quoted
@@ -20,7 +20,7 @@ from sentinel_rag.contracts.evidence import Evidence
 
 MOST_PAST = 6
 _MOST_SHARED = 5
-_COLUMNS = ("", "Incident", "Severity", "Closed as", "Created", "Shares", "Title")
+_COLUMNS = ("", "Incident", "Severity", "Outcome", "Created", "Shares", "Title")
 
 
 def say_past(
@@ -84,7 +84,7 @@ def _cells(writer: AnswerWriter, group: Sequence[KnowledgeHit], about: About) ->
     return [
         writer.cell(hit.run, f"{hit.pointer}/citation"),
         writer.cell(hit.run, f"{hit.pointer}/severity"),
-        writer.cell(hit.run, f"{hit.pointer}/classification"),
+        writer.cell(hit.run, f"{hit.pointer}/{'classification' if hit.classification else 'status'}"),
         writer.time_cell(hit.run, f"{hit.pointer}/time"),
         shares(group, about),
         writer.cell(hit.run, f"{hit.pointer}/title"),
@@ -96,10 +96,12 @@ def shares(group: Sequence[KnowledgeHit], about: About) -> Fact:
     hit = group[0]
     told: list[str] = []
     for each in group:
-        told += [*each.shared_techniques, *shared_techniques(each, about.techniques), *each.shared_entities]
+        told += [*shared_techniques(each, about.techniques), *each.shared_entities]
+        if not each.is_playbook:  # a playbook may have been looked for by a technique that nobody asked for
+            told += each.shared_techniques
         told += [tactic for tactic in each.tactics if tactic in (*each.shared_tactics, *about.tactics)]
-    wanted = stems(about.words)
-    told += [word for each in group for word in each.shared_words if stems(word) & wanted]
+    wanted = telling(about.words)
+    told += [word for each in group for word in each.shared_words if held(wanted, word)]
     kept = list(dict.fromkeys(plain(each, limit=60) for each in told))[:_MOST_SHARED]
     if not kept:
         return Fact(EMPTY_CELL)

@@ -15,7 +15,7 @@ from sentinel_rag.agent.knowledge_hits import KnowledgeHit, hits_of
 from sentinel_rag.agent.offline.compositions import say_failures
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge.finishing import finished
-from sentinel_rag.agent.offline.knowledge.fitting import About, by_fit, by_incident, fits, stems
+from sentinel_rag.agent.offline.knowledge.fitting import About, by_fit, by_incident, fits, held, telling
 from sentinel_rag.agent.offline.knowledge.past_answers import (
     MOST_PAST,
     filters_told,
@@ -150,7 +150,7 @@ async def _playbook(turn: Turn, wish: KnowledgeWish) -> Answer:
         return turn.failed_answer([search])
     hits = by_fit([hit for hit in hits_of(search) if hit.is_playbook], about)
     runs = [search]
-    if hits and not wish.phase and stems(wish.topic) <= stems(f"{hits[0].title} {hits[0].source}"):
+    if hits and not wish.phase and _is_title(wish.topic, hits[0]):
         # The whole playbook is asked for: it is told from its beginning.
         about = replace(about, phase=PHASES[0])
     if hits and about.phase and phase_of(hits[0].path) != about.phase:
@@ -295,6 +295,12 @@ def _like(turn: Turn, incident: str) -> str:
     if place == ALL_WORKSPACES:
         place = turn.conversation.found_in.get(incident, "")
     return f"{incident}@{place}" if place else incident
+
+
+def _is_title(topic: str, hit: KnowledgeHit) -> bool:
+    """True if the words only name the playbook."""
+    wanted = telling(topic)
+    return held(wanted, f"{hit.title} {hit.source}") == wanted
 
 
 def _filter(wish: KnowledgeWish, name: str) -> tuple[str, ...]:

@@ -138,27 +138,37 @@ _OF_ALERTS = re.compile(
 )
 _NAMED = re.compile(r"\b(?:named|called|titled|name|title)\W+(?:play|run)", re.IGNORECASE)
 _OURS = re.compile(rf"\b(?:we|us|this|that|such|similar|it|{_INC})\b", re.IGNORECASE)
+_LONGEST = 600
+"""Characters; a longer text is a story that was pasted."""
 _FIRST = re.compile(r"\bfirst\b", re.IGNORECASE)
 
 
 def asks_how(question: str) -> bool:
     """True for "contain it: how?" and "how do I isolate a host": it begins or ends as a wish to act, and asks how."""
-    masked = mask(question)
-    return _STEPS.search(masked) is not None and re.search(r"\bhow\b", masked, re.IGNORECASE) is not None
+    masked = mask(question[: _LONGEST + 1])
+    return (
+        len(masked) <= _LONGEST
+        and _STEPS.search(masked) is not None
+        and re.search(r"\bhow\b", masked, re.IGNORECASE) is not None
+    )
 
 
 def read_wish(reading: Reading, focused: str, now: Now) -> KnowledgeWish | None:
     """What the question wants of the knowledge base; None if it wants something else. `focused` is the number of the
     incident that is talked about, empty if none is."""
     text = mask(reading.text)
+    if len(text) > _LONGEST:
+        return None
     if _AUTOMATION.search(text) or _OF_ALERTS.search(text) or _NAMED.search(text):
         return None
     if _CATALOGUE.match(text):
         return KnowledgeWish(sought=Sought.CATALOGUE)
     incident = _incident_of(reading)
     if _CLOSED.search(text) and not _PLAYBOOK.search(text) and (_OURS.search(text) or not reading.names):
-        return _about_past(Sought.CLOSED, reading, incident, focused, now)
-    if any(pattern.search(text) for pattern in (_PAST, _FORMER, _SIMILAR)) or (
+        return _about_past(Sought.CLOSED, reading, incident, focused, now, closed=True)
+    if _PAST.search(text) or _FORMER.search(text):
+        return _about_past(Sought.PAST, reading, incident, focused, now, closed=True)
+    if _SIMILAR.search(text) or (
         _SEEN.search(text) and not (reading.names and not incident and not re.search(r"like|similar", text))
     ):
         return _about_past(Sought.PAST, reading, incident, focused, now)
@@ -170,14 +180,18 @@ def read_wish(reading: Reading, focused: str, now: Now) -> KnowledgeWish | None:
     return None
 
 
-def _about_past(sought: Sought, reading: Reading, incident: str, focused: str, now: Now) -> KnowledgeWish:
+def _about_past(
+    sought: Sought, reading: Reading, incident: str, focused: str, now: Now, *, closed: bool = False
+) -> KnowledgeWish:
+    """`closed`: the words mean incidents that are over; "seen before" may also mean one that is still open."""
     filters = filters_of(reading, now, past=True)
     topic = topic_of(reading)
     if not incident and not topic and not filters.arguments:
         incident = focused
-    return KnowledgeWish(
-        sought=sought, topic=topic, incident=incident, filters=filters.arguments, remarks=filters.remarks
-    )
+    narrowed = dict(filters.arguments)
+    if closed and (incident or topic or narrowed):
+        narrowed["status"] = "Closed"
+    return KnowledgeWish(sought=sought, topic=topic, incident=incident, filters=narrowed, remarks=filters.remarks)
 
 
 def _about_playbooks(reading: Reading, text: str, incident: str, focused: str, now: Now) -> KnowledgeWish | None:

@@ -11,7 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +95,8 @@ class Reading:
         limit = min(limit, MOST_RESULTS)
         with self.snapshot() as connection:
             telling = self._telling(connection, terms)
+            if (best := _best(connection, telling, wanted, limit)) is not None:
+                return best
             found = _ranked(connection, telling, wanted, limit)
             if len(found) >= limit or len(telling) == len(terms):
                 return found
@@ -193,6 +195,23 @@ class Reading:
                     yield self._connection
             except sqlite3.Error as error:
                 raise unavailable(error, self._path) from None
+
+
+def _best(connection: sqlite3.Connection, terms: Sequence[str], wanted: Wanted, limit: int) -> list[Found] | None:
+    """What `_ranked` finds, at half its cost, where only permissions filter: the best rows of all, and of these the
+    permitted ones. None where that may leave some out."""
+    if replace(wanted, readers=frozenset()) != Wanted():
+        return None
+    condition, values = conditions(wanted)
+    rows = connection.execute(
+        "SELECT w.id, w.score FROM (SELECT rowid AS id, -rank AS score FROM words WHERE words MATCH ? "
+        f"AND rank MATCH '{_RANK}' ORDER BY rank, rowid LIMIT ?) w "
+        f"CROSS JOIN chunk c ON c.id = w.id CROSS JOIN document d ON d.id = c.document WHERE {condition} "
+        "ORDER BY w.score DESC, w.id LIMIT ?",
+        [match_expression(terms), 2 * limit, *values, limit],
+    )
+    found = [Found(key, score) for key, score in rows]
+    return found if len(found) == limit else None
 
 
 def _ranked(
