@@ -7,10 +7,12 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from sentinel_rag.testing.oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
 from sentinel_rag.testing.web_client import Client, signed_in
 
 PASSWORD = "lantern over wet gravel"
@@ -18,16 +20,28 @@ MADE: dict[str, Any] = {}
 
 
 @pytest.fixture(scope="module")
-def started(generated: Any) -> Iterator[tuple[Any, str]]:
+def provider() -> Iterator[OidcProvider]:
+    with OidcProvider().running() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def started(generated: Any, provider: OidcProvider) -> Iterator[tuple[Any, str]]:
     """The product over the sample estate with its web surface, and what `sentinel up --web` printed."""
-    with generated.start("up", "--web") as process:
+    settings = {
+        "SENTINEL_OIDC_ISSUER": provider.issuer,
+        "SENTINEL_OIDC_CLIENT_ID": CLIENT_ID,
+        "SENTINEL_OIDC_CLIENT_SECRET": CLIENT_SECRET,
+    }
+    product = replace(generated, settings={**generated.settings, **settings})
+    with product.start("up", "--web") as process:
         text = ""
         while "Stop with Ctrl-C" not in text:
             line = process.stdout.readline()
             assert line, process.stderr.read()
             text += line
         try:
-            yield generated, text
+            yield product, text
         finally:
             process.send_signal(signal.SIGINT)
             process.communicate(timeout=30)
@@ -118,6 +132,24 @@ def test_the_owner_signs_in_by_the_link_of_the_start_once(started: tuple[Any, st
     assert owner.get("/session").body["name"] == "owner"
     assert Client(url).post(path).status == 404
     assert owner.get("/policy").status == 200
+
+
+@pytest.mark.requirement("SURF-3")
+def test_a_person_signs_in_at_the_identity_provider(served: tuple[Any, str], provider: OidcProvider) -> None:
+    product, url = served
+    done = product.run("users", "add", "jo", "--oidc", "Jo@example.com", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["signs_in_with"] == ["identity provider as jo@example.com"]
+    provider.person = {"sub": "u-jo", "email": "jo@example.com", "email_verified": True}
+    answer = provider.bring_back(Client(url))
+    assert answer.status == 200, answer.content
+    jo = signed_in(url, answer)
+    assert jo.ask("how many incidents are there?")["outcome"] == "answered"
+    provider.person = {"sub": "u-nobody", "email": "nobody@example.com", "email_verified": True}
+    assert provider.bring_back(Client(url)).body["reason"] == "no_account"
+    assert provider.faults == []
+    logs = b"".join(path.read_bytes() for path in (product.home / "logs").iterdir())
+    assert CLIENT_SECRET.encode() not in logs
 
 
 def test_a_disabled_person_is_out_at_once_and_so_is_the_key(served: tuple[Any, str]) -> None:

@@ -2,6 +2,7 @@
 
 say TEXT            answers TEXT; a line of it that holds `=` is also evidence
 call TOOL JSON      makes that call as the agent and answers with its result
+long N              answers N sentences of 20 000 characters
 wait                waits for `release`, or for ever
 fail                raises
 """
@@ -60,6 +61,8 @@ class ObedientAnalyst:
             return await self._call(rest, session_id, progress)
         if verb == "wait":
             await self._wait(question)
+        elif verb == "long":
+            rest = " ".join(["x" * 19_998 + "."] * int(rest))
         elif verb == "fail":
             raise RuntimeError("a secret of the inside")
         lines = [line for line in rest.split("\n") if "=" in line]

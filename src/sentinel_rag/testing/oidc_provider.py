@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -26,8 +26,10 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from sentinel_rag.testing.loopback import serve
+from sentinel_rag.testing.running_gateway import HttpAnswer
+from sentinel_rag.testing.web_client import Client
 
-CLIENT_ID, CLIENT_SECRET = "sentinel-rag", "the secret of the tests"  # of a server that lives for one test
+CLIENT_ID, CLIENT_SECRET = "sentinel-rag", "a%secret+of/these:tests"  # of a server that lives for one test
 
 Claims = dict[str, Any]
 Sign = Callable[[Claims], str]
@@ -60,6 +62,20 @@ class OidcProvider:
         with serve(Starlette(routes=routes)) as url:
             self.issuer = url
             yield self
+
+    def bring_back(self, client: Client) -> HttpAnswer:
+        """Sign in as a browser does: begin at the API that `client` asks, come here, go back; the last answer."""
+        cookie, path = self.sent_back(client)
+        return client.request("GET", path, None, {"Cookie": cookie})
+
+    def sent_back(self, client: Client) -> tuple[str, str]:
+        """The first half of that: the cookie that the browser holds, and where it is sent back to."""
+        begun = client.get("/sign-in/oidc")
+        if begun.status != 303:
+            raise RuntimeError(f"the API did not send the browser on: {begun.content!r}")
+        parts = urlsplit(begun.headers["location"])
+        back = urlsplit(Client(self.issuer).get(f"{parts.path}?{parts.query}").headers["location"])
+        return begun.headers["set-cookie"].partition(";")[0], f"{back.path}?{back.query}"
 
     def sign_honestly(self, claims: Claims) -> str:
         return jwt.encode(claims, self._key, algorithm="RS256", headers={"kid": "k1"})
@@ -96,7 +112,7 @@ class OidcProvider:
         challenge = base64.urlsafe_b64encode(hashlib.sha256(given.get("code_verifier", "").encode()).digest())
         if (
             asked is None
-            or pair != f"{CLIENT_ID}:{CLIENT_SECRET.replace(' ', '%20')}"
+            or pair != f"{CLIENT_ID}:{quote(CLIENT_SECRET, safe='')}"
             or challenge.rstrip(b"=").decode() != asked["code_challenge"]
             or given.get("redirect_uri") != asked["redirect_uri"]
         ):

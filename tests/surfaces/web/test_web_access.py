@@ -209,7 +209,7 @@ def test_a_form_of_another_site_reaches_no_route(ground: Ground) -> None:
 
 
 def test_too_much_of_anything_is_refused(ground: Ground) -> None:
-    answer = ground.dana.request("POST", "/chat", b'{"message": "' + b"x" * 70_000 + b'"}')
+    answer = ground.dana.request("POST", "/chat", b'{"message": "' + b"x" * 140_000 + b'"}')
     refused(answer, 413, "too_large")
     refused(ground.dana.get("/conversations?limit=5&x=" + "x" * 5_000), 414, "too_large")
 

@@ -3,7 +3,6 @@ the provider's answer on the wire; none of that signs anybody in as somebody els
 
 from __future__ import annotations
 
-import http.client
 import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -46,28 +45,12 @@ def provider(served: tuple[RunningWeb, OidcProvider]) -> Iterator[OidcProvider]:
     served[0].clock.ahead += timedelta(minutes=2)  # the next test may begin flows anew
 
 
-def at_provider(web: RunningWeb) -> tuple[str, str]:
-    """Begin at a browser and go where it is sent: the cookie it holds, and the address it is sent back to."""
-    begun = web.stranger().get("/sign-in/oidc")
-    assert begun.status == 303, begun.content
-    cookie = begun.headers["set-cookie"]
-    assert {"HttpOnly", "Path=/sign-in/oidc", "SameSite=lax"} <= set(cookie.split("; "))
-    parts = urlsplit(begun.headers["location"])
-    connection = http.client.HTTPConnection(parts.netloc, timeout=30)
-    try:
-        connection.request("GET", f"{parts.path}?{parts.query}")
-        back = urlsplit(connection.getresponse().headers["location"])
-    finally:
-        connection.close()
-    return cookie.partition(";")[0], f"{back.path}?{back.query}"
-
-
 def come_back(web: RunningWeb, cookie: str, path: str) -> HttpAnswer:
     return web.stranger().request("GET", path, None, {"Cookie": cookie} if cookie else {})
 
 
-def sign_in(web: RunningWeb) -> HttpAnswer:
-    return come_back(web, *at_provider(web))
+def sign_in(web: RunningWeb, provider: OidcProvider) -> HttpAnswer:
+    return provider.bring_back(web.stranger())
 
 
 def refused(answer: HttpAnswer, status: int = 401, reason: str = "not_signed_in") -> None:
@@ -79,23 +62,23 @@ def refused(answer: HttpAnswer, status: int = 401, reason: str = "not_signed_in"
 def test_a_person_signs_in_at_the_provider_and_is_bound_to_its_id(web: RunningWeb, provider: OidcProvider) -> None:
     web.add("dana", oidc_name="dana@example.com")
     provider.person = {"sub": "u-dana", "email": "Dana@Example.com", "email_verified": True}
-    answer = sign_in(web)
+    answer = sign_in(web, provider)
     assert answer.status == 200
     assert 'content="0;url=/"' in answer.content.decode()
     dana = signed_in(web.url, answer)
     assert dana.get("/session").body["name"] == "dana"
     assert dana.ask("say hello")["answer"] == "hello"
     provider.person = {"sub": "u-dana", "email": "married@example.com", "email_verified": True}
-    assert signed_in(web.url, sign_in(web)).get("/session").body["name"] == "dana"
+    assert signed_in(web.url, sign_in(web, provider)).get("/session").body["name"] == "dana"
     # Somebody else was given the old address at the provider.
     provider.person = {"sub": "u-other", "email": "dana@example.com", "email_verified": True}
-    refused(sign_in(web), 403, "no_account")
+    refused(sign_in(web, provider), 403, "no_account")
     assert provider.faults == []
 
 
 def test_whoever_has_no_account_here_does_not_come_in(web: RunningWeb, provider: OidcProvider) -> None:
     provider.person = {"sub": "u-stranger", "email": "stranger@example.com", "email_verified": True}
-    answer = sign_in(web)
+    answer = sign_in(web, provider)
     refused(answer, 403, "no_account")
     assert "sentinel users add NAME --oidc" in answer.body["next_step"]
 
@@ -103,9 +86,9 @@ def test_whoever_has_no_account_here_does_not_come_in(web: RunningWeb, provider:
 def test_a_disabled_person_does_not_come_back(web: RunningWeb, provider: OidcProvider) -> None:
     account = web.add("erin", oidc_name="erin@example.com")
     provider.person = {"sub": "u-erin", "email": "erin@example.com", "email_verified": True}
-    assert sign_in(web).status == 200
+    assert sign_in(web, provider).status == 200
     web.web.people.disable(account.user_id)
-    refused(sign_in(web), 403, "no_account")
+    refused(sign_in(web, provider), 403, "no_account")
 
 
 @pytest.mark.parametrize("verified", [False, None, "true", 1])
@@ -115,22 +98,22 @@ def test_an_address_that_the_provider_has_not_verified_is_nobodys(
     name = f"finn-{verified}".lower()
     web.add(name, oidc_name=f"{name}@example.com")
     provider.person = {"sub": f"u-{name}", "email": f"{name}@example.com", "email_verified": verified}
-    refused(sign_in(web))
+    refused(sign_in(web, provider))
 
 
 def test_a_flow_is_for_one_browser_once_and_for_ten_minutes(web: RunningWeb, provider: OidcProvider) -> None:
     web.add("gwen", oidc_name="gwen@example.com")
     provider.person = {"sub": "u-gwen", "email": "gwen@example.com", "email_verified": True}
-    cookie, path = at_provider(web)
-    other, _ = at_provider(web)
+    cookie, path = provider.sent_back(web.stranger())
+    other, _ = provider.sent_back(web.stranger())
     refused(come_back(web, other, path))  # another browser: somebody sent a person this address
     refused(come_back(web, cookie, path))  # and now it is spent
-    cookie, path = at_provider(web)
+    cookie, path = provider.sent_back(web.stranger())
     refused(come_back(web, "", path))
-    cookie, path = at_provider(web)
+    cookie, path = provider.sent_back(web.stranger())
     assert come_back(web, cookie, path).status == 200
     refused(come_back(web, cookie, path))
-    cookie, path = at_provider(web)
+    cookie, path = provider.sent_back(web.stranger())
     web.clock.ahead += timedelta(minutes=11)
     refused(come_back(web, cookie, path))
     refused(come_back(web, cookie, "/sign-in/oidc/callback?code=x&state=made-up"))
@@ -139,11 +122,11 @@ def test_a_flow_is_for_one_browser_once_and_for_ten_minutes(web: RunningWeb, pro
 
 def test_an_answer_without_a_code_or_of_another_provider_is_refused(web: RunningWeb, provider: OidcProvider) -> None:
     provider.answer = {"error": "access_denied"}
-    refused(sign_in(web))
+    refused(sign_in(web, provider))
     provider.answer = {"iss": "https://evil.example"}
-    refused(sign_in(web))
+    refused(sign_in(web, provider))
     provider.answer = {"code": "a-code-of-somebody-else"}
-    refused(sign_in(web), 503, "provider_unavailable")
+    refused(sign_in(web, provider), 503, "provider_unavailable")
     provider.faults.clear()
 
 
@@ -181,7 +164,7 @@ def test_a_token_whose_claims_do_not_hold_is_refused(
         web.add("hana", oidc_name="hana@example.com")
     provider.person = {"sub": "u-hana", "email": "hana@example.com", "email_verified": True}
     provider.change = change
-    refused(sign_in(web))
+    refused(sign_in(web, provider))
 
 
 @pytest.mark.parametrize("forged", ["other key", "none", "HS256 with the public key", "unknown kid", "no token"])
@@ -207,11 +190,13 @@ def test_a_token_that_the_provider_did_not_sign_is_refused(
         return jwt.encode(claims, mine, algorithm="RS256", headers={"kid": "k1"})
 
     provider.sign = sign
-    refused(sign_in(web))
+    refused(sign_in(web, provider))
 
 
 def test_the_question_asks_for_a_code_with_pkce_and_tells_no_secret(web: RunningWeb, provider: OidcProvider) -> None:
-    query = parse_qs(urlsplit(web.stranger().get("/sign-in/oidc").headers["location"]).query)
+    begun = web.stranger().get("/sign-in/oidc")
+    assert {"HttpOnly", "Path=/sign-in/oidc", "SameSite=lax"} <= set(begun.headers["set-cookie"].split("; "))
+    query = parse_qs(urlsplit(begun.headers["location"]).query)
     assert query["response_type"] == ["code"]
     assert query["code_challenge_method"] == ["S256"]
     assert query["redirect_uri"] == [f"{web.url}/sign-in/oidc/callback"]

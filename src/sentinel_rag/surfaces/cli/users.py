@@ -47,6 +47,7 @@ def add(
     """Make an account and its key."""
     with _stores() as (people, keys):
         people.check_free(name, oidc)
+        checked_groups(groups)
         if oidc is not None and from_stdin:
             raise UsageError(
                 "Who signs in at the identity provider has no password here.", next_step="Leave out one of the two."
@@ -69,8 +70,10 @@ def add(
             keys.revoke(key_id, by=_who())
             raise
     _told(account, f"The account {account.name} is made: {_roles(account)}.", as_json)
-    if not as_json and oidc is None:
+    if oidc is None and not as_json:
         print("It signs in with this name and password where sentinel up --web serves.")
+    if oidc is not None and load_settings().oidc is None:
+        print("No identity provider is set yet: SENTINEL_OIDC_ISSUER, SENTINEL_OIDC_CLIENT_ID.", file=sys.stderr)
     return 0
 
 

@@ -31,11 +31,12 @@ class Agent:
     async def ask(self, body: dict[str, Any]) -> AsyncIterator[tuple[str, Any]]:
         """The events of `POST /chat`: `progress` any number of times, then `answer`."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=READ_TIMEOUT_S)
-        headers = {**self._headers, "Accept": "text/event-stream"}
+        headers = {**self._headers, "Accept": "text/event-stream", "Content-Type": "application/json"}
+        data = json.dumps(body, ensure_ascii=False).encode()  # escaped, the longest question would be over its bound
         answered = False
         try:
             async with self._connections.http.post(
-                f"{self._url}/chat", json=body, headers=headers, timeout=timeout
+                f"{self._url}/chat", data=data, headers=headers, timeout=timeout
             ) as response:
                 if response.status != 200:
                     raise _away(f"it answered {response.status}")

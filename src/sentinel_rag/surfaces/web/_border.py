@@ -15,7 +15,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from sentinel_rag.contracts.loopback import is_own_host, is_own_origin
 from sentinel_rag.surfaces.web._problems import Problem
 
-MAX_BODY_BYTES = 64 * 1024
+MAX_BODY_BYTES = 128 * 1024
+"""Room for the longest question, however its characters are escaped."""
 MAX_URL_BYTES = 4_096
 BODY_SECONDS = 10.0
 

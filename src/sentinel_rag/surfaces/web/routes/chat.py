@@ -88,7 +88,10 @@ async def show(turn_id: TurnId, sign_in: Analyst, web: Parts) -> dict[str, Any]:
 @router.get(
     "/turns/{turn_id}/events",
     summary="Follow a turn, or go on following it",
-    responses={200: {"content": {EVENT_STREAM: {}}, "description": "The events behind `Last-Event-ID`."}},
+    responses={
+        200: {"content": {EVENT_STREAM: {}}, "description": "The events behind `Last-Event-ID`."},
+        204: {"description": "There are no more: the turn is over, and you have its last event."},
+    },
     response_class=StreamingResponse,
 )
 async def events(turn_id: TurnId, sign_in: Analyst, web: Parts, last_event_id: LastEventId = None) -> Response:
@@ -161,6 +164,8 @@ async def _events(web: Web, sign_in: SignIn, turn_id: str, after: int) -> Respon
         told = tuple(Event(kind, data) for kind, data in shown)
     elif not told:  # the surface ended amid this turn
         told = (Event("error", _failure(turn).body()),)
+    if after >= len(told):
+        return Response(status_code=204)  # which tells a browser's EventSource not to come back
 
     async def replay() -> AsyncIterator[bytes]:
         for number, event in enumerate(told, 1):
