@@ -26,7 +26,8 @@ sys.path.insert(0, str(HERE.parent / "tests" / "knowledge"))
 sys.path.append(str(Path(sys.prefix) / "chroma"))
 
 KILLS = int(os.environ.get("KILLS", "50"))
-DOCUMENTS = 400
+DOCUMENTS = 900
+"""Of two chunks each: from 1,000 records on, Chroma writes its graph to files now and then."""
 JOBS = ("High", "Low")
 
 
@@ -41,6 +42,7 @@ def opened(name: str, folder: Path) -> Any:
 
 
 def run(name: str, folder: Path, job: str) -> list[Any]:
+    """How many documents were new, changed and as before, and the seconds it took."""
     from store_contract import document
     from word_embedder import WordEmbedder
 
@@ -50,9 +52,10 @@ def run(name: str, folder: Path, job: str) -> list[Any]:
     documents = (
         document(f"{n}", f"apple number {n} of {job} " + "word " * 300, Facets(severity=job)) for n in range(DOCUMENTS)
     )
+    began = time.perf_counter()
     with opened(name, folder) as store:
         report = ingest(store, WordEmbedder(), Collection.PLAYBOOKS, documents, complete=True)
-    return [report.added, report.changed, report.unchanged]
+    return [report.added, report.changed, report.unchanged, time.perf_counter() - began]
 
 
 def check(name: str, folder: Path) -> list[Any]:
@@ -107,9 +110,7 @@ def forked(work: Callable[..., list[Any]], *arguments: Any, kill_after: float | 
 def trial(name: str, picked: random.Random) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix=f"crashes-{name}-") as place:
         (Path(place) / "whole").mkdir()
-        began = time.perf_counter()
-        forked(run, name, Path(place) / "whole", JOBS[0])
-        whole = time.perf_counter() - began
+        whole = (forked(run, name, Path(place) / "whole", JOBS[0]) or [0, 0, 0, 0.0])[3]
         killed = step = 0
         wrong: list[str] = []
         between: list[int] = []
@@ -126,11 +127,14 @@ def trial(name: str, picked: random.Random) -> dict[str, Any]:
                 between.append(count)
             else:
                 step += 1
-                wrong += [] if sum(told) == count == DOCUMENTS else [f"a run that ended told {told}; {count} are there"]
+                whole = min(whole, told[3])  # the machine may have been busy when it was measured
+                wrong += (
+                    [] if sum(told[:3]) == count == DOCUMENTS else [f"a run that ended told {told}; {count} are there"]
+                )
         return {
             "kills": killed,
             "runs_that_came_to_their_end": step,
-            "seconds_of_a_whole_run": round(whole, 2),
+            "seconds_of_the_shortest_whole_run": round(whole, 2),
             "documents": DOCUMENTS,
             "documents_after_each_kill": between,
             "wrong": wrong,

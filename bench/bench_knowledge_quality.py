@@ -2,8 +2,9 @@
 
 Seven sets (`knowledge_sets`, `knowledge_pages`), each store filled by the product's ingestion and asked through its
 search. What was tuned was tuned on the part of a set that is not held out; the second set of questions on techniques
-and all parts that are held out were looked at afterwards. `reciprocal` is how the rankings were fused before: by
-places, 50 deep, of the question as it stands. Rows: `results/knowledge_quality_rows.tsv`, third-party texts by name.
+and all parts that are held out were looked at afterwards. `unspelled` is the product's search without the list of the
+field's own words, `reciprocal` how the rankings were fused before: by places, 50 deep. Rows:
+`results/knowledge_quality_rows.tsv`, third-party texts by name.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from bench.knowledge_pages import FOLDERS, alert_questions, answer_names, pages,
 from bench.knowledge_sets import Question, attack, interval, ndcg, recall, rules, rules_for, technique_questions
 from sentinel_rag.knowledge.documents import Collection, Document
 from sentinel_rag.knowledge.embedding.minilm import MiniLm
+from sentinel_rag.knowledge.fusion import fused
 from sentinel_rag.knowledge.ingestion import ingest
-from sentinel_rag.knowledge.search import KnowledgeSearch
+from sentinel_rag.knowledge.search import DEPTHS, KnowledgeSearch
 from sentinel_rag.knowledge.stores import Found, LocalStore, StoredChunk, Wanted
 
-WAYS = ("words", "meaning", "reciprocal", "hybrid")
+WAYS = ("words", "meaning", "reciprocal", "unspelled", "hybrid")
 DEPTH = 50
 
 
@@ -88,7 +90,17 @@ class Ways:
         hybrid = [hit.chunk for hit in self._search.search(question, Wanted(), limit=DEPTH).hits]
         chunks = {"words": self._loaded(words), "meaning": self._loaded(meaning), "hybrid": hybrid}
         chunks["reciprocal"] = self._loaded(reciprocal(meaning, words))
+        chunks["unspelled"] = self._unspelled(question)
         return {way: list(dict.fromkeys(map(named, chunks[way]))) for way in WAYS}
+
+    def _unspelled(self, question: str) -> Sequence[StoredChunk]:
+        words = self._store.by_words(question, Wanted(), DEPTHS[0])
+        vector = self._model.embed_query(question)
+        meaning = self._store.by_vector(self._model.space, vector, Wanted(), DEPTHS[0])
+        legs = [{found.key: found.score for found in leg} for leg in (words, meaning)]
+        chunks = {chunk.key: chunk for chunk in self._loaded([*words, *meaning])}
+        documents = {key: chunk.document_id for key, chunk in chunks.items()}
+        return [chunks[key] for key, _ in fused(legs[0], legs[1], documents)]
 
     def _loaded(self, found: Sequence[Found]) -> Sequence[StoredChunk]:
         return self._store.load([each.key for each in found], frozenset())

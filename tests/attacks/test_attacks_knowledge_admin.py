@@ -16,6 +16,7 @@ from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.executors.knowledge import KnowledgeBase, Opened, create_app
 from sentinel_rag.executors.knowledge.admin import admin_app
 from sentinel_rag.executors.knowledge.incident_ingest import IncidentIngest
+from sentinel_rag.executors.knowledge.playbook_ingest import PlaybookIngest
 from sentinel_rag.knowledge.ingest_record import IngestFiles
 from sentinel_rag.testing.loopback import serve
 
@@ -38,8 +39,10 @@ def no_workspaces() -> None:
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder: Path = tmp_path_factory.mktemp("admin")
     base = KnowledgeBase(opening)
-    ingest = IncidentIngest(base, no_workspaces, IngestFiles(folder / "lock", folder / "record", folder / "playbooks"))  # type: ignore[arg-type]
-    with serve(create_app(base, token=TOOL, admin=admin_app(ingest, token=ADMIN))) as served:
+    files = IngestFiles(folder / "lock", folder / "record", folder / "playbooks")
+    ingest = IncidentIngest(base, no_workspaces, files)  # type: ignore[arg-type]
+    admin = admin_app(ingest, PlaybookIngest(base, files), token=ADMIN)
+    with serve(create_app(base, token=TOOL, admin=admin)) as served:
         yield served
 
 

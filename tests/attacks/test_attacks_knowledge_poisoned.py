@@ -186,6 +186,48 @@ def test_a_file_lets_fewer_read_and_never_others(
     assert reading.document.readers == may_read
 
 
+@pytest.mark.requirement("KNOW-4")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nreaders: [hr\n---\n# A\n\ntext\n",
+        "---\n- readers: [hr]\n---\n# A\n\ntext\n",
+        "---\ntitle: x\nreaders: hr: legal\n---\n# A\n\ntext\n",
+        "---\n'Reader' : [hr]\n\tx\n---\n# A\n\ntext\n",
+        "---\nreaders: [hr]\n" + "more: text\n" * 2_000 + "---\n# A\n\ntext\n",
+        "---\nreaders: [hr]\n\n# A\n\ntext\n",
+        "---\n{title: x, 'readers': [hr]\n---\n# A\n\ntext\n",
+    ],
+    ids=["unclosed", "a list", "two colons", "a tab", "too long", "no end", "in one line"],
+)
+def test_front_matter_that_cannot_be_understood_opens_nothing_that_it_meant_to_close(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.md").write_text(text)
+    (reading,) = read_folder(tmp_path)
+    assert reading.document is not None
+    assert reading.document.readers == frozenset()
+    assert "nobody will find it" in reading.said
+
+
+@pytest.mark.requirement("KNOW-4")
+@pytest.mark.parametrize(("key", "readers"), [("Readers", {"hr"}), ("reader", {"hr"}), ("READERS", {"hr"})])
+def test_a_key_in_another_spelling_closes_the_file_too(tmp_path: Path, key: str, readers: set[str]) -> None:
+    (tmp_path / "a.md").write_text(f"---\n{key}: hr\n---\n# A\n\ntext\n")
+    (reading,) = read_folder(tmp_path)
+    assert reading.document is not None
+    assert reading.document.readers == readers
+
+
+@pytest.mark.parametrize(
+    ("said", "sensitivity"),
+    [("LOW", "MEDIUM"), ("medium", "MEDIUM"), ("High", "HIGH"), ("secret", "HIGH"), ("[LOW]", "HIGH"), ("", "HIGH")],
+)
+def test_a_file_makes_itself_more_secret_and_never_less(tmp_path: Path, said: str, sensitivity: str) -> None:
+    (tmp_path / "a.md").write_text(f"---\nsensitivity: {said}\n---\n# A\n\ntext\n")
+    (reading,) = read_folder(tmp_path)
+    assert reading.document is not None
+    assert reading.document.label == Label(Sensitivity[sensitivity], Integrity.UNTRUSTED)
+
+
 def test_a_secret_hit_makes_the_session_as_secret_as_it_is_and_only_if_it_came(
     shipped_policy: Policy, files: Path, tmp_path: Path
 ) -> None:
@@ -246,3 +288,33 @@ def test_no_label_and_no_reader_reaches_the_agent(knowledge: RunningKnowledge) -
     assert "tier9-canary" not in text
     assert ROW_LABELS not in text
     assert "integrity" not in text
+
+
+def test_what_was_written_from_secrets_is_secret_where_it_is_found_again(
+    shipped_policy: Policy, tmp_path: Path
+) -> None:
+    """A hijacked agent launders: it writes what it has read into an incident, which is then read in as knowledge."""
+    with running_knowledge(shipped_policy, tmp_path, [poisoned_incident(10, "text")]) as knowledge:
+        launder(knowledge)
+
+
+def launder(knowledge: RunningKnowledge) -> None:
+    gateway = knowledge.gateway
+    first = gateway.open_session()
+    assert gateway.call("get_alert_events", {"alert_id": "a-1"}, session_id=first).status == 200
+    assert gateway.context(first) == ("HIGH", "UNTRUSTED")
+    comment = {"incident": "10", "message": "what the events said"}
+    asked = gateway.call("add_incident_comment", comment, session_id=first)
+    assert (asked.status, asked.body["reason"]) == (403, "approval_required")
+    path = f"/v1/approvals/{asked.body['approval_id']}/approve"
+    assert gateway.request("POST", path, key=gateway.approver, body=b"{}").status == 200
+    assert gateway.call("add_incident_comment", comment, session_id=first).status == 200
+    second = gateway.open_session()
+    assert gateway.context(second) == ("LOW", "TRUSTED")
+    answer = knowledge.search({"query": "quokka"}, session_id=second)
+    assert answer.status == 200
+    assert gateway.context(second) == ("HIGH", "UNTRUSTED")
+    refusal = gateway.call("web_search", {"query": "x"}, session_id=second)
+    assert (refusal.status, refusal.body["reason"]) == (403, "sink_label")
+    intent = next(each for each in gateway.records() if each.get("audit_id") == answer.body["audit_id"])
+    assert intent["flow"]["resources"] == {"sensitivity": "HIGH", "integrity": "UNTRUSTED"}

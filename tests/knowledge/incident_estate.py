@@ -7,7 +7,7 @@ import json
 import shutil
 import tempfile
 import urllib.request
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
@@ -178,10 +178,15 @@ def _generated() -> Path:
 
 
 @contextmanager
-def estate(folder: Path) -> Iterator[Estate]:
-    """A fresh estate of 28 incidents, served."""
-    shutil.copytree(_generated(), folder)
+def estate(folder: Path, rows: Mapping[str, Sequence[Mapping[str, Any]]] | None = None) -> Iterator[Estate]:
+    """A fresh estate of 28 incidents, or of these rows by table, served."""
+    if rows is None:
+        shutil.copytree(_generated(), folder)
     workspace = Workspace.open(folder)
+    for table, each in (rows or {}).items():
+        file = folder / f"{table}.jsonl"
+        file.write_text("".join(json.dumps(row) + "\n" for row in each), encoding="utf-8")
+        workspace.import_path(file, table=table)
     app = create_app(workspace, workspace_id=_WORKSPACE_ID, identity_header=_HEADER, admin_token=_TOKEN)
     try:
         with serve(app) as url:

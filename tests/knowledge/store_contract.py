@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,16 @@ from word_embedder import WordEmbedder
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.knowledge.chunking import Chunk, chunks_of
 from sentinel_rag.knowledge.documents import Block, BlockKind, Collection, Document, Facets, Section
-from sentinel_rag.knowledge.stores import EmbeddingMismatchError, Entry, KnowledgeStore, VectorSpace, Version, Wanted
+from sentinel_rag.knowledge.moving import move
+from sentinel_rag.knowledge.stores import (
+    EmbeddingMismatchError,
+    Entry,
+    KnowledgeStore,
+    LocalStore,
+    VectorSpace,
+    Version,
+    Wanted,
+)
 
 MODEL = WordEmbedder()
 EVERYONE = Wanted()
@@ -388,6 +398,19 @@ class StoreContract(ABC):
             assert store.document_chunks(Collection.PLAYBOOKS, f"{other}-1", frozenset({team})) == []
 
     @pytest.mark.requirement("KNOW-4")
+    def test_a_reader_s_name_is_never_part_of_another_or_syntax(self, store: KnowledgeStore) -> None:
+        """Whoever names groups could else name one that opens the documents of others."""
+        names = ["hr", "h,r", "{hr}", "hr|legal", "h r", "HR", '"hr"', "' OR 1=1 --", "\\hr", "%", "*hr", "hr*", "é"]
+        put(store, *(document(f"{n}", "apple", readers=frozenset({name})) for n, name in enumerate(names)))
+        for n, name in enumerate(names):
+            wanted = Wanted(readers=frozenset({name}))
+            assert by_words(store, "apple", wanted) == by_meaning(store, "apple", wanted) == [f"{n}"]
+            assert store.readable(frozenset({name}))[Collection.PLAYBOOKS] == 1
+        for name in ("h", "r", "legal", "1=1", "", "e", "NULL", "hr,h"):
+            assert by_words(store, "apple", Wanted(readers=frozenset({name}))) == []
+        assert len(by_words(store, "apple", Wanted(readers=frozenset(names)))) == len(names)
+
+    @pytest.mark.requirement("KNOW-4")
     def test_a_store_gives_back_what_another_can_take(self, store: KnowledgeStore) -> None:
         """Documents with chunks, readers, facets and hash, vectors to the bit; what came out can be put in again."""
         long = document("long", "An apple a day keeps the SOC away. " * 100, readers=frozenset({"hr", "tier1"}))
@@ -418,3 +441,27 @@ class StoreContract(ABC):
         again = store.kept_vectors(MODEL.space, hashes)
         assert {each: again[each].tobytes() for each in hashes} == {each: vectors[each].tobytes() for each in hashes}
         assert by_meaning(store, "apple")[0] == "short"
+
+    @pytest.mark.requirement("KNOW-4")
+    def test_all_of_another_store_moves_in_and_out_again(self, store: KnowledgeStore, tmp_path: Path) -> None:
+        facets = Facets(("T1566.001",), ("InitialAccess",), "High", "Closed", time=datetime(2026, 11, 1, 8, tzinfo=UTC))
+        with LocalStore(tmp_path / "before.db") as before, LocalStore(tmp_path / "after.db") as after:
+            put(before, *(document(f"{n}", f"apple number {n}", readers=frozenset({"hr"})) for n in range(40)))
+            put(before, document("7", "An incident. " * 300, facets, collection=Collection.INCIDENTS, etag='"7"'))
+            put(before, document("empty", ""), document("all", "apple pie"))
+            assert move(before, store).compared == 43
+            assert move(store, after).compared == 43
+            for collection in Collection:
+                names = sorted(before.versions(collection))
+                assert store.versions(collection) == after.versions(collection) == before.versions(collection)
+                assert after.entries(collection, names) == before.entries(collection, names)
+            hashes = [
+                chunk.search_hash
+                for collection in Collection
+                for entry in before.entries(collection, list(before.versions(collection)))
+                for chunk in entry.chunks
+            ]
+            here, there = before.kept_vectors(MODEL.space, hashes), after.kept_vectors(MODEL.space, hashes)
+            assert {each: there[each].tobytes() for each in hashes} == {each: here[each].tobytes() for each in hashes}
+            for leg in (by_words, by_meaning):
+                assert leg(store, "apple pie") == leg(before, "apple pie")

@@ -146,8 +146,20 @@ def test_two_workspaces_with_the_same_numbers_do_not_collide(tmp_path: Path, sto
         hit = KnowledgeSearch(store, None).search(f"incident {MAIN}", INCIDENTS).hits[0]
         assert hit.citation.startswith(f"incident-{MAIN}@")
         # The second is served no more: what it told goes, and the names are short again.
-        assert one.ingest(store).fault == ""
+        assert one.ingest(store, formerly_served=["lab", "emea"]).fault == ""
         assert held(store) == sorted(f"incident-{number}" for number in one.column("IncidentNumber"))
+
+
+def test_in_a_shared_store_nobody_takes_away_what_others_read_in(tmp_path: Path, store: LocalStore) -> None:
+    """Two homes with one workspace each, whose incidents have the same numbers."""
+    with estate(tmp_path / "one") as one, estate(tmp_path / "two") as two:
+        for _ in range(2):
+            for name, served in (("lab", one), ("emea", two)):
+                (report,) = ingest_estates(store, None, {name: served}, shared=True, formerly_served=[name])
+                assert report.fault == ""
+        assert figures(report) == (0, 0, report.listed, 0)
+        assert len(held(store)) == 2 * report.listed
+        assert {f"incident-{MAIN}@lab", f"incident-{MAIN}@emea"} <= set(held(store))
 
 
 def test_a_workspace_that_fails_takes_nothing_away_and_the_other_is_read(tmp_path: Path, store: LocalStore) -> None:

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
 import pytest
 from incident_estate import END, MAIN, Estate, estate, opened_incidents
 from word_embedder import WordEmbedder
@@ -26,9 +27,16 @@ from sentinel_rag.executors.knowledge.admin import admin_app
 from sentinel_rag.executors.knowledge.incident_ingest import IncidentIngest, IngestWish, WorkspacesToRead
 from sentinel_rag.executors.knowledge.playbook_ingest import PlaybookIngest
 from sentinel_rag.executors.knowledge.refresh import Refreshing
-from sentinel_rag.knowledge.documents import Collection
+from sentinel_rag.knowledge.documents import Collection, IncidentRecord, incident_document
+from sentinel_rag.knowledge.incident_versions import IncidentVersion
 from sentinel_rag.knowledge.ingest_lock import IngestLock
-from sentinel_rag.knowledge.ingest_record import IngestFiles, read_ingest_record
+from sentinel_rag.knowledge.ingest_record import (
+    IngestFiles,
+    WorkspaceRecord,
+    read_ingest_record,
+    write_ingest_record,
+)
+from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
 from sentinel_rag.surfaces.cli._knowledge_client import Progress, ingest_incidents, ingest_playbooks
 from sentinel_rag.testing.loopback import serve
@@ -235,6 +243,21 @@ def test_a_workspace_without_a_resource_id_is_told_and_takes_nothing_away(served
         assert f"incident-{MAIN}@lab" in store.versions(Collection.INCIDENTS)
 
 
+def test_a_workspace_that_is_served_no_more_goes(served: Serve) -> None:
+    running = served(unreadable={"emea": "It has no Resource ID."})
+    names = ("old", "emea", "of another home")
+    write_ingest_record(running.files.record, [WorkspaceRecord(name, NOW, NOW, 1, 0, 90) for name in names[:2]])
+    with LocalStore(running.store_file) as store:
+        for name in names:
+            version = IncidentVersion(name, "guid", "etag")
+            document = incident_document(IncidentRecord(number=1, title="x", workspace=name, etag=version.text))
+            ingest(store, None, Collection.INCIDENTS, [document], complete=False)
+        running.run()
+        held = {name.partition("@")[2] for name in store.versions(Collection.INCIDENTS)}
+    assert held == {"lab", "emea", "of another home"}
+    assert [each.workspace for each in read_ingest_record(running.files.record)] == ["lab", "emea"]
+
+
 def test_where_no_workspace_can_be_read_that_is_the_answer(served: Serve) -> None:
     running = served(readable=False, unreadable={"emea": "It has no Resource ID."})
     with pytest.raises(SentinelError, match=r"No workspace's incidents can be read\. It has no Resource ID"):
@@ -280,4 +303,6 @@ async def test_the_refresh_by_the_clock_keeps_current_what_somebody_read_in(serv
     assert running.held() == before - 1
     await refreshing.once()
     assert running.held() == before
-    assert [each.days for each in read_ingest_record(running.files.record)] == [2]  # as far back as the person wanted
+    (outcome,), _ = await anyio.to_thread.run_sync(running.run)
+    assert outcome.days == 2  # as far back as the person wanted, whoever asks next
+    assert [each.days for each in read_ingest_record(running.files.record)] == [2]

@@ -4,11 +4,11 @@ command `sentinel knowledge migrate`, and the other commands on a store in Postg
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +23,7 @@ from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import Collection, Document, Facets
+from sentinel_rag.knowledge.ingest_lock import IngestLock
 from sentinel_rag.knowledge.moving import MoveReport, move
 from sentinel_rag.knowledge.stores import EmbeddingMismatchError, Entry, KnowledgeStore, LocalStore
 from sentinel_rag.knowledge.stores.pgvector import PgVectorStore
@@ -30,7 +31,6 @@ from sentinel_rag.surfaces.cli import main
 from sentinel_rag.testing.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.requirement("KNOW-4")
-_NUMBERS = count(1)
 
 
 @pytest.fixture
@@ -104,13 +104,13 @@ def entries(draw: st.DrawFn) -> list[Entry]:
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(entries=entries(), seed=st.integers(0, 2**32 - 1), with_vectors=st.booleans())
 def test_a_round_trip_over_postgresql_changes_no_bit(
-    postgres: PostgresServer, entries: list[Entry], seed: int, with_vectors: bool
+    postgres: PostgresServer, emptied: Callable[[], str], entries: list[Entry], seed: int, with_vectors: bool
 ) -> None:
     random = np.random.default_rng(seed)
     with (
         tempfile.TemporaryDirectory() as folder,
         LocalStore(Path(folder) / "source.db") as source,
-        PgVectorStore(postgres.url, f"move_{next(_NUMBERS)}") as between,
+        PgVectorStore(postgres.url, emptied()) as between,
         LocalStore(Path(folder) / "target.db") as target,
     ):
         if with_vectors:
@@ -204,9 +204,11 @@ def test_a_source_that_lost_a_vector_is_told(source: LocalStore, target: LocalSt
         "DELETE FROM kept_vector",
     ],
 )
-def test_what_differs_in_the_end_is_told(source: LocalStore, postgres: PostgresServer, harm: str) -> None:
+def test_what_differs_in_the_end_is_told(
+    source: LocalStore, postgres: PostgresServer, emptied: Callable[[], str], harm: str
+) -> None:
     """The one who compares is not the one who moved: the target is changed in between."""
-    schema = f"move_{next(_NUMBERS)}"
+    schema = emptied()
     put(source, document("a", "apple"))
 
     def change(report: MoveReport) -> None:
@@ -271,14 +273,17 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_playbooks_move_to_postgresql_and_back(
-    run: Run, folder: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    run: Run, clean_environment: Path, folder: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SENTINEL_KNOWLEDGE_URL", postgres.url)
     monkeypatch.setenv("SENTINEL_KNOWLEDGE_SCHEMA", "migrate_command")
     password = postgres.url.split(":")[2].split("@")[0]
     assert run("ingest", str(folder))[0] == 0
-    code, out, err = run("migrate", "--to", "pgvector")
+    with monkeypatch.context() as watched:
+        watched.setattr("sys.stderr.isatty", lambda: True)
+        code, out, err = run("migrate", "--to", "pgvector")
     assert code == 0
+    assert re.search(r"\r2 of 2 moved, 0 compared, [\d,]+ a second, about [\d,]+ s left ", err)
     assert "2 documents moved, 0 were there before; 2 chunks, 0 vectors. All compared: equal." in out
     assert f"to    PostgreSQL, database postgres at 127.0.0.1:{postgres.port}, schema migrate_command\n" in out
     assert "The store in use is still local. To use the other: SENTINEL_KNOWLEDGE_STORE=pgvector" in out
@@ -292,6 +297,9 @@ def test_playbooks_move_to_postgresql_and_back(
         "vectors": 0,
         "compared": 2,
     }
+    # What is known of the sources goes along, readable by its owner only.
+    beside = clean_environment / "knowledge"
+    assert (beside / "playbooks-pgvector.txt").read_text() == (beside / "playbooks-local.txt").read_text()
     # From here on the store in PostgreSQL is the one in use.
     monkeypatch.setenv("SENTINEL_KNOWLEDGE_STORE", "pgvector")
     code, out, err = run("status")
@@ -337,3 +345,11 @@ def test_what_cannot_be_moved_is_told(
     code, out, err = run("migrate", "--to", "pgvector", "--beside")
     assert code == 0
     assert "1 document moved, 1 were there before" in out
+
+
+def test_no_ingest_runs_meanwhile(run: Run, clean_environment: Path, folder: Path) -> None:
+    assert run("ingest", str(folder))[0] == 0
+    with IngestLock(clean_environment / "knowledge" / "ingest.lock").hold("sentinel knowledge ingest"):
+        code, _, err = run("migrate", "--to", "chroma")
+    assert code != 0
+    assert "Another ingest is running: sentinel knowledge ingest" in err

@@ -136,7 +136,7 @@ async def test_the_tool_says_why_words_alone_were_searched_and_what_recurs_besid
     ingest(store, None, Collection.INCIDENTS, map(incident_document, TestRecurring().hourly(5)), complete=True)
     asked = {"query": "rare process on a server"}
     for opened, why in (
-        (Opened(store, WordEmbedder()), "no vectors were made yet. Run: sentinel knowledge ingest"),
+        (Opened(store, WordEmbedder()), "holds no vectors yet; make them with: sentinel knowledge ingest"),
         (
             Opened(store, None, "The tokenizer is missing.", "Run: sentinel knowledge install"),
             "The tokenizer is missing.",
@@ -147,3 +147,14 @@ async def test_the_tool_says_why_words_alone_were_searched_and_what_recurs_besid
         assert first.startswith("Searched by words only")
         assert why in first
         assert "4 more like it were found" in second
+
+
+@pytest.mark.anyio
+async def test_like_an_incident_that_recurs_are_the_others_of_its_kind(store: LocalStore) -> None:
+    """The incident asked about is left out before it could stand for all that recur with it."""
+    ingest(store, None, Collection.INCIDENTS, map(incident_document, TestRecurring().hourly(5)), complete=True)
+    tools = KnowledgeTools(KnowledgeBase(lambda: Opened(store, None)))
+    answer = await tools.call(TOOL, {"like_incident": "102"}, {})
+    (cited,) = {hit["citation"] for hit in answer.value["hits"]}
+    assert cited in {f"incident-{number}" for number in (100, 101, 103, 104)}
+    assert any("3 more like it were found" in remark for remark in answer.value["remarks"])

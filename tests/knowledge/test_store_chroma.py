@@ -8,7 +8,6 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import stat
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,15 +24,15 @@ from sentinel_rag.knowledge.chunking import chunks_of
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.stores import EmbeddingMismatchError, Entry, KnowledgeStore, Wanted
 from sentinel_rag.knowledge.stores.chroma import ChromaStore
-from sentinel_rag.testing.chroma_installation import chroma_packages
+from sentinel_rag.testing.chroma_installation import importable_chroma
 
 pytestmark = pytest.mark.requirement("KNOW-4")
 
 
 @pytest.fixture(autouse=True, scope="module")
-def chromadb_installed() -> None:
-    # Behind everything else, so that it brings what is not there and shadows nothing.
-    sys.path.append(str(chroma_packages()))
+def chromadb_installed() -> Iterator[None]:
+    with importable_chroma():
+        yield
 
 
 @pytest.fixture
@@ -208,6 +207,31 @@ def test_a_change_that_chroma_refuses_did_not_happen(path: Path) -> None:
     with ChromaStore(path) as store:
         put(store, document("b", "apple"))
         assert sorted(by_meaning(store, "apple")) == ["a", "b"]
+
+
+@pytest.mark.usefixtures("asked_of_the_graph")
+def test_new_vectors_that_chroma_does_not_take_over_are_found_all_the_same(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows have them and are compared until the store is opened again."""
+    new = WordEmbedder(model="new", dimensions=16)
+
+    def nearest(store: KnowledgeStore, query: str) -> str:
+        (found,) = store.by_vector(new.space, new.embed_query(query), EVERYONE, 1)
+        return store.load([found.key], frozenset())[0].document_id
+
+    def fails(name: str) -> None:
+        raise OSError(28, f"no space to drop {name}")
+
+    with ChromaStore(path) as store:
+        put(store, *(document(f"{n}", f"apple number {n}") for n in range(5)))
+        monkeypatch.setattr(store._collections._client, "delete_collection", fails)
+        assert store.re_embed(new.space, new.embed_documents) == 5
+        put(store, document("5", "apple number 5"), model=new)
+        assert [nearest(store, f"Title {n} About {n} apple number {n}") for n in range(6)] == [*"012345"]
+    with ChromaStore(path) as store:
+        assert [nearest(store, f"Title {n} About {n} apple number {n}") for n in range(6)] == [*"012345"]
+        assert len(store._collections.ids(Collection.PLAYBOOKS)) == 6
 
 
 def test_a_change_that_was_taken_back_leaves_no_record(path: Path) -> None:

@@ -22,17 +22,16 @@ from sentinel_rag.knowledge.stores import LocalStore, Wanted
 from sentinel_rag.knowledge.stores.chroma import ChromaStore
 from sentinel_rag.knowledge.stores.chroma.ownership import Left, Ownership, Phase
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.testing.chroma_installation import chroma_packages
+from sentinel_rag.testing.chroma_installation import importable_chroma
 
 pytestmark = pytest.mark.requirement("KNOW-4")
 HERE = Path(__file__).parent
 
 
 @pytest.fixture(autouse=True, scope="module")
-def packages() -> Path:
-    folder = chroma_packages()
-    sys.path.append(str(folder))
-    return folder
+def packages() -> Iterator[Path]:
+    with importable_chroma() as folder:
+        yield folder
 
 
 @pytest.fixture

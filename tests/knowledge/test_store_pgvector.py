@@ -56,8 +56,9 @@ def query(postgres: PostgresServer, schema: str) -> Iterator[Query]:
 
 class TestPgVectorStore(StoreContract):
     @pytest.fixture
-    def store(self, opened: PgVectorStore) -> KnowledgeStore:
-        return opened
+    def store(self, postgres: PostgresServer, emptied: Callable[[], str]) -> Iterator[KnowledgeStore]:
+        with PgVectorStore(postgres.url, emptied()) as store:
+            yield store
 
 
 def test_words_are_ranked_by_bm25_to_the_digit(opened: PgVectorStore) -> None:
@@ -230,7 +231,7 @@ def test_a_killed_ingest_is_completed_by_the_next_and_nothing_is_twice(
     opened: PgVectorStore, postgres: PostgresServer, schema: str
 ) -> None:
     program = WRITER.format(folder=str(Path(__file__).parent))
-    command = [sys.executable, "-c", program, postgres.url, schema, "300"]
+    command = [sys.executable, "-c", program, postgres.url, schema, "200"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -240,11 +241,11 @@ def test_a_killed_ingest_is_completed_by_the_next_and_nothing_is_twice(
             process.stdin.flush()
         process.send_signal(signal.SIGKILL)
     there = opened.state().documents[Collection.PLAYBOOKS]
-    assert told <= there < 300
+    assert told <= there < 200
     assert len(by_words(opened, "apple number", limit=1_000)) == there
     finished = subprocess.run(command, input="\n" * 100, capture_output=True, text=True, check=True)
-    assert int(finished.stdout.split()[-1]) == 300 - there
-    assert sorted(by_words(opened, "apple number", limit=1_000)) == sorted(f"{n}" for n in range(300))
+    assert int(finished.stdout.split()[-1]) == 200 - there
+    assert sorted(by_words(opened, "apple number", limit=1_000)) == sorted(f"{n}" for n in range(200))
 
 
 def test_a_lost_connection_is_replaced_and_a_server_that_is_away_is_told(
@@ -257,10 +258,12 @@ def test_a_lost_connection_is_replaced_and_a_server_that_is_away_is_told(
     assert query(end_all)
     put(opened, document("b", "apple"))
     postgres.stop()
-    with pytest.raises(UnavailableError, match="cannot be reached") as raised:
-        opened.state()
+    try:
+        with pytest.raises(UnavailableError, match="cannot be reached") as raised:
+            opened.state()
+    finally:
+        postgres.start()
     assert "SENTINEL_KNOWLEDGE_URL" in raised.value.next_step
-    postgres.start()
     assert sorted(by_meaning(opened, "apple")) == ["a", "b"]
 
 

@@ -264,8 +264,8 @@ def test_a_batch_has_its_limits(ask: Ask, running: tuple[str, AzureSearchDouble]
 def test_a_change_is_found_late_if_that_is_wanted(ask: Ask, running: tuple[str, AzureSearchDouble]) -> None:
     running[1].lag = 2
     upload(ask, {"id": "late", "title": "late"})
-    found = [ids(search(ask, search="*", filter="id eq 'late'", select="id")) for _ in range(4)]
-    assert found == [[], [], ["late"], ["late"]]
+    found = [ids(search(ask, search="*", filter="id eq 'late'", select="id")) for _ in range(5)]
+    assert (found[:2], found[-1]) == ([[], []], ["late"])
 
 
 def changed(**parts: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ hit. The texts are words of others; nothing here reads them for meaning.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,4 +119,4 @@ def _text(value: JsonValue) -> str:
 
 
 def _texts(value: JsonValue) -> tuple[str, ...]:
-    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, Sequence) else ()
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list | tuple) else ()

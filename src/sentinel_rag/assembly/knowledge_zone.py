@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from sentinel_rag.knowledge.ingest_record import IngestFiles
     from sentinel_rag.knowledge.stores import KnowledgeStore
 
+SHARED_STORES = ("pgvector", "azure-search")
+"""Stores that several homes may use, each with workspaces of its own."""
 _TOLD = ("home", "embeddings", "knowledge")
 """The fields of `Settings` that the zone is told; its configuration line holds their secrets."""
 
@@ -63,7 +65,8 @@ def knowledge_app(configuration: Mapping[str, Any]) -> ASGIApp:
     settings = told_settings(configuration)
     base = knowledge_base(configuration)
     files = ingest_files(settings)
-    ingest = IncidentIngest(base, partial(open_workspaces, configuration["workspaces"]), files)
+    shared = settings.knowledge.store in SHARED_STORES
+    ingest = IncidentIngest(base, partial(open_workspaces, configuration["workspaces"]), files, shared=shared)
     base.incidents_as_of = ingest.as_of
     app = create_app(
         base,

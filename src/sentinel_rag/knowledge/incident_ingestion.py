@@ -112,12 +112,15 @@ def ingest_incidents(
     *,
     since: datetime,
     also_served: SomeOf[str] = (),
+    formerly_served: SomeOf[str] = (),
+    shared: bool = False,
     reread: bool = False,
     listener: ProgressListener | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[WorkspaceReport, ...]:
-    """Bring the store's incidents up to those of `sources`. These and `also_served`, which cannot be read, are all the
-    workspaces that this store is for; what it holds of others goes.
+    """Bring the store's incidents up to those of `sources`. These and `also_served`, which cannot be read, are the
+    workspaces that are served now; what the store holds of those `formerly_served` goes. A `shared` store holds others'
+    workspaces too: then ids name the workspace even where there is one.
 
     Incidents created before `since` are not read in, but kept current if they are there. `reread` reads also what did
     not change. A workspace that fails is told in its report and ends nothing else; what was read until then stays, and
@@ -132,7 +135,7 @@ def ingest_incidents(
     if embedder is not None:
         give_vectors(store, embedder, tell_vectors)
     served = {*(source.workspace for source in sources), *also_served}
-    several = len(served) > 1
+    several = len(served) > 1 or shared
     reports: list[WorkspaceReport] = []
     for source in sources:
         run = _Run(store, embedder, source, several, listener, clock)
@@ -142,8 +145,9 @@ def ingest_incidents(
             raise
         except SentinelError as error:
             reports.append(replace(run.report, fault=str(error), next_step=error.next_step))
-    left = [name for name, version in _held(store).items() if version is None or version.workspace not in served]
-    if sources and not any(report.fault for report in reports):
+    past = set(formerly_served) - served
+    if past:
+        left = [name for name, version in _held(store).items() if version is not None and version.workspace in past]
         store.remove(Collection.INCIDENTS, left)
     return tuple(reports)
 

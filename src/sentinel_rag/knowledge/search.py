@@ -102,10 +102,18 @@ class KnowledgeSearch:
         self._clock = clock
 
     def search(
-        self, query: str, wanted: Wanted, *, limit: int = 10, per_document: int = 3, like: Facets | None = None
+        self,
+        query: str,
+        wanted: Wanted,
+        *,
+        limit: int = 10,
+        per_document: int = 3,
+        like: Facets | None = None,
+        without: tuple[Collection, str] | None = None,
     ) -> SearchAnswer:
         """The best chunks for a question, at most `per_document` of one document and each text once. `like` are the
-        facets of an incident that the question is about: what a hit shares with it is part of its `why`.
+        facets of an incident that the question is about: what a hit shares with it is part of its `why`. `without`
+        leaves one document out, by its id: that incident itself, which would stand for all that recur with it.
 
         Raises UnavailableError if the store cannot be read, and EmbeddingMismatchError if it holds another model's
         vectors: ranking by those would be by chance.
@@ -117,7 +125,7 @@ class KnowledgeSearch:
         for depth in DEPTHS:
             words = self._store.by_words(spelled, wanted, depth)
             near = self._near(vector, wanted, depth)
-            hits = self._hits(query, words, near, wanted.readers, limit, per_document, like)
+            hits = self._hits(query, words, near, wanted.readers, limit, per_document, like, without)
             if len(hits) >= limit or max(len(words), len(near)) < depth or not any(hit.alike for hit in hits):
                 break
         return SearchAnswer(tuple(hits), (*remarks, *_recurring(hits)))
@@ -131,9 +139,11 @@ class KnowledgeSearch:
         limit: int,
         per_document: int,
         like: Facets | None,
+        without: tuple[Collection, str] | None,
     ) -> list[Hit]:
         keys = list(dict.fromkeys(found.key for found in (*by_words, *by_meaning)))
-        chunks = {chunk.key: chunk for chunk in self._store.load(keys, readers)}
+        loaded = self._store.load(keys, readers)
+        chunks = {chunk.key: chunk for chunk in loaded if (chunk.collection, chunk.document_id) != without}
         now = self._clock()
         words, near = _aged(by_words, chunks, now), _aged(by_meaning, chunks, now)
         place_by_words = {key: place for place, key in enumerate(words, 1)}

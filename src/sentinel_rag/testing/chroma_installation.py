@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,3 +23,15 @@ def chroma_packages() -> Path:
             pytest.fail(f"CI must not skip: {reason}")
         pytest.skip(reason)
     return folder
+
+
+@contextmanager
+def importable_chroma() -> Iterator[Path]:
+    """That folder on `sys.path`: behind everything else, so that it shadows nothing, and gone again at the end, since
+    other libraries look for packages in it and behave otherwise with them."""
+    folder = chroma_packages()
+    sys.path.append(str(folder))
+    try:
+        yield folder
+    finally:
+        sys.path.remove(str(folder))

@@ -100,6 +100,18 @@ def test_a_quotation_under_the_wrong_file_gets_the_right_one(known: EvidenceInde
     assert checked(said, known).startswith("phishing.md (corrected) says")
 
 
+@pytest.mark.requirement("GRND-1")
+@pytest.mark.parametrize("lead", ["phishing.md > Containment says:", "## phishing.md > Containment"])
+def test_items_under_a_citation_are_the_playbook_s_or_go(lead: str, known: EvidenceIndex) -> None:
+    true = "- Take a device off the network if a file was opened there (shift lead)."
+    other = "- Cut the backup system off the domain and keep it running."
+    false = "- Reimage the laptops of all recipients within the day."
+    grounded = checked(f"{lead}\n\n{true}\n{other}\n{false}\n", known)
+    assert true in grounded
+    assert other not in grounded
+    assert false not in grounded
+
+
 def test_what_the_workspace_tells_of_an_incident_wins_over_its_record(known: EvidenceIndex) -> None:
     assert "Active" in checked("Incident 31 is Active.", known)
     assert checked("Incident 31 is Closed.", known) != "Incident 31 is Closed."

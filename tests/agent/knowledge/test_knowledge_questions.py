@@ -80,9 +80,12 @@ async def test_a_question_for_another_tool_is_not_taken(analyst: Analyst, after:
     assert taken == []
 
 
-async def test_without_the_search_no_question_is_for_it() -> None:
+async def test_where_the_search_is_not_offered_the_answer_says_so() -> None:
     estate = small_estate()
     analyst = OfflineAnalyst(estate, clock=lambda: NOW)
     for question in ("what does the playbook say about phishing", "have we seen something like incident 31 before?"):
-        await analyst.answer(question, session_id="s")
+        answer = await analyst.answer(question, session_id="s")
+        assert "search_knowledge_base, which the gateway does not offer here" in answer.text
+    told = await analyst.answer("what should I do about incident 12", session_id="s")
+    assert "Incident 12" in told.text
     assert "search_knowledge_base" not in {call.tool_name for call in estate.calls}

@@ -152,7 +152,7 @@ def small_gate(
 ) -> SmallGate:
     """`readers` are the names under which each key reads."""
     server, clock = server or Server(), clock or Clock()
-    policies, upstreams, seconds = FixedPolicy(policy), dict.fromkeys(policy.servers(), server), [0.0]
+    policies, upstreams, seconds = FixedPolicy(policy), dict.fromkeys(("world", "knowledge"), server), [0.0]
     pins = Pins(policies, upstreams, state.database, state.journal)
     gate = Gate(
         policies=policies,

@@ -61,6 +61,7 @@ def _read(text: str, index: EvidenceIndex, question: str) -> list[Reading]:
     atoms = [atoms_of(piece, index, titles, known) for piece in pieces]
     readings: list[Reading] = []
     flow = _Flow(index, question)
+    lead = ""
     for place, piece in enumerate(pieces):
         context = flow.before(piece)
         subjects = (
@@ -70,7 +71,13 @@ def _read(text: str, index: EvidenceIndex, question: str) -> list[Reading]:
         )
         following = [atom for later in range(place + 1, min(place + _FOLLOWING, len(pieces))) for atom in atoms[later]]
         preceding = [atom for earlier in range(max(0, place - _PRECEDING), place) for atom in atoms[earlier]]
-        readings.append(Reading(piece, atoms[place], subjects, context, index, question, (), following, preceding))
+        if piece.layout is not Layout.ITEM:
+            leads = piece.layout is Layout.HEADING or piece.text.rstrip(" *_").endswith(":")
+            lead = piece.text if leads else ""
+        of_list = lead if piece.layout is Layout.ITEM else ""
+        readings.append(
+            Reading(piece, atoms[place], subjects, context, index, question, (), following, preceding, of_list)
+        )
         flow.after(piece, subjects)
     _share_rows(readings)
     _look_ahead(readings)

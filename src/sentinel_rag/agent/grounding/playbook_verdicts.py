@@ -15,6 +15,7 @@ from sentinel_rag.agent.grounding.evidence_index import folded, has_words
 from sentinel_rag.agent.grounding.hit_texts import HitText, share, stems_of
 from sentinel_rag.agent.grounding.reading import Reading
 from sentinel_rag.agent.grounding.records import Leaf
+from sentinel_rag.agent.grounding.subjects import STRONG
 from sentinel_rag.agent.grounding.verdicts import Verdict, in_result, unsupported
 
 _FILE = re.compile(r"(?<![\w/\\.-])(?P<file>[\w][\w./-]*\.(?:md|markdown|txt|html?|pdf))\b", re.IGNORECASE)
@@ -73,10 +74,13 @@ def judge_playbooks(reading: Reading) -> PlaybookVerdicts:
     hits = [each for each in reading.index.hits if each.hit.is_playbook]
     if not hits:
         return NOT_OF_PLAYBOOKS
-    cited = list(_cited(reading, hits))
+    cited = list(_cited(reading.text, reading, hits))
     if not cited:
         wrong = tuple(_told_as_done(reading, hits))
-        return PlaybookVerdicts(wrong)
+        led = [each for each in _cited(reading.lead, reading, hits) if each.file and each.hits]
+        if wrong or not led or any(subject.topic in STRONG for subject in reading.subjects):
+            return PlaybookVerdicts(wrong)
+        return _item_of(reading, [hit for each in led for hit in each.hits], hits)
     for each in cited:
         if not each.hits:
             return PlaybookVerdicts(((each.atom, unsupported(each.reason)),))
@@ -98,8 +102,16 @@ class _Citation:
     section: bool = False
 
 
-def _cited(reading: Reading, hits: Sequence[HitText]) -> Iterator[_Citation]:
-    text = reading.text
+def _item_of(reading: Reading, meant: Sequence[HitText], hits: Sequence[HitText]) -> PlaybookVerdicts:
+    """The verdicts of an item in a list that stands under the citation of a playbook; nothing of it is put right, since
+    the citation stands elsewhere."""
+    whole = Atom(Kind.NAME, reading.text.strip(), 0, len(reading.text))
+    here = [_Citation(whole, tuple(meant))]
+    wrong = tuple(_wrong_quotes(reading, meant, hits, here))
+    return PlaybookVerdicts(wrong) if wrong else _claim(reading, meant, hits, here)
+
+
+def _cited(text: str, reading: Reading, hits: Sequence[HitText]) -> Iterator[_Citation]:
     files = list(_FILE.finditer(text))
     for match in files:
         name = match["file"].lower()

@@ -25,6 +25,8 @@ class Reading:
     row_subjects: Sequence[Subject] = ()
     following: Sequence[Atom] = field(default_factory=tuple)
     preceding: Sequence[Atom] = field(default_factory=tuple)
+    lead: str = ""
+    """For an item of a list, the heading or the sentence with a colon that stands above the list."""
 
     @property
     def text(self) -> str:

@@ -7,10 +7,8 @@ from sentinel_rag.agent.references.listed import INCIDENT, LONGEST_WORDS, SECTIO
 
 
 def section_item(hit: KnowledgeHit) -> ListItem:
-    """A section. `place` is a technique of its playbook, which finds it again."""
-    return ListItem(
-        SECTION, hit.citation, title=hit.title[:LONGEST_WORDS], place=hit.techniques[0] if hit.techniques else ""
-    )
+    """A section of a playbook, by its citation."""
+    return ListItem(SECTION, hit.citation, title=hit.title[:LONGEST_WORDS])
 
 
 def past_item(hit: KnowledgeHit) -> ListItem:

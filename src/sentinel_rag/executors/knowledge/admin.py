@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from sentinel_rag.executors.door import Door
-from sentinel_rag.executors.knowledge.incident_ingest import DAYS, MOST_DAYS, IncidentIngest, IngestWish
+from sentinel_rag.executors.knowledge.incident_ingest import MOST_DAYS, IncidentIngest, IngestWish
 from sentinel_rag.executors.knowledge.ingest_lines import IngestLines, Line, Work
 from sentinel_rag.executors.knowledge.playbook_ingest import PlaybookIngest, PlaybookOutcome, PlaybookWish
 
@@ -36,7 +36,7 @@ _Who = Annotated[str, msgspec.Meta(max_length=80, pattern=r"\A[\w /.-]+\Z")]
 
 class _Incidents(msgspec.Struct, forbid_unknown_fields=True):
     who: _Who = "a surface"
-    days: Annotated[int, msgspec.Meta(ge=1, le=MOST_DAYS)] = DAYS
+    days: Annotated[int, msgspec.Meta(ge=1, le=MOST_DAYS)] | None = None
     by_words: bool = False
     reread: bool = False
 
@@ -55,8 +55,9 @@ def admin_app(incidents: IncidentIngest, playbooks: PlaybookIngest, *, token: st
             def told(progress: IngestProgress) -> None:
                 tell({**asdict(progress), "remaining_s": progress.remaining_s})
 
-            reports = await incidents.run(IngestWish(body.who, body.days, body.by_words, body.reread), told)
-            return {"workspaces": [asdict(each) for each in reports]}
+            days = incidents.last_days if body.days is None else body.days
+            reports = await incidents.run(IngestWish(body.who, days, body.by_words, body.reread), told)
+            return {"workspaces": [{**asdict(each), "days": days} for each in reports]}
 
         return work
 

@@ -14,7 +14,13 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from sentinel_rag.contracts.knowledge_tools import COLLECTIONS, DEFAULT_HITS, MAX_HITS, MAX_QUESTION_CHARACTERS
+from sentinel_rag.contracts.knowledge_tools import (
+    COLLECTIONS,
+    DEFAULT_HITS,
+    MAX_DOCUMENT_CHARACTERS,
+    MAX_HITS,
+    MAX_QUESTION_CHARACTERS,
+)
 from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS, INCIDENT_STATUSES, SEVERITIES
 from sentinel_rag.executors.tool_answer import ToolFault, wrong_argument
 from sentinel_rag.executors.typed_arguments import read_arguments
@@ -26,6 +32,7 @@ T = TypeVar("T")
 
 TOOL = "search_knowledge_base"
 
+_Name = Annotated[str, msgspec.Meta(max_length=MAX_DOCUMENT_CHARACTERS)] | None
 _Text = Annotated[str, msgspec.Meta(max_length=200)] | None
 _TECHNIQUE = re.compile(r"T\d{4}(\.\d{3})?")
 _INCIDENT = re.compile(r"(?:incident[\s-]*|#)?(\d{1,10})(?:@([\w.-]{1,40}))?", re.IGNORECASE)
@@ -44,6 +51,8 @@ class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     since: _Text = None
     until: _Text = None
     like_incident: _Text = None
+    document: _Name = None
+    section: _Name = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_HITS)] = DEFAULT_HITS
 
 
@@ -60,17 +69,22 @@ class LikeIncident:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is looked for: `query`, or more like the incident `like`, or both; at least one is there."""
+    """What is looked for: `query`, or more like the incident `like`, or both; at least one is there. Or `document`
+    alone, which is read from `section` on, from its beginning where that is empty."""
 
     query: str | None
     like: LikeIncident | None
     wanted: Wanted
     limit: int
+    document: str = ""
+    section: str = ""
 
 
 def read_question(arguments: Mapping[str, Any], readers: frozenset[str]) -> Asked:
     """The question of a caller who may read as `readers`. Raises ToolFault that names the argument."""
     given = read_arguments(_Arguments, TOOL, arguments)
+    if given.document is not None or given.section is not None:
+        return _one_document(given, readers)
     query = (given.query or "").strip()
     like = _incident(given.like_incident)
     if not query and like is None:
@@ -94,6 +108,22 @@ def read_question(arguments: Mapping[str, Any], readers: frozenset[str]) -> Aske
         until=until,
     )
     return Asked(query or None, like, wanted, given.limit)
+
+
+def _one_document(given: _Arguments, readers: frozenset[str]) -> Asked:
+    """A document that is read, which nothing else can go with."""
+    document = (given.document or "").strip()
+    if not document:
+        raise wrong_argument("document", "section is a part of a document, and document names none.", "Give document.")
+    others = [name for name in given.__struct_fields__ if name not in ("document", "section", "limit")]
+    beside = [name for name in others if getattr(given, name) is not None]
+    if beside:
+        raise wrong_argument(
+            beside[0],
+            f"document reads one document whole, so {beside[0]} cannot go with it.",
+            "Leave document out to search, or the rest out to read.",
+        )
+    return Asked(None, None, Wanted(readers=readers), given.limit, document, (given.section or "").strip())
 
 
 def _few(field: str, text: str | None, allowed: Sequence[str], kind: Callable[[str], T]) -> frozenset[T]:

@@ -5,6 +5,7 @@ It works in a thread while searches go on, one run at a time, and writes down as
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ from sentinel_rag.knowledge.ingest_record import (
 if TYPE_CHECKING:
     from sentinel_rag.executors.knowledge.incident_source import SentinelIncidents
     from sentinel_rag.knowledge.incident_ingestion import ProgressListener, WorkspaceReport
+
+_LOG = logging.getLogger(__name__)
 
 DAYS = 90
 """How far back incidents are read in unless somebody says otherwise: as long as Sentinel's log keeps rows."""
@@ -59,15 +62,22 @@ class IngestWish:
 
 
 class IncidentIngest:
-    """Runs one ingest after the other into `base`."""
+    """Runs one ingest after the other into `base`. `shared`: people with other workspaces use the same store."""
 
     def __init__(
-        self, base: KnowledgeBase, workspaces: OpenWorkspaces, files: IngestFiles, *, clock: Clock = utc_now
+        self,
+        base: KnowledgeBase,
+        workspaces: OpenWorkspaces,
+        files: IngestFiles,
+        *,
+        shared: bool = False,
+        clock: Clock = utc_now,
     ) -> None:
         self._base = base
         self._workspaces = workspaces
         self._lock = IngestLock(files.lock)
         self._record = files.record
+        self._shared = shared
         self._clock = clock
         self._holds_some = False
 
@@ -89,7 +99,7 @@ class IncidentIngest:
 
     @property
     def last_days(self) -> int:
-        """How far back the last run read incidents in."""
+        """How far back the last run read incidents in; `DAYS` before there was one."""
         return max((each.days for each in read_ingest_record(self._record)), default=DAYS)
 
     async def run(self, wish: IngestWish, listener: ProgressListener | None = None) -> tuple[WorkspaceReport, ...]:
@@ -115,6 +125,7 @@ class IncidentIngest:
         from sentinel_rag.knowledge.ingestion import IngestReport
 
         began = self._clock()
+        before = {each.workspace: each for each in read_ingest_record(self._record)}
         with writable_store(self._base, by_words=wish.by_words) as (store, embedder):
             reports = ingest_incidents(
                 store,
@@ -124,18 +135,19 @@ class IncidentIngest:
                 reread=wish.reread,
                 listener=listener,
                 also_served=found.unreadable.keys(),
+                formerly_served=before.keys(),
+                shared=self._shared,
             )
         reports += tuple(
             WorkspaceReport(name, IngestReport(), fault=why, next_step="Set SENTINEL_WORKSPACE_RESOURCE_ID.")
             for name, why in found.unreadable.items()
         )
-        before = {each.workspace: each.as_of for each in read_ingest_record(self._record)}
         write_ingest_record(
             self._record,
             [
                 WorkspaceRecord(
                     each.workspace,
-                    before.get(each.workspace) if each.fault else began,
+                    _as_of(before.get(each.workspace)) if each.fault else began,
                     began,
                     each.listed,
                     each.partial,
@@ -145,4 +157,20 @@ class IncidentIngest:
                 for each in reports
             ],
         )
+        for each in reports:
+            done = each.ingested
+            told = (
+                wish.who,
+                each.workspace,
+                done.added,
+                done.changed,
+                done.unchanged,
+                done.removed,
+                each.fault or "no",
+            )
+            _LOG.info("%s read incidents of %s: %d new, %d changed, %d as before, %d removed; fault: %s", *told)
         return reports
+
+
+def _as_of(record: WorkspaceRecord | None) -> datetime | None:
+    return None if record is None else record.as_of

@@ -6,6 +6,7 @@ answer depends on nothing else: to this caller it does not exist.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -26,12 +27,14 @@ from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.documents.incidents import incident_id
 from sentinel_rag.knowledge.embedding.port import Embedder
 from sentinel_rag.knowledge.likeness import question_of
-from sentinel_rag.knowledge.search import NO_MODEL, Hit, KnowledgeSearch, SearchAnswer
+from sentinel_rag.knowledge.search import NO_MODEL, Hit, KnowledgeSearch, SearchAnswer, Similarity
 from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, StoredChunk
 
 AT_ONCE = 2
 """Searches that run at once; a model takes all cores anyway."""
 PER_DOCUMENT = 3
+_INCIDENT = re.compile(r"incident-\d{1,10}(?:@[\w.-]{1,40})?")
+"""The id of a past incident; every other document is a playbook, by its file."""
 INGEST_COMMAND = "sentinel knowledge ingest"
 
 
@@ -63,16 +66,22 @@ class KnowledgeTools:
     def _answer(self, asked: Asked) -> ToolAnswer:
         opened = self._base.opened()
         readable = opened.store.readable(asked.wanted.readers)
-        alike = _chunks_of(asked, opened, self._base.workspaces)
-        found = self._search(asked, opened, alike)
-        hits = [hit for hit in found.hits if not _is_of(hit, alike)][: asked.limit]
+        hits: Sequence[Hit]
+        if asked.document:
+            hits, remarks = _parts_of(asked, opened)
+        else:
+            alike = _chunks_of(asked, opened, self._base.workspaces)
+            found = self._search(asked, opened, alike)
+            hits = found.hits
+            remarks = [*found.remarks, *_remarks(asked, hits, readable)]
         as_of = self._base.incidents_as_of()
         value: dict[str, JsonValue] = {
             "query": asked.query,
             **({} if asked.like is None else {"like_incident": str(asked.like)}),
+            **({"document": asked.document} if asked.document else {}),
             "total": len(hits),
             "hits": [hit_form(hit) for hit in hits],
-            "remarks": [*found.remarks, *_remarks(asked, hits, readable)],
+            "remarks": remarks,
             "freshness": {
                 "incidents": readable[Collection.INCIDENTS],
                 "playbooks": readable[Collection.PLAYBOOKS],
@@ -84,12 +93,11 @@ class KnowledgeTools:
     def _search(self, asked: Asked, opened: Opened, alike: Sequence[StoredChunk]) -> SearchAnswer:
         query = question_of(alike, asked.query) if alike else asked.query or ""
         like = _like(asked, alike)
-        # The incident itself is found too, and left out afterwards.
-        limit = asked.limit + (PER_DOCUMENT if alike else 0)
+        itself = (alike[0].collection, alike[0].document_id) if alike else None
 
         def search(embedder: Embedder | None) -> SearchAnswer:
             return KnowledgeSearch(opened.store, embedder).search(
-                query, asked.wanted, limit=limit, per_document=PER_DOCUMENT, like=like
+                query, asked.wanted, limit=asked.limit, per_document=PER_DOCUMENT, like=like, without=itself
             )
 
         embedder = self._base.embedder()
@@ -106,6 +114,33 @@ class KnowledgeTools:
             return found
         others = (remark for remark in found.remarks if remark != NO_MODEL)
         return SearchAnswer(found.hits, (f"Searched by words only. {because}", *others))
+
+
+_NOT_RANKED = Similarity(None, None, (), (), ())
+
+
+def _parts_of(asked: Asked, opened: Opened) -> tuple[list[Hit], list[str]]:
+    """The parts of one document in their order, and a remark if it goes on. Raises ToolFault if the caller may read no
+    such document, or it has no such section."""
+    collection = Collection.INCIDENTS if _INCIDENT.fullmatch(asked.document) else Collection.PLAYBOOKS
+    chunks = opened.store.document_chunks(collection, asked.document, asked.wanted.readers)
+    if not chunks:
+        raise wrong_argument(
+            "document",
+            "There is no such document.",
+            "Search for it by words; a hit's document_id is its name.",
+        )
+    begin = next((n for n, chunk in enumerate(chunks) if " > ".join(chunk.path) == asked.section), None)
+    if asked.section and begin is None:
+        # The sections that there are stay unnamed: a refusal carries no label, and a document may say anything.
+        raise wrong_argument("section", "The document has no such section.", "Leave section out to read it whole.")
+    shown = chunks[begin or 0 :][: asked.limit]
+    hits = [Hit(chunk, 0.0, _NOT_RANKED) for chunk in shown]
+    more = len(chunks) - (begin or 0) - len(shown)
+    remarks = [f"The document goes on: {more} more parts."] if more else []
+    if any(len(chunk.text) > MAX_HIT_CHARACTERS for chunk in shown):
+        remarks.append(f"Parts that are longer than {MAX_HIT_CHARACTERS:,} characters are cut.")
+    return hits, remarks
 
 
 def _chunks_of(asked: Asked, opened: Opened, workspaces: Sequence[str]) -> Sequence[StoredChunk]:
@@ -145,13 +180,6 @@ def _like(asked: Asked, alike: Sequence[StoredChunk]) -> Facets:
         facets,
         techniques=(*facets.techniques, *sorted(asked.wanted.techniques)),
         tactics=(*facets.tactics, *sorted(asked.wanted.tactics)),
-    )
-
-
-def _is_of(hit: Hit, alike: Sequence[StoredChunk]) -> bool:
-    return bool(alike) and (hit.chunk.collection, hit.chunk.document_id) == (
-        alike[0].collection,
-        alike[0].document_id,
     )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.knowledge.documents.decoding import decode
 from sentinel_rag.knowledge.documents.faults import MissingReaderError
 from sentinel_rag.knowledge.documents.front_matter import read_front_matter
@@ -21,12 +22,14 @@ _EXTRA = "Install what reads it: pip install 'sentinel-rag[knowledge]'."
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a file holds. `readers` is None where it names none. `without_text` says why there may be no sections."""
+    """What a file holds. `readers` is None where it names none, `sensitivity` LOW where it says nothing. `without_text`
+    says why there may be no sections."""
 
     title: str
     sections: tuple[Section, ...]
     facets: Facets = field(default_factory=Facets)
     readers: frozenset[str] | None = None
+    sensitivity: Sensitivity = Sensitivity.LOW
     remarks: tuple[str, ...] = ()
     without_text: str = _NO_TEXT
 
@@ -37,7 +40,8 @@ def _markdown(content: bytes, stem: str) -> Read:
     found = read_markdown(text, first_line=front.lines + 1)
     title = front.title or found.title or _spoken(stem)
     remarks = tuple(filter(None, (decoded.remark, *front.remarks)))
-    return Read(heading_text(title), found.sections, front.facets, front.readers, remarks)
+    sensitivity = front.sensitivity or Sensitivity.LOW
+    return Read(heading_text(title), found.sections, front.facets, front.readers, sensitivity, remarks)
 
 
 def _html(content: bytes, stem: str) -> Read:

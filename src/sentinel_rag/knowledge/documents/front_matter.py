@@ -1,7 +1,8 @@
 """Front matter: the YAML between two `---` lines at the head of a playbook, read into facets.
 
 Keys that are not known here are left alone, since other tools keep theirs there too. A value that is not what its key
-asks for is told as a remark and left out; the playbook is read all the same.
+asks for is told as a remark and left out; the playbook is read all the same. Only what says who may read it is never
+left out: where that cannot be understood, nobody may.
 """
 
 from __future__ import annotations
@@ -14,23 +15,30 @@ from typing import Any
 
 import yaml
 
+from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.knowledge.attack import known_tactics, known_techniques
 from sentinel_rag.knowledge.documents.model import Facets
 
 LONGEST = 20_000
-_KEYS = "title, techniques, tactics, severity, reviewed and readers"
+_KEYS = "title, techniques, tactics, severity, reviewed, readers and sensitivity"
+_CLOSES = r"(?:readers?|sensitivity)[\"']?[ \t]*:"
+_CLOSED = re.compile(rf"\b{_CLOSES}", re.IGNORECASE)
+"""Words by which somebody meant to close the file."""
+_CLOSED_LINE = re.compile(rf"^[\"']?{_CLOSES}", re.IGNORECASE | re.MULTILINE)
+_NOBODY: frozenset[str] = frozenset()
 _TECHNIQUE = re.compile(r"T\d{4}(\.\d{3})?")
 
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """What it says. `readers` is None where it names none; `lines` is how many lines it takes; `remarks` are sentences
-    about what could not be taken."""
+    """What it says. `readers` is None where it names none, `sensitivity` where it says nothing; `lines` is how many
+    lines it takes; `remarks` are sentences about what could not be taken."""
 
     title: str = ""
     facets: Facets = field(default_factory=Facets)
     readers: frozenset[str] | None = None
+    sensitivity: Sensitivity | None = None
     lines: int = 0
     remarks: tuple[str, ...] = ()
 
@@ -42,22 +50,35 @@ def read_front_matter(text: str) -> tuple[FrontMatter, str]:
         return FrontMatter(), text
     end = re.compile(r"^(---|\.\.\.)[ \t]*$", re.MULTILINE).search(text, 4, 4 + LONGEST)
     if end is None:  # a line across the page, and no front matter
+        if _CLOSED_LINE.search(text, 4, 4 + LONGEST):
+            remark = (
+                "It begins like front matter that does not end, with readers or sensitivity in it: nobody will find it."
+            )
+            return FrontMatter(readers=_NOBODY, remarks=(remark,)), text
         return FrontMatter(), text
     head, rest = text[4 : end.start()], text[end.end() :].removeprefix("\n")
     lines = head.count("\n") + 2
     try:
         found = yaml.safe_load(head)
     except (yaml.YAMLError, ValueError, RecursionError):
-        return FrontMatter(lines=lines, remarks=("Its front matter is not valid YAML and was left out.",)), rest
+        return _not_understood(head, lines, "Its front matter is not valid YAML and was left out."), rest
     if found is None:
         return FrontMatter(lines=lines), rest
     if not isinstance(found, Mapping):
         remark = f"Its front matter is not a list of keys (known ones: {_KEYS}) and was left out."
-        return FrontMatter(lines=lines, remarks=(remark,)), rest
+        return _not_understood(head, lines, remark), rest
     return _taken(found, lines), rest
 
 
-def _taken(found: Mapping[Any, Any], lines: int) -> FrontMatter:
+def _not_understood(head: str, lines: int, remark: str) -> FrontMatter:
+    if _CLOSED.search(head):
+        return FrontMatter(readers=_NOBODY, lines=lines, remarks=(remark, "It names readers, so nobody will find it."))
+    return FrontMatter(lines=lines, remarks=(remark,))
+
+
+def _taken(written: Mapping[Any, Any], lines: int) -> FrontMatter:
+    # "Readers" and "reader" can only mean one thing, and to pass them over would open the file.
+    found = {name if (name := str(key).casefold()) != "reader" else "readers": value for key, value in written.items()}
     remarks: list[str] = []
     techniques = tuple(_techniques(found.get("techniques"), remarks))
     tactics = tuple(_tactics(found.get("tactics"), remarks))
@@ -79,11 +100,19 @@ def _taken(found: Mapping[Any, Any], lines: int) -> FrontMatter:
         readers = names
         if not names:
             remarks.append("readers names nobody, so nobody will find it; leave the key out for everyone.")
+    sensitivity = None
+    if "sensitivity" in found:
+        given = found["sensitivity"]
+        sensitivity = {each.name: each for each in Sensitivity}.get(given.upper() if isinstance(given, str) else "")
+        if sensitivity is None:
+            sensitivity = Sensitivity.HIGH
+            remarks.append("sensitivity is not one of LOW, MEDIUM, HIGH and was taken as HIGH.")
     title = found.get("title")
     return FrontMatter(
         title=" ".join(str(title).split())[:300] if isinstance(title, str | int | float) else "",
         facets=Facets(techniques=techniques, tactics=tactics, severity=severity, time=time),
         readers=readers,
+        sensitivity=sensitivity,
         lines=lines,
         remarks=tuple(remarks),
     )

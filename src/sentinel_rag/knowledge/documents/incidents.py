@@ -27,6 +27,7 @@ from sentinel_rag.knowledge.documents.model import (
 _EVERYONE = frozenset({EVERYONE})
 _MOST_ENTITIES = 200
 _LONGEST_LINE = 4_000
+_HEADING = re.compile(r"(?<!\S)(#{1,6})(?=\s)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -164,8 +165,9 @@ def _items(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _line(text: str) -> str:
-    """Text on one line without control characters, so that a comment cannot forge a section of its own."""
-    line = " ".join(_CONTROL.sub(" ", text).split())
+    """Text on one line without control characters, so that a comment cannot forge a section of its own. What would be a
+    heading at a line's beginning is escaped: a long text is parted, and a part may begin with it."""
+    line = _HEADING.sub(r"\\\1", " ".join(_CONTROL.sub(" ", text).split()))
     return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"
 
 

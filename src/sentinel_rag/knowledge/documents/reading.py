@@ -69,8 +69,9 @@ def read_folder(
     readers: frozenset[str] = _EVERYONE,
     limits: FileLimits | None = None,
 ) -> Iterator[FileReading]:
-    """Every playbook under `folder` in the order of its path. A document gets `label`, and `readers` or those of them
-    whom its front matter names: whoever wrote the file may let fewer read it, not others.
+    """Every playbook under `folder` in the order of its path. A document gets `label`, or a more secret one that its
+    front matter asks for, and `readers` or those of them whom its front matter names: whoever wrote the file may close
+    it further and never open it.
 
     Never raises for what lies in the folder; an absent or empty folder is one reading too."""
     limits = limits or FileLimits()
@@ -150,7 +151,7 @@ def _read(
         source=source,
         sections=found.sections,
         facets=found.facets,
-        label=label,
+        label=label.join(Label(found.sensitivity)),
         readers=_narrowed(readers, found.readers),
     )
     return FileReading(source, FileOutcome.READ, document, " ".join(found.remarks))

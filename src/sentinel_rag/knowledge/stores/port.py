@@ -176,7 +176,9 @@ class KnowledgeStore(Protocol):
         ...
 
     def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[Found]:
-        """The best chunks by BM25 over their search text, best first. Whatever `query` holds is words, never syntax."""
+        """The best chunks by BM25 over their search text, best first. Whatever `query` holds is words, never syntax:
+        `question_words.query_terms` says what is looked for. Differences of scores count when rankings are fused, so
+        they must be those of BM25, of any scale."""
         ...
 
     def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:

@@ -21,8 +21,8 @@ _SILENCE_S = 900.0
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceOutcome:
-    """What became of one workspace, in numbers of incidents; `fault` and `next_step` where it was not read to the
-    end."""
+    """What became of one workspace, in numbers of incidents, read in `days` back; `fault` and `next_step` where it was
+    not read to the end."""
 
     workspace: str
     added: int
@@ -32,6 +32,7 @@ class WorkspaceOutcome:
     embedded: int
     seconds: float
     partial: int
+    days: int
     fault: str
     next_step: str
 
@@ -140,6 +141,7 @@ def _outcome(told: Mapping[str, Any]) -> WorkspaceOutcome:
         embedded=done["embedded"],
         seconds=done["seconds"],
         partial=told["partial"],
+        days=told["days"],
         fault=told["fault"],
         next_step=told["next_step"],
     )

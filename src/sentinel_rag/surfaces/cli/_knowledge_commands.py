@@ -17,7 +17,11 @@ def add_actions(parser: argparse.ArgumentParser) -> None:
     )
     ingest.add_argument("--only", choices=("playbooks", "incidents"), default=None, help="one of the two alone")
     ingest.add_argument(
-        "--days", type=_days, default=90, metavar="N", help="how far back incidents are read in (default 90)"
+        "--days",
+        type=_days,
+        default=None,
+        metavar="N",
+        help="how far back incidents are read in (default: as the last time, at first 90)",
     )
     ingest.add_argument("--reread", action="store_true", help="read incidents again that did not change")
     ingest.add_argument("--by-words", action="store_true", help="make no vectors yet: a first run takes a second")

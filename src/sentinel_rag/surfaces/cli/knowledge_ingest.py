@@ -40,13 +40,14 @@ def ingest(
     folder: str | None,
     *,
     only: str | None,
-    days: int,
+    days: int | None,
     reread: bool,
     by_words: bool,
     workspace: str | None,
     as_json: bool,
 ) -> int:
-    """Bring the store up to date. With a folder, or `only` "playbooks", the playbooks alone.
+    """Bring the store up to date. With a folder, or `only` "playbooks", the playbooks alone. Without `days`, incidents
+    are read as far back as the last time.
 
     2 if a file or a workspace could not be read, 3 if there is nothing in either.
     """
@@ -54,7 +55,8 @@ def ingest(
         raise UsageError(
             "A folder holds playbooks, and --only incidents leaves them out.", next_step="Leave one of the two out."
         )
-    wish = {"who": COMMAND, "days": days, "reread": reread, "by_words": by_words}
+    wish: dict[str, Any] = {"who": COMMAND, "reread": reread, "by_words": by_words}
+    wish |= {} if days is None else {"days": days}
     try:
         return _ingest(folder, only, wish, workspace, as_json=as_json)
     except KeyboardInterrupt:
@@ -117,6 +119,8 @@ def print_outcomes(outcomes: Sequence[WorkspaceOutcome]) -> None:
                 print(f"  It ended early: {safe(each.fault)}")
         if each.next_step:
             print(f"  Next: {safe(each.next_step)}")
+        if not each.fault and not each.added + each.changed + each.unchanged:
+            print(f"  None was created in the last {each.days:,} days. Further back: {COMMAND} --days N")
         if each.partial:
             print(f"  {each.partial:,} of them lack alerts, entities or comments for now; the next ingest reads them.")
 

@@ -6,22 +6,27 @@ What is moved and how, `knowledge.moving` knows. Which store is used from then o
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sentinel_rag.assembly.knowledge_stores import open_store, place_of
+from sentinel_rag.assembly.knowledge_zone import ingest_files
 from sentinel_rag.contracts.errors import UsageError
-from sentinel_rag.settings import load_settings
+from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
 
 if TYPE_CHECKING:
+    from sentinel_rag.knowledge.ingest_record import IngestFiles
     from sentinel_rag.knowledge.moving import MoveListener, MoveReport
 
 
 def migrate(to: str, source: str | None, *, beside: bool, as_json: bool) -> int:
     """Move from the store `source` (None: the one in use) to the store `to`; 3 if there is nothing to move."""
+    from sentinel_rag.knowledge.ingest_lock import IngestLock
     from sentinel_rag.knowledge.moving import move
 
     settings = load_settings()
@@ -32,11 +37,14 @@ def migrate(to: str, source: str | None, *, beside: bool, as_json: bool) -> int:
             f"Both are the store {to}.", next_step="Name two: sentinel knowledge migrate --from STORE --to STORE."
         )
     with (
+        IngestLock(_files_of(source, settings).lock).hold("sentinel knowledge migrate"),
         open_store(source, settings) as here,
         open_store(to, settings) as there,
         _progress(sys.stderr.isatty() and not as_json) as listener,
     ):
         report = move(here, there, beside=beside, listener=listener)
+        if report.compared:
+            _carry_records(_files_of(source, settings), _files_of(to, settings))
     if as_json:
         figures = {
             "moved": report.moved,
@@ -58,6 +66,20 @@ def migrate(to: str, source: str | None, *, beside: bool, as_json: bool) -> int:
         if to != in_use:
             print(f"The store in use is still {in_use}. To use the other: SENTINEL_KNOWLEDGE_STORE={to}")
     return 0 if report.compared else 3
+
+
+def _files_of(store: str, settings: Settings) -> IngestFiles:
+    return ingest_files(replace(settings, knowledge=replace(settings.knowledge, store=store)))
+
+
+def _carry_records(source: IngestFiles, target: IngestFiles) -> None:
+    """What was told of the one store's sources (incidents as of when, playbooks of which folder) holds for the other
+    too, unless something was told of it before."""
+    for old, new in ((source.record, target.record), (source.playbooks, target.playbooks)):
+        if old.is_file() and not new.exists():
+            part = new.with_name(f"{new.name}-new")
+            shutil.copy(old, part)  # with its permissions
+            part.replace(new)
 
 
 @contextmanager

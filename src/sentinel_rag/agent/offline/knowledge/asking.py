@@ -11,25 +11,36 @@ from sentinel_rag.agent.knowledge_hits import SEARCH_TOOL
 from sentinel_rag.agent.offline.knowledge.follow_ups import narrowed_search, read_section_wish
 from sentinel_rag.agent.offline.knowledge.section_turns import answer_one_past, answer_section
 from sentinel_rag.agent.offline.knowledge.turns import answer_narrowed, answer_wish
-from sentinel_rag.agent.offline.knowledge.wishes import read_wish
+from sentinel_rag.agent.offline.knowledge.wishes import Sought, read_wish
 from sentinel_rag.agent.offline.plan import View
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.references.listed import INCIDENT
 from sentinel_rag.contracts.evidence import Answer, Outcome
 
+NOT_OFFERED = (
+    "Playbooks and past incidents are searched with search_knowledge_base, which the gateway does not offer here. "
+    "`sentinel tools` shows what it offers and what the policy says of it."
+)
+_INSTEAD = ("List the incidents still open, newest first", "Closed incidents, newest first")
+
 
 async def answer_knowledge(turn: Turn, reading: Reading) -> Answer | None:
-    """The answer to a question for playbooks or past incidents; None for any other question, and where the gateway does
-    not offer the search."""
+    """The answer to a question for playbooks or past incidents; None for any other question. Where the gateway does not
+    offer the search, it says so."""
     conversation = turn.conversation
     section = read_section_wish(reading, conversation)
     narrowed = None if section else narrowed_search(reading, conversation, turn.now)
     current = conversation.references.current(INCIDENT)
     wish = None if section or narrowed else read_wish(reading, current.value if current else "", turn.now)
-    if (section is None and narrowed is None and wish is None) or not await _offered(turn):
+    if section is None and narrowed is None and wish is None:
         conversation.knowledge = None
         return None
+    if not await _offered(turn):
+        conversation.knowledge = None
+        # Of an incident that is named, the workspace still tells what it knows.
+        about_incident = wish is not None and wish.sought is Sought.STEPS
+        return None if about_incident else turn.plain_answer(Outcome.OUT_OF_SCOPE, NOT_OFFERED, _INSTEAD)
     if reading.unclear:
         return turn.asked_back(reading.unclear)
     if reading.time_question is not None:
@@ -48,11 +59,11 @@ async def recall_incident(turn: Turn, reading: Reading, answer: Answer) -> Answe
     if answer.outcome is not Outcome.NO_DATA or len(reading.incidents) != 1:
         return answer
     number = reading.incidents[0]
-    shown = [item for listed in turn.conversation.references.lists for item in listed.items]
-    known = next((item for item in shown if item.kind == INCIDENT and item.value == number), None)
-    if known is None or not await _offered(turn):
+    lists = turn.conversation.references.lists
+    shown = {item.value for listed in lists for item in listed.items if item.kind == INCIDENT}
+    if number not in shown or not await _offered(turn):
         return answer
-    return await answer_one_past(turn, number, known.title) or answer
+    return await answer_one_past(turn, number) or answer
 
 
 async def offer_steps(turn: Turn, answer: Answer) -> Answer:

@@ -1,6 +1,6 @@
 """The phases of a response, in their order: how questions ask for one, and how sections of playbooks are headed.
 
-A search tells which section it found and not which one comes next, so "the next section" is the next phase.
+A question for one phase of a playbook means the section that is headed with it.
 """
 
 from __future__ import annotations
@@ -56,8 +56,3 @@ def phase_of(path: Sequence[str]) -> str:
             if pattern.match(heading):
                 return name
     return ""
-
-
-def phases_after(phase: str) -> tuple[str, ...]:
-    """The phases that follow, in their order; all of them behind what is no phase, such as "When to use it"."""
-    return PHASES[PHASES.index(phase) + 1 :] if phase in PHASES else PHASES

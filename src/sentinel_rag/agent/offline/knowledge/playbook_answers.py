@@ -16,7 +16,7 @@ from sentinel_rag.agent.offline.knowledge.past_answers import cited_as, shares
 from sentinel_rag.agent.offline.knowledge.quoted_section import say_section
 from sentinel_rag.agent.references.knowledge_things import section_item
 
-MOST_SECTIONS = 6
+MOST_SECTIONS = 9
 NOTHING_DONE = "These are a playbook's words. Nothing of it was done here; whether it is done, a person decides."
 
 

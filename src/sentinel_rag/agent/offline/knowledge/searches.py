@@ -13,6 +13,8 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.knowledge_tools import MAX_HITS, MAX_QUESTION_CHARACTERS
 
 _MOST_OF_A_KIND = 12
+_ANY_PLAYBOOK = "triage"
+"""What is searched by for an incident that tells nothing of itself."""
 _ANY_INCIDENT = "incident closed classification"
 """What is searched by where only filters were said: words that the record of every closed incident has."""
 
@@ -25,14 +27,15 @@ def past_search(query: str, filters: Mapping[str, JsonValue], *, like: str = "")
 
 def playbook_search(query: str, filters: Mapping[str, JsonValue]) -> PlannedCall:
     """Sections of playbooks by words."""
-    return PlannedCall(SEARCH_TOOL, {"query": _cut(query), "collection": PLAYBOOKS, **filters, "limit": MAX_HITS})
+    return PlannedCall(
+        SEARCH_TOOL, {"query": _cut(query) or _ANY_PLAYBOOK, "collection": PLAYBOOKS, **filters, "limit": MAX_HITS}
+    )
 
 
-def section_search(title: str, technique: str, heading: str) -> PlannedCall:
-    """A section by its heading among the playbooks of `technique`, which are few; by their title without one."""
-    if technique:
-        return playbook_search(heading or title, {"technique": technique})
-    return playbook_search(f"{title} {heading}", {})
+def document_read(document: str, section: str = "") -> PlannedCall:
+    """The parts of one document in their order, from a section on."""
+    begin: dict[str, JsonValue] = {"section": section} if section else {}
+    return PlannedCall(SEARCH_TOOL, {"document": document, **begin, "limit": MAX_HITS})
 
 
 def catalogue_searches() -> tuple[PlannedCall, ...]:

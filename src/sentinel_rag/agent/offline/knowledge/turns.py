@@ -29,11 +29,11 @@ from sentinel_rag.agent.offline.knowledge.playbook_answers import NOTHING_DONE, 
 from sentinel_rag.agent.offline.knowledge.searches import (
     about_incident,
     catalogue_searches,
+    document_read,
     documents_of,
     past_search,
     playbook_search,
     query_for,
-    section_search,
 )
 from sentinel_rag.agent.offline.knowledge.wishes import KnowledgeWish, Sought
 from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
@@ -153,7 +153,7 @@ async def _playbook(turn: Turn, wish: KnowledgeWish) -> Answer:
     if hits and not wish.phase and _is_title(wish.topic, hits[0]):
         # The whole playbook is asked for: it is told from its beginning.
         about = replace(about, phase=PHASES[0])
-    if hits and about.phase and phase_of(hits[0].path) != about.phase:
+    if hits and about.phase and fits(hits[0], about):
         hits = await _with_phase(turn, hits, about, runs)
     writer = turn.writer()
     if not hits:
@@ -203,21 +203,16 @@ async def _steps(turn: Turn, wish: KnowledgeWish, reading: Reading) -> Answer:
 
 
 async def _with_phase(turn: Turn, hits: list[KnowledgeHit], about: About, runs: list[ToolRun]) -> list[KnowledgeHit]:
-    """The hits with the section of the best playbook for the phase in front, searched for by itself where it is not
-    among them; as they are if that playbook has none."""
-    best = hits[0]
-
-    def of_phase(found: Sequence[KnowledgeHit]) -> list[KnowledgeHit]:
-        return [hit for hit in found if hit.source == best.source and phase_of(hit.path) == about.phase]
-
-    wanted = of_phase(hits)
+    """The section of the best playbook for the phase in front, then its other sections in their order and what else was
+    found; the hits as they are if it has no such section."""
+    (read,) = await turn.run((document_read(hits[0].source),))
+    runs.append(read)
+    sections = hits_of(read)
+    wanted = [hit for hit in sections if phase_of(hit.path) == about.phase]
     if not wanted:
-        (more,) = await turn.run(
-            (section_search(best.title, best.techniques[0] if best.techniques else "", about.phase),)
-        )
-        runs.append(more)
-        wanted = of_phase(hits_of(more))
-    return [*wanted, *(hit for hit in hits if hit not in wanted)]
+        return hits
+    others = [hit for hit in hits if hit.source != hits[0].source]
+    return [*wanted, *(hit for hit in sections if hit not in wanted), *others]
 
 
 def _say_best(writer: AnswerWriter, hits: Sequence[KnowledgeHit], about: About, *, sure: bool) -> tuple[ListItem, ...]:

@@ -44,7 +44,9 @@ class VectorCollections:
         chromadb = chromadb_module()
         self._lock = threading.RLock()
         self.suspect = False
-        """Whether a question failed, so that the index is looked at when the store is opened again."""
+        """Whether something failed, so that the index is looked at when the store is opened again."""
+        self.given_up = False
+        """Whether what is here is behind the rows until then, so that it is not asked."""
         with _told(), _forgotten_if_it_fails(chromadb, path):
             path.mkdir(mode=0o700, exist_ok=True)
             # Constructed and not validated, since that would read the environment and `.env` of the current folder.
@@ -124,10 +126,10 @@ class VectorCollections:
         self, collection: Collection, space: VectorSpace, vector: Vector, limit: int, ids: Sequence[str] | None
     ) -> Sequence[tuple[str, float]] | None:
         """Ids and cosines of the nearest records, best first; of those among `ids`, if given. None if the collections
-        are of another space, or were swapped meanwhile."""
+        are given up, of another space, or were swapped meanwhile."""
         with self._lock:
             asked = self._current.get(collection)
-            if asked is None or self._space != space:
+            if asked is None or self._space != space or self.given_up:
                 return None
         try:
             with _told():
@@ -158,6 +160,10 @@ class VectorCollections:
             self._next = {}
             self._current, self._space = {}, None
             self.adopt(space)
+
+    def give_up(self) -> None:
+        """Ask nothing here any more; the next opening makes it right."""
+        self.suspect = self.given_up = True
 
     def close(self) -> None:
         self._current, self._next, self._space = {}, {}, None

@@ -34,6 +34,8 @@ class ChromaIndex:
         self._next: SpaceRow | None = None
 
     def add(self, connection: sqlite3.Connection, held: SpaceRow, chunks: Sequence[ChunkRow]) -> None:
+        if self._collections.given_up:
+            return
         if self._collections.space != held.space:
             self._collections.adopt(held.space)
         # Noted first: of a part that fails, some may be there.
@@ -51,6 +53,8 @@ class ChromaIndex:
             forget_unused_vectors(connection)
 
     def replace(self, connection: sqlite3.Connection, held: SpaceRow) -> None:
+        if self._collections.given_up:
+            return
         self._next = held
         self._collections.begin_next(held.space)
         chunks = [row[0] for row in connection.execute("SELECT id FROM chunk ORDER BY id")]
@@ -59,7 +63,10 @@ class ChromaIndex:
 
     def committed(self) -> None:
         if self._next is not None:
-            self._collections.swap(self._next.space)
+            try:
+                self._collections.swap(self._next.space)
+            except ChromaFailedError:  # the rows have the new vectors already: they answer
+                self._collections.give_up()
             self._next, self._left = None, set()
         self._put = set()
         self._discard(self._going)

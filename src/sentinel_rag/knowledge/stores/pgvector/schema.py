@@ -17,6 +17,9 @@ from sentinel_rag.contracts.errors import UnavailableError
 OLDEST_EXTENSION = (0, 8)
 """The first pgvector that searches on where a filter lets too little through."""
 
+_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('sentinel-rag knowledge schema', 0))"
+"""Held while tables are made, by all schemas alike: that is rare, and it comes before there is anything to lock."""
+
 STEPS = (
     """
 CREATE TABLE state (
@@ -68,13 +71,15 @@ def extension_schema(connection: Connection[Any]) -> str:
     row = connection.execute(query).fetchone()
     if row is None:
         try:
-            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+            with connection.transaction():
+                connection.execute(_ONE_AT_A_TIME)
+                connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         except (errors.InsufficientPrivilege, errors.UndefinedFile, errors.FeatureNotSupported):
             raise UnavailableError(
                 "The database of the knowledge store lacks the extension vector (pgvector).",
                 next_step="Install pgvector 0.8 or newer on its server, then run there: CREATE EXTENSION vector",
             ) from None
-        except errors.UniqueViolation:  # another process made it at the same moment
+        except errors.UniqueViolation:  # someone else made it at the same moment
             pass
         row = connection.execute(query).fetchone()
         assert row is not None
@@ -93,8 +98,7 @@ def bring_up(connection: Connection[Any], schema: str) -> None:
     held = _version(connection, schema)
     if held < len(STEPS):
         with connection.transaction():
-            # One for all schemas: making the first tables is rare, and the key must not depend on tables.
-            connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('sentinel-rag knowledge schema', 0))")
+            connection.execute(_ONE_AT_A_TIME)
             connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
             held = _version(connection, schema)
             if held == 0:
