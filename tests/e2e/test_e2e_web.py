@@ -132,6 +132,8 @@ def test_the_owner_signs_in_by_the_link_of_the_start_once(started: tuple[Any, st
     assert owner.get("/session").body["name"] == "owner"
     assert Client(url).post(path).status == 404
     assert owner.get("/policy").status == 200
+    another = started[0].json("users", "link")["url"]
+    assert Client(url).post(another.removeprefix(url)).status == 303
 
 
 @pytest.mark.requirement("SURF-3")

@@ -94,8 +94,8 @@ class Plan:
     knowledge_token: str
     keys: Mapping[str, str]
     """The gateway's keys of this run, by key id; see `RUN_KEYS`."""
-    web_link: str = ""
-    """The rest of the one-time link that signs in whoever started the run; empty without a web surface."""
+    web_secret: str = ""
+    """What links that sign in whoever started the run are made of; empty without a web surface."""
 
 
 def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStack) -> Plan:
@@ -192,16 +192,16 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             listen("agent", ports.agent),
         )
     )
-    web_link = ""
+    web_secret = ""
     if ports.web is not None:
-        web_link = secrets.token_urlsafe(24)
+        web_secret = secrets.token_urlsafe(32)
         listener = listen("web", ports.web)
         where = {"gateway_url": gateway_url, "agent_url": zones[-1].listener.url, "agent_token": agent_token}
-        files = {"state_folder": str(gateway_folder(settings.home)), "owner_link": web_link}
+        files = {"state_folder": str(gateway_folder(settings.home)), "owner_secret": web_secret}
         configuration = {**common, **where, **web_configuration(settings, keys), **files}
         zones.append(ZonePlan("web", ("sentinel_rag.surfaces.web",), configuration, bare_environment(), listener))
     names = tuple(each.name for each in served) or (workspace,)
-    return Plan(tuple(zones), names, agent_token, workspace_token, knowledge_token, keys, web_link)
+    return Plan(tuple(zones), names, agent_token, workspace_token, knowledge_token, keys, web_secret)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ def running_zones(
             knowledge_token=plan.knowledge_token,
             keys=plan.keys,
             workspaces=plan.workspaces,
-            web_link=plan.web_link,
+            web_secret=plan.web_secret,
         )
         spare = frozenset(zone.name for zone in plan.zones if not zone.needed)
         zones = RunningZones(processes, logs, log_starts, state, spare)

@@ -40,8 +40,8 @@ class RunState:
     """Opens what surfaces may ask of the knowledge executor; empty where it runs elsewhere."""
     keys: Mapping[str, str] = field(repr=False, default_factory=dict)
     """The gateway's keys of this run, by key id: agent, user, approver, audit, admin."""
-    web_link: str = field(repr=False, default="")
-    """The rest of the one-time link of the web surface; empty where none is served."""
+    web_secret: str = field(repr=False, default="")
+    """What links that sign the owner in are made of; empty where no web surface is served."""
     workspaces: tuple[str, ...] = ()
     """Every workspace that is served, the default one (`workspace`) first."""
 

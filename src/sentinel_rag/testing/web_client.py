@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from sentinel_rag.testing.running_gateway import HttpAnswer
 
-TIMEOUT_S = 60
+TIMEOUT_S = 120
 
 
 @dataclass(slots=True)

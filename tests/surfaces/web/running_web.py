@@ -24,7 +24,7 @@ from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.surfaces.http import create_app as create_agent_app
-from sentinel_rag.surfaces.people import Account, Passwords, PeopleStore, Role, scopes_of
+from sentinel_rag.surfaces.people import Account, OwnerLinks, Passwords, PeopleStore, Role, scopes_of
 from sentinel_rag.surfaces.web import (
     Agent,
     Connections,
@@ -44,7 +44,7 @@ from sentinel_rag.testing.web_client import Client, signed_in
 
 AGENT_TOKEN = "a-surface-token-of-the-tests"  # of servers that live for one test
 PASSWORD = "four words for {name} alone"
-OWNER_LINK = "the-link-of-the-owner-of-these-tests"
+OWNER_SECRET = "the secret of the owner's links in these tests"
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 TIMEOUT_S = 60
 
@@ -156,7 +156,7 @@ def running_web(
             agent=to_agent,
             gateway=to_gateway,
             owner_keys=owner_keys,
-            owner_link=OWNER_LINK,
+            owner_links=OwnerLinks(OWNER_SECRET, clock),
             terms=terms or SignInTerms(),
             limits=limits or Limits(),
             rates=RateLimiter(clock.seconds),

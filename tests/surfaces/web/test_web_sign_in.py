@@ -8,10 +8,10 @@ from http.cookies import SimpleCookie
 
 import pytest
 from argon2 import PasswordHasher
-from running_web import CHEAP, OWNER_LINK, RunningWeb, password_of, running_web
+from running_web import CHEAP, OWNER_SECRET, RunningWeb, password_of, running_web
 
 from sentinel_rag.interceptor.policy.model import Rate
-from sentinel_rag.surfaces.people import Passwords
+from sentinel_rag.surfaces.people import Passwords, owner_link
 from sentinel_rag.surfaces.web import Limits, SignInTerms
 from sentinel_rag.testing.running_gateway import RunningGateway
 from sentinel_rag.testing.web_client import Client, signed_in
@@ -148,19 +148,27 @@ def test_a_token_is_shown_once_ends_by_itself_and_can_be_ended(web: RunningWeb) 
         assert sara.post("/tokens", wrong).status == 422
 
 
-def test_the_link_of_a_start_signs_the_owner_in_once(narrow: RunningWeb) -> None:
+def test_a_link_of_the_owner_signs_in_once_and_for_an_hour(narrow: RunningWeb) -> None:
     stranger = narrow.stranger()
-    assert stranger.post("/sign-in/once/" + "x" * 32).status == 404
-    page = stranger.get(f"/sign-in/once/{OWNER_LINK}")
+    link, later = owner_link(OWNER_SECRET, narrow.clock()), owner_link(OWNER_SECRET, narrow.clock())
+    ends, nonce, mac = link.removeprefix("/sign-in/once/").split("-")
+    other = owner_link("another secret", narrow.clock())
+    forged = f"/sign-in/once/{int(ends, 16) + 9_999:08x}-{nonce}-{mac}"
+    for wrong in ("/sign-in/once/" + "x" * 32, other, forged, f"{link}0", link[:-1]):
+        assert {stranger.get(wrong).status, stranger.post(wrong).status} <= {404, 422}, wrong
+    page = stranger.get(link)
     assert page.headers["content-type"].startswith("text/html")
     assert "<script" not in page.content.decode()
-    answer = stranger.post(f"/sign-in/once/{OWNER_LINK}")
+    answer = stranger.post(link)
     assert (answer.status, answer.headers["location"]) == (303, "/")
     owner = Client(narrow.url, cookie=answer.headers["set-cookie"].partition(";")[0])
     told = owner.get("/session").body
     assert (told["name"], told["roles"]) == ("owner", ["admin", "analyst", "approver", "auditor"])
-    again = stranger.post(f"/sign-in/once/{OWNER_LINK}")
+    again = stranger.post(link)
     assert (again.status, "set-cookie" in again.headers) == (404, False)
+    narrow.clock.ahead += timedelta(minutes=61)
+    assert stranger.post(later).status == 404
+    assert stranger.post(owner_link(OWNER_SECRET, narrow.clock())).status == 303
 
 
 def test_a_password_hashed_with_less_is_hashed_anew_when_it_is_used(web: RunningWeb) -> None:

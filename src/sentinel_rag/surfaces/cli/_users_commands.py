@@ -31,6 +31,9 @@ def add_actions(parser: argparse.ArgumentParser) -> None:
     disable.add_argument("name", help="the account's name")
     disable.add_argument("--json", action="store_true", help="print as JSON")
 
+    link = command(actions, "link", "print a link that signs you in as the owner, once, within an hour", _link)
+    link.add_argument("--json", action="store_true", help="print as JSON")
+
     reset = command(actions, "reset", "set another password; every sign-in of the account ends", _reset)
     reset.add_argument("name", help="the account's name")
     reset.add_argument("--password-stdin", action="store_true", help="read it from standard input, a line")
@@ -92,6 +95,12 @@ def _disable(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.users import disable
 
     return disable(options.name, as_json=options.json)
+
+
+def _link(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.users import link
+
+    return link(as_json=options.json)
 
 
 def _reset(options: argparse.Namespace) -> int:

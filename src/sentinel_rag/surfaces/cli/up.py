@@ -11,6 +11,7 @@ from types import FrameType
 from sentinel_rag.assembly.plan import Ports
 from sentinel_rag.assembly.processes import running_zones
 from sentinel_rag.assembly.run_state import RunState
+from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.settings import NamedWorkspace, Settings, load_settings
 from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._zones import choose_workspace
@@ -45,7 +46,9 @@ def _web(state: RunState, settings: Settings) -> Iterator[str]:
     """How people come in, if the web surface is served."""
     zone = state.zone("web")
     if zone is not None:
-        yield f"Sign in as the owner, once: {zone.url}/sign-in/once/{state.web_link}"
+        from sentinel_rag.surfaces.people.owner_links import owner_link
+
+        yield f"Sign in as the owner, once: {zone.url}{owner_link(state.web_secret, utc_now())}"
         yield f"Others sign in at {settings.web_url or zone.url}; make the first account: sentinel users add NAME"
 
 

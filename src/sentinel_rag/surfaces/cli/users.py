@@ -12,9 +12,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 
+from sentinel_rag.assembly.run_state import RunFolder
 from sentinel_rag.assembly.web_access import people_folder
 from sentinel_rag.assembly.zones import key_store
-from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.store import KeyStore, Scope
@@ -28,6 +29,7 @@ from sentinel_rag.surfaces.people import (
     Role,
     check_new_password,
     checked_groups,
+    owner_link,
     scopes_of,
 )
 
@@ -136,6 +138,17 @@ def reset(name: str, *, from_stdin: bool, as_json: bool) -> int:
         people.set_password(account.user_id, Passwords().hash(_new_password(account.name, from_stdin=from_stdin)))
         account = people.find(name)
     _told(account, f"The password of {account.name} is another one; every sign-in of the account has ended.", as_json)
+    return 0
+
+
+def link(*, as_json: bool) -> int:
+    """Print a link that signs the owner in to the web surface of this home, once."""
+    state = RunFolder(load_settings().home).read()
+    zone = None if state is None else state.zone("web")
+    if state is None or zone is None:
+        raise UnavailableError("No web surface runs with this home folder.", next_step="Run: sentinel up --web")
+    url = f"{zone.url}{owner_link(state.web_secret, utc_now())}"
+    print(json.dumps({"url": url}) if as_json else url)
     return 0
 
 

@@ -5,6 +5,7 @@ decided by the Interceptor, by the scopes of the person's own key; roles are the
 """
 
 from sentinel_rag.surfaces.people.accounts import OWNER, Account, Role, SignIn, checked_groups, scopes_of
+from sentinel_rag.surfaces.people.owner_links import OwnerLinks, owner_link
 from sentinel_rag.surfaces.people.passwords import Passwords, check_new_password
 from sentinel_rag.surfaces.people.store import Opened, PeopleStore
 
@@ -12,11 +13,13 @@ __all__ = [
     "OWNER",
     "Account",
     "Opened",
+    "OwnerLinks",
     "Passwords",
     "PeopleStore",
     "Role",
     "SignIn",
     "check_new_password",
     "checked_groups",
+    "owner_link",
     "scopes_of",
 ]

@@ -12,7 +12,7 @@ from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.surfaces.people import Passwords, PeopleStore
+from sentinel_rag.surfaces.people import OwnerLinks, Passwords, PeopleStore
 from sentinel_rag.surfaces.web import (
     Agent,
     Connections,
@@ -52,7 +52,7 @@ def _web(configuration: Mapping[str, Any]) -> Web:
         agent=agent,
         gateway=gateway,
         owner_keys={scope: configuration["owner_keys"][key_id] for scope, key_id in OWNER_KEYS.items()},
-        owner_link=configuration["owner_link"],
+        owner_links=OwnerLinks(configuration["owner_secret"], utc_now),
         terms=SignInTerms(public_url=configuration["public_url"]),
         limits=Limits(),
         rates=RateLimiter(monotonic),

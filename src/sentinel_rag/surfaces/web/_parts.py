@@ -16,7 +16,7 @@ from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
 from sentinel_rag.interceptor.policy.model import Rate
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.surfaces.people import Account, Passwords, PeopleStore
+from sentinel_rag.surfaces.people import Account, OwnerLinks, Passwords, PeopleStore
 from sentinel_rag.surfaces.web._agent import Agent
 from sentinel_rag.surfaces.web._connections import Connections
 from sentinel_rag.surfaces.web._gateway import Gateway
@@ -68,8 +68,8 @@ class SignInTerms:
 
 @dataclass(slots=True)
 class Web:
-    """The parts of one surface. `owner_keys` are this run's keys, by scope, for whoever started it; `owner_link` is the
-    rest of the one-time link that signs that person in. `verify` checks the journal."""
+    """The parts of one surface. `owner_keys` are this run's keys, by scope, for whoever started it, and
+    `owner_links` the links that sign that person in. `verify` checks the journal."""
 
     people: PeopleStore
     passwords: Passwords
@@ -78,7 +78,7 @@ class Web:
     agent: Agent
     gateway: Gateway
     owner_keys: Mapping[Scope, str]
-    owner_link: str | None
+    owner_links: OwnerLinks
     terms: SignInTerms
     limits: Limits
     rates: RateLimiter

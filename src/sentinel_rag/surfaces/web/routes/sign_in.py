@@ -7,7 +7,6 @@ import html
 import logging
 from collections.abc import Callable
 from functools import partial
-from hmac import compare_digest
 from typing import Annotated, Any
 
 import anyio.to_thread
@@ -17,7 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from sentinel_rag.surfaces.people import Account, Opened, check_new_password
 from sentinel_rag.surfaces.web._access import Browser, Parts, SignedIn
 from sentinel_rag.surfaces.web._parts import Web
-from sentinel_rag.surfaces.web._problems import Problem, not_found, too_often
+from sentinel_rag.surfaces.web._problems import Problem, too_often
 from sentinel_rag.surfaces.web.models import Credentials, NewPassword
 
 log = logging.getLogger(__name__)
@@ -35,7 +34,8 @@ async def sign_in(body: Credentials, web: Parts) -> Response:
 
 @router.get("/sign-in/once/{token}", response_class=HTMLResponse, summary="The page of the one-time link of a start")
 async def once(token: LinkToken, web: Parts) -> Response:
-    _check_link(web, token)
+    if not web.owner_links.is_good(token):
+        raise _no_link()
     # Opening the page spends nothing: what looks at links ahead of people does not sign in.
     return HTMLResponse(
         page("Sign in", '<form method="post"><button autofocus>Sign in as the owner of this machine</button></form>')
@@ -44,8 +44,8 @@ async def once(token: LinkToken, web: Parts) -> Response:
 
 @router.post("/sign-in/once/{token}", response_class=RedirectResponse, status_code=303, summary="Use that link, once")
 async def use_link(token: LinkToken, web: Parts) -> Response:
-    _check_link(web, token)
-    web.owner_link = None
+    if not web.owner_links.use(token):
+        raise _no_link()
     account = await anyio.to_thread.run_sync(web.people.add_owner)
     return await signed(web, account, lambda _: RedirectResponse("/", 303))
 
@@ -127,9 +127,8 @@ async def _checked(web: Web, name: str, password: str) -> Account:
     return account
 
 
-def _check_link(web: Web, token: str) -> None:
-    if web.owner_link is None or not compare_digest(web.owner_link, token):
-        raise not_found("link, or it was used: each start of sentinel up --web prints a new one")
+def _no_link() -> Problem:
+    return Problem(404, "not_found", "There is no such link, or it was used or is over.", "sentinel users link")
 
 
 def _session(account: Account, csrf: str | None, ends_at: str) -> dict[str, Any]:
