@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ import numpy as np
 
 from bench.harness import write
 from bench.knowledge_estate import DIMENSIONS, FILTERS, Estate, questions
+from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.knowledge.search import KnowledgeSearch
 from sentinel_rag.knowledge.stores import KnowledgeStore, LocalStore, VectorSpace, Wanted
 
@@ -38,19 +39,19 @@ SPACE = VectorSpace("made", DIMENSIONS)
 
 
 class Given:
-    """An embedder that was told the vector of each question."""
+    """An embedder that was told the vector of the one question it is asked, however the search spells it."""
 
     space = SPACE
     batch = 64
 
-    def __init__(self, vectors: dict[str, np.ndarray]) -> None:
-        self._vectors = vectors
+    def __init__(self, vector: np.ndarray) -> None:
+        self._vector = vector
 
     def embed_query(self, text: str) -> np.ndarray:
-        return self._vectors[text]
+        return self._vector
 
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
-        return np.stack([self._vectors[text] for text in texts])
+        return np.stack([self._vector for _ in texts])
 
 
 class Place:
@@ -102,7 +103,12 @@ STORES: dict[str, Callable[[Path], Any]] = {"local": local, "chroma": chroma, "p
 
 def fill(name: str, folder: Path) -> None:
     """Fill a store, tell what it took, and keep its server until standard input ends."""
-    with STORES[name](folder) as place:
+    with ExitStack() as stack:
+        try:
+            place = stack.enter_context(STORES[name](folder))
+        except (ModuleNotFoundError, RuntimeError) as error:
+            print(json.dumps({"not_installed": str(error)}), flush=True)
+            return
         estate = Estate(SIZE)
         before = _memory(os.getpid(), "VmRSS")
         Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here
@@ -153,11 +159,15 @@ def measure(folder: Path) -> dict[str, Any]:
             before = _memory(os.getpid(), "VmRSS")
             began = time.perf_counter()
             stores[name] = stack.enter_context(place.opening())
-            KnowledgeSearch(stores[name], Given(vectors)).search(asked[0], FILTERS["nothing"])
+            with suppress(SentinelError):  # a question that takes too long is told below
+                KnowledgeSearch(stores[name], Given(vectors[asked[0]])).search(asked[0], FILTERS["nothing"])
             told = measured["stores"][name]
             told["open_and_first_answer_s"] = round(time.perf_counter() - began, 2)
+            until = time.perf_counter() + LONGEST_S
             for question in asked[:20]:
-                KnowledgeSearch(stores[name], Given(vectors)).search(question, FILTERS["nothing"])
+                if time.perf_counter() < until:
+                    with suppress(SentinelError):
+                        KnowledgeSearch(stores[name], Given(vectors[question])).search(question, FILTERS["nothing"])
             told["memory_after_20_questions_mb"] = _memory(os.getpid(), "VmRSS") - before
             if place.server is not None:
                 told["memory_of_the_server_mb"] = _of_server(place.server)
@@ -175,17 +185,23 @@ def compared(
     matrix = estate.vectors[through]
     times: dict[str, dict[str, list[float]]] = {name: {"hybrid": [], "vectors": []} for name in stores}
     found, expected, spent = dict.fromkeys(stores, 0), dict.fromkeys(stores, 0), dict.fromkeys(stores, 0.0)
+    failed: dict[str, list[str]] = {name: [] for name in stores}
     for turn, (question, vector) in enumerate([*list(vectors.items())[:4], *vectors.items()]):
         best = {str(through[place]) for place in np.argsort(-(matrix @ vector), kind="stable")[:10]}
         warm = turn >= 4
         for name, store in stores.items():
-            if spent[name] > LONGEST_S and len(times[name]["hybrid"]) >= 10:
+            if spent[name] > LONGEST_S and len(times[name]["hybrid"]) + len(failed[name]) >= 10:
                 continue
-            search = KnowledgeSearch(store, Given(vectors))
+            search = KnowledgeSearch(store, Given(vector))
             began = time.perf_counter()
-            search.search(question, wanted)
-            middle = time.perf_counter()
-            near = store.by_vector(SPACE, vector, wanted, 50)
+            try:
+                search.search(question, wanted)
+                middle = time.perf_counter()
+                near = store.by_vector(SPACE, vector, wanted, 50)
+            except SentinelError as error:
+                failed[name].append(str(error))
+                spent[name] += time.perf_counter() - began
+                continue
             ended = time.perf_counter()
             spent[name] += ended - began
             if warm:
@@ -195,11 +211,14 @@ def compared(
                 chunks = store.load([each.key for each in near[:10]], wanted.readers)
                 found[name] += len(best & {chunk.document_id for chunk in chunks})
     return {
-        name: {
+        name: {"failed": failed[name]}
+        if len(legs["hybrid"]) < 2
+        else {
             **{f"{leg}_p50_ms": round(statistics.median(each) * 1e3, 1) for leg, each in legs.items()},
             **{f"{leg}_p95_ms": round(statistics.quantiles(each, n=20)[18] * 1e3, 1) for leg, each in legs.items()},
             "recall_at_10_of_vectors": round(found[name] / expected[name], 4),
             "asked": len(legs["hybrid"]),
+            "failed": len(failed[name]),
         }
         for name, legs in times.items()
     }
@@ -223,6 +242,8 @@ def _filled(name: str, folder: Path, stack: ExitStack) -> dict[str, Any] | None:
     stack.callback(process.stdin.close)
     line = process.stdout.readline()
     if not line:
+        raise RuntimeError(f"filling {name} failed with exit code {process.wait()}")
+    if "not_installed" in line:
         return None
     if name != "pgvector":
         process.stdin.close()

@@ -70,7 +70,7 @@ def alert_questions(documents: Sequence[Document]) -> list[Question]:
             report = f"reports/incident_{number}_incident_report.txt"
             if report in there:
                 reports.setdefault(text, {})[f"{report}#*"] = 1.0
-    return [Question(text.partition(". ")[0], text, gains) for text, gains in sorted(reports.items())]
+    return [Question(f"alert {number}", text, gains) for number, (text, gains) in enumerate(sorted(reports.items()))]
 
 
 def answer_names(questions: Sequence[Question], document_id: str, path: Sequence[str]) -> str:

@@ -144,15 +144,3 @@ def test_azure_workspaces_are_read_with_the_sign_in_of_the_executor(sentinel: An
     hits = azure.json("knowledge", "search", "sign-in", "--collection", "sentinel_incidents")["hits"]
     assert all(hit["citation"].endswith("@prod") for hit in hits)
     assert hits
-
-
-def test_where_all_incidents_are_old_the_way_to_them_is_told(imported: Any, tmp_path: Path) -> None:
-    """Exports of years ago hold nothing of the last 90 days."""
-    product = imported.copy(tmp_path / "home")
-    product.settings["SENTINEL_EMBEDDINGS"] = "none"
-    done = product.run("knowledge", "ingest", "--only", "incidents")
-    assert done.returncode == 3
-    assert "None was created in the last 90 days. Further back: sentinel knowledge ingest --days N" in done.stdout
-    done = product.run("knowledge", "ingest", "--only", "incidents", "--days", "3650")
-    assert done.returncode == 0
-    assert "Incidents of default: 8 new" in done.stdout

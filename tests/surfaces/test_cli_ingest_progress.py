@@ -7,6 +7,8 @@ import io
 import pytest
 
 from sentinel_rag.surfaces.cli._ingest_progress import EVERY_S, progress_line, shown
+from sentinel_rag.surfaces.cli._knowledge_client import WorkspaceOutcome
+from sentinel_rag.surfaces.cli.knowledge_ingest import print_outcomes
 
 pytestmark = pytest.mark.requirement("KNOW-2")
 
@@ -45,3 +47,31 @@ def test_a_terminal_is_left_clean_and_a_pipe_gets_a_line_now_and_then() -> None:
         with shown(quiet=True, stream=stream) as show:
             show("nothing")
         assert stream.getvalue() == ""
+
+
+def outcome(**over: object) -> WorkspaceOutcome:
+    figures = dict.fromkeys(("added", "changed", "unchanged", "removed", "embedded", "partial"), 0)
+    return WorkspaceOutcome(  # type: ignore[arg-type]
+        **{"workspace": "soc", **figures, "seconds": 1.0, "days": 90, "fault": "", "next_step": "", **over}
+    )
+
+
+def test_what_became_of_each_workspace_is_a_line_with_what_helps(capsys: pytest.CaptureFixture[str]) -> None:
+    outcomes = [
+        outcome(added=1_200, partial=3),
+        outcome(),
+        outcome(fault="It has no Resource ID.", next_step="Set it."),
+        outcome(workspace="evil\x1b[2J", changed=2, fault="The service ended.", next_step="Try again."),
+    ]
+    print_outcomes(outcomes)
+    assert capsys.readouterr().out.splitlines() == [
+        "Incidents of soc: 1,200 new, 0 changed, 0 as before, 0 removed; 0 texts embedded, 1.0 s.",
+        "  3 of them lack alerts, entities or comments for now; the next ingest reads them.",
+        "Incidents of soc: 0 new, 0 changed, 0 as before, 0 removed; 0 texts embedded, 1.0 s.",
+        "  None was created in the last 90 days. Further back: sentinel knowledge ingest --days N",
+        "Incidents of soc: not read. It has no Resource ID.",
+        "  Next: Set it.",
+        "Incidents of evil\\x1b[2J: 0 new, 2 changed, 0 as before, 0 removed; 0 texts embedded, 1.0 s.",
+        "  It ended early: The service ended.",
+        "  Next: Try again.",
+    ]
