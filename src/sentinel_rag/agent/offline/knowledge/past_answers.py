@@ -19,6 +19,7 @@ from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Evidence
 
 MOST_PAST = 6
+OPEN = ("New", "Active")
 _MOST_SHARED = 5
 _COLUMNS = ("", "Incident", "Severity", "Outcome", "Created", "Shares", "Title")
 
@@ -39,6 +40,34 @@ def say_past(
         if told < closings and say_closing(writer, group):
             told += 1
     return tuple(past_item(group[0]) for group in groups)
+
+
+def say_apart(
+    writer: AnswerWriter, groups: Sequence[Sequence[KnowledgeHit]], about: About, *, first: int
+) -> tuple[ListItem, ...]:
+    """Incidents in a line each, numbered from `first` + 1."""
+    for place, group in enumerate(groups, start=first + 1):
+        hit = group[0]
+        shared = shares(group, about)
+        told = [
+            cited_as(writer, hit),
+            writer.number(hit.run, f"{hit.pointer}/severity"),
+            writer.number(hit.run, f"{hit.pointer}/status"),
+            writer.time(hit.run, f"{hit.pointer}/time"),
+            writer.name(hit.run, f"{hit.pointer}/title"),
+        ]
+        more = "" if shared.text == EMPTY_CELL else "; it shares {}"
+        writer.say(
+            f"{{}} {{}}, {{}}, {{}}, created {{}}, {{}}{more}.", Fact(f"[{place}]"), *told, *([shared] if more else [])
+        )
+    return tuple(past_item(group[0]) for group in groups)
+
+
+def say_still_open(writer: AnswerWriter, groups: Sequence[Sequence[KnowledgeHit]]) -> None:
+    """Which of the incidents that were just told are not over."""
+    cited = [cited_as(writer, group[0]) for group in groups if group[0].status in OPEN]
+    if cited:
+        writer.say("Not closed yet: {}.", cited)
 
 
 def say_closing(writer: AnswerWriter, group: Sequence[KnowledgeHit]) -> bool:
@@ -96,7 +125,7 @@ def shares(group: Sequence[KnowledgeHit], about: About) -> Fact:
     hit = group[0]
     told: list[str] = []
     for each in group:
-        told += [*shared_techniques(each, about.techniques), *each.shared_entities]
+        told += [*shared_techniques(each, about), *each.shared_entities]
         if not each.is_playbook:  # a playbook may have been looked for by a technique that nobody asked for
             told += each.shared_techniques
         told += [tactic for tactic in each.tactics if tactic in (*each.shared_tactics, *about.tactics)]
