@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sentinel_rag.agent.answer_writer import AnswerWriter
-from sentinel_rag.agent.knowledge_hits import hits_of
+from sentinel_rag.agent.knowledge_hits import KnowledgeHit, hits_of
 from sentinel_rag.agent.offline.execution import carry_out
+from sentinel_rag.agent.offline.knowledge.fitting import by_incident
 from sentinel_rag.agent.offline.knowledge.wishes import KnowledgeWish
 from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading
@@ -34,6 +37,27 @@ def not_kept(search: ToolRun) -> bool:
     outcome = search.outcome
     refused = isinstance(outcome, Failed) and outcome.error.code is QueryErrorCode.INVALID_ARGUMENT
     return refused or (search.worked and not hits_of(search))
+
+
+def told_apart_by(detail: ToolRun, search: ToolRun) -> str:
+    """The incident as the knowledge base names it where its number alone means several: in the workspace that answered
+    for it. Empty where that does not tell."""
+    outcome, result = search.outcome, detail.result
+    if not isinstance(outcome, Failed) or len(detail.rows) != 1 or result is None:
+        return ""
+    ending = f"@{result.coverage.workspace}".casefold()
+    return next((each for each in outcome.error.allowed if each.casefold().endswith(ending)), "")
+
+
+def others_than(incident: str, detail: ToolRun | None, search: ToolRun) -> list[Sequence[KnowledgeHit]]:
+    """The past incidents of a search without the one that is asked about; one of that number in another workspace is
+    another incident."""
+    at = detail.result.coverage.workspace if detail is not None and detail.result is not None else ""
+
+    def itself(hit: KnowledgeHit) -> bool:
+        return hit.number == incident and (not hit.workspace or not at or hit.workspace.casefold() == at.casefold())
+
+    return [group for group in by_incident(hits_of(search)) if not itself(group[0])]
 
 
 def say_incident(writer: AnswerWriter, detail: ToolRun) -> None:

@@ -150,5 +150,5 @@ def by_incident(hits: Sequence[KnowledgeHit]) -> list[list[KnowledgeHit]]:
     found: dict[str, list[KnowledgeHit]] = {}
     for hit in hits:
         if not hit.is_playbook:
-            found.setdefault(hit.number, []).append(hit)
+            found.setdefault(hit.document, []).append(hit)
     return list(found.values())

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Echo, Fact, Line
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.knowledge_hits import KnowledgeHit
-from sentinel_rag.agent.offline.knowledge.fitting import About, fits, held, shared_techniques, telling
+from sentinel_rag.agent.offline.knowledge.fitting import About, fits, held, names_it, shared_techniques, telling
 from sentinel_rag.agent.offline.knowledge.quoted_section import closing_words
 from sentinel_rag.agent.references.knowledge_things import past_item
 from sentinel_rag.agent.row_text import plain, quoted
@@ -35,10 +35,8 @@ def say_past(
     """The table of past incidents, numbered from `first` + 1, and of the first `closings` how they were closed."""
     rows = [[Fact(f"[{first + place}]"), *_cells(writer, group, about)] for place, group in enumerate(groups, start=1)]
     writer.table("Past incidents", _COLUMNS, rows)
-    told = 0
-    for group in groups:
-        if told < closings and say_closing(writer, group):
-            told += 1
+    for group in groups[:closings]:
+        say_closing(writer, group)
     return tuple(past_item(group[0]) for group in groups)
 
 
@@ -123,7 +121,7 @@ def _cells(writer: AnswerWriter, group: Sequence[KnowledgeHit], about: About) ->
 def shares(group: Sequence[KnowledgeHit], about: About) -> Fact:
     """What the hits of one document share with what was asked: techniques, tactics, entities, then words."""
     hit = group[0]
-    told: list[str] = []
+    told = [name for name in about.names if any(names_it(each, name) for each in group)]
     for each in group:
         told += [*shared_techniques(each, about), *each.shared_entities]
         if not each.is_playbook:  # a playbook may have been looked for by a technique that nobody asked for

@@ -11,16 +11,19 @@ from dataclasses import dataclass, replace
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.conversation import ListItem
-from sentinel_rag.agent.knowledge_hits import KnowledgeHit, hits_of
+from sentinel_rag.agent.knowledge_hits import KnowledgeHit
 from sentinel_rag.agent.offline.knowledge.asked_incident import (
     detail_of,
     in_knowledge,
     no_such_incident,
     not_kept,
+    others_than,
     say_incident,
+    told_apart_by,
 )
+from sentinel_rag.agent.offline.knowledge.closings import with_closings
 from sentinel_rag.agent.offline.knowledge.finishing import finished
-from sentinel_rag.agent.offline.knowledge.fitting import About, by_incident, names_it
+from sentinel_rag.agent.offline.knowledge.fitting import About, names_it
 from sentinel_rag.agent.offline.knowledge.past_answers import (
     MOST_PAST,
     OPEN,
@@ -66,6 +69,9 @@ async def answer_past(turn: Turn, wish: KnowledgeWish, reading: Reading | None) 
             about = replace(found, words=f"{found.words} {wish.topic}".strip(), names=wish.names)
         elif not searches[0].worked and reading is not None:
             return await no_such_incident(turn, wish, reading, detail)
+        exact = told_apart_by(detail, searches[0])
+        if exact:
+            searches = list(await turn.run(_searches(wish, "", exact, over=over)))
         if not_kept(searches[0]) and len(detail.rows) == 1:
             # An incident that the knowledge base does not hold is searched by what the workspace tells of it.
             searches = list(await turn.run(_searches(wish, query_for(about), "", over=over)))
@@ -74,8 +80,10 @@ async def answer_past(turn: Turn, wish: KnowledgeWish, reading: Reading | None) 
     search = searches[0]
     if not search.worked:
         return turn.failed_answer([search])
-    groups = _groups(search, wish)
-    open_ones = [group for run in searches[1:] for group in _groups(run, wish) if group[0].status in OPEN]
+    groups = others_than(wish.incident, detail, search)
+    open_ones = [
+        group for run in searches[1:] for group in others_than(wish.incident, detail, run) if group[0].status in OPEN
+    ]
     open_ones, sure_open = only_fitting(open_ones, about)
     writer = turn.writer()
     if detail is not None and len(detail.rows) == 1:
@@ -86,7 +94,9 @@ async def answer_past(turn: Turn, wish: KnowledgeWish, reading: Reading | None) 
         fitting, apart = _told_apart(fitting, about, _created(detail))
     if sure_open and open_ones:
         apart.append(_Apart("Still open, so no past ones yet:", open_ones))
-    items = _say_found(writer, search, wish, about, fitting, sure=sure)
+    closings = (3 if wish.sought is Sought.CLOSED else 1) if sure else 0
+    fitting = await with_closings(turn, fitting, closings)
+    items = _say_found(writer, search, wish, about, fitting, closings=closings)
     for each in apart:
         writer.say(each.sentence, *each.said)
         items += say_apart(writer, each.groups[:MOST_PAST], about, first=len(items))
@@ -105,10 +115,6 @@ def _searches(wish: KnowledgeWish, query: str, like: str, *, over: bool) -> tupl
         return (search,)
     without = {name: value for name, value in wish.filters.items() if name != "status"}
     return (search, past_search(query, without, like=like))
-
-
-def _groups(search: ToolRun, wish: KnowledgeWish) -> list[Group]:
-    return [group for group in by_incident(hits_of(search)) if group[0].number != wish.incident]
 
 
 def _created(detail: ToolRun | None) -> str:
@@ -140,12 +146,13 @@ def _told_apart(groups: Sequence[Group], about: About, created: str) -> tuple[li
 
 
 def _say_found(
-    writer: AnswerWriter, search: ToolRun, wish: KnowledgeWish, about: About, groups: Sequence[Group], *, sure: bool
+    writer: AnswerWriter, search: ToolRun, wish: KnowledgeWish, about: About, groups: Sequence[Group], *, closings: int
 ) -> tuple[ListItem, ...]:
     """The incidents that are what was asked for as a table, or that there are none."""
     if not groups:
         _say_none(writer, search, wish)
         return ()
+    sure = closings > 0
     if sure and wish.incident:
         writer.fixed("Past incidents like it, the likest first:")
     elif sure:
@@ -154,8 +161,7 @@ def _say_found(
         writer.fixed(
             "No past incident clearly fits. These are the nearest by their words, and may be about other things:"
         )
-    closings = 3 if wish.sought is Sought.CLOSED else 1
-    items = say_past(writer, groups[:MOST_PAST], about, closings=closings if sure else 0)
+    items = say_past(writer, groups[:MOST_PAST], about, closings=closings)
     say_still_open(writer, groups[:MOST_PAST])
     if sure and len(groups) > MOST_PAST:
         writer.fixed("More fit than are shown; a severity, a tactic or a time narrows them.")

@@ -18,10 +18,13 @@ from sentinel_rag.agent.offline.knowledge.asked_incident import (
     in_knowledge,
     no_such_incident,
     not_kept,
+    others_than,
     say_incident,
+    told_apart_by,
 )
+from sentinel_rag.agent.offline.knowledge.closings import with_closings
 from sentinel_rag.agent.offline.knowledge.finishing import finished
-from sentinel_rag.agent.offline.knowledge.fitting import by_fit, by_incident, fits
+from sentinel_rag.agent.offline.knowledge.fitting import by_fit, fits
 from sentinel_rag.agent.offline.knowledge.past_answers import only_fitting, say_closing
 from sentinel_rag.agent.offline.knowledge.playbook_turns import say_best, say_no_playbook, with_phase
 from sentinel_rag.agent.offline.knowledge.searches import about_incident, past_search, playbook_search, query_for
@@ -42,7 +45,10 @@ async def answer_steps(turn: Turn, wish: KnowledgeWish, reading: Reading) -> Ans
     phase = wish.phase or ("triage" if status == "New" else "containment")
     about = about_incident(detail.rows[0], phase)
     calls = [playbook_search(f"{query_for(about)} {wish.topic}".strip(), {})]
-    if not_kept(past):
+    exact = told_apart_by(detail, past)
+    if exact:
+        calls.append(past_search("", {}, like=exact))
+    elif not_kept(past):
         calls.append(past_search(query_for(about), {}))
     search, *fallback = await turn.run(calls)
     past = fallback[0] if fallback else past
@@ -51,6 +57,8 @@ async def answer_steps(turn: Turn, wish: KnowledgeWish, reading: Reading) -> Ans
     sure = bool(hits) and fits(hits[0], about, hits)
     if sure:
         hits = await with_phase(turn, hits, about, runs)
+    fitting, alike = only_fitting(others_than(wish.incident, detail, past), about)
+    fitting = await with_closings(turn, fitting, 1 if alike else 0)
     writer = turn.writer()
     say_incident(writer, detail)
     if wish.done:
@@ -63,9 +71,7 @@ async def answer_steps(turn: Turn, wish: KnowledgeWish, reading: Reading) -> Ans
         outcome = say_no_playbook(writer, search, about.words)
     else:
         items = say_best(writer, hits, about, sure=sure)
-    groups = [group for group in by_incident(hits_of(past)) if group[0].number != wish.incident]
-    fitting, alike = only_fitting(groups, about)
-    if alike and any(say_closing(writer, group) for group in fitting):
+    if alike and say_closing(writer, fitting[0]):
         writer.fixed("That is a past incident like this one.")
     return finished(turn, writer, runs, wish.sought.value, items, outcome, incident=wish.incident, remarks=wish.remarks)
 

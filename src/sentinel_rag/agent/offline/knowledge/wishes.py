@@ -129,7 +129,10 @@ _STEPS = re.compile(
     r"\bnext\s+steps?\b(?!\s+(?:page|rows?))|\b(?:response|containment|eradication|recovery|triage|recommended|suggested)\s+(?:steps?|actions?|measures?|response)\b|"
     rf"\bhow\s+(?:(?:do|should|shall|can|could|would|must)\s+(?:i|we|one|you)|to)\s+(?:best\s+)?{_RESPONDS}\b|\bsteps?\s+(?:to|for)\s+{_RESPONDS}\b|"
     r"\bsteps\s+(?:for|on|against)\b|"
-    r"\bwhat\s+(?:do|should|must|shall)\s+(?:i|we)\s+do\s+first\s+(?:about|with|for|against|when|if|in\s+case|on|after|to|in)\b|"
+    r"\bwhat\s+(?:do|should|must|shall)\s+(?:i|we)\s+do\s+first\s+"
+    r"(?!(?:in|on|at)\s+(?:the|my|this|our)\s+(?:morning|shift|night|day|evening|list|queue)\b)(?:about|with|for|against|when|if|in|on|after|to|during)\b|"
+    r"\bshould\s+(?:i|we)\s+(?:pay|isolate|disconnect|shut\s*down|switch\s+off|turn\s+off|power\s+off|unplug|reboot|restart|reimage|rebuild|wipe|negotiate|"
+    r"restore|inform|notify|call)\b|"
     r"[,;:.!–-]\s*what\s+(?:now|next|do\s+(?:i|we)\s+do(?:\s+now)?)\W*$|"
     r"\bwhat\s+(?:evidence|traces?|proof|logs?)\s+(?:(?:should|must|shall|do|can)\s+(?:i|we|one)\s+|(?:needs?|has|have)\s+to\s+be\s+|to\s+)(?:keep|kept|preserve\w*|save\w*|secure\w*|collect\w*)\b|"
     rf"^\W*{_RESPONDS}\b.{{0,60}}[\s:,;–-]+how(?:\s+exactly)?\W*$|^\W*(?:and\s+)?how\s+(?:do|should|can)\s+(?:i|we)\s+{_RESPONDS}\b",
