@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Echo, Fact, Line
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.knowledge_hits import KnowledgeHit
-from sentinel_rag.agent.offline.knowledge.fitting import About, fits, held, shared_techniques, telling
+from sentinel_rag.agent.offline.knowledge.fitting import About, fits, held, names_it, shared_techniques, telling
 from sentinel_rag.agent.offline.knowledge.quoted_section import closing_words
 from sentinel_rag.agent.references.knowledge_things import past_item
 from sentinel_rag.agent.row_text import plain, quoted
@@ -19,6 +19,7 @@ from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Evidence
 
 MOST_PAST = 6
+OPEN = ("New", "Active")
 _MOST_SHARED = 5
 _COLUMNS = ("", "Incident", "Severity", "Outcome", "Created", "Shares", "Title")
 
@@ -34,11 +35,37 @@ def say_past(
     """The table of past incidents, numbered from `first` + 1, and of the first `closings` how they were closed."""
     rows = [[Fact(f"[{first + place}]"), *_cells(writer, group, about)] for place, group in enumerate(groups, start=1)]
     writer.table("Past incidents", _COLUMNS, rows)
-    told = 0
-    for group in groups:
-        if told < closings and say_closing(writer, group):
-            told += 1
+    for group in groups[:closings]:
+        say_closing(writer, group)
     return tuple(past_item(group[0]) for group in groups)
+
+
+def say_apart(
+    writer: AnswerWriter, groups: Sequence[Sequence[KnowledgeHit]], about: About, *, first: int
+) -> tuple[ListItem, ...]:
+    """Incidents in a line each, numbered from `first` + 1."""
+    for place, group in enumerate(groups, start=first + 1):
+        hit = group[0]
+        shared = shares(group, about)
+        told = [
+            cited_as(writer, hit),
+            writer.number(hit.run, f"{hit.pointer}/severity"),
+            writer.number(hit.run, f"{hit.pointer}/status"),
+            writer.time(hit.run, f"{hit.pointer}/time"),
+            writer.name(hit.run, f"{hit.pointer}/title"),
+        ]
+        more = "" if shared.text == EMPTY_CELL else "; it shares {}"
+        writer.say(
+            f"{{}} {{}}, {{}}, {{}}, created {{}}, {{}}{more}.", Fact(f"[{place}]"), *told, *([shared] if more else [])
+        )
+    return tuple(past_item(group[0]) for group in groups)
+
+
+def say_still_open(writer: AnswerWriter, groups: Sequence[Sequence[KnowledgeHit]]) -> None:
+    """Which of the incidents that were just told are not over."""
+    cited = [cited_as(writer, group[0]) for group in groups if group[0].status in OPEN]
+    if cited:
+        writer.say("Not closed yet: {}.", cited)
 
 
 def say_closing(writer: AnswerWriter, group: Sequence[KnowledgeHit]) -> bool:
@@ -94,9 +121,9 @@ def _cells(writer: AnswerWriter, group: Sequence[KnowledgeHit], about: About) ->
 def shares(group: Sequence[KnowledgeHit], about: About) -> Fact:
     """What the hits of one document share with what was asked: techniques, tactics, entities, then words."""
     hit = group[0]
-    told: list[str] = []
+    told = [name for name in about.names if any(names_it(each, name) for each in group)]
     for each in group:
-        told += [*shared_techniques(each, about.techniques), *each.shared_entities]
+        told += [*shared_techniques(each, about), *each.shared_entities]
         if not each.is_playbook:  # a playbook may have been looked for by a technique that nobody asked for
             told += each.shared_techniques
         told += [tactic for tactic in each.tactics if tactic in (*each.shared_tactics, *about.tactics)]
