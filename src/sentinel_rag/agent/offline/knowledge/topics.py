@@ -38,7 +38,7 @@ _FILLERS = frozenset(
         resolve classified involved involving involve involves related concerning regarding true false benign positive
         positives undetermined severity technique techniques tactic tactics mitre attack's status quickly best exactly
         first proceed approach tackle treat go end ended ends turn turned out keep kept keeping decide decides decided
-        approve approves approved authorise authorises authorize authorizes s t re ve d ll off
+        approve approves approved authorise authorises authorize authorizes because due owing s t re ve d ll off
         """
     )
 )
@@ -129,4 +129,4 @@ def _window(reading: Reading, now: Now) -> dict[str, JsonValue]:
             "since": format_time(now.moment.replace(microsecond=0) - timedelta(hours=TIME_WINDOWS[window.relative]))
         }
     sides = {"since": window.start, "until": window.end}
-    return {name: format_time(side) for name, side in sides.items() if side is not None}
+    return {name: format_time(side.replace(microsecond=0)) for name, side in sides.items() if side is not None}
