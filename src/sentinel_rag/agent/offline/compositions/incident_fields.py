@@ -256,7 +256,7 @@ def say_ending(writer: AnswerWriter, run: ToolRun) -> None:
     elif closed:
         writer.fixed("No reason for closing is recorded: it has no classification.")
     if run.at("/rows/0/classification_comment"):
-        writer.say("Closing comment: {}.", writer.words(run, "/rows/0/classification_comment"))
+        writer.say("Closing comment: {}", writer.words(run, "/rows/0/classification_comment"))
     elif closed:
         writer.fixed("No closing comment was written.")
     say_comments(writer, run)

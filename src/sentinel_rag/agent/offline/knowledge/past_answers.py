@@ -7,6 +7,7 @@ says when that was.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import tzinfo
 
 from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Echo, Fact, Line
 from sentinel_rag.agent.conversation import ListItem
@@ -15,6 +16,7 @@ from sentinel_rag.agent.offline.knowledge.fitting import About, fits, held, name
 from sentinel_rag.agent.offline.knowledge.quoted_section import closing_words
 from sentinel_rag.agent.references.knowledge_things import past_item
 from sentinel_rag.agent.row_text import plain, quoted
+from sentinel_rag.agent.times import show_value
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Evidence
 
@@ -41,23 +43,16 @@ def say_past(
 
 
 def say_apart(
-    writer: AnswerWriter, groups: Sequence[Sequence[KnowledgeHit]], about: About, *, first: int
+    writer: AnswerWriter,
+    title: str,
+    groups: Sequence[Sequence[KnowledgeHit]],
+    about: About,
+    *,
+    first: int,
 ) -> tuple[ListItem, ...]:
-    """Incidents in a line each, numbered from `first` + 1."""
-    for place, group in enumerate(groups, start=first + 1):
-        hit = group[0]
-        shared = shares(group, about)
-        told = [
-            cited_as(writer, hit),
-            writer.number(hit.run, f"{hit.pointer}/severity"),
-            writer.number(hit.run, f"{hit.pointer}/status"),
-            writer.time(hit.run, f"{hit.pointer}/time"),
-            writer.name(hit.run, f"{hit.pointer}/title"),
-        ]
-        more = "" if shared.text == EMPTY_CELL else "; it shares {}"
-        writer.say(
-            f"{{}} {{}}, {{}}, {{}}, created {{}}, {{}}{more}.", Fact(f"[{place}]"), *told, *([shared] if more else [])
-        )
+    """Incidents that are not quite what was asked for, in a table of their own, numbered from `first` + 1."""
+    rows = [[Fact(f"[{first + place}]"), *_cells(writer, group, about)] for place, group in enumerate(groups, start=1)]
+    writer.table(title, _COLUMNS, rows)
     return tuple(past_item(group[0]) for group in groups)
 
 
@@ -99,11 +94,12 @@ def say_freshness(writer: AnswerWriter, run: ToolRun) -> None:
         writer.say("The knowledge base knows incidents as of {}.", writer.time(run, "/freshness/incidents_as_of"))
 
 
-def filters_told(run: ToolRun) -> tuple[str, list[Echo]]:
+def filters_told(run: ToolRun, zone: tzinfo) -> tuple[str, list[Echo]]:
     """The filters of a search as a template with its parts, for the sentence that says what was looked for."""
     named = ("severity", "status", "classification", "technique", "tactic", "since", "until")
     given = [(name, str(run.call.arguments[name])) for name in named if run.call.arguments.get(name)]
-    return ", ".join(f"{name} {{}}" for name, _ in given), [Echo(value, word=True) for _, value in given]
+    told = [show_value(value, zone) if name in ("since", "until") else value for name, value in given]
+    return ", ".join(f"{name} {{}}" for name, _ in given), [Echo(value, word=True) for value in told]
 
 
 def _cells(writer: AnswerWriter, group: Sequence[KnowledgeHit], about: About) -> list[Fact]:
@@ -129,7 +125,8 @@ def shares(group: Sequence[KnowledgeHit], about: About) -> Fact:
         told += [tactic for tactic in each.tactics if tactic in (*each.shared_tactics, *about.tactics)]
     wanted = telling(about.words)
     told += [word for each in group for word in each.shared_words if held(wanted, word)]
-    kept = list(dict.fromkeys(plain(each, limit=60) for each in told))[:_MOST_SHARED]
+    once = {each.casefold(): each for each in reversed(told)}  # a tactic is found as a word too
+    kept = [plain(each, limit=60) for each in reversed(once.values())][:_MOST_SHARED]
     if not kept:
         return Fact(EMPTY_CELL)
     text = ", ".join(kept)

@@ -6,10 +6,10 @@ incident that is only like it in the rest is told too, with what keeps it from b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
+from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Echo
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.knowledge_hits import KnowledgeHit
 from sentinel_rag.agent.offline.knowledge.asked_incident import (
@@ -27,12 +27,14 @@ from sentinel_rag.agent.offline.knowledge.fitting import About, names_it
 from sentinel_rag.agent.offline.knowledge.past_answers import (
     MOST_PAST,
     OPEN,
+    cited_as,
     filters_told,
     only_fitting,
     say_apart,
     say_freshness,
     say_past,
     say_still_open,
+    shares,
 )
 from sentinel_rag.agent.offline.knowledge.searches import about_incident, past_search, query_for
 from sentinel_rag.agent.offline.knowledge.wishes import KnowledgeWish, Sought
@@ -49,8 +51,10 @@ Group = Sequence[KnowledgeHit]
 
 @dataclass(frozen=True, slots=True)
 class _Apart:
-    """Incidents that are alike, and the sentence with what keeps them from being what was asked for."""
+    """Incidents that are alike, and what keeps them from being what was asked for: the title of their table, and a
+    sentence with places for `said`."""
 
+    title: str
     sentence: str
     groups: Sequence[Group]
     said: tuple[Echo, ...] = ()
@@ -88,18 +92,23 @@ async def answer_past(turn: Turn, wish: KnowledgeWish, reading: Reading | None) 
     writer = turn.writer()
     if detail is not None and len(detail.rows) == 1:
         say_incident(writer, detail)
+    if wish.still_open:
+        groups = [group for group in groups if group[0].status in OPEN]
     fitting, sure = only_fitting(groups, about)
     apart: list[_Apart] = []
-    if sure:
+    if sure and not wish.still_open:
         fitting, apart = _told_apart(fitting, about, _created(detail))
-    if sure_open and open_ones:
-        apart.append(_Apart("Still open, so no past ones yet:", open_ones))
+    if sure_open:
+        open_ones, _ = _told_apart(open_ones, about, "")
+        if open_ones:
+            apart.append(_Apart("Still open", "Still open, so no past ones yet", open_ones))
     closings = (3 if wish.sought is Sought.CLOSED else 1) if sure else 0
     fitting = await with_closings(turn, fitting, closings)
     items = _say_found(writer, search, wish, about, fitting, closings=closings)
     for each in apart:
-        writer.say(each.sentence, *each.said)
-        items += say_apart(writer, each.groups[:MOST_PAST], about, first=len(items))
+        shown = each.groups[:MOST_PAST]
+        writer.say(f"{each.sentence}: {{}}.", *each.said, [cited_as(writer, group[0]) for group in shown])
+        items += say_apart(writer, each.title, shown, about, first=len(items))
     if items:
         say_freshness(writer, search)
     outcome = Outcome.ANSWERED if items else Outcome.NO_DATA
@@ -126,22 +135,16 @@ def _told_apart(groups: Sequence[Group], about: About, created: str) -> tuple[li
     """The incidents that are what was asked for, and those that are not quite."""
     left = list(groups)
     apart: list[_Apart] = []
-
-    def put_apart(sentence: str, belongs: Callable[[Group], bool], *said: Echo) -> None:
-        nonlocal left
-        others = [group for group in left if not belongs(group)]
-        if others:
-            left = [group for group in left if belongs(group)]
-            apart.append(_Apart(sentence, others, said))
-
     for name in about.names:
-        put_apart(
-            "Alike in other words, but nothing that was found of them names {}:",
-            lambda group, name=name: any(names_it(hit, name) for hit in group),  # type: ignore[misc]  # bound here
-            Echo(name),
-        )
-    if created:
-        put_apart("Like it too, but created after it:", lambda group: not group[0].time or group[0].time <= created)
+        unnamed = [group for group in left if not any(names_it(hit, name) for hit in group)]
+        left = [group for group in left if group not in unnamed]
+        alike = [group for group in unnamed if shares(group, about).text != EMPTY_CELL]
+        if alike:
+            apart.append(_Apart("Alike", "Alike in other ways, without naming {}", alike, (Echo(name),)))
+    later = [group for group in left if created and group[0].time > created]
+    if later:
+        left = [group for group in left if group not in later]
+        apart.append(_Apart("Created later", "Like it too, but created after it", later))
     return left, apart
 
 
@@ -153,7 +156,9 @@ def _say_found(
         _say_none(writer, search, wish)
         return ()
     sure = closings > 0
-    if sure and wish.incident:
+    if wish.still_open and sure:
+        writer.fixed("Incidents like it that are still open, the likest first:")
+    elif sure and wish.incident:
         writer.fixed("Past incidents like it, the likest first:")
     elif sure:
         writer.fixed("Past incidents that fit, the best first:")
@@ -162,7 +167,8 @@ def _say_found(
             "No past incident clearly fits. These are the nearest by their words, and may be about other things:"
         )
     items = say_past(writer, groups[:MOST_PAST], about, closings=closings)
-    say_still_open(writer, groups[:MOST_PAST])
+    if not wish.still_open:
+        say_still_open(writer, groups[:MOST_PAST])
     if sure and len(groups) > MOST_PAST:
         writer.fixed("More fit than are shown; a severity, a tactic or a time narrows them.")
     return items
@@ -175,7 +181,7 @@ def _say_none(writer: AnswerWriter, search: ToolRun, wish: KnowledgeWish) -> Non
             "the last months."
         )
         return
-    template, parts = filters_told(search)
+    template, parts = filters_told(search, writer.zone)
     about = Echo(wish.topic or f"incident {wish.incident}" if wish.topic or wish.incident else "any")
     told = f" ({template})" if template else ""
     writer.say(

@@ -11,7 +11,7 @@ from dataclasses import replace
 from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Fact
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.knowledge_hits import KnowledgeHit
-from sentinel_rag.agent.offline.knowledge.fitting import About, sections_of
+from sentinel_rag.agent.offline.knowledge.fitting import About, held, sections_of, telling
 from sentinel_rag.agent.offline.knowledge.past_answers import cited_as, shares
 from sentinel_rag.agent.offline.knowledge.quoted_section import say_section
 from sentinel_rag.agent.references.knowledge_things import section_item
@@ -35,13 +35,14 @@ def say_playbook(
     another one: what it shares is told, and where.
     """
     shared = shares([found or best], about)
-    number = Fact("[1]")
-    if shared.text == EMPTY_CELL:
-        writer.say(f"{{}} {lead}.", number, cited_as(writer, best))
-    elif found is not None and found.citation != best.citation:
-        writer.say(f"{{}} {lead}; {{}} tells of {{}}.", number, cited_as(writer, best), cited_as(writer, found), shared)
+    number, cited = Fact("[1]"), cited_as(writer, best)
+    told = found is not None and found.citation != best.citation
+    if shared.text == EMPTY_CELL or (told and held(telling(about.words), best.title) == telling(about.words)):
+        writer.say(f"{{}} {lead}.", number, cited)
+    elif found is not None and told:
+        writer.say(f"{{}} {lead}; {{}} tells of {{}}.", number, cited, cited_as(writer, found), shared)
     else:
-        writer.say(f"{{}} {lead}; it shares {{}}.", number, cited_as(writer, best), shared)
+        writer.say(f"{{}} {lead}; it shares {{}}.", number, cited, shared)
     section = next(each for each in sections_of(hits, best.source) if each[0].citation == best.citation)
     holds_code = [say_section(writer, hit) for hit in section]
     if any(holds_code):

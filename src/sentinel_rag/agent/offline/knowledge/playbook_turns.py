@@ -13,7 +13,7 @@ from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.knowledge_hits import KnowledgeHit, hits_of
 from sentinel_rag.agent.offline.knowledge.finishing import finished
-from sentinel_rag.agent.offline.knowledge.fitting import About, by_fit, fits, held, telling
+from sentinel_rag.agent.offline.knowledge.fitting import About, by_fit, fits, held, telling, when_to_use
 from sentinel_rag.agent.offline.knowledge.phases import PHASES, phase_of
 from sentinel_rag.agent.offline.knowledge.playbook_answers import (
     NOTHING_DONE,
@@ -42,7 +42,7 @@ async def answer_playbook(turn: Turn, wish: KnowledgeWish) -> Answer:
         return turn.failed_answer([search])
     hits = by_fit([hit for hit in hits_of(search) if hit.is_playbook], about)
     runs = [search]
-    if hits and not wish.phase and (wish.whole or _is_title(wish.topic, hits[0])):
+    if hits and not wish.phase and (_is_title(wish.topic, hits[0]) or (wish.whole and _is_for(hits, about))):
         # The whole playbook is asked for: it is told from its beginning.
         about = replace(about, phase=PHASES[0])
     sure = bool(hits) and fits(hits[0], about)
@@ -52,7 +52,7 @@ async def answer_playbook(turn: Turn, wish: KnowledgeWish) -> Answer:
     writer = turn.writer()
     if not hits:
         return finished(turn, writer, runs, wish.sought.value, (), say_no_playbook(writer, search, wish.topic))
-    items = say_best(writer, hits, about, sure=sure, found=found if wish.whole else None)
+    items = say_best(writer, hits, about, sure=sure, found=found if about.phase and not wish.phase else None)
     return finished(turn, writer, runs, wish.sought.value, items, Outcome.ANSWERED if sure else Outcome.NO_DATA)
 
 
@@ -82,7 +82,7 @@ def say_best(
     if not sure:
         return say_nearest(writer, hits[0])
     lead = "The playbook section {} fits"
-    if found is not None and found.source == hits[0].source and found.citation != hits[0].citation:
+    if found is not None and not about.of_incident:
         lead = "The playbook for it begins with {}"
     items = say_playbook(writer, hits[0], hits, about, lead=lead, found=found)
     writer.fixed(NOTHING_DONE)
@@ -120,3 +120,10 @@ def _is_title(topic: str, hit: KnowledgeHit) -> bool:
     """True if the words only name the playbook."""
     wanted = telling(topic)
     return held(wanted, f"{hit.title} {hit.source}") == wanted
+
+
+def _is_for(hits: Sequence[KnowledgeHit], about: About) -> bool:
+    """True if the best hit's playbook is for what was asked, and does not only mention it in one section."""
+    wanted = telling(about.words)
+    own = {hit.citation for hit in hits if hit.source == hits[0].source and fits(hit, about)}
+    return bool(held(wanted, when_to_use(hits[0], hits))) or len(own) >= 2 or bool(about.techniques)

@@ -55,6 +55,7 @@ async def answer_steps(turn: Turn, wish: KnowledgeWish, reading: Reading) -> Ans
     runs = [search, past]
     hits = by_fit([hit for hit in hits_of(search) if hit.is_playbook], replace(about, phase=""))
     sure = bool(hits) and fits(hits[0], about, hits)
+    found = hits[0] if sure else None
     if sure:
         hits = await with_phase(turn, hits, about, runs)
     fitting, alike = only_fitting(others_than(wish.incident, detail, past), about)
@@ -70,7 +71,7 @@ async def answer_steps(turn: Turn, wish: KnowledgeWish, reading: Reading) -> Ans
     elif not hits:
         outcome = say_no_playbook(writer, search, about.words)
     else:
-        items = say_best(writer, hits, about, sure=sure)
+        items = say_best(writer, hits, about, sure=sure, found=found)
     if alike and say_closing(writer, fitting[0]):
         writer.fixed("That is a past incident like this one.")
     return finished(turn, writer, runs, wish.sought.value, items, outcome, incident=wish.incident, remarks=wish.remarks)

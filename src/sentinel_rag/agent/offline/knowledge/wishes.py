@@ -37,7 +37,7 @@ class KnowledgeWish:
     """`incident` is what PAST, CLOSED and STEPS are about, empty for a `topic` in words; `phase` is the phase of the
     response that is asked for. `filters` are arguments of the search; `remarks` say what it cannot filter by. `whole`
     asks which playbook is for it, and not for one thing in it; `done` asks what was done about the incident; `names`
-    are the hosts, accounts and the like that past incidents must name."""
+    are the hosts, accounts and the like that past incidents must name; `still_open` wants those that are not closed."""
 
     sought: Sought
     topic: str = ""
@@ -48,6 +48,7 @@ class KnowledgeWish:
     whole: bool = False
     done: bool = False
     names: tuple[str, ...] = ()
+    still_open: bool = False
 
 
 _INC = r"(?:incidents?|incs?|cases?|tickets?)"
@@ -145,8 +146,6 @@ _WHO = re.compile(
     r"delete|revoke|switch|quarantine|pay|tell|inform)\b|\bwhose\s+(?:decision|call)\b|\bwho\s+(?:do|should|must)\s+(?:i|we)\s+(?:inform|tell|notify)\b",
     re.IGNORECASE,
 )
-_SHOULD_I = re.compile(r"\b(?:should|shall|must|may)\s+(?:i|we)\s+(?!do\b)\w+", re.IGNORECASE)
-"""Words that ask for one decision, and not for a playbook from its beginning."""
 _COMPARED = re.compile(
     rf"\bcompar\w*\b.{{0,60}}\b(?:with|to|against|and)\s+(?:(?:the|our|all|any|some)\s+)?"
     rf"(?:past|previous|earlier|older|former|historic\w*|closed|other|similar)\s+(?:ones|{_INC})\b",
@@ -172,6 +171,9 @@ _CLOSED_AS = re.compile(
     re.IGNORECASE,
 )
 """Words that look for closed incidents by the reason that people wrote."""
+_OPEN_ONES = re.compile(rf"\b(?:open|active|unresolved|ongoing|new)\s+{_INC}\b", re.IGNORECASE)
+_SHOULD_I = re.compile(r"\bshould\s+(?:i|we)\s+(?!do\b|proceed\b|respond\b|react\b|handle\b)\w+", re.IGNORECASE)
+"""Words that ask for one decision, which one section tells."""
 _OF_ALERTS = re.compile(
     r"\b(?:similar|such|past|previous)\s+(?:\w+\s+)?(?:alerts?|detections?|alarms?|events?|sign-?ins?|logs?)\b",
     re.IGNORECASE,
@@ -240,7 +242,13 @@ def _about_past(
         narrowed["status"] = "Closed"
     names = tuple(name.value for name in reading.names if not name.quoted)
     return KnowledgeWish(
-        sought=sought, topic=topic, incident=incident, filters=narrowed, remarks=filters.remarks, names=names
+        sought=sought,
+        topic=topic,
+        incident=incident,
+        filters=narrowed,
+        remarks=filters.remarks,
+        names=names,
+        still_open=not closed and _OPEN_ONES.search(mask(reading.text)) is not None,
     )
 
 
@@ -260,14 +268,12 @@ def _about_playbooks(reading: Reading, text: str, incident: str, focused: str, n
         phase=phase,
         filters=filters.arguments,
         remarks=filters.remarks,
-        whole=not phase and (_WHICH_ONE.search(text) is not None or _asks_all(text)),
+        whole=not phase
+        and (
+            _WHICH_ONE.search(text) is not None
+            or (_STEPS.search(text) is not None and _SHOULD_I.match(text.strip()) is None)
+        ),
     )
-
-
-def _asks_all(text: str) -> bool:
-    """True for "what should we do", False for "should we pay"."""
-    decision = _SHOULD_I.search(text)
-    return _STEPS.search(text) is not None and (decision is None or "what" in text[: decision.start()].lower())
 
 
 def _incident_of(reading: Reading) -> str:
