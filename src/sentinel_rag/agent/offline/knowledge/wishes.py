@@ -146,12 +146,20 @@ _WHO = re.compile(
     r"delete|revoke|switch|quarantine|pay|tell|inform)\b|\bwhose\s+(?:decision|call)\b|\bwho\s+(?:do|should|must)\s+(?:i|we)\s+(?:inform|tell|notify)\b",
     re.IGNORECASE,
 )
+_DECIDES = re.compile(
+    r"^\W*(?:(?:and|but|so|ok)\W+)?(?:should|shall|must)\s+(?:i|we)\s+"
+    r"(?!(?:close|reopen|assign|escalate|resolve|dismiss|ignore|worry|lower|raise|downgrade|look|see|check|start|begin|know|go)\b)",
+    re.IGNORECASE,
+)
+"""Words that ask whether to do something; of incidents and alerts their own records tell more."""
 _COMPARED = re.compile(
     rf"\bcompar\w*\b.{{0,60}}\b(?:with|to|against|and)\s+(?:(?:the|our|all|any|some)\s+)?"
     rf"(?:past|previous|earlier|older|former|historic\w*|closed|other|similar)\s+(?:ones|{_INC})\b",
     re.IGNORECASE,
 )
 """Words that hold an incident against those that were."""
+_SIDE_BY_SIDE = re.compile(rf"^\W*(?:is|are|does|do|was|were|how)\s+(?:{_INC}\s+)?#?\d", re.IGNORECASE)
+"""How a question begins that holds two incidents against each other."""
 _WHICH_ONE = re.compile(
     r"\b(?:is|are)\s+there\b|\b(?:do|have)\s+(?:we|you|i)\s+(?:have|got)\b|\b(?:which|what)\s+(?:play\s?book|run\s?book|procedure)\b|"
     r"\b(?:got|have)\s+an?\s+(?:play|run)",
@@ -212,6 +220,8 @@ def read_wish(reading: Reading, focused: str, now: Now) -> KnowledgeWish | None:
         return _about_past(Sought.PAST, reading, incident or focused, focused, now)
     if _PAST.search(text) or _FORMER.search(text):
         return _about_past(Sought.PAST, reading, incident, focused, now, closed=True)
+    if len(set(reading.incidents)) > 1 and _SIDE_BY_SIDE.match(text):
+        return None
     if _SIMILAR.search(text) or (
         _SEEN.search(text) and not (reading.names and not incident and not re.search(r"like|similar", text))
     ):
@@ -224,6 +234,8 @@ def read_wish(reading: Reading, focused: str, now: Now) -> KnowledgeWish | None:
         told = _about_playbooks(reading, text, incident, focused, now)
         return None if told is None else replace(told, done=True)
     of_alert = re.search(rf"\b(?:{cues.ALERT})\b", text, re.IGNORECASE) is not None and not incident
+    if _DECIDES.match(text) and not of_alert and reading.unknown_words and (not incident or _STEPS.search(text)):
+        return _about_playbooks(reading, text, incident, focused, now)
     if _PLAYBOOK.search(text) or ((_STEPS.search(text) or _WHO.search(text)) and not of_alert):
         return _about_playbooks(reading, text, incident, focused, now)
     return None
