@@ -16,18 +16,19 @@ import anyio.to_thread
 
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.knowledge_tools import KNOWLEDGE_TOOLS, MAX_HIT_CHARACTERS
+from sentinel_rag.contracts.knowledge_tools import KNOWLEDGE_TOOLS, MAX_HIT_CHARACTERS, MAX_LISTED_CHARACTERS
 from sentinel_rag.contracts.query_results import QueryErrorCode, format_time
 from sentinel_rag.contracts.trusted_meta import readers_in, row_labels_meta
 from sentinel_rag.executors.knowledge.asked import TOOL, Asked, read_question
 from sentinel_rag.executors.knowledge.hit_form import hit_form
 from sentinel_rag.executors.knowledge.knowledge_base import KnowledgeBase, Opened
+from sentinel_rag.executors.knowledge.playbook_list import NOT_RANKED, playbook_list
 from sentinel_rag.executors.tool_answer import ToolAnswer, ToolFault, error_answer, failed, our_fault, wrong_argument
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.documents.incidents import incident_id
 from sentinel_rag.knowledge.embedding.port import Embedder
 from sentinel_rag.knowledge.likeness import question_of
-from sentinel_rag.knowledge.search import NO_MODEL, Hit, KnowledgeSearch, SearchAnswer, Similarity
+from sentinel_rag.knowledge.search import NO_MODEL, Hit, KnowledgeSearch, SearchAnswer
 from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, StoredChunk
 
 AT_ONCE = 2
@@ -67,7 +68,9 @@ class KnowledgeTools:
         opened = self._base.opened()
         readable = opened.store.readable(asked.wanted.readers)
         hits: Sequence[Hit]
-        if asked.document:
+        if asked.listed:
+            hits, remarks = playbook_list(opened.store, asked, readable[Collection.PLAYBOOKS])
+        elif asked.document:
             hits, remarks = _parts_of(asked, opened)
         else:
             alike = _chunks_of(asked, opened, self._base.workspaces)
@@ -80,7 +83,7 @@ class KnowledgeTools:
             **({} if asked.like is None else {"like_incident": str(asked.like)}),
             **({"document": asked.document} if asked.document else {}),
             "total": len(hits),
-            "hits": [hit_form(hit) for hit in hits],
+            "hits": [hit_form(hit, MAX_LISTED_CHARACTERS if asked.listed else MAX_HIT_CHARACTERS) for hit in hits],
             "remarks": remarks,
             "freshness": {
                 "incidents": readable[Collection.INCIDENTS],
@@ -116,9 +119,6 @@ class KnowledgeTools:
         return SearchAnswer(found.hits, (f"Searched by words only. {because}", *others))
 
 
-_NOT_RANKED = Similarity(None, None, (), (), ())
-
-
 def _parts_of(asked: Asked, opened: Opened) -> tuple[list[Hit], list[str]]:
     """The parts of one document in their order, and a remark if it goes on. Raises ToolFault if the caller may read no
     such document, or it has no such section."""
@@ -135,7 +135,7 @@ def _parts_of(asked: Asked, opened: Opened) -> tuple[list[Hit], list[str]]:
         # The sections that there are stay unnamed: a refusal carries no label, and a document may say anything.
         raise wrong_argument("section", "The document has no such section.", "Leave section out to read it whole.")
     shown = chunks[begin or 0 :][: asked.limit]
-    hits = [Hit(chunk, 0.0, _NOT_RANKED) for chunk in shown]
+    hits = [Hit(chunk, 0.0, NOT_RANKED) for chunk in shown]
     more = len(chunks) - (begin or 0) - len(shown)
     remarks = [f"The document goes on: {more} more parts."] if more else []
     if any(len(chunk.text) > MAX_HIT_CHARACTERS for chunk in shown):
