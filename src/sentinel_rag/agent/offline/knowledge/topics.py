@@ -38,7 +38,7 @@ _FILLERS = frozenset(
         resolve classified involved involving involve involves related concerning regarding true false benign positive
         positives undetermined severity technique techniques tactic tactics mitre attack's status quickly best exactly
         first proceed approach tackle treat go end ended ends turn turned out keep kept keeping decide decides decided
-        approve approves approved authorise authorises authorize authorizes s t re ve d ll off
+        approve approves approved authorise authorises authorize authorizes because due owing s t re ve d ll off
         """
     )
 )
