@@ -159,7 +159,7 @@ def _revealed(settings: Settings, conversation_id: str, turns: list[Json]) -> li
 def _records(settings: Settings, session_id: str, notes: list[str]) -> tuple[list[Mapping[str, Any]], str]:
     """The journal's records of the session and of its approvals, oldest first, and the newest record of all."""
     if settings.gateway_url is not None:
-        notes.append("The Interceptor runs elsewhere, so its record of actions and approvals is not in this report.")
+        notes.append("The Interceptor runs elsewhere, so its record of approvals is not in this report.")
         return [], ""
     from sentinel_rag.audit import RecordFilter
 
