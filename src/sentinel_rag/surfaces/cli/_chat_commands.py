@@ -25,6 +25,7 @@ COMMANDS = {
     "/evidence": "the facts of the last answer; 3: what stands behind fact 3; [2]: behind that line of a table",
     "/approvals": "calls that wait for a person; with an ID: one of them whole",
     "/history": "what was asked and answered in this conversation",
+    "/export": "a hand-over report of this conversation: /export [md|html|csv] [PATH] [--force] [--reveal]",
     "/clear": "start over with what is known; /clear all: in a new session, with nothing",
     "/quit": "leave (so does Ctrl-D)",
 }
@@ -52,6 +53,7 @@ class ChatCommands:
             "/evidence": self._print_evidence,
             "/approvals": _print_approvals,
             "/history": lambda _: self._print_history(),
+            "/export": self._export,
             "/clear": self._clear,
         }
 
@@ -155,6 +157,14 @@ class ChatCommands:
                 print(f"     ... {len(lines) - HISTORY_LINES} more lines")
         if stored is None or not stored.turns:
             print("Nothing of this conversation is kept.")
+
+    def _export(self, words: Sequence[str]) -> None:
+        if self._client.session_id is None:
+            print("Nothing was asked in this conversation yet.")
+            return
+        from sentinel_rag.surfaces.cli.export import export, wish_of_words
+
+        export(self._settings, self._client.session_id, wish_of_words(words))
 
     def _clear(self, words: Sequence[str]) -> None:
         if words and words[0].lower() == "all":

@@ -56,6 +56,8 @@ class ChatCompleter(Completer):
             return ("all",)
         if command == "/evidence":
             return [str(number) for number in range(1, len(answer.evidence) + 1)] if answer is not None else ()
+        if command == "/export":
+            return ("md", "html", "csv", "--force", "--reveal")
         if command.startswith("/"):
             return ()
         return (*(shown_names(answer) if answer is not None else ()), *self._template_names())

@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"[0-9]{1,6}")
 def fact_lines(pieces: Sequence[Evidence]) -> Iterator[str]:
     """One line a fact: its number, its words, and the place that they come from."""
     for number, piece in enumerate(pieces, 1):
-        yield f"  {number}. {safe_cell(piece.text)}  <- {piece.tool} [{piece.call_id}] {safe_cell(piece.pointer)}"
+        yield f"  {number}. {safe_cell(piece.text)}  <- {safe_cell(f'{piece.tool} [{piece.call_id}] {piece.pointer}')}"
 
 
 def evidence_lines(answer: Answer, wanted: str) -> Iterator[str]:

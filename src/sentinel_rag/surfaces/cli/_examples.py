@@ -7,6 +7,7 @@ EXAMPLES = {
     "sentinel demo": "sentinel demo",
     "sentinel ask": 'sentinel ask "how many high severity incidents in the last 7 days?"',
     "sentinel chat": "sentinel chat --resume",
+    "sentinel export": "sentinel export --format html --output hand-over.html",
     "sentinel up": "sentinel up --web 8443",
     "sentinel status": "sentinel status --json",
     "sentinel doctor": "sentinel doctor --azure",

@@ -23,10 +23,10 @@ from sentinel_rag.surfaces.cli._safe_text import safe
 LEAVE_HINT = "Ctrl-D or /quit leaves the chat; Ctrl-C stops a question that runs."
 
 _ESCAPE = re.compile(
-    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC: titles, links, the clipboard
+    r"\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # OSC: titles, links, the clipboard
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, moves
-    r"|\x1b[PX^_][^\x1b]*(?:\x1b\\)?"  # DCS, SOS, PM, APC
-    r"|\x1b[ -/]*[0-~]?"
+    r"|\x1b[PX^_][^\x1b\n]*\x1b\\"  # DCS, SOS, PM, APC
+    r"|\x1b[ -/]*[0-~]?"  # others, and those above that never end: their text is kept
 )
 
 

@@ -17,6 +17,7 @@ from sentinel_rag.surfaces.cli._charts import bar, severity_counts, sparkline, t
 from sentinel_rag.surfaces.cli._evidence_page import fact_lines
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
 from sentinel_rag.surfaces.cli._tables import MARKS, STYLES, plain_lines, table_lines
+from sentinel_rag.surfaces.rendering.markdown_html import spelled_out_parser
 
 PIPE_WIDTH = 160
 OUTCOME_STYLES = {
@@ -77,11 +78,20 @@ def _print_text(target: Console, answer: Answer) -> None:
         return
     # On a terminal each line stays a line: Markdown alone would run them together. It pads its lines with spaces, which
     # would wrap into empty lines once the window is made narrower.
-    written = Markdown(text.replace("\n", "  \n"), hyperlinks=False, style=style)
+    written = _Markdown(text.replace("\n", "  \n"), hyperlinks=False, style=style)
     for segments in target.render_lines(written, pad=False):
         line = Text.assemble(*((segment.text, segment.style or "") for segment in segments))
         line.rstrip()
         target.print(line, soft_wrap=True)
+
+
+class _Markdown(Markdown):
+    """Markdown in which an address, an image and HTML are words: rich would drop them, and a reader miss them."""
+
+    def __init__(self, text: str, *, hyperlinks: bool, style: str) -> None:
+        super().__init__("", hyperlinks=hyperlinks, style=style)
+        self.markup = text
+        self.parsed = spelled_out_parser().parse(text)
 
 
 def _print(target: Console, table: Table) -> None:

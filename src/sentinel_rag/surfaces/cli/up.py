@@ -48,8 +48,9 @@ def _web(state: RunState, settings: Settings) -> Iterator[str]:
     if zone is not None:
         from sentinel_rag.surfaces.people.owner_links import owner_link
 
-        yield f"Sign in as the owner, once: {zone.url}{owner_link(state.web_secret, utc_now())}"
-        yield f"Others sign in at {settings.web_url or zone.url}; make the first account: sentinel users add NAME"
+        url = settings.web_url or zone.url  # behind a proxy with TLS, cookies are for its address alone
+        yield f"Sign in as the owner, once: {url}{owner_link(state.web_secret, utc_now())}"
+        yield f"Others sign in at {url}; make the first account: sentinel users add NAME"
 
 
 def _served(workspaces: tuple[NamedWorkspace, ...]) -> str:

@@ -143,11 +143,12 @@ def reset(name: str, *, from_stdin: bool, as_json: bool) -> int:
 
 def link(*, as_json: bool) -> int:
     """Print a link that signs the owner in to the web surface of this home, once."""
-    state = RunFolder(load_settings().home).read()
+    settings = load_settings()
+    state = RunFolder(settings.home).read()
     zone = None if state is None else state.zone("web")
     if state is None or zone is None:
         raise UnavailableError("No web surface runs with this home folder.", next_step="Run: sentinel up --web")
-    url = f"{zone.url}{owner_link(state.web_secret, utc_now())}"
+    url = f"{settings.web_url or zone.url}{owner_link(state.web_secret, utc_now())}"
     print(json.dumps({"url": url}) if as_json else url)
     return 0
 
