@@ -75,20 +75,16 @@ class Terminal:
         return self.until(lambda lines: bool(shown(lines)) and shown(lines)[-1] == ">")
 
     def ask(self, question: str, told: str) -> list[str]:
-        """The lines below the question, once `told` and then the prompt are there."""
+        """The lines below the question, once `told` and then the prompt are there. The screen is cleared before."""
+        self.prompted()
+        self.type("\x0c")
+        self.until(lambda lines: shown(lines) == [">"])
         self.type(f"{question}\r")
 
         def answered(lines: list[str]) -> bool:
-            after = self.below(question)
-            return bool(after) and after[-1] == ">" and any(told in line for line in after)
+            return shown(lines)[-1:] == [">"] and any(told in line for line in shown(lines)[1:-1])
 
-        self.until(answered)
-        return self.below(question)
-
-    def below(self, question: str) -> list[str]:
-        lines = shown(self.lines)
-        places = [place for place, line in enumerate(lines) if line.startswith(f"> {question}"[:40])]
-        return lines[places[-1] + 1 :] if places else []
+        return shown(self.until(answered))[1:]
 
     def ended(self) -> int:
         """The exit code of a command that is about to leave."""
@@ -145,8 +141,8 @@ def open_incidents(sample: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_a_table_fits_the_window_and_nothing_is_cut(chat: Terminal, open_incidents: dict[str, Any], width: int) -> None:
     chat.resize(width)
-    chat.type("/clear all\r")
-    lines = chat.ask(f"{LIST} ", "audit")
+    chat.ask("/clear all", "new session")
+    lines = chat.ask(LIST, "audit")
     table = open_incidents["tables"][0]
     everything = " ".join(" ".join(lines).replace("│", " ").split())
     for row in table["rows"]:
@@ -191,8 +187,8 @@ def test_evidence_opens_the_fact_its_row_its_call_and_its_record(
     chat: Terminal, open_incidents: dict[str, Any]
 ) -> None:
     chat.resize(100)
-    chat.type("/clear all\r")
-    chat.ask(f"{LIST}  ", "audit")
+    chat.ask("/clear all", "new session")
+    chat.ask(LIST, "audit")
     title = open_incidents["tables"][0]["rows"][1][7]
     number = next(
         place for place, piece in enumerate(open_incidents["evidence"], 1) if piece["pointer"] == "/rows/1/title"
@@ -212,6 +208,7 @@ def test_evidence_opens_the_fact_its_row_its_call_and_its_record(
 @pytest.mark.requirement("SURF-5")
 def test_a_pasted_text_is_cleaned_and_waits_for_enter(chat: Terminal) -> None:
     chat.resize(100)
+    chat.ask("/clear all", "new session")
     hostile = "how many incidents\nwere closed\x1b]0;owned\x07\x1b[2J\u202e in the last 7 days?\r\n"
     chat.type(f"\x1b[200~{hostile}\x1b[201~")
     lines = shown(chat.until(lambda lines: any("Enter sends them" in line for line in lines)))
@@ -220,8 +217,8 @@ def test_a_pasted_text_is_cleaned_and_waits_for_enter(chat: Terminal) -> None:
     assert "owned" not in "\n".join(lines)
     assert chat.screen.title != "owned"
     chat.type("\r")
-    chat.until(lambda lines: shown(lines)[-1] == ">" and "closed" in "".join(shown(lines)[-12:-1]))
-    assert any("incidents" in line for line in shown(chat.lines)[-12:-1])
+    told = chat.until(lambda lines: shown(lines)[-1] == ">" and any("audit" in line for line in lines))
+    assert any("query_incidents" in line for line in told)
 
 
 @pytest.mark.requirement("SURF-1")
@@ -235,7 +232,8 @@ def test_tab_completes_and_ctrl_c_hints_and_the_history_outlives_the_chat(sample
         first.type("\x03")
         first.until(lambda lines: any("Ctrl-D or /quit leaves the chat" in line for line in lines))
         first.prompted()
-        first.ask("/history", "Nothing was asked")
+        first.type("/history\r")
+        first.until(lambda lines: any("Nothing was asked" in line for line in lines) and shown(lines)[-1] == ">")
         first.type("\x04")
         assert first.ended() == 0
     with terminal(sample, "chat") as second:
