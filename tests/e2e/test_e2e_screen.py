@@ -254,11 +254,12 @@ def test_while_it_works_the_question_s_state_stands_below_and_ctrl_c_stops_it_al
             opened.type("list open incidents\r")
             opened.until(lambda lines: any(re.search(r"Thinking\.\.\. [0-9.]+ s", line) for line in lines))
             opened.resize(60)
+            opened.type("typed ahead\r")
             opened.type("\x03")
             opened.until(lambda lines: any("the conversation goes on" in line for line in lines))
         finally:
             os.kill(agent, signal.SIGCONT)
-        opened.prompted()
+        assert "typed ahead" not in "".join(opened.prompted())
         assert any("incidents" in line for line in opened.ask("how many incidents are there?", "audit"))
 
 

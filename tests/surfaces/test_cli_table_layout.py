@@ -45,9 +45,9 @@ def test_no_line_is_too_long_and_no_word_is_broken(table: Table, width: int, ter
 def test_an_id_that_does_not_fit_beside_the_rest_stands_whole_below_its_row() -> None:
     table = Table(("", "Incident", "Severity", "GUID", "Title"), (("[1]", "128", "High", GUID, "Port scan"),))
     assert drawn(table, 60) == [
-        "     ┃ Incident ┃ Severity ┃ Title     ",
+        "     ┃ Incident ┃ Severity ┃ Title",
         "━━━━━╇━━━━━━━━━━╇━━━━━━━━━━╇━━━━━━━━━━━",
-        " [1] │ 128      │ ! High   │ Port scan ",
+        " [1] │ 128      │ ! High   │ Port scan",
         f"     GUID: {GUID}",
     ]
 
@@ -80,7 +80,7 @@ def test_severity_and_status_stay_in_the_row_whatever_goes_below() -> None:
 
 def test_in_a_pipe_cells_come_without_marks_and_bars() -> None:
     trend = Table(("Day", "Alerts"), (("2026-11-14", "3"), ("2026-11-15", "6")))
-    assert drawn(trend, 160, terminal=False)[2] == " 2026-11-14 │ 3      "
-    assert drawn(trend, 160)[2] == " 2026-11-14 │ 3      │ ██████████           "
+    assert drawn(trend, 160, terminal=False)[2] == " 2026-11-14 │ 3"
+    assert drawn(trend, 160)[2] == " 2026-11-14 │ 3      │ ██████████"
     severities = Table(("Severity", "n"), (("High", "1"),))
-    assert drawn(severities, 160, terminal=False)[2] == " High     │ 1 "
+    assert drawn(severities, 160, terminal=False)[2] == " High     │ 1"

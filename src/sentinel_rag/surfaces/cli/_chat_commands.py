@@ -191,9 +191,13 @@ def _print_approvals(words: Sequence[str]) -> None:
 
 
 def _print_help() -> None:
-    for name, meaning in COMMANDS.items():
-        print(f"  {name:11} {meaning}")
-    print('\nExamples:  "high severity incidents of the last 7 days", "details of [2]", "which accounts are in it?"')
+    from sentinel_rag.surfaces.cli._render import console, print_table, print_words
+
+    print_table(console(), "", ("", ""), tuple(COMMANDS.items()))
+    print_words(
+        '\nExamples: "high severity incidents of the last 7 days", "details of [2]", "which accounts are in it?"\n'
+        "Ctrl-C stops a question, Ctrl-D leaves, Tab completes; a pasted text waits for Enter."
+    )
 
 
 def _nearest(name: str) -> str:

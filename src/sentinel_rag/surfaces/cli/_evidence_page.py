@@ -47,7 +47,7 @@ def evidence_lines(answer: Answer, wanted: str) -> Iterator[str]:
             next_step="/evidence lists them; /evidence [2] is for the line that a table marks [2].",
         )
     piece = pieces[number - 1]
-    yield f"{number}. {safe_cell(piece.text)}"
+    yield f"Fact {number}: {safe_cell(piece.text)}"
     yield f"  place    {safe_cell(piece.pointer)}"
     yield from _value_lines(piece)
     row = _row_of(pieces, piece)

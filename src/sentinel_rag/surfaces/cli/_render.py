@@ -70,6 +70,11 @@ def print_table(target: Console, title: str, columns: tuple[str, ...], rows: Seq
     _print(target, Table(columns, tuple(rows), title))
 
 
+def print_words(text: str) -> None:
+    """Sentences of ours to standard output, folded between words."""
+    console().print(Text(safe(text)))
+
+
 def _print_text(target: Console, answer: Answer) -> None:
     text, style = safe(answer.text), OUTCOME_STYLES.get(answer.outcome, "")
     if not target.is_terminal:

@@ -122,7 +122,7 @@ def _row(cells: Sequence[Text], widths: dict[int, int], between: str, target: Co
             if number:
                 line.append(between)
             line.append_text(part)
-        line.append(" ")
+        line.rstrip()  # else each line would wrap into two once the window is made narrower
         yield line
 
 

@@ -109,6 +109,7 @@ def waiting(first: str, *, quiet: bool = False) -> Iterator[ProgressListener]:
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return
+    from sentinel_rag.surfaces.cli._quiet_keys import quiet_keys
     from sentinel_rag.surfaces.cli._render import console
     from sentinel_rag.surfaces.cli._status_line import TurnDisplay
 
@@ -120,7 +121,7 @@ def waiting(first: str, *, quiet: bool = False) -> Iterator[ProgressListener]:
     from rich.live import Live
 
     display = TurnDisplay(first)
-    with Live(display, console=target, refresh_per_second=12.5, transient=True):
+    with quiet_keys(), Live(display, console=target, refresh_per_second=12.5, transient=True):
         yield display.show
 
 

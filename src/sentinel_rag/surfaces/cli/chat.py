@@ -54,7 +54,7 @@ def run(*, workspace: str | None, resume: str | None = None) -> int:
             _go_on(client, user, stored.conversation_id)
             _tell_what_was_asked(stored)
         elif interactive:
-            print("Ask about incidents, alerts, entities or logs. /help lists the commands.")
+            _welcome(workspace or (served[0] if served else None))
         client.workspace = workspace or client.workspace
         commands = ChatCommands(client, settings, state, served)
         check = _still_there(settings, state) if zones is None else zones.check
@@ -74,6 +74,13 @@ def run(*, workspace: str | None, resume: str | None = None) -> int:
                     raise
                 print("Stopped; the conversation goes on. Ctrl-D or /quit leaves it.")
     return 0
+
+
+def _welcome(workspace: str | None) -> None:
+    from sentinel_rag.surfaces.cli._render import print_words
+
+    where = "" if workspace is None else f" Questions go to the workspace {workspace}."
+    print_words(f"Ask about incidents, alerts, entities or logs. /help lists the commands.{where}")
 
 
 def _still_there(settings: Settings, state: RunState) -> Callable[[], None]:
