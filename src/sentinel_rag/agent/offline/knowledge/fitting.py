@@ -131,7 +131,8 @@ def by_fit(hits: Sequence[KnowledgeHit], about: About) -> list[KnowledgeHit]:
         tactics = 0.3 * len(set(about.tactics) & set(hit.tactics))
         use = len(held(wanted, when_to_use(hit, hits))) if about.of_incident else 0
         line = 0.0 if about.of_incident else said_in_one_line(wanted, hit.text)
-        return 1.6 * title + headings + 0.4 * words + line + 1.8 * techniques + phase + tactics + use + 1.5 / (place + 1)
+        said = 1.6 * title + headings + 0.4 * words + line
+        return said + 1.8 * techniques + phase + tactics + use + 1.5 / (place + 1)
 
     weights = [weight(place, hit) for place, hit in enumerate(hits)]
     order = sorted(range(len(hits)), key=lambda place: (-weights[place], place))
