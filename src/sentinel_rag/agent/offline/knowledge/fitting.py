@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from sentinel_rag.agent.grounding.hit_texts import share, stems_of
 from sentinel_rag.agent.knowledge_hits import KnowledgeHit
+from sentinel_rag.agent.offline.knowledge.one_line import said_in_one_line
 from sentinel_rag.agent.offline.knowledge.phases import phase_of
 
 _OF_EVERY_TITLE = """
@@ -133,7 +134,9 @@ def by_fit(hits: Sequence[KnowledgeHit], about: About) -> list[KnowledgeHit]:
         phase = 2.0 if about.phase and phase_of(hit.path) == about.phase else 0.0
         tactics = 0.3 * len(set(about.tactics) & set(hit.tactics))
         use = len(held(wanted, when_to_use(hit, hits))) if about.of_incident else 0
-        return 1.6 * title + headings + 0.4 * words + 1.8 * techniques + phase + tactics + use + 1.5 / (place + 1)
+        line = 0.0 if about.of_incident else said_in_one_line(wanted, hit.text)
+        said = 1.6 * title + headings + 0.4 * words + line
+        return said + 1.8 * techniques + phase + tactics + use + 1.5 / (place + 1)
 
     weights = [weight(place, hit) for place, hit in enumerate(hits)]
     order = sorted(range(len(hits)), key=lambda place: (-weights[place], place))

@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.knowledge.phases import phase_asked
+from sentinel_rag.agent.offline.knowledge.said_otherwise import as_playbooks_say
 from sentinel_rag.agent.offline.knowledge.topics import filters_of, topic_of
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.reading import Reading
@@ -145,6 +146,12 @@ _WHO = re.compile(
     r"delete|revoke|switch|quarantine|pay|tell|inform)\b|\bwhose\s+(?:decision|call)\b|\bwho\s+(?:do|should|must)\s+(?:i|we)\s+(?:inform|tell|notify)\b",
     re.IGNORECASE,
 )
+_COMPARED = re.compile(
+    rf"\bcompar\w*\b.{{0,60}}\b(?:with|to|against|and)\s+(?:(?:the|our|all|any|some)\s+)?"
+    rf"(?:past|previous|earlier|older|former|historic\w*|closed|other|similar)\s+(?:ones|{_INC})\b",
+    re.IGNORECASE,
+)
+"""Words that hold an incident against those that were."""
 _WHICH_ONE = re.compile(
     r"\b(?:is|are)\s+there\b|\b(?:do|have)\s+(?:we|you|i)\s+(?:have|got)\b|\b(?:which|what)\s+(?:play\s?book|run\s?book|procedure)\b|"
     r"\b(?:got|have)\s+an?\s+(?:play|run)",
@@ -201,6 +208,8 @@ def read_wish(reading: Reading, focused: str, now: Now) -> KnowledgeWish | None:
     incident = _incident_of(reading)
     if _CLOSED.search(text) and not _PLAYBOOK.search(text) and (_OURS.search(text) or not reading.names):
         return _about_past(Sought.CLOSED, reading, incident, focused, now, closed=True)
+    if _COMPARED.search(text) and (incident or focused) and len(reading.incidents) < 2:
+        return _about_past(Sought.PAST, reading, incident or focused, focused, now)
     if _PAST.search(text) or _FORMER.search(text):
         return _about_past(Sought.PAST, reading, incident, focused, now, closed=True)
     if _SIMILAR.search(text) or (
@@ -244,7 +253,7 @@ def _about_past(
 
 
 def _about_playbooks(reading: Reading, text: str, incident: str, focused: str, now: Now) -> KnowledgeWish | None:
-    topic = topic_of(reading)
+    topic = as_playbooks_say(topic_of(reading), text)
     phase = phase_asked(text)
     names_playbook = _PLAYBOOK.search(text) is not None
     if not incident and not topic:
