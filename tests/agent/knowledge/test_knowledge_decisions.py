@@ -123,7 +123,13 @@ async def test_times_of_a_search_are_whole_seconds(search_tool: SearchTool) -> N
 
 @pytest.mark.requirement("AGENT-1")
 @pytest.mark.parametrize(
-    "question", ["is incident 31 similar to 40?", "are incidents 31 and 40 alike?", "does incident 31 resemble #40"]
+    "question",
+    [
+        "is incident 31 similar to 40?",
+        "are incidents 31 and 40 alike?",
+        "does incident 31 resemble #40",
+        "is 31 like 40?",
+    ],
 )
 async def test_two_incidents_are_held_side_by_side(search_tool: SearchTool, question: str) -> None:
     estate = gateway(search_tool)
@@ -137,7 +143,13 @@ async def test_two_incidents_are_held_side_by_side(search_tool: SearchTool, ques
 
 @pytest.mark.requirement("KNOW-3")
 @pytest.mark.parametrize(
-    "question", ["compare incident 31 with past ones", "how does incident 31 compare to previous incidents?"]
+    "question",
+    [
+        "compare incident 31 with past ones",
+        "how does incident 31 compare to previous incidents?",
+        "is incident 31 similar to earlier ones?",
+        "compare 31 with other password incidents",
+    ],
 )
 async def test_an_incident_is_compared_with_those_that_were(search_tool: SearchTool, question: str) -> None:
     estate = gateway(search_tool)
@@ -145,3 +157,43 @@ async def test_an_incident_is_compared_with_those_that_were(search_tool: SearchT
     assert "31" in [made.get("like_incident") for made in searches(estate)]
     assert "How `incident-4` ended: " in answer.text
     assert "incident-4" in [row[1] for row in answer.tables[0].rows]
+
+
+@pytest.mark.requirement("KNOW-3")
+@pytest.mark.parametrize(
+    ("question", "file"),
+    [
+        ("where do I start with ransomware", "ransomware.md"),
+        ("how should we begin investigating with a web shell", "web-shell.md"),
+        ("what should I check first for a suspicious inbox rule", "business-email-compromise.md"),
+        ("first response to a denial of service", "denial-of-service.md"),
+        ("first steps in a lateral movement case", "lateral-movement.md"),
+        ("what do I look at first when data was stolen", "data-theft.md"),
+    ],
+)
+async def test_where_to_begin_is_the_triage_of_its_playbook(search_tool: SearchTool, question: str, file: str) -> None:
+    estate = gateway(search_tool)
+    answer = await ask(estate, question)
+    first = answer.text.split("\n")[0]
+    assert f"`{file} > " in first, first
+    assert " > Triage` fits" in first or "begins with" in first, first
+    assert {call.tool_name for call in estate.calls} == {"search_knowledge_base"}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "where should I start on my shift",
+        "what should I check first in the list",
+        "what should I look at first",
+        "what do I do first on my shift",
+        "where do I start with these incidents",
+        "which incident should I look at first",
+    ],
+)
+async def test_what_comes_first_in_a_shift_or_a_list_stays_with_the_incidents(
+    search_tool: SearchTool, question: str
+) -> None:
+    estate = gateway(search_tool)
+    await ask(estate, question)
+    assert searches(estate) == []
