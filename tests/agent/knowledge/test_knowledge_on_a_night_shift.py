@@ -111,7 +111,7 @@ PAST = IncidentRecord(
     entities=(("host", "fin-ws-0091"),),
 )
 OPEN = replace(
-    PAST, number=92, status="Active", closed=None, classification="", classification_comment="",
+    PAST, number=92, status="Active", closed=None, classification="BenignPositive", classification_comment="",
     entities=(("host", "fin-ws-009.contoso.example"),), created=datetime(2024, 7, 22, tzinfo=UTC),
 )  # fmt: skip
 
@@ -149,7 +149,8 @@ async def test_before_means_created_before(with_open: SearchTool) -> None:
 
 async def test_open_incidents_like_it_are_open(with_open: SearchTool) -> None:
     answer = await ask(gateway(with_open), "which open incidents look like incident 12?")
-    assert rows(answer) == {"Past incidents": ["incident-92"]}
+    assert rows(answer) == {"Still open": ["incident-92"]}
+    assert answer.tables[0].rows[0][3] == "Active", "and not the classification of an earlier closing"
 
 
 @pytest.mark.requirement("WORK-4")
