@@ -132,8 +132,8 @@ def ingest_incidents(
         if listener is not None:
             listener(IngestProgress("", done, total, clock() - began))
 
-    if embedder is not None:
-        give_vectors(store, embedder, tell_vectors)
+    vectors = 0 if embedder is None else give_vectors(store, embedder, tell_vectors)
+    vectors_s = clock() - began
     served = {*(source.workspace for source in sources), *also_served}
     several = len(served) > 1 or shared
     reports: list[WorkspaceReport] = []
@@ -145,6 +145,10 @@ def ingest_incidents(
             raise
         except SentinelError as error:
             reports.append(replace(run.report, fault=str(error), next_step=error.next_step))
+    if vectors and reports:  # they are of the whole store, and belong to the run
+        done = reports[0].ingested
+        done = replace(done, embedded=done.embedded + vectors, seconds=done.seconds + vectors_s)
+        reports[0] = replace(reports[0], ingested=done)
     past = set(formerly_served) - served
     if past:
         left = [name for name, version in _held(store).items() if version is not None and version.workspace in past]
