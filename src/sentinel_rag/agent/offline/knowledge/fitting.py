@@ -18,6 +18,7 @@ from sentinel_rag.agent.offline.knowledge.phases import phase_of
 _OF_EVERY_TITLE = """
     incident alert suspicious suspected unusual possible potential multiple several activity detected event events tools
     account user host device machine microsoft defender azure sentinel security endpoint command line process
+    without
 """
 """Words that titles of all kinds have."""
 _WHEN = re.compile(r"\W*(?:when|purpose|scope\s+of\s+this|about|overview|description|trigger)", re.IGNORECASE)
@@ -96,6 +97,9 @@ def _suits(hit: KnowledgeHit, about: About, others: Sequence[KnowledgeHit]) -> b
         return True
     families = _families(hit, about)
     wanted = telling(about.words)
+    name = stems_of(hit.source.rpartition("/")[2].rpartition(".")[0])
+    if name and held(name, about.words) == name:
+        return True
     named = held(wanted, when_to_use(hit, others))
     tactics = set(about.tactics) & set(hit.tactics)
     return (
