@@ -15,7 +15,7 @@ from rich.text import Text  # noqa: TID253  # as above
 
 from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Table
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
-from sentinel_rag.surfaces.rendering.markdown_html import spelled_out_parser
+from sentinel_rag.surfaces.rendering.markdown_html import parsed_without_links
 
 PIPE_WIDTH = 160
 MIN_COLUMN = 12
@@ -90,7 +90,7 @@ class _Markdown(Markdown):
     def __init__(self, text: str, *, hyperlinks: bool) -> None:
         super().__init__("", hyperlinks=hyperlinks)
         self.markup = text
-        self.parsed = spelled_out_parser().parse(text)
+        self.parsed = parsed_without_links(text)
 
 
 def _table(table: Table, width: int) -> RenderableType:
