@@ -22,6 +22,7 @@ COMMANDS = {
     "/verbosity": "short (facts alone), normal, or full (with the evidence of each fact)",
     "/refresh": "past incidents up to date in the knowledge base; /refresh all: also what did not change",
     "/history": "what was asked and answered in this conversation",
+    "/export": "a hand-over report of this conversation: /export [md|html|csv] [PATH] [--force] [--reveal]",
     "/clear": "start over with what is known; /clear all: in a new session, with nothing",
     "/quit": "leave (so does Ctrl-D)",
 }
@@ -45,6 +46,7 @@ class ChatCommands:
             "/verbosity": self._choose_verbosity,
             "/refresh": self._refresh,
             "/history": lambda _: self._print_history(),
+            "/export": self._export,
             "/clear": self._clear,
         }
 
@@ -133,6 +135,14 @@ class ChatCommands:
                 print(f"     ... {len(lines) - HISTORY_LINES} more lines")
         if stored is None or not stored.turns:
             print("Nothing of this conversation is kept.")
+
+    def _export(self, words: Sequence[str]) -> None:
+        if self._client.session_id is None:
+            print("Nothing was asked in this conversation yet.")
+            return
+        from sentinel_rag.surfaces.cli.export import export, wish_of_words
+
+        export(self._settings, self._client.session_id, wish_of_words(words))
 
     def _clear(self, words: Sequence[str]) -> None:
         if words and words[0].lower() == "all":

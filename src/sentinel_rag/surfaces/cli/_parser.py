@@ -57,6 +57,16 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     chat.add_argument("--json", action="store_true", help="with --list: print as JSON")
     workspace_option(chat)
 
+    export = command(commands, "export", "write a conversation as a shift hand-over report", _export)
+    export.add_argument("conversation", nargs="?", help="beginning of its id (default: the last one)")
+    form_help = "md (default), html (one file, with charts), or csv (the rows of evidence); or by the name of the file"
+    export.add_argument("--format", choices=("md", "html", "csv"), default=None, help=form_help)
+    export.add_argument("--csv", action="store_const", const="csv", dest="format", help="the same as --format csv")
+    export.add_argument("--output", default=None, metavar="PATH", help="the file to write; - for standard output")
+    export.add_argument("--force", action="store_true", help="write over a file that is there")
+    reveal_help = "show values that the policy hides from the agent, as far as you may see them; the report says so"
+    export.add_argument("--reveal", action="store_true", help=reveal_help)
+
     up = command(commands, "up", "start the zones and keep them running until Ctrl-C", _up)
     up.add_argument("--port", type=port, default=0, help="port of the Interceptor (default: a free one)")
     up.add_argument("--agent-port", type=port, default=0, help="port of the agent's POST /chat (default: a free one)")
@@ -170,6 +180,12 @@ def _chat(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.chat import run
 
     return run(workspace=options.workspace, resume=options.resume)
+
+
+def _export(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.export import Wish, run
+
+    return run(options.conversation, Wish(options.format, options.output, options.force, options.reveal))
 
 
 def _up(options: argparse.Namespace) -> int:

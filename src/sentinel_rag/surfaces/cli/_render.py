@@ -15,6 +15,7 @@ from rich.text import Text  # noqa: TID253  # as above
 
 from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Table
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
+from sentinel_rag.surfaces.rendering.markdown_html import spelled_out_parser
 
 PIPE_WIDTH = 160
 MIN_COLUMN = 12
@@ -80,7 +81,16 @@ def _text(answer: Answer, target: Console) -> RenderableType:
     text = safe(answer.text)
     # In a pipe the text goes out as it was written, so that scripts and people grep the same words.
     # On a terminal each line stays a line: Markdown alone would run them together.
-    return Markdown(text.replace("\n", "  \n"), hyperlinks=False) if target.is_terminal else Text(text)
+    return _Markdown(text.replace("\n", "  \n"), hyperlinks=False) if target.is_terminal else Text(text)
+
+
+class _Markdown(Markdown):
+    """Markdown in which an address, an image and HTML are words: rich would drop them, and a reader miss them."""
+
+    def __init__(self, text: str, *, hyperlinks: bool) -> None:
+        super().__init__("", hyperlinks=hyperlinks)
+        self.markup = text
+        self.parsed = spelled_out_parser().parse(text)
 
 
 def _table(table: Table, width: int) -> RenderableType:
@@ -108,5 +118,5 @@ def _list(table: Table) -> RenderableType:
 def _evidence(pieces: tuple[Evidence, ...]) -> RenderableType:
     if not pieces:
         return Text("No fact of this answer comes from a tool.", style="dim")
-    lines = (f"  {safe_cell(p.text)}  <- {p.tool} [{p.call_id}] {safe_cell(p.pointer)}" for p in pieces)
+    lines = (f"  {safe_cell(p.text)}  <- {safe_cell(f'{p.tool} [{p.call_id}] {p.pointer}')}" for p in pieces)
     return Text("\n".join(("Evidence:", *lines)), style="dim")
