@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 from running_web import RunningWeb
 from visitor import Visit, Visitor
 
@@ -24,6 +24,9 @@ from sentinel_rag.surfaces.web.routes.page import load_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 TRIED = Path(sys.prefix) / "browser-missing"
+LONGEST_WAIT_MS = 60_000
+"""For a machine that does other things too; nothing waits for it that goes well."""
+expect.set_options(timeout=LONGEST_WAIT_MS)
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +62,7 @@ def visit(chromium: Browser, web: RunningWeb) -> Iterator[Visit]:
         **options: Any,
     ) -> Visitor:
         context = chromium.new_context(reduced_motion="reduce", **options)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(LONGEST_WAIT_MS)
         visitor = Visitor(context, url, context.new_page())
         visitor.watched(visitor.page)
         visitors.append(visitor)
