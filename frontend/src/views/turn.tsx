@@ -22,11 +22,13 @@ export function TurnSection(props: {
   const { turn } = props;
   const running = turn.state === "running";
   const place = useRef<HTMLElement>(null);
+  const begunHere = useRef(running);
   useEffect(() => {
-    if (running) {
+    // Who asked sees the question, and its answer from the start on, unless they went on to read elsewhere.
+    if (begunHere.current && (running || document.activeElement instanceof HTMLTextAreaElement)) {
       place.current?.scrollIntoView({ block: "start" });
     }
-  }, []);
+  }, [running]);
   return (
     <article
       ref={place}
