@@ -31,8 +31,9 @@ from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Progress,
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.surfaces.cli import _approval_page, export, kept_conversations
 from sentinel_rag.surfaces.cli._errors import report
+from sentinel_rag.surfaces.cli._evidence_page import evidence_lines, fact_lines
 from sentinel_rag.surfaces.cli._render import print_answer
-from sentinel_rag.surfaces.cli._status_line import StatusLine
+from sentinel_rag.surfaces.cli._status_line import StatusLine, TurnDisplay
 from sentinel_rag.surfaces.cli.audit import audit_line
 from sentinel_rag.surfaces.rendering import csv_cell, markdown_html, markdown_line, safe
 from sentinel_rag.surfaces.reports import HandOver, Head, ReportTurn, as_csv, as_html, as_markdown, hand_over
@@ -101,7 +102,7 @@ def test_the_corpus_is_what_it_says() -> None:
     assert min(Counter(each.family for each in HOSTILE).values()) >= 4
 
 
-@pytest.mark.parametrize(("terminal", "width"), [(True, 60), (True, 200), (False, 160)])
+@pytest.mark.parametrize(("terminal", "width"), [(True, 100), (False, 160)])
 def test_an_answer_on_a_terminal_and_in_a_pipe(terminal: bool, width: int) -> None:
     def check(hostile: Hostile) -> None:
         for answer in (an_answer(hostile.text), replace(full_answer(hostile.text), text="x")):
@@ -125,6 +126,24 @@ def test_the_status_line_and_an_error(capsys: pytest.CaptureFixture[str]) -> Non
         assert shown.count("\n") == 1
         report(UsageError(hostile.text, next_step=hostile.text), as_json=False)
         assert hostile.is_legible_in(seen_by_a_terminal(capsys.readouterr().err, colours=False))
+
+    assert failing(check) == []
+
+
+def test_the_evidence_of_a_chat_and_the_lines_of_its_calls() -> None:
+    def check(hostile: Hostile) -> None:
+        answer = full_answer(hostile.text)
+        shown = seen_by_a_terminal(
+            "\n".join((*evidence_lines(answer, "1"), *fact_lines(answer.evidence))), colours=False
+        )
+        assert hostile.is_legible_in(shown)
+        display = TurnDisplay("Starting", clock=lambda: 0.0)
+        display.show(Progress(hostile.text, 1.0, answer.tools[0]))
+        written = io.StringIO()
+        Console(file=written, force_terminal=True, width=12_000).print(display)
+        shown = seen_by_a_terminal(written.getvalue(), colours=True)
+        assert hostile.is_legible_in(shown)
+        assert shown.count("\n") == 2
 
     assert failing(check) == []
 

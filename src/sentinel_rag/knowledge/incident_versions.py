@@ -17,7 +17,8 @@ READING = 1
 @dataclass(frozen=True, slots=True)
 class IncidentVersion:
     """One version of one incident. `name` is its GUID; `modified` and `created` are the service's own texts. `whole` is
-    False where its details could not be read yet: then it equals no version of a list, and is read again."""
+    False where its details could not be read yet: then it equals no version of a list, and is read again.
+    `workspace_id` is told in a store that several homes share, where `workspace`, a name, is not enough."""
 
     workspace: str
     name: str
@@ -27,12 +28,14 @@ class IncidentVersion:
     comments: int = 0
     alerts: int = 0
     whole: bool = True
+    workspace_id: str = ""
 
     @property
     def text(self) -> str:
         """As the store keeps it."""
         parts = [self.workspace, self.name, self.etag, self.modified, self.created, self.comments, self.alerts]
-        return json.dumps([READING, *parts, self.whole], ensure_ascii=True)
+        of_whom = [self.workspace_id] if self.workspace_id else []
+        return json.dumps([READING, *parts, self.whole, *of_whom], ensure_ascii=True)
 
     @property
     def created_at(self) -> datetime | None:
@@ -47,9 +50,9 @@ class IncidentVersion:
 def version_from_text(text: str) -> IncidentVersion | None:
     """The version that a store kept; None for one of an earlier way of reading, or of another origin."""
     try:
-        reading, workspace, name, etag, modified, created, comments, alerts, whole = json.loads(text)
+        reading, workspace, name, etag, modified, created, comments, alerts, whole, *of_whom = json.loads(text)
     except (ValueError, TypeError):
         return None
     if reading != READING:
         return None
-    return IncidentVersion(workspace, name, etag, modified, created, comments, alerts, whole)
+    return IncidentVersion(workspace, name, etag, modified, created, comments, alerts, whole, *of_whom[:1])

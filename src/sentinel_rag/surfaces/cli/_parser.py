@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from sentinel_rag.surfaces.cli._options import Formatter, command, group, port, workspace_option
+from sentinel_rag.surfaces.cli._options import Formatter, Parser, command, group, port, workspace_option
 
 EXIT_CODES = """\
 exit codes:
@@ -23,7 +23,7 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     """The whole command line. The chosen command is `options.run(options)`. With `only`, the word that stands where a
     command is named, the actions of other groups are left out: building them all takes longer than any of them starts.
     """
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = Parser(
         prog="sentinel",
         description="Ask Microsoft Sentinel in plain words. An agent that can execute nothing plans tool calls; a "
         "gateway decides and records each; every fact of the answer carries its evidence.",
@@ -31,7 +31,8 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
         formatter_class=Formatter,
     )
     parser.add_argument("--version", action=_Version)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    parser.set_defaults(run=_first_steps)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     demo = command(
         commands,
@@ -148,6 +149,12 @@ class _Version(argparse.Action):
 
         print(f"sentinel {__version__}")
         parser.exit()
+
+
+def _first_steps(_: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.first_steps import run
+
+    return run()
 
 
 def _demo(options: argparse.Namespace) -> int:

@@ -145,12 +145,11 @@ def _revealed(settings: Settings, conversation_id: str, turns: list[Json]) -> li
     handles = handles_in(turns)
     if not handles:
         return turns
-    state = RunFolder(settings.home).read()
-    user = None if state is None else user_session(state, settings)
+    user = user_session(RunFolder(settings.home).read(), settings)
     if user is None:
         raise UnavailableError(
             "Hidden values are the Interceptor's to show, and none runs that knows you.",
-            next_step="Run sentinel up (or an open sentinel chat) and repeat it, or leave out --reveal.",
+            next_step="Run sentinel up, or with SENTINEL_URL set SENTINEL_USER_KEY; or leave out --reveal.",
         )
     filled: list[Json] = fill_in(turns, user.values(conversation_id, handles))
     return filled
@@ -159,7 +158,7 @@ def _revealed(settings: Settings, conversation_id: str, turns: list[Json]) -> li
 def _records(settings: Settings, session_id: str, notes: list[str]) -> tuple[list[Mapping[str, Any]], str]:
     """The journal's records of the session and of its approvals, oldest first, and the newest record of all."""
     if settings.gateway_url is not None:
-        notes.append("The Interceptor runs elsewhere, so its record of actions and approvals is not in this report.")
+        notes.append("The Interceptor runs elsewhere, so its record of approvals is not in this report.")
         return [], ""
     from sentinel_rag.audit import RecordFilter
 

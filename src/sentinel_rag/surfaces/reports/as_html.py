@@ -31,7 +31,7 @@ h1,h2,h3{line-height:1.25}h2{border-bottom:1px solid var(--line);margin-top:2rem
 p,li,td,th,dd,pre,code,h3,h4{unicode-bidi:isolate;overflow-wrap:anywhere}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem}dt{color:var(--quiet)}dd{margin:0}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}
-th,td{border:1px solid var(--line);padding:.3rem .5rem;text-align:left;vertical-align:top}
+th{white-space:nowrap}th,td{border:1px solid var(--line);padding:.3rem .5rem;text-align:left;vertical-align:top}
 .quiet{color:var(--quiet);font-size:.9rem}.warn{color:var(--warn);font-weight:600}
 a{color:var(--bar)}.chart{width:100%;max-width:760px;font-size:13px}.chart text{fill:var(--ink)}
 .chart .label{text-anchor:end}.chart .bar{fill:var(--bar)}:target{outline:2px solid var(--bar)}

@@ -7,7 +7,7 @@ the policy hides from the agent.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sentinel_rag.surfaces.reports.model import Action, ReportTurn
@@ -19,7 +19,9 @@ READ = "read"
 
 def actions_of(records: Sequence[Json], turns: Sequence[ReportTurn]) -> tuple[Action, ...]:
     """Everything but calls that only read and were allowed, in the order of the journal. `records` are in the form of
-    `sentinel audit show --json`."""
+    `sentinel audit show --json`; without any, what the answers tell of refused calls is all there is."""
+    if not records:
+        return tuple(_refused(turns))
     asked = {
         str(trace["audit_id"]): plain(trace["arguments"])
         for turn in turns
@@ -28,6 +30,14 @@ def actions_of(records: Sequence[Json], turns: Sequence[ReportTurn]) -> tuple[Ac
     return tuple(
         action for entry in records if (action := _action(entry["record"], entry.get("outcome"), asked)) is not None
     )
+
+
+def _refused(turns: Sequence[ReportTurn]) -> Iterator[Action]:
+    for turn in turns:
+        for trace in (turn.answer or {}).get("tools", ()):
+            if trace["status"] == "denied":
+                said = f"denied ({trace['detail']})" if trace["detail"] else "denied"
+                yield Action(turn.asked_at, trace["name"], plain(trace["arguments"]), said, trace["audit_id"])
 
 
 def waiting(records: Sequence[Json]) -> tuple[str, ...]:
