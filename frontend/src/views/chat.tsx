@@ -66,9 +66,14 @@ export function ChatView({ id, go }: { id: string | null; go: (id: string | null
         <div class="row">
           <h1>{visible(title) || "New conversation"}</h1>
           {id === null ? null : (
-            <button type="button" onClick={remove}>
-              Delete
-            </button>
+            <span class="row">
+              <a href={reportOf(id)} download>
+                Save the hand-over report
+              </a>
+              <button type="button" onClick={remove}>
+                Delete
+              </button>
+            </span>
           )}
         </div>
         <RefusalNotice refusal={refusal ?? conversation?.refusal ?? null} />
@@ -93,6 +98,12 @@ export function ChatView({ id, go }: { id: string | null; go: (id: string | null
       </section>
     </div>
   );
+}
+
+/** The report as a file, without hidden values: it leaves the page. */
+function reportOf(id: string): string {
+  const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+  return `/conversations/${encodeURIComponent(id)}/export?format=html&timezone=${encodeURIComponent(timezone)}`;
 }
 
 export function Suggested(props: { questions: string[]; onAsk: (question: string) => void }): JSX.Element | null {

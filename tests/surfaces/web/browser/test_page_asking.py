@@ -155,3 +155,16 @@ def test_a_conversation_of_somebody_else_is_not_there(web: RunningWeb, visit: Vi
     dana = visit("dana-theirs", at=f"/#/chat/{theirs}")
     expect(dana.page.get_by_role("alert")).to_contain_text("There is no such conversation.")
     assert "mine alone" not in dana.page.content()
+
+
+@pytest.mark.requirement("SURF-6")
+def test_the_hand_over_report_is_saved_without_hidden_values(visit: Visit) -> None:
+    dana = visit("dana-report")
+    dana.ask("call read_alert")
+    expect(dana.page.locator("article.answered")).to_have_count(1)
+    with dana.page.expect_download() as started:
+        dana.page.get_by_role("link", name="Save the hand-over report").click()
+    assert re.fullmatch(r"handover-.*\.html", started.value.suggested_filename)
+    text = started.value.path().read_text()
+    assert "ws-01" in text
+    assert "SECRET" not in text
