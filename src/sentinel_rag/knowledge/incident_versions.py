@@ -10,14 +10,15 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 
-READING = 1
-"""Raised when reading an incident changes, so that every incident is read again."""
+READING = 2
+"""Raised when reading or chunking an incident changes, so that every incident is read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentVersion:
     """One version of one incident. `name` is its GUID; `modified` and `created` are the service's own texts. `whole` is
-    False where its details could not be read yet: then it equals no version of a list, and is read again."""
+    False where its details could not be read yet: then it equals no version of a list, and is read again; so does one
+    of an earlier `reading`."""
 
     workspace: str
     name: str
@@ -27,12 +28,13 @@ class IncidentVersion:
     comments: int = 0
     alerts: int = 0
     whole: bool = True
+    reading: int = READING
 
     @property
     def text(self) -> str:
         """As the store keeps it."""
         parts = [self.workspace, self.name, self.etag, self.modified, self.created, self.comments, self.alerts]
-        return json.dumps([READING, *parts, self.whole], ensure_ascii=True)
+        return json.dumps([self.reading, *parts, self.whole], ensure_ascii=True)
 
     @property
     def created_at(self) -> datetime | None:
@@ -45,11 +47,10 @@ class IncidentVersion:
 
 
 def version_from_text(text: str) -> IncidentVersion | None:
-    """The version that a store kept; None for one of an earlier way of reading, or of another origin."""
+    """The version that a store kept, of whichever way of reading: by it the incident's workspace and age are known, so
+    that it is brought up to date or removed like any other. None for one of another origin."""
     try:
         reading, workspace, name, etag, modified, created, comments, alerts, whole = json.loads(text)
     except (ValueError, TypeError):
         return None
-    if reading != READING:
-        return None
-    return IncidentVersion(workspace, name, etag, modified, created, comments, alerts, whole)
+    return IncidentVersion(workspace, name, etag, modified, created, comments, alerts, whole, reading)
