@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import anyio
 import anyio.to_thread
@@ -34,7 +35,6 @@ END = datetime(2025, 3, 12, 15, tzinfo=UTC)
 SINCE = END - timedelta(days=90)
 MAIN = 124
 """The incident of the attack: 8 alerts, 2 comments."""
-_WORKSPACE_ID = "5b1f1ae4-5a3c-4c7e-9d2a-3b8b6f1f0d11"
 _HEADER = "identity-header-of-the-tests"
 _TOKEN = "admin-token-of-the-tests"
 
@@ -42,8 +42,9 @@ _TOKEN = "admin-token-of-the-tests"
 class Estate:
     """A served workspace: its operator's door, and ingestions of it."""
 
-    def __init__(self, url: str, workspace: Workspace) -> None:
+    def __init__(self, url: str, workspace: Workspace, workspace_id: str) -> None:
         self.url = url
+        self.workspace_id = workspace_id
         self._workspace = workspace
 
     def delete(self, *numbers: int) -> None:
@@ -85,7 +86,7 @@ class Estate:
         """Whatever `work` does with the client of the REST API."""
 
         async def changed() -> Any:
-            async with _connected(self.url) as (rest, _):
+            async with _connected(self) as (rest, _):
                 return await work(rest)
 
         return anyio.run(changed)
@@ -117,23 +118,25 @@ def ingest_estates(
 
 
 class _connected:
-    """REST and log of the server at `url`; retries wait next to nothing."""
+    """REST and log of what is served; retries wait next to nothing."""
 
     def __init__(
         self,
-        url: str,
+        served: Estate,
         name: str = "lab",
         buckets: RateBuckets | None = None,
         log_is_away: bool = False,
-        log_url: str | None = None,
+        log_of: Estate | None = None,
     ) -> None:
+        url = served.url
         credential = IdentityEndpointCredential(f"{url}/msi/token", _HEADER)
         self._arm = ArmConnection(credential, endpoint=url, first_retry_delay_s=0.001)
-        log_url = log_url or url
+        log = log_of or served
+        log_url = log.url
         log_credential = IdentityEndpointCredential(f"{log_url}/msi/token", _HEADER)
         self._log = LogAnalytics(log_credential, endpoint=log_url, first_retry_delay_s=0.001)
         self._rest = SentinelRest(name, EMBEDDED_RESOURCE_ID, self._arm, buckets=buckets)
-        workspace_id = "00000000-0000-0000-0000-000000000001" if log_is_away else _WORKSPACE_ID
+        workspace_id = "00000000-0000-0000-0000-000000000001" if log_is_away else log.workspace_id
         self._logs = self._log.workspace(name, workspace_id)
 
     async def __aenter__(self) -> tuple[SentinelRest, Any]:
@@ -148,7 +151,7 @@ class _connected:
 @asynccontextmanager
 async def opened_incidents(served: Estate) -> AsyncIterator[SentinelIncidents]:
     """The incidents of `served` as the workspace `lab`."""
-    async with _connected(served.url) as (rest, logs):
+    async with _connected(served) as (rest, logs):
         yield SentinelIncidents(rest, logs)
 
 
@@ -156,8 +159,7 @@ class _many:
     def __init__(
         self, estates: dict[str, Estate], buckets: RateBuckets | None, log_is_away: bool, log_of: Estate | None
     ) -> None:
-        log_url = None if log_of is None else log_of.url
-        self._opened = [_connected(each.url, name, buckets, log_is_away, log_url) for name, each in estates.items()]
+        self._opened = [_connected(each, name, buckets, log_is_away, log_of) for name, each in estates.items()]
 
     async def __aenter__(self) -> list[SentinelIncidents]:
         return [SentinelIncidents(*(await each.__aenter__())) for each in self._opened]
@@ -179,7 +181,8 @@ def _generated() -> Path:
 
 @contextmanager
 def estate(folder: Path, rows: Mapping[str, Sequence[Mapping[str, Any]]] | None = None) -> Iterator[Estate]:
-    """A fresh estate of 28 incidents, or of these rows by table, served."""
+    """A fresh estate of 28 incidents, or of these rows by table, served under an id of its own."""
+    workspace_id = str(uuid4())
     if rows is None:
         shutil.copytree(_generated(), folder)
     workspace = Workspace.open(folder)
@@ -187,9 +190,9 @@ def estate(folder: Path, rows: Mapping[str, Sequence[Mapping[str, Any]]] | None 
         file = folder / f"{table}.jsonl"
         file.write_text("".join(json.dumps(row) + "\n" for row in each), encoding="utf-8")
         workspace.import_path(file, table=table)
-    app = create_app(workspace, workspace_id=_WORKSPACE_ID, identity_header=_HEADER, admin_token=_TOKEN)
+    app = create_app(workspace, workspace_id=workspace_id, identity_header=_HEADER, admin_token=_TOKEN)
     try:
         with serve(app) as url:
-            yield Estate(url, workspace)
+            yield Estate(url, workspace, workspace_id)
     finally:
         workspace.close()

@@ -168,7 +168,9 @@ def test_two_workspaces_with_the_same_numbers_do_not_collide(tmp_path: Path, sto
         hit = KnowledgeSearch(store, None).search(f"incident {MAIN}", INCIDENTS).hits[0]
         assert hit.citation.startswith(f"incident-{MAIN}@")
         # The second is served no more: what it told goes, and the names are short again.
-        assert one.ingest(store, formerly_served=["lab", "emea"]).fault == ""
+        lab, emea = ingest_estates(store, None, {"lab": one}, formerly_served=["lab", "emea"])
+        assert (lab.fault, lab.served) == ("", True)
+        assert (emea.workspace, emea.served, figures(emea)) == ("emea", False, (0, 0, 0, alone))
         assert held(store) == sorted(f"incident-{number}" for number in one.column("IncidentNumber"))
 
 

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sentinel_rag.assembly.knowledge_stores import open_store, place_of
+from sentinel_rag.assembly.knowledge_stores import SHARED_STORES, open_store, place_of
 from sentinel_rag.assembly.service_admission import EntraToken, KeyHeaders
 from sentinel_rag.settings import EmbeddingSettings, Settings
 
 if TYPE_CHECKING:
     from sentinel_rag.knowledge.embedding import Embedder
     from sentinel_rag.knowledge.embedding.wire import Admission, EmbeddingEndpoint
+    from sentinel_rag.knowledge.playbook_owners import PlaybookOwner
     from sentinel_rag.knowledge.stores import KnowledgeStore
 
 
@@ -49,6 +50,27 @@ def shipped_playbooks() -> Path:
     here = Path(__file__).resolve().parents[1]
     checkout = here.parents[1] / "data" / "playbooks"
     return checkout if checkout.is_dir() else here / "default_playbooks"
+
+
+def workspace_id_in_store(settings: Settings, name: str) -> str:
+    """The id by which the store of the settings knows this home's workspace `name`; empty in a store of one home, where
+    the name is enough. Raises UnavailableError."""
+    from sentinel_rag.assembly.home_identity import embedded_workspace_id
+
+    if settings.knowledge.store not in SHARED_STORES:
+        return ""
+    azure = settings.azure_workspaces.get(name)
+    return embedded_workspace_id(settings.home, name) if azure is None else azure.lower()
+
+
+def playbook_owner(settings: Settings, folder: Path) -> PlaybookOwner:
+    """Whose the playbooks of `folder` are in the store of the settings. Raises UnavailableError."""
+    from sentinel_rag.assembly.home_identity import home_id
+    from sentinel_rag.knowledge.playbook_owners import NOBODY, SHIPPED, home_owner
+
+    if settings.knowledge.store not in SHARED_STORES:
+        return NOBODY
+    return SHIPPED if folder.resolve() == shipped_playbooks().resolve() else home_owner(str(home_id(settings.home)))
 
 
 @contextmanager

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from sentinel_rag.knowledge.stores import KnowledgeStore
 
 
+SHARED_STORES = ("pgvector", "azure-search")
+"""Stores that several homes may use, each with workspaces and playbooks of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class StoreKind:
     """How a store is opened, and where it lies as a person says it (no secret in it)."""

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sentinel_rag.assembly.knowledge_stores import SHARED_STORES
 from sentinel_rag.settings import Secret, Settings, azure_environment, bare_environment, model_environment
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from sentinel_rag.knowledge.ingest_record import IngestFiles
     from sentinel_rag.knowledge.stores import KnowledgeStore
 
-SHARED_STORES = ("pgvector", "azure-search")
-"""Stores that several homes may use, each with workspaces of its own."""
 _TOLD = ("home", "embeddings", "knowledge")
 """The fields of `Settings` that the zone is told; its configuration line holds their secrets."""
 
@@ -56,6 +55,7 @@ def knowledge_environment(settings: Settings) -> dict[str, str]:
 
 def knowledge_app(configuration: Mapping[str, Any]) -> ASGIApp:
     """The whole zone: search for the gateway, reading in for surfaces, and the refresh by the clock."""
+    from sentinel_rag.assembly.knowledge_access import playbook_owner
     from sentinel_rag.executors.knowledge import create_app
     from sentinel_rag.executors.knowledge.admin import admin_app
     from sentinel_rag.executors.knowledge.incident_ingest import IncidentIngest
@@ -68,10 +68,11 @@ def knowledge_app(configuration: Mapping[str, Any]) -> ASGIApp:
     shared = settings.knowledge.store in SHARED_STORES
     ingest = IncidentIngest(base, partial(open_workspaces, configuration["workspaces"]), files, shared=shared)
     base.incidents_as_of = ingest.as_of
+    playbooks = PlaybookIngest(base, files, partial(playbook_owner, settings))
     app = create_app(
         base,
         token=configuration["token"],
-        admin=admin_app(ingest, PlaybookIngest(base, files), token=configuration["admin_token"]),
+        admin=admin_app(ingest, playbooks, token=configuration["admin_token"]),
     )
     minutes = settings.knowledge.refresh_minutes
     return Refreshing(app, ingest, every_s=60.0 * minutes) if minutes else app
@@ -134,7 +135,9 @@ def knowledge_base(configuration: Mapping[str, Any]) -> KnowledgeBase:
 
     # A store of this machine is this person's; nobody asked to write into one that a team shares.
     begin = begin_with_shipped_playbooks if settings.knowledge.store in _OF_THIS_MACHINE else _leave_empty
-    return KnowledgeBase(opening, begin=begin, workspaces=[each["name"] for each in configuration["workspaces"]])
+    ids = {each["name"]: each["workspace_id"].lower() for each in configuration["workspaces"]}
+    shared = settings.knowledge.store in SHARED_STORES
+    return KnowledgeBase(opening, begin=begin, workspaces=tuple(ids), workspace_ids=ids if shared else {})
 
 
 def told_settings(configuration: Mapping[str, Any]) -> Settings:

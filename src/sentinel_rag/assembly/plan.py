@@ -15,10 +15,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import NAMESPACE_URL, uuid5
 
 from sentinel_rag.assembly.conversations import conversation_configuration
 from sentinel_rag.assembly.freeform_kql import freeform_configuration, switched_off_tools
+from sentinel_rag.assembly.home_identity import embedded_workspace_id
 from sentinel_rag.assembly.knowledge_zone import knowledge_configuration, knowledge_environment
 from sentinel_rag.assembly.model_access import (
     IDENTITY_PATH,
@@ -263,7 +263,7 @@ def _embedded(
     needed: bool,
 ) -> tuple[ZonePlan, dict[str, Any]]:
     """The process of an embedded workspace, and what the executor is told of it."""
-    workspace_id = str(uuid5(NAMESPACE_URL, f"sentinel-rag/{workspace.name}"))
+    workspace_id = embedded_workspace_id(home, workspace.name)
     identity_header = secrets.token_urlsafe(32)
     configuration = {
         **common,

@@ -14,7 +14,8 @@ query_incidents      number, title, severity, status, created_time, updated_time
 get_incident_detail  one row for each incident that the reference may mean (0: none, 2 or more: ambiguous): the fields
                      above and defender_url (its page in the Defender portal, where Sentinel tells it; url is the one
                      in the Azure portal), open_duration_s (creation to closing, seconds; null while open),
-                     first_response_s (creation to the first change; null if the workspace does not tell), alerts
+                     first_response_s (creation to the first change; null if the workspace does not tell),
+                     classification_reason, classification_comment (as it was closed; null if not told), alerts
                      [fields of query_alerts], alert_ids_without_row [GUID], entities {kind -> [{name, alerts,
                      properties as below, other_values {property -> [value]} where alerts disagree}]} (at most 100 a
                      kind), entity_counts {kind -> count} (of all), labels [], comments [{time, author, message}],

@@ -1,4 +1,4 @@
-"""A folder of playbooks into a store: what is in the folder is what the collection holds afterwards.
+"""A folder of playbooks into a store: what is in the folder is what the store holds of this source afterwards.
 
 What cannot be read now keeps the version that was read before; what is gone goes. A folder that is absent, empty or
 cannot be listed whole removes nothing, since a disk that is not mounted looks just like that.
@@ -22,6 +22,7 @@ from sentinel_rag.knowledge.documents import (
 )
 from sentinel_rag.knowledge.embedding.port import Embedder
 from sentinel_rag.knowledge.ingestion import IngestReport, ReportListener, ingest
+from sentinel_rag.knowledge.playbook_owners import NOBODY, PlaybookOwner
 from sentinel_rag.knowledge.stores.port import KnowledgeStore
 
 _NO_FAULT = frozenset({FileOutcome.READ, FileOutcome.NOT_KNOWN})
@@ -48,26 +49,41 @@ def ingest_folder(
     *,
     label: Label = UNTRUSTED_KNOWLEDGE,
     readers: frozenset[str] = frozenset({EVERYONE}),
+    owner: PlaybookOwner = NOBODY,
     listener: ReportListener | None = None,
 ) -> FolderReport:
-    """Bring the store's playbooks up to `folder`. `label` and `readers` as in `read_folder`; raises as `ingest`."""
+    """Bring the store's playbooks of `owner` up to `folder`; those of others stay. `label` and `readers` as in
+    `read_folder`; raises as `ingest`."""
     told: list[FileReading] = []
-    unread: set[str] = set()
-    before = store.versions(Collection.PLAYBOOKS)
+    stored = store.versions(Collection.PLAYBOOKS)
+    before = owner.of(stored)
+    unread = set(stored) - {owner.id_of(path) for path in before}
+    seen: set[str] = set()
 
     def documents() -> Iterator[Document]:
         for reading in read_folder(folder, label=label, readers=readers):
             if reading.outcome is not FileOutcome.READ or reading.said:
                 told.append(reading)
             if reading.document is not None:
-                yield reading.document
+                seen.add(reading.document.id)
+                yield owner.owned(reading.document)
             elif reading.outcome is FileOutcome.NOTHING_THERE or reading.source == ".":
-                unread.update(before)
+                unread.update(map(owner.id_of, before))
             elif reading.outcome in _STILL_THERE:
                 # A folder that cannot be listed stands for all that was read under it.
-                unread.update(
-                    name for name in before if name == reading.source or name.startswith(f"{reading.source}/")
-                )
+                under = f"{reading.source}/"
+                unread.update(owner.id_of(path) for path in before if path == reading.source or path.startswith(under))
 
-    report = ingest(store, embedder, Collection.PLAYBOOKS, documents(), complete=True, unread=unread, listener=listener)
+    report = ingest(
+        store,
+        embedder,
+        Collection.PLAYBOOKS,
+        documents(),
+        complete=owner.removes,
+        unread=unread,
+        listener=listener,
+    )
+    if owner.suffix:
+        # An earlier version stored the same file by its path alone, and nobody else will ever claim that.
+        store.remove(Collection.PLAYBOOKS, [path for path in seen if path in stored and not stored[path].etag])
     return FolderReport(report, tuple(told))

@@ -17,7 +17,8 @@ from typing import Protocol
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.knowledge.documents import Collection, Document, IncidentRecord, incident_document, incident_id
 from sentinel_rag.knowledge.embedding.port import Embedder
-from sentinel_rag.knowledge.incident_versions import IncidentVersion, version_from_text
+from sentinel_rag.knowledge.incident_owners import incidents_of
+from sentinel_rag.knowledge.incident_versions import IncidentVersion
 from sentinel_rag.knowledge.ingestion import IngestReport, give_vectors, ingest
 from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, KnowledgeStore
 
@@ -57,6 +58,11 @@ class IncidentSource(Protocol):
     @property
     def workspace(self) -> str: ...
 
+    @property
+    def workspace_id(self) -> str:
+        """The workspace's GUID, which no other one has, whatever its name."""
+        ...
+
     def listing(self, since: datetime) -> IncidentListing:
         """All incidents that were created at `since` or later."""
         ...
@@ -95,7 +101,7 @@ ProgressListener = Callable[[IngestProgress], None]
 class WorkspaceReport:
     """What became of one workspace. `listed` incidents were seen; `partial` of those that were read lack details for
     now. `fault` says why it could not be read to the end, and is empty where it was; then `next_step` says what
-    helps."""
+    helps. `served` is False for one that this home serves no more, whose incidents went."""
 
     workspace: str
     ingested: IngestReport
@@ -103,6 +109,7 @@ class WorkspaceReport:
     partial: int = 0
     fault: str = ""
     next_step: str = ""
+    served: bool = True
 
 
 def ingest_incidents(
@@ -119,8 +126,9 @@ def ingest_incidents(
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[WorkspaceReport, ...]:
     """Bring the store's incidents up to those of `sources`. These and `also_served`, which cannot be read, are the
-    workspaces that are served now; what the store holds of those `formerly_served` goes. A `shared` store holds others'
-    workspaces too: then ids name the workspace even where there is one.
+    workspaces that are served now; what the store holds of those `formerly_served` goes, each told in a report. A
+    `shared` store holds others' workspaces too: then ids name the workspace even where there is one, a workspace is
+    known by its id, and what is not served here stays, since others may serve it.
 
     Incidents created before `since` are not read in, but kept current if they are there. `reread` reads also what did
     not change. A workspace that fails is told in its report and ends nothing else; what was read until then stays, and
@@ -138,17 +146,18 @@ def ingest_incidents(
     several = len(served) > 1 or shared
     reports: list[WorkspaceReport] = []
     for source in sources:
-        run = _Run(store, embedder, source, several, listener, clock)
+        run = _Run(store, embedder, source, several, listener, clock, shared=shared)
         try:
             reports.append(run.ingest(since, reread=reread))
         except EmbeddingMismatchError:
             raise
         except SentinelError as error:
             reports.append(replace(run.report, fault=str(error), next_step=error.next_step))
-    past = set(formerly_served) - served
-    if past:
-        left = [name for name, version in _held(store).items() if version is not None and version.workspace in past]
-        store.remove(Collection.INCIDENTS, left)
+    if not shared:
+        for name in sorted(set(formerly_served) - served):
+            removed = store.remove(Collection.INCIDENTS, incidents_of(store, name, "").own)
+            if removed:
+                reports.append(WorkspaceReport(name, IngestReport(removed=removed), served=False))
     return tuple(reports)
 
 
@@ -163,11 +172,14 @@ class _Run:
         several: bool,
         listener: ProgressListener | None,
         clock: Callable[[], float],
+        *,
+        shared: bool,
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._source = source
         self._suffix = source.workspace if several else ""
+        self._workspace_id = source.workspace_id if shared else ""
         self._listener = listener
         self._clock = clock
         self._began = clock()
@@ -176,17 +188,20 @@ class _Run:
 
     def ingest(self, since: datetime, *, reread: bool) -> WorkspaceReport:
         self._tell()
-        held = _held(self._store)
-        own = {
-            name: version
-            for name, version in held.items()
-            if version is not None and version.workspace == self._source.workspace
-        }
-        oldest = [moment for version in own.values() if (moment := version.created_at) is not None]
+        held = incidents_of(self._store, self._source.workspace, self._workspace_id)
+        versions = [*held.own.values(), *held.unclaimed.values()]
+        oldest = [moment for version in versions if (moment := version.created_at) is not None]
         listing = self._source.listing(min([since, *oldest]))
-        listed = {incident_id(each.record.number, self._suffix): each for each in listing.incidents}
-        wanted = {name: each for name, each in listed.items() if name in own or not _before(each, since)}
-        changed = [each for name, each in wanted.items() if reread or held.get(name) != each.version]
+        listed = {incident_id(each.record.number, self._suffix): self._owned(each) for each in listing.incidents}
+        held = held.with_claimed(self._source.workspace, {name: each.version for name, each in listed.items()})
+        own = held.own
+        known = {version.name.lower() for version in own.values()}
+        wanted = {
+            name: each
+            for name, each in listed.items()
+            if each.version.name.lower() in known or not _before(each, since)
+        }
+        changed = [each for name, each in wanted.items() if reread or own.get(name) != each.version]
         self.report = replace(
             self.report,
             listed=len(wanted),
@@ -204,11 +219,17 @@ class _Run:
                 listener=self._put,
                 clock=self._clock,
             )
-        gone = self._gone({name: version for name, version in own.items() if name not in listed}, listing)
+        put = {each.version.name.lower() for each in wanted.values()}
+        missing = {name: version for name, version in own.items() if name not in listed}
+        renamed = [name for name, version in missing.items() if version.name.lower() in put]
+        gone = [*renamed, *self._gone({name: missing[name] for name in missing.keys() - set(renamed)}, listing)]
         removed = self._store.remove(Collection.INCIDENTS, gone)
         self._add(removed=removed)
         self._tell()
         return self.report
+
+    def _owned(self, incident: ListedIncident) -> ListedIncident:
+        return replace(incident, version=replace(incident.version, workspace_id=self._workspace_id))
 
     def _documents(self, changed: Sequence[ListedIncident]) -> Iterator[Document]:
         """Newest first: they are asked for most, and a run may be interrupted."""
@@ -251,11 +272,6 @@ class _Run:
         if self._listener is not None:
             done = self.report.ingested.added + self.report.ingested.changed
             self._listener(IngestProgress(self._source.workspace, done, self._total, self._clock() - self._began))
-
-
-def _held(store: KnowledgeStore) -> dict[str, IncidentVersion | None]:
-    """What the store holds, by document id."""
-    return {name: version_from_text(each.etag) for name, each in store.versions(Collection.INCIDENTS).items()}
 
 
 def _before(incident: ListedIncident, since: datetime) -> bool:

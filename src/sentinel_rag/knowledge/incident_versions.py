@@ -18,7 +18,8 @@ READING = 2
 class IncidentVersion:
     """One version of one incident. `name` is its GUID; `modified` and `created` are the service's own texts. `whole` is
     False where its details could not be read yet: then it equals no version of a list, and is read again; so does one
-    of an earlier `reading`."""
+    of an earlier `reading`. `workspace_id` is told in a store that several homes share, where `workspace`, a name, is
+    not enough."""
 
     workspace: str
     name: str
@@ -28,13 +29,15 @@ class IncidentVersion:
     comments: int = 0
     alerts: int = 0
     whole: bool = True
+    workspace_id: str = ""
     reading: int = READING
 
     @property
     def text(self) -> str:
         """As the store keeps it."""
         parts = [self.workspace, self.name, self.etag, self.modified, self.created, self.comments, self.alerts]
-        return json.dumps([self.reading, *parts, self.whole], ensure_ascii=True)
+        of_whom = [self.workspace_id] if self.workspace_id else []
+        return json.dumps([self.reading, *parts, self.whole, *of_whom], ensure_ascii=True)
 
     @property
     def created_at(self) -> datetime | None:
@@ -50,7 +53,8 @@ def version_from_text(text: str) -> IncidentVersion | None:
     """The version that a store kept, of whichever way of reading: by it the incident's workspace and age are known, so
     that it is brought up to date or removed like any other. None for one of another origin."""
     try:
-        reading, workspace, name, etag, modified, created, comments, alerts, whole = json.loads(text)
+        reading, workspace, name, etag, modified, created, comments, alerts, whole, *of_whom = json.loads(text)
     except (ValueError, TypeError):
         return None
-    return IncidentVersion(workspace, name, etag, modified, created, comments, alerts, whole, reading)
+    of = of_whom[0] if of_whom else ""
+    return IncidentVersion(workspace, name, etag, modified, created, comments, alerts, whole, of, reading)

@@ -106,6 +106,10 @@ def identifying_values(entity: Entity) -> frozenset[str]:
         values.update(key.partition(":")[2] for key in (*identity.strong, *identity.weak))
     elif entity.kind == "host":
         values.add(_fqdn(entity))
+    elif entity.kind == "mailbox":
+        # A short account name finds the person's mailbox, as it finds the account of a UPN.
+        addresses = (entity.text("MailboxPrimaryAddress"), entity.text("Upn"))
+        values.update(address.partition("@")[0] for address in addresses if "@" in address)
     elif entity.kind == "ip":
         values.add(folded_value(entity.text("Address")))
     elif entity.kind == "url":

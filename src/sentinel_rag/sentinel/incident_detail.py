@@ -27,6 +27,8 @@ _DETAIL_COLUMNS = (
     Column("defender_url", "string"),
     Column("open_duration_s", "real"),
     Column("first_response_s", "real"),
+    Column("classification_reason", "string"),
+    Column("classification_comment", "string"),
     *(
         Column(name, "dynamic")
         for name in (

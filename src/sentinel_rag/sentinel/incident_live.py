@@ -24,6 +24,8 @@ _COLUMNS = {
     "severity": "Severity",
     "title": "Title",
     "classification": "Classification",
+    "classificationReason": "ClassificationReason",
+    "classificationComment": "ClassificationComment",
     "owner": "Owner",
 }
 

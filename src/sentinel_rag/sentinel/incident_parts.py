@@ -23,7 +23,7 @@ from sentinel_rag.sentinel.incident_links import IncidentLinks
 from sentinel_rag.sentinel.incident_live import bookmark_row
 from sentinel_rag.sentinel.incident_timeline import incident_durations, incident_timeline
 from sentinel_rag.sentinel.log_tables import LogsTable, parse_dynamic
-from sentinel_rag.sentinel.results import WHOLE_DESCRIPTION, one_line
+from sentinel_rag.sentinel.results import WHOLE_DESCRIPTION, one_line, shortened
 
 UNREAD = "(not readable as JSON)"
 _LISTS = ("alert_ids_without_row", "tactics", "techniques", "labels")
@@ -72,6 +72,10 @@ class IncidentParts:
         left_out["cut_texts"] += str(row["description"] or "").endswith("…")
         row["defender_url"] = incidents.defender_url(self.record)
         row |= incident_durations(self.record)
+        comment = shortened(self.record.get("ClassificationComment"), min(form.description, WHOLE_DESCRIPTION))
+        left_out["cut_texts"] += str(comment or "").endswith("…")
+        row["classification_reason"] = self.record.get("ClassificationReason") or None
+        row["classification_comment"] = comment or None
         row |= {
             "alerts": alert_rows,
             "alert_ids_without_row": self._without_row(),

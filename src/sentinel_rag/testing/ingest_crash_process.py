@@ -46,6 +46,7 @@ class MadeIncidents:
     """`count` incidents in two generations: in the second each third one was changed and each tenth one is gone."""
 
     workspace = "made"
+    workspace_id = "5b1f1ae4-5a3c-4c7e-9d2a-3b8b6f1f0d11"
 
     def __init__(self, count: int, generation: int) -> None:
         self._generation = generation

@@ -262,11 +262,15 @@ async def test_incidents_that_are_still_open_are_no_past_ones_but_may_have_been_
     record = IncidentRecord(number=90, title="Password spray of a partner", status="Active", severity="High")
     search = small_knowledge(tmp_path, playbooks=None, more=[incident_document(record)])
     past = await ask(gateway(search), "past incidents about a password spray")
-    assert past.outcome is Outcome.NO_DATA
-    assert "status Closed" in past.text
+    assert "No past incident was found for `password spray` (status Closed)" in past.text
+    assert "Still open, so no past ones yet: `incident-90`." in past.text
+    assert [(table.title, table.rows[0][:4]) for table in past.tables] == [
+        ("Still open", ("[1]", "incident-90", "High", "Active"))
+    ]
     seen = await ask(gateway(search), "have we had a password spray before?")
     (table,) = seen.tables
     assert table.rows[0][1:4] == ("incident-90", "High", "Active")
+    assert "Not closed yet: `incident-90`." in seen.text
 
 
 async def test_a_number_of_another_workspace_is_not_taken_for_this_one_s(tmp_path: Path) -> None:

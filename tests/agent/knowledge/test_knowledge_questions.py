@@ -55,7 +55,7 @@ def told(item: dict[str, Any], made: list[dict[str, Any]], calls: list[ToolCall]
     elif any(call.tool_name == "get_incident_detail" for call in calls):
         return "about an incident that nobody named"
     if item["want"] == "catalogue":
-        return "" if len(made) > 1 else "one search finds no catalogue"
+        return "" if made == [{"collection": "playbooks"}] else f"listed by {made}"
     query = str(first.get("query", "")).lower()
     missing = [word for word in item.get("words", ()) if word.lower() not in query]
     if missing:

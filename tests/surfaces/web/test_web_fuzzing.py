@@ -28,6 +28,7 @@ OPERATIONS = [
     "GET /turns/{turn_id}/evidence/{number}",
     "GET /conversations",
     "GET /conversations/{session_id}",
+    "GET /conversations/{session_id}/export",
     "PATCH /conversations/{session_id}",
     "POST /conversations/{session_id}/clear",
     "DELETE /conversations/{session_id}",

@@ -16,6 +16,8 @@ SHARES = (
     r"linked|common\s+(?:entit\w+|hosts?|accounts?|users?|ips?|addresses|files|urls|hashes)|same\s+(?:entit\w+|hosts?|"
     r"accounts?|users?|ips?|addresses|attacker|actor|files?|urls?)"
 )
+_ALIKE = r"(?:similar|comparable|identical)\s+to|alike|resembl\w+|the\s+same\s+as"
+"""Words that compare where they stand between two incidents; of one they ask for others like it."""
 _SIDE_BY_SIDE = r"side\s+by\s+side|compar(?:e|ed|ing|ison)|versus|vs\.?|differ(?:ence|ences|ent|s)?"
 MOST_COMPARED = 4
 _TOO_MANY = "I compare two to four incidents at a time. Which ones? Name their numbers, or say compare [n] and [n]."
@@ -24,7 +26,7 @@ _ONE_MORE = "Compare it with which other incident? Name the numbers of both."
 
 def comparison_plan(reading: Reading) -> Plan | Ask | None:
     """The plan; `Ask` where it is not clear which incidents; None for any other question."""
-    shares = reading.has(SHARES)
+    shares = reading.has(SHARES) or reading.has(_ALIKE)
     if not (shares or reading.has(_SIDE_BY_SIDE)) or reading.window is not None or reading.other_window is not None:
         return None
     incidents = _incidents(reading)

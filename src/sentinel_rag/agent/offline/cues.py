@@ -195,7 +195,12 @@ ASPECTS: tuple[tuple[str, str], ...] = (
         r"who\s+(?:has\s+)?(?:closed|resolved|dismissed)|(?:closed|resolved)\s+by\s+wh\w+|(?:and|,)\s+by\s+whom?",
     ),
     ("reopened", r"re-?open(?:ed|ing)?"),
-    ("reason", r"why\b.*\b(?:closed|resolved|dismissed)|(?:closing\s+)?reason"),
+    (
+        "reason",
+        r"why\b.*\b(?:closed|resolved|dismissed)|(?:closing\s+)?reason|closing\s+(?:comment|note|remark|words?)|"
+        r"how\b.*\b(?:closed|resolved|dismissed|end(?:ed)?|turn(?:ed)?\s+out|conclu\w+|settled|finish\w*)|"
+        r"what\s+(?:was\s+the\s+)?(?:outcome|came\s+of|became\s+of|conclusion)",
+    ),
     ("classification", r"classif\w+|(?:true|false|benign)[\s-]+positives?|verdict|determination"),
     ("custom_details", r"custom\s+details?|details?\s+of\s+the\s+(?:analytics?\s+)?rules?"),
     ("products", r"products?|sources?|vendors?|tools?\s+(?:reported|detected)|providers?"),
@@ -241,6 +246,9 @@ def aspects_of(reading: Reading) -> tuple[str, ...]:
     if "duration" in named:
         # Its line gives the times of opening and closing and the status.
         named = [aspect for aspect in named if aspect not in ("created", "closed", "status", "updated")]
+    if "reason" in named:
+        # How and why it was closed is told with its status, classification and comments.
+        named = [aspect for aspect in named if aspect not in ("status", "classification", "comments", "closed")]
     if "closed" in named or "created" in named:
         named = [aspect for aspect in named if aspect != "updated"]
     return tuple(dict.fromkeys(named))

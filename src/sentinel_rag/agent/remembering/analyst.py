@@ -92,7 +92,9 @@ class RememberingAnalyst:
             raise
         facts = supported_facts(answer, format_time(self._clock()))
         conversation.learn(facts)
-        turn = replace(turn, outcome=answer.outcome.value, answer=_stored_text(answer), facts=facts)
+        turn = replace(
+            turn, outcome=answer.outcome.value, answer=_stored_text(answer), facts=facts, shown=answer.to_dict()
+        )
         await self._save(session_id, conversation, turn, notices)
         return replace(answer, footnote=(*answer.footnote, *dict.fromkeys(notices)))
 

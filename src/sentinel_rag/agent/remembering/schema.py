@@ -24,7 +24,11 @@ def _first(connection: sqlite3.Connection) -> None:
     )
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first,)
+def _second(connection: sqlite3.Connection) -> None:
+    connection.execute("ALTER TABLE turn ADD COLUMN shown TEXT")
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _second)
 
 
 def migrate(connection: sqlite3.Connection) -> None:

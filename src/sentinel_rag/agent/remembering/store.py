@@ -78,12 +78,15 @@ class ConversationStore:
                 )
                 self._purge(run, conversation.conversation_id)
             run.executemany(
-                "INSERT OR REPLACE INTO turn VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO turn VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [_turn_row(conversation.conversation_id, turn) for turn in conversation.turns],
             )
 
-    def load(self, conversation_id: str, *, turns: int = MAX_TURNS_READ) -> StoredConversation | None:
-        """The conversation with its newest `turns`; None if there is none of that id."""
+    def load(
+        self, conversation_id: str, *, turns: int = MAX_TURNS_READ, with_answers: bool = False
+    ) -> StoredConversation | None:
+        """The conversation with its newest `turns`; None if there is none of that id. The whole answers (`shown`) are
+        read only `with_answers`: they are long, and no memory needs them."""
         if not self.path.exists():  # reading makes no file
             return None
         with self._transaction(reads=True) as run:
@@ -92,9 +95,9 @@ class ConversationStore:
                 [conversation_id],
             ).fetchone()
             rows = run.execute(
-                "SELECT number, asked_at, question, outcome, answer, facts, memory FROM turn "
-                "WHERE conversation_id = ? ORDER BY number DESC LIMIT ?",
-                [conversation_id, turns],
+                "SELECT number, asked_at, question, outcome, answer, facts, memory, "
+                "CASE WHEN ? THEN shown END FROM turn WHERE conversation_id = ? ORDER BY number DESC LIMIT ?",
+                [with_answers, conversation_id, turns],
             ).fetchall()
         if row is None:
             return None
@@ -257,15 +260,24 @@ def _turn_row(conversation_id: str, turn: StoredTurn) -> Sequence[Any]:
     memory = None if turn.memory is None else _text(turn.memory)
     facts = _text([fact.to_dict() for fact in turn.facts])
     question, answer = _clean(turn.question), _clean(turn.answer)
-    return (conversation_id, turn.number, turn.asked_at, question, turn.outcome, answer, facts, memory)
+    shown = None if turn.shown is None else _text(turn.shown)
+    return (conversation_id, turn.number, turn.asked_at, question, turn.outcome, answer, facts, memory, shown)
 
 
 def _turn(
-    number: int, asked_at: str, question: str, outcome: str | None, answer: str, facts: str, memory: str | None
+    number: int,
+    asked_at: str,
+    question: str,
+    outcome: str | None,
+    answer: str,
+    facts: str,
+    memory: str | None,
+    shown: str | None,
 ) -> StoredTurn:
     # Whoever reads a turn without an outcome looks at one that nobody answers any more.
     read = None if memory is None else _json(memory, {})
-    return StoredTurn(number, asked_at, question, outcome or STOPPED, answer, _facts(facts), read)
+    whole = None if shown is None else _json(shown, None)
+    return StoredTurn(number, asked_at, question, outcome or STOPPED, answer, _facts(facts), read, whole)
 
 
 def _preferences(workspace: str | None, timezone: str | None, verbosity: str | None) -> Preferences:

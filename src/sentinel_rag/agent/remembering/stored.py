@@ -16,7 +16,9 @@ STOPPED = "stopped"
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
     """One question with its answer. `outcome` is one of `Outcome`, or STOPPED, or None while it is being answered;
-    `memory` is the analyst's own form of the turn. Hidden values stand in `answer` as their placeholders."""
+    `memory` is the analyst's own form of the turn. `shown` is the whole answer in the form of `ask --json`, for the
+    person's record and never for a memory; None where it was not kept, or not read. Hidden values stand in `answer` and
+    `shown` as their placeholders."""
 
     number: int
     asked_at: str
@@ -25,6 +27,7 @@ class StoredTurn:
     answer: str = ""
     facts: tuple[CarriedFact, ...] = ()
     memory: Mapping[str, Any] | None = None
+    shown: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from sentinel_rag.contracts.knowledge_tools import (
     DEFAULT_HITS,
     MAX_DOCUMENT_CHARACTERS,
     MAX_HITS,
+    MAX_LISTED,
     MAX_QUESTION_CHARACTERS,
 )
 from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS, INCIDENT_STATUSES, SEVERITIES
@@ -53,7 +54,7 @@ class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     like_incident: _Text = None
     document: _Name = None
     section: _Name = None
-    limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_HITS)] = DEFAULT_HITS
+    limit: Annotated[int, msgspec.Meta(ge=1, le=MAX_HITS)] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,8 @@ class LikeIncident:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What is looked for: `query`, or more like the incident `like`, or both; at least one is there. Or `document`
-    alone, which is read from `section` on, from its beginning where that is empty."""
+    alone, which is read from `section` on, from its beginning where that is empty. Or the playbooks that there are,
+    with `listed`, at most `limit`."""
 
     query: str | None
     like: LikeIncident | None
@@ -78,6 +80,7 @@ class Asked:
     limit: int
     document: str = ""
     section: str = ""
+    listed: bool = False
 
 
 def read_question(arguments: Mapping[str, Any], readers: frozenset[str]) -> Asked:
@@ -87,6 +90,11 @@ def read_question(arguments: Mapping[str, Any], readers: frozenset[str]) -> Aske
         return _one_document(given, readers)
     query = (given.query or "").strip()
     like = _incident(given.like_incident)
+    if given.query is None and like is None and _named(given) == ["collection"]:
+        collections = _few("collection", given.collection, COLLECTIONS, Collection)
+        if collections == {Collection.PLAYBOOKS}:
+            most = MAX_LISTED if given.limit is None else given.limit
+            return Asked(None, None, Wanted(readers=readers, collections=collections), most, listed=True)
     if not query and like is None:
         raise wrong_argument(
             "query",
@@ -107,7 +115,7 @@ def read_question(arguments: Mapping[str, Any], readers: frozenset[str]) -> Aske
         since=since,
         until=until,
     )
-    return Asked(query or None, like, wanted, given.limit)
+    return Asked(query or None, like, wanted, given.limit or DEFAULT_HITS)
 
 
 def _one_document(given: _Arguments, readers: frozenset[str]) -> Asked:
@@ -115,15 +123,20 @@ def _one_document(given: _Arguments, readers: frozenset[str]) -> Asked:
     document = (given.document or "").strip()
     if not document:
         raise wrong_argument("document", "section is a part of a document, and document names none.", "Give document.")
-    others = [name for name in given.__struct_fields__ if name not in ("document", "section", "limit")]
-    beside = [name for name in others if getattr(given, name) is not None]
+    beside = [name for name in _named(given) if name not in ("document", "section")]
     if beside:
         raise wrong_argument(
             beside[0],
             f"document reads one document whole, so {beside[0]} cannot go with it.",
             "Leave document out to search, or the rest out to read.",
         )
-    return Asked(None, None, Wanted(readers=readers), given.limit, document, (given.section or "").strip())
+    limit = given.limit or DEFAULT_HITS
+    return Asked(None, None, Wanted(readers=readers), limit, document, (given.section or "").strip())
+
+
+def _named(given: _Arguments) -> list[str]:
+    """The arguments that were given, beside how many hits to return."""
+    return [name for name in given.__struct_fields__ if name != "limit" and getattr(given, name) is not None]
 
 
 def _few(field: str, text: str | None, allowed: Sequence[str], kind: Callable[[str], T]) -> frozenset[T]:

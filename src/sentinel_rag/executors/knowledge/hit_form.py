@@ -15,8 +15,8 @@ _LONGEST_NAME = 300
 _MOST_TAGS = 50
 
 
-def hit_form(hit: Hit) -> Mapping[str, JsonValue]:
-    """One entry of `hits`."""
+def hit_form(hit: Hit, characters: int = MAX_HIT_CHARACTERS) -> Mapping[str, JsonValue]:
+    """One entry of `hits`, with at most so many characters of its text."""
     chunk, facets, why = hit.chunk, hit.chunk.facets, hit.why
     incident = chunk.collection is Collection.INCIDENTS
     shared = [_short(name) for name in why.entities]
@@ -27,7 +27,7 @@ def hit_form(hit: Hit) -> Mapping[str, JsonValue]:
         "document_id": _short(chunk.document_id),
         "title": _short(chunk.title),
         "section": "" if incident else _short(" > ".join(chunk.path)),
-        "text": cut(chunk.text),
+        "text": cut(chunk.text, characters),
         # Finer ones would tell how common a word is in documents that this caller may not read: BM25 weighs by that.
         "score": round(hit.score, 1),
         "severity": facets.severity,
@@ -48,9 +48,9 @@ def hit_form(hit: Hit) -> Mapping[str, JsonValue]:
     }
 
 
-def cut(text: str) -> str:
+def cut(text: str, characters: int) -> str:
     """`text`, or its beginning with the mark that it goes on."""
-    return text if len(text) <= MAX_HIT_CHARACTERS else text[: MAX_HIT_CHARACTERS - len(CUT_MARK)] + CUT_MARK
+    return text if len(text) <= characters else text[: characters - len(CUT_MARK)] + CUT_MARK
 
 
 def _short(text: str) -> str:

@@ -155,6 +155,7 @@ class IncidentIngest:
                     each.fault,
                 )
                 for each in reports
+                if each.served
             ],
         )
         for each in reports:

@@ -37,6 +37,7 @@ class SentinelIncidents:
 
     def __init__(self, rest: SentinelRest, logs: LogsWorkspace) -> None:
         self.workspace = rest.name
+        self.workspace_id = logs.workspace_id.lower()
         self._rest = rest
         self._logs = logs
         self._listed: dict[str, Incident] = {}
@@ -127,6 +128,10 @@ class FromThread:
     @property
     def workspace(self) -> str:
         return self._incidents.workspace
+
+    @property
+    def workspace_id(self) -> str:
+        return self._incidents.workspace_id
 
     def listing(self, since: datetime) -> IncidentListing:
         return anyio.from_thread.run(self._incidents.listing, since)

@@ -7,7 +7,7 @@ them from their own threads. Whoever writes holds `writing`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -37,7 +37,7 @@ def _never() -> datetime | None:
 class KnowledgeBase:
     """`opening` may raise SentinelError; then the next call tries again. `begin` fills a store that holds no document,
     once. `incidents_as_of` tells when past incidents were last brought up to date. `workspaces` are the names of those
-    whose incidents may be here."""
+    whose incidents may be here; `workspace_ids` their GUIDs by name, where the store is shared with others."""
 
     def __init__(
         self,
@@ -46,11 +46,13 @@ class KnowledgeBase:
         begin: Callable[[KnowledgeStore], None] = lambda _: None,
         incidents_as_of: Callable[[], datetime | None] = _never,
         workspaces: Sequence[str] = (),
+        workspace_ids: Mapping[str, str] | None = None,
     ) -> None:
         self._opening = opening
         self._begin = begin
         self.incidents_as_of = incidents_as_of
         self.workspaces = tuple(workspaces)
+        self.workspace_ids = workspace_ids or {}
         self.writing = threading.Lock()
         self._lock = threading.Lock()
         self._opened: Opened | None = None

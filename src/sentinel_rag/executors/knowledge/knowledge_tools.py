@@ -16,18 +16,20 @@ import anyio.to_thread
 
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.knowledge_tools import KNOWLEDGE_TOOLS, MAX_HIT_CHARACTERS
+from sentinel_rag.contracts.knowledge_tools import KNOWLEDGE_TOOLS, MAX_HIT_CHARACTERS, MAX_LISTED_CHARACTERS
 from sentinel_rag.contracts.query_results import QueryErrorCode, format_time
 from sentinel_rag.contracts.trusted_meta import readers_in, row_labels_meta
 from sentinel_rag.executors.knowledge.asked import TOOL, Asked, read_question
 from sentinel_rag.executors.knowledge.hit_form import hit_form
 from sentinel_rag.executors.knowledge.knowledge_base import KnowledgeBase, Opened
+from sentinel_rag.executors.knowledge.namesakes import Namesakes, remark_on
+from sentinel_rag.executors.knowledge.playbook_list import NOT_RANKED, playbook_list
 from sentinel_rag.executors.tool_answer import ToolAnswer, ToolFault, error_answer, failed, our_fault, wrong_argument
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.documents.incidents import incident_id
 from sentinel_rag.knowledge.embedding.port import Embedder
 from sentinel_rag.knowledge.likeness import question_of
-from sentinel_rag.knowledge.search import NO_MODEL, Hit, KnowledgeSearch, SearchAnswer, Similarity
+from sentinel_rag.knowledge.search import NO_MODEL, Hit, KnowledgeSearch, SearchAnswer
 from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, StoredChunk
 
 AT_ONCE = 2
@@ -44,6 +46,7 @@ class KnowledgeTools:
     def __init__(self, base: KnowledgeBase) -> None:
         self._base = base
         self._threads = anyio.CapacityLimiter(AT_ONCE)
+        self._namesakes = Namesakes(base.workspace_ids)
 
     async def call(self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> ToolAnswer:
         """Run a tool by its name for the caller whose readers the gateway tells in `meta`. Never raises for a bad
@@ -67,20 +70,27 @@ class KnowledgeTools:
         opened = self._base.opened()
         readable = opened.store.readable(asked.wanted.readers)
         hits: Sequence[Hit]
-        if asked.document:
+        if asked.listed:
+            hits, remarks = playbook_list(opened.store, asked, readable[Collection.PLAYBOOKS])
+        elif asked.document:
+            if self._namesakes.has(opened.store, asked.document):
+                raise _no_document()
             hits, remarks = _parts_of(asked, opened)
         else:
-            alike = _chunks_of(asked, opened, self._base.workspaces)
+            alike = _chunks_of(asked, opened, self._base.workspaces, self._namesakes)
             found = self._search(asked, opened, alike)
-            hits = found.hits
+            others = [hit for hit in found.hits if self._namesakes.has(opened.store, hit.chunk.document_id)]
+            hits = [hit for hit in found.hits if hit not in others]
             remarks = [*found.remarks, *_remarks(asked, hits, readable)]
+            if others:
+                remarks.append(remark_on(frozenset(hit.chunk.document_id.partition("@")[2] for hit in others)))
         as_of = self._base.incidents_as_of()
         value: dict[str, JsonValue] = {
             "query": asked.query,
             **({} if asked.like is None else {"like_incident": str(asked.like)}),
             **({"document": asked.document} if asked.document else {}),
             "total": len(hits),
-            "hits": [hit_form(hit) for hit in hits],
+            "hits": [hit_form(hit, MAX_LISTED_CHARACTERS if asked.listed else MAX_HIT_CHARACTERS) for hit in hits],
             "remarks": remarks,
             "freshness": {
                 "incidents": readable[Collection.INCIDENTS],
@@ -116,26 +126,19 @@ class KnowledgeTools:
         return SearchAnswer(found.hits, (f"Searched by words only. {because}", *others))
 
 
-_NOT_RANKED = Similarity(None, None, (), (), ())
-
-
 def _parts_of(asked: Asked, opened: Opened) -> tuple[list[Hit], list[str]]:
     """The parts of one document in their order, and a remark if it goes on. Raises ToolFault if the caller may read no
     such document, or it has no such section."""
     collection = Collection.INCIDENTS if _INCIDENT.fullmatch(asked.document) else Collection.PLAYBOOKS
     chunks = opened.store.document_chunks(collection, asked.document, asked.wanted.readers)
     if not chunks:
-        raise wrong_argument(
-            "document",
-            "There is no such document.",
-            "Search for it by words; a hit's document_id is its name.",
-        )
+        raise _no_document()
     begin = next((n for n, chunk in enumerate(chunks) if " > ".join(chunk.path) == asked.section), None)
     if asked.section and begin is None:
         # The sections that there are stay unnamed: a refusal carries no label, and a document may say anything.
         raise wrong_argument("section", "The document has no such section.", "Leave section out to read it whole.")
     shown = chunks[begin or 0 :][: asked.limit]
-    hits = [Hit(chunk, 0.0, _NOT_RANKED) for chunk in shown]
+    hits = [Hit(chunk, 0.0, NOT_RANKED) for chunk in shown]
     more = len(chunks) - (begin or 0) - len(shown)
     remarks = [f"The document goes on: {more} more parts."] if more else []
     if any(len(chunk.text) > MAX_HIT_CHARACTERS for chunk in shown):
@@ -143,7 +146,13 @@ def _parts_of(asked: Asked, opened: Opened) -> tuple[list[Hit], list[str]]:
     return hits, remarks
 
 
-def _chunks_of(asked: Asked, opened: Opened, workspaces: Sequence[str]) -> Sequence[StoredChunk]:
+def _no_document() -> ToolFault:
+    return wrong_argument(
+        "document", "There is no such document.", "Search for it by words; a hit's document_id is its name."
+    )
+
+
+def _chunks_of(asked: Asked, opened: Opened, workspaces: Sequence[str], namesakes: Namesakes) -> Sequence[StoredChunk]:
     """The incident that the hits shall be like; none where none is asked for. Raises ToolFault if it is not there, or
     several workspaces have one with that number."""
     like = asked.like
@@ -154,7 +163,7 @@ def _chunks_of(asked: Asked, opened: Opened, workspaces: Sequence[str]) -> Seque
         chunks = opened.store.document_chunks(
             Collection.INCIDENTS, incident_id(like.number, workspace), asked.wanted.readers
         )
-        if chunks:
+        if chunks and not namesakes.has(opened.store, chunks[0].document_id):
             found[f"{like.number}@{workspace}" if workspace else str(like.number)] = chunks
     if not found:
         raise wrong_argument(

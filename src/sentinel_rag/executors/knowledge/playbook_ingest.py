@@ -6,6 +6,7 @@ whoever holds the token of surfaces could read it anyway.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from sentinel_rag.executors.knowledge.knowledge_base import KnowledgeBase
 from sentinel_rag.executors.knowledge.writable_store import writable_store
 from sentinel_rag.knowledge.ingest_lock import IngestLock
 from sentinel_rag.knowledge.ingest_record import IngestFiles
+from sentinel_rag.knowledge.playbook_owners import NOBODY, PlaybookOwner
 
 if TYPE_CHECKING:
     from sentinel_rag.knowledge.folder_ingestion import FolderReport
@@ -43,11 +45,14 @@ class PlaybookOutcome:
 
 
 class PlaybookIngest:
-    """Brings the playbooks of `base` up to a folder."""
+    """Brings the playbooks of `base` up to a folder; `owner_of` tells whose its playbooks are."""
 
-    def __init__(self, base: KnowledgeBase, files: IngestFiles) -> None:
+    def __init__(
+        self, base: KnowledgeBase, files: IngestFiles, owner_of: Callable[[Path], PlaybookOwner] = lambda _: NOBODY
+    ) -> None:
         self._base = base
         self._files = files
+        self._owner_of = owner_of
 
     async def run(self, wish: PlaybookWish, listener: ReportListener | None = None) -> PlaybookOutcome:
         """Raises UsageError for a folder that is not there, IngestRunsError, and what an ingest raises."""
@@ -61,6 +66,6 @@ class PlaybookIngest:
         if not folder.is_absolute() or not folder.is_dir():
             raise UsageError(f"There is no folder {folder}.", next_step="Name a folder with playbooks.")
         with writable_store(self._base, by_words=wish.by_words) as (store, embedder):
-            report = ingest_folder(store, embedder, folder, listener=listener)
+            report = ingest_folder(store, embedder, folder, owner=self._owner_of(folder), listener=listener)
         opened = self._base.opened()
         return PlaybookOutcome(report, embedder is None, opened.lacking, opened.next_step)

@@ -6,6 +6,7 @@ code and raises SentinelError for what a person can mend; `main` turns that into
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 
@@ -54,9 +55,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_closed_streams() -> None:
-    """A scheduler may start a command without standard streams; then nothing is read and what is said goes nowhere."""
+    """A scheduler may start a command without standard streams; then nothing is read and what is said goes nowhere.
+    What a stream's encoding lacks is written as an escape: no answer is lost to a terminal without UTF-8."""
     import os
 
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # open until the process ends
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 from sentinel_rag.assembly.run_state import RunState
 from sentinel_rag.contracts.conversations import CarriedFact, Verbosity
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.contracts.evidence import Answer, Progress
+from sentinel_rag.contracts.evidence import Answer, Progress, ToolTrace
 from sentinel_rag.contracts.handles import fill_in, handles_in
 from sentinel_rag.contracts.ports import ProgressListener
 from sentinel_rag.surfaces.cli._user_session import UserSession
@@ -53,16 +53,20 @@ class AgentClient:
             "timezone": self.timezone,
             "verbosity": self.verbosity,
         }
+        events = self._events(json.dumps(body).encode())
         try:
-            for name, data in self._events(json.dumps(body).encode()):
+            for name, data in events:
                 if name == "progress":
-                    progress(Progress(data["text"], data["elapsed_s"]))
+                    tool = data.get("tool")
+                    progress(Progress(data["text"], data["elapsed_s"], ToolTrace(**tool) if tool else None))
                 elif name == "answer":
                     answer = Answer.from_dict(data)
                     self.session_id = answer.session_id
                     return self._whole(answer)
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise _gone(str(error)) from None
+        finally:
+            events.close()  # however it ends (Ctrl-C too): the closed connection tells the agent to stop working
         raise _gone("the connection ended without an answer")
 
     def _whole(self, answer: Answer) -> Answer:
@@ -104,7 +108,7 @@ class AgentClient:
     def _headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
 
-    def _events(self, body: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _events(self, body: bytes) -> Generator[tuple[str, dict[str, Any]], None, None]:
         connection = http.client.HTTPConnection(self._address, timeout=READ_TIMEOUT_S)
         try:
             connection.request("POST", "/chat", body, {**self._headers(), "Accept": "text/event-stream"})

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from sentinel_rag.assembly.run_state import RunState
 from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.errors import SentinelError
+from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.settings import Settings, workspace_name
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.cli._errors import report
@@ -21,7 +22,10 @@ COMMANDS = {
     "/tz": "the time zone of days and times; with a name such as Europe/Berlin: from here on",
     "/verbosity": "short (facts alone), normal, or full (with the evidence of each fact)",
     "/refresh": "past incidents up to date in the knowledge base; /refresh all: also what did not change",
+    "/evidence": "the facts of the last answer; 3: what stands behind fact 3; [2]: behind that line of a table",
+    "/approvals": "calls that wait for a person; with an ID: one of them whole",
     "/history": "what was asked and answered in this conversation",
+    "/export": "a hand-over report of this conversation: /export [md|html|csv] [PATH] [--force] [--reveal]",
     "/clear": "start over with what is known; /clear all: in a new session, with nothing",
     "/quit": "leave (so does Ctrl-D)",
 }
@@ -36,7 +40,9 @@ class ChatCommands:
         self._client = client
         self._state = state
         self._settings = settings
-        self._served = served
+        self.served = served
+        self.last_answer: Answer | None = None
+        """The answer that `/evidence` is about."""
         self._actions: dict[str, Callable[[Sequence[str]], None]] = {
             "/help": lambda _: _print_help(),
             "/status": lambda _: _print_status(),
@@ -44,7 +50,10 @@ class ChatCommands:
             "/tz": self._choose_timezone,
             "/verbosity": self._choose_verbosity,
             "/refresh": self._refresh,
+            "/evidence": self._print_evidence,
+            "/approvals": _print_approvals,
             "/history": lambda _: self._print_history(),
+            "/export": self._export,
             "/clear": self._clear,
         }
 
@@ -53,7 +62,8 @@ class ChatCommands:
         name, *words = text.split()
         action = self._actions.get(name)
         if action is None:
-            print(f"There is no command {name!r}; /help lists them.")
+            near = _nearest(name)
+            print(f"There is no command {name!r}; {f'did you mean {near}? ' if near else ''}/help lists them.")
             return
         try:
             action(words)
@@ -62,17 +72,17 @@ class ChatCommands:
 
     def _choose_workspace(self, words: Sequence[str]) -> None:
         if not words:
-            chosen = self._client.workspace or (self._served[0] if self._served else "the default one")
+            chosen = self._client.workspace or (self.served[0] if self.served else "the default one")
             known = (
-                f" There are: {', '.join(self._served)}."
-                if self._served
+                f" There are: {', '.join(self.served)}."
+                if self.served
                 else ' Ask "which workspaces are there?" for their names.'
             )
             print(f"Questions go to {chosen}.{known}")
             return
         name = words[0].lower()
-        if self._served and name not in self._served:
-            print(f"There is no workspace {words[0]!r}; there are: {', '.join(self._served)}.")
+        if self.served and name not in self.served:
+            print(f"There is no workspace {words[0]!r}; there are: {', '.join(self.served)}.")
             return
         try:
             self._client.workspace = workspace_name(name)
@@ -113,6 +123,20 @@ class ChatCommands:
         except KeyboardInterrupt:
             print(INTERRUPTED)
 
+    def _print_evidence(self, words: Sequence[str]) -> None:
+        from sentinel_rag.surfaces.cli._evidence_page import evidence_lines, fact_lines
+
+        answer = self.last_answer
+        if answer is None:
+            print("Nothing was answered yet, so there is no evidence.")
+        elif words:
+            print("\n".join(evidence_lines(answer, words[0])))
+        elif answer.evidence:
+            print("\n".join(fact_lines(answer.evidence)))
+            print("/evidence 1 tells what stands behind the first; /evidence [2], behind the line [2] of a table.")
+        else:
+            print("No fact of the last answer comes from a tool.")
+
     def _print_history(self) -> None:
         session_id = self._client.session_id
         if session_id is None:
@@ -134,6 +158,14 @@ class ChatCommands:
         if stored is None or not stored.turns:
             print("Nothing of this conversation is kept.")
 
+    def _export(self, words: Sequence[str]) -> None:
+        if self._client.session_id is None:
+            print("Nothing was asked in this conversation yet.")
+            return
+        from sentinel_rag.surfaces.cli.export import export, wish_of_words
+
+        export(self._settings, self._client.session_id, wish_of_words(words))
+
     def _clear(self, words: Sequence[str]) -> None:
         if words and words[0].lower() == "all":
             self._client.forget()
@@ -148,10 +180,30 @@ class ChatCommands:
             print(f"  - {safe_cell(fact.line())}")
 
 
+def _print_approvals(words: Sequence[str]) -> None:
+    from sentinel_rag.surfaces.cli import approvals
+
+    if words:
+        approvals.show(words[0], as_json=False)
+        print(f"\nDecide in another terminal: sentinel approvals approve {safe_cell(words[0])} (or deny)")
+    else:
+        approvals.list_all("pending", as_json=False)
+
+
 def _print_help() -> None:
-    for name, meaning in COMMANDS.items():
-        print(f"  {name:10} {meaning}")
-    print('\nExamples:  "high severity incidents of the last 7 days", "details of [2]", "which accounts are in it?"')
+    from sentinel_rag.surfaces.cli._render import console, print_table, print_words
+
+    print_table(console(), "", ("", ""), tuple(COMMANDS.items()))
+    print_words(
+        '\nExamples: "high severity incidents of the last 7 days", "details of [2]", "which accounts are in it?"\n'
+        "Ctrl-C stops a question, Ctrl-D leaves, Tab completes; a pasted text waits for Enter."
+    )
+
+
+def _nearest(name: str) -> str:
+    import difflib
+
+    return next(iter(difflib.get_close_matches(name.lower(), COMMANDS, n=1)), "")
 
 
 def _print_status() -> None:

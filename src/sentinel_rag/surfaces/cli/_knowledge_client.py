@@ -35,6 +35,8 @@ class WorkspaceOutcome:
     days: int
     fault: str
     next_step: str
+    served: bool = True
+    """False: this home serves it no more, and what was read in of it was removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,4 +146,5 @@ def _outcome(told: Mapping[str, Any]) -> WorkspaceOutcome:
         days=told["days"],
         fault=told["fault"],
         next_step=told["next_step"],
+        served=told["served"],
     )

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import re
+import sys
 from collections.abc import Callable
+from typing import NoReturn
+
+from sentinel_rag.surfaces.cli._examples import EXAMPLES
 
 Run = Callable[[argparse.Namespace], int]
+
+_WRONG_CHOICE = re.compile(r"argument (?:COMMAND|ACTION): invalid choice: '([^']*)'")
 
 
 def command(
@@ -21,9 +28,12 @@ def group(
     commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str
 ) -> argparse.ArgumentParser:
     """A command without a run of its own: one of its actions is chosen."""
-    return commands.add_parser(
+    made = commands.add_parser(
         name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.", formatter_class=Formatter
     )
+    if example := EXAMPLES.get(made.prog):
+        made.epilog = f"example:\n  {example}"
+    return made
 
 
 def workspace_option(parser: argparse.ArgumentParser) -> None:
@@ -63,6 +73,25 @@ def port(text: str) -> int:
     if not 0 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"{text} is outside 0 to 65535")
     return number
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse's own, whose errors end with what to type instead."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        print(f"{self.prog}: error: {message}", file=sys.stderr)
+        self.exit(2, f"  Next: {self._next_step(message)}\n")
+
+    def _next_step(self, message: str) -> str:
+        if found := _WRONG_CHOICE.match(message):
+            import difflib
+
+            known = next((each.choices for each in self._actions if isinstance(each, argparse._SubParsersAction)), {})
+            if near := difflib.get_close_matches(found[1], list(known), n=1):
+                return f"{self.prog} {near[0]} (or {self.prog} --help)"
+        example = EXAMPLES.get(self.prog)
+        return f"{self.prog} --help" if example is None else f"{example} ({self.prog} --help tells the rest)"
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):

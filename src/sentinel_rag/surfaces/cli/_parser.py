@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from sentinel_rag.surfaces.cli._options import Formatter, command, group, port, workspace_option
+from sentinel_rag.surfaces.cli._options import Formatter, Parser, command, group, port, workspace_option
 
 EXIT_CODES = """\
 exit codes:
@@ -23,7 +23,7 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     """The whole command line. The chosen command is `options.run(options)`. With `only`, the word that stands where a
     command is named, the actions of other groups are left out: building them all takes longer than any of them starts.
     """
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = Parser(
         prog="sentinel",
         description="Ask Microsoft Sentinel in plain words. An agent that can execute nothing plans tool calls; a "
         "gateway decides and records each; every fact of the answer carries its evidence.",
@@ -31,7 +31,8 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
         formatter_class=Formatter,
     )
     parser.add_argument("--version", action=_Version)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    parser.set_defaults(run=_first_steps)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     demo = command(
         commands,
@@ -56,6 +57,16 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     kept.add_argument("--delete", default=None, metavar="ID", help="delete a kept conversation")
     chat.add_argument("--json", action="store_true", help="with --list: print as JSON")
     workspace_option(chat)
+
+    export = command(commands, "export", "write a conversation as a shift hand-over report", _export)
+    export.add_argument("conversation", nargs="?", help="beginning of its id (default: the last one)")
+    form_help = "md (default), html (one file, with charts), or csv (the rows of evidence); or by the name of the file"
+    export.add_argument("--format", choices=("md", "html", "csv"), default=None, help=form_help)
+    export.add_argument("--csv", action="store_const", const="csv", dest="format", help="the same as --format csv")
+    export.add_argument("--output", default=None, metavar="PATH", help="the file to write; - for standard output")
+    export.add_argument("--force", action="store_true", help="write over a file that is there")
+    reveal_help = "show values that the policy hides from the agent, as far as you may see them; the report says so"
+    export.add_argument("--reveal", action="store_true", help=reveal_help)
 
     up = command(commands, "up", "start the zones and keep them running until Ctrl-C", _up)
     up.add_argument("--port", type=port, default=0, help="port of the Interceptor (default: a free one)")
@@ -140,6 +151,12 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+def _first_steps(_: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.first_steps import run
+
+    return run()
+
+
 def _demo(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.demo import run
 
@@ -170,6 +187,12 @@ def _chat(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.chat import run
 
     return run(workspace=options.workspace, resume=options.resume)
+
+
+def _export(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.export import Wish, run
+
+    return run(options.conversation, Wish(options.format, options.output, options.force, options.reveal))
 
 
 def _up(options: argparse.Namespace) -> int:

@@ -6,29 +6,20 @@ Without a terminal (a pipe, NO_COLOR) the same text comes without colour, and ta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console, RenderableType  # noqa: TID253  # this module is rich, and imported lazily
 from rich.markdown import Markdown  # noqa: TID253  # as above
-from rich.table import Table as RichTable  # noqa: TID253  # as above
 from rich.text import Text  # noqa: TID253  # as above
 
 from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Table
+from sentinel_rag.surfaces.cli._charts import bar, severity_counts, sparkline, trend_of
+from sentinel_rag.surfaces.cli._evidence_page import fact_lines
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
+from sentinel_rag.surfaces.cli._tables import MARKS, STYLES, plain_lines, table_lines
+from sentinel_rag.surfaces.rendering.markdown_html import spelled_out_parser
 
 PIPE_WIDTH = 160
-MIN_COLUMN = 12
-"""Characters that a column needs on average to be read; below it a table becomes a list."""
-
-STYLES = {
-    "High": "bold red",
-    "Medium": "yellow",
-    "Low": "cyan",
-    "Informational": "dim",
-    "New": "bold",
-    "Active": "bold",
-    "Closed": "dim",
-}
 OUTCOME_STYLES = {
     Outcome.DENIED: "bold red",
     Outcome.TOOL_FAILED: "bold red",
@@ -53,10 +44,13 @@ def console(*, stderr: bool = False) -> Console:
 
 def print_answer(target: Console, answer: Answer, *, evidence: bool = False) -> None:
     """Write `answer` to `target`."""
-    target.print(_text(answer, target), style=OUTCOME_STYLES.get(answer.outcome))
+    _print_text(target, answer)
+    if target.is_terminal and not any(trend_of(table.columns, table.rows) for table in answer.tables):
+        for drawn in _severities(answer.evidence, plain=plain_lines(target)):
+            target.print(drawn)
     for table in answer.tables:
         target.print()
-        target.print(_table(table, target.width))
+        _print(target, table)
     if answer.suggestions:
         target.print()
         target.print(Text("You could ask:"), style="dim")
@@ -73,40 +67,60 @@ def print_answer(target: Console, answer: Answer, *, evidence: bool = False) -> 
 
 def print_table(target: Console, title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     """A table of plain cells, for commands that list things."""
-    target.print(_table(Table(columns, tuple(rows), title), target.width))
+    _print(target, Table(columns, tuple(rows), title))
 
 
-def _text(answer: Answer, target: Console) -> RenderableType:
-    text = safe(answer.text)
-    # In a pipe the text goes out as it was written, so that scripts and people grep the same words.
-    # On a terminal each line stays a line: Markdown alone would run them together.
-    return Markdown(text.replace("\n", "  \n"), hyperlinks=False) if target.is_terminal else Text(text)
+def print_words(text: str) -> None:
+    """Sentences of ours to standard output, folded between words."""
+    console().print(Text(safe(text)))
 
 
-def _table(table: Table, width: int) -> RenderableType:
-    if width < MIN_COLUMN * len(table.columns):
-        return _list(table)
-    made = RichTable(title=Text(safe_cell(table.title)) if table.title else None, title_justify="left", show_edge=False)
-    for name in table.columns:
-        made.add_column(Text(safe_cell(name)), overflow="fold")
-    for row in table.rows:
-        made.add_row(*(Text(safe_cell(cell), style=STYLES.get(cell, "")) for cell in row))
-    return made
+def _print_text(target: Console, answer: Answer) -> None:
+    text, style = safe(answer.text), OUTCOME_STYLES.get(answer.outcome, "")
+    if not target.is_terminal:
+        # In a pipe the text goes out as it was written, so that scripts and people grep the same words.
+        target.print(Text(text), style=style)
+        return
+    # On a terminal each line stays a line: Markdown alone would run them together. It pads its lines with spaces, which
+    # would wrap into empty lines once the window is made narrower.
+    written = _Markdown(text.replace("\n", "  \n"), hyperlinks=False, style=style)
+    for segments in target.render_lines(written, pad=False):
+        line = Text.assemble(*((segment.text, segment.style or "") for segment in segments))
+        line.rstrip()
+        target.print(line, soft_wrap=True)
 
 
-def _list(table: Table) -> RenderableType:
-    """The table for a narrow terminal: one line a cell, an empty line between rows."""
-    lines = [Text(safe_cell(table.title), style="italic")] if table.title else []
-    for row in table.rows:
-        for name, cell in zip(table.columns, row, strict=True):
-            label = f"{safe_cell(name)}: " if name.strip() else ""
-            lines.append(Text.assemble((label, "dim"), (safe_cell(cell), STYLES.get(cell, ""))))
-        lines.append(Text())
-    return Text("\n").join(lines[:-1] if table.rows else lines)
+class _Markdown(Markdown):
+    """Markdown in which an address, an image and HTML are words: rich would drop them, and a reader miss them."""
+
+    def __init__(self, text: str, *, hyperlinks: bool, style: str) -> None:
+        super().__init__("", hyperlinks=hyperlinks, style=style)
+        self.markup = text
+        self.parsed = spelled_out_parser().parse(text)
+
+
+def _print(target: Console, table: Table) -> None:
+    counts = trend_of(table.columns, table.rows) if target.is_terminal else []
+    if any(counts):
+        drawn = sparkline(counts, plain=plain_lines(target), most=target.width - 24)
+        target.print(Text.assemble((drawn, "cyan"), f"  0 to {max(counts)}"))
+    for line in table_lines(table, target):
+        target.print(line, soft_wrap=True)
+
+
+def _severities(evidence: tuple[Evidence, ...], *, plain: bool) -> Iterator[Text]:
+    """Bars of what the answer counts by severity."""
+    for kind, counts in severity_counts(evidence).items():
+        yield Text()
+        if kind:
+            yield Text(safe_cell(f"{kind.capitalize()} by severity"), style="italic")
+        top = max(counts.values())
+        for name, count in counts.items():
+            drawn = bar(count, top, plain=plain)
+            yield Text.assemble(f"  {MARKS[name]} {name:13} {count:6}  ", (drawn, STYLES[name]))
 
 
 def _evidence(pieces: tuple[Evidence, ...]) -> RenderableType:
     if not pieces:
         return Text("No fact of this answer comes from a tool.", style="dim")
-    lines = (f"  {safe_cell(p.text)}  <- {p.tool} [{p.call_id}] {safe_cell(p.pointer)}" for p in pieces)
-    return Text("\n".join(("Evidence:", *lines)), style="dim")
+    return Text("\n".join(("Evidence:", *fact_lines(pieces))), style="dim")

@@ -1,18 +1,25 @@
-"""The line beside the spinner while a question is worked on: what happens, and for how long the question has run.
+"""What stands below the prompt while a question is worked on: each tool call with its state and time, and a spinner
+beside what happens now and for how long the question has run.
 
 The time runs on between two progress lines, so that a wait for a slow model is not taken for a program that hangs. It
-is drawn by rich, which asks for the line anew at each of its frames.
+is drawn by rich, which asks for the lines anew at each of its frames, in the width that the terminal then has.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from rich.text import Text  # noqa: TID253  # this module draws with rich, and is imported lazily
+from rich.console import Console, ConsoleOptions, RenderResult  # noqa: TID253  # draws with rich, and is imported lazily
+from rich.spinner import Spinner  # noqa: TID253  # as above
+from rich.text import Text  # noqa: TID253  # as above
 
-from sentinel_rag.contracts.evidence import Progress
+from sentinel_rag.contracts.evidence import Progress, ToolTrace
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
+
+MOST_CALLS = 6
+STATES = {"running": ("..", ""), "ok": ("ok", "green"), "denied": ("no", "bold red"), "failed": ("!!", "bold red")}
 
 
 class StatusLine:
@@ -29,8 +36,56 @@ class StatusLine:
         self._last = (progress.text, max(progress.elapsed_s, self._elapsed(now)), now)
 
     def __rich__(self) -> Text:
-        return Text(f"{safe_cell(self._last[0])} {self._elapsed(self._clock()):.1f} s")
+        words = f"{safe_cell(self._last[0])} {self._elapsed(self._clock()):.1f} s"
+        return Text(words, no_wrap=True, overflow="ellipsis")
 
     def _elapsed(self, now: float) -> float:
         _, elapsed_s, since = self._last
         return elapsed_s + (now - since)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    trace: ToolTrace
+    since: float
+
+
+class TurnDisplay:
+    """The calls of a turn, the last ones whole, above its status line."""
+
+    def __init__(self, first: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._line = StatusLine(first, clock=clock)
+        self._spinner = Spinner("dots", self._line)
+        self._plain_spinner = Spinner("line", self._line)
+        self._calls: dict[str, _Call] = {}
+
+    def show(self, progress: Progress) -> None:
+        """A progress line came; a call that it tells of starts or ends with it."""
+        self._line.show(progress)
+        if progress.tool is not None:
+            before = self._calls.get(progress.tool.call_id)
+            since = self._clock() if before is None else before.since
+            # Replaced whole, for the thread that draws.
+            self._calls = {**self._calls, progress.tool.call_id: _Call(progress.tool, since)}
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        calls = list(self._calls.values())
+        if len(calls) > MOST_CALLS:
+            yield Text(f"  {len(calls) - MOST_CALLS} earlier calls", style="dim")
+        for call in calls[-MOST_CALLS:]:
+            yield self._told(call)
+        yield self._plain_spinner if options.ascii_only else self._spinner
+
+    def _told(self, call: _Call) -> Text:
+        trace = call.trace
+        mark, style = STATES.get(trace.status, ("..", ""))
+        seconds = self._clock() - call.since if trace.status == "running" else trace.duration_ms / 1e3
+        coverage = trace.coverage or {}
+        rows = f"  {coverage['rows_returned']} of {coverage['rows_total']} rows" if "rows_total" in coverage else ""
+        line = Text(no_wrap=True, overflow="ellipsis")
+        line.append(f"  {mark} ", style=style)
+        line.append(f"{safe_cell(trace.name)}  {seconds:.1f} s{rows}")
+        if trace.status in ("denied", "failed"):
+            line.append(f"  {trace.status}")
+        return line

@@ -59,10 +59,12 @@ def _not_taken(status: int, answer: Any) -> UnavailableError:
     )
 
 
-def user_session(state: RunState, settings: Settings) -> UserSession | None:
-    """The session maker of these zones; None where an Interceptor elsewhere is used without a person's key, so that the
-    agent opens its sessions by itself."""
+def user_session(state: RunState | None, settings: Settings) -> UserSession | None:
+    """The session maker of these zones; None without zones, and where an Interceptor elsewhere is used without a
+    person's key, so that the agent opens its sessions by itself."""
     if settings.gateway_url is not None:
         return None if settings.user_key is None else UserSession(settings.gateway_url, settings.user_key.reveal())
-    entry = state.zone("interceptor")
-    return None if entry is None or "user" not in state.keys else UserSession(entry.url, state.keys["user"])
+    entry = None if state is None else state.zone("interceptor")
+    if state is None or entry is None or "user" not in state.keys:
+        return None
+    return UserSession(entry.url, state.keys["user"])

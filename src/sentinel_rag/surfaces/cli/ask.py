@@ -13,6 +13,7 @@ from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS, ProgressListener
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
+from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.cli._user_session import user_session
 from sentinel_rag.surfaces.cli._zones import attached_zones
 
@@ -103,17 +104,25 @@ def not_utf8(what: str) -> UsageError:
 
 @contextmanager
 def waiting(first: str, *, quiet: bool = False) -> Iterator[ProgressListener]:
-    """A spinner on standard error that shows each progress line and the time so far; nothing where there is no
-    terminal."""
+    """On standard error what happens, each tool call and the time so far, gone when the block ends; nothing where
+    there is no terminal, and one line a step on a terminal that cannot draw over its lines (TERM=dumb)."""
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return
+    from sentinel_rag.surfaces.cli._quiet_keys import quiet_keys
     from sentinel_rag.surfaces.cli._render import console
-    from sentinel_rag.surfaces.cli._status_line import StatusLine
+    from sentinel_rag.surfaces.cli._status_line import TurnDisplay
 
-    line = StatusLine(first)
-    with console(stderr=True).status(line):
-        yield line.show
+    target = console(stderr=True)
+    if target.is_dumb_terminal:
+        print(first, file=sys.stderr, flush=True)
+        yield lambda progress: print(safe_cell(progress.text), file=sys.stderr, flush=True)
+        return
+    from rich.live import Live
+
+    display = TurnDisplay(first)
+    with quiet_keys(), Live(display, console=target, refresh_per_second=12.5, transient=True):
+        yield display.show
 
 
 def _speaks_utf8() -> bool:

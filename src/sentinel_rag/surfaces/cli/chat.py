@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentinel_rag.assembly.run_state import RunFolder, RunState
@@ -15,7 +14,8 @@ from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
-from sentinel_rag.surfaces.cli._chat_commands import COMMANDS, ChatCommands
+from sentinel_rag.surfaces.cli._chat_commands import COMMANDS as COMMANDS
+from sentinel_rag.surfaces.cli._chat_commands import ChatCommands
 from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.cli._user_session import UserSession, user_session
@@ -54,20 +54,33 @@ def run(*, workspace: str | None, resume: str | None = None) -> int:
             _go_on(client, user, stored.conversation_id)
             _tell_what_was_asked(stored)
         elif interactive:
-            print("Ask about incidents, alerts, entities or logs. /help lists the commands.")
+            _welcome(workspace or (served[0] if served else None))
         client.workspace = workspace or client.workspace
         commands = ChatCommands(client, settings, state, served)
-        for line in _prompted(settings.home) if interactive else _piped():
+        check = _still_there(settings, state) if zones is None else zones.check
+        for line in _prompted(settings, commands) if interactive else _piped():
             text = line.strip()
             if not text:
                 continue
             if text in ("/quit", "/exit"):
                 break
-            if text.startswith("/"):
-                commands.run(text)
-            else:
-                _ask(text, client, _still_there(settings, state) if zones is None else zones.check)
+            try:
+                if text.startswith("/") and "\n" not in text:  # of a pasted text the first word is no command
+                    commands.run(text)
+                elif (answer := _ask(text, client, check)) is not None:
+                    commands.last_answer = answer
+            except KeyboardInterrupt:
+                if not interactive:
+                    raise
+                print("Stopped; the conversation goes on. Ctrl-D or /quit leaves it.")
     return 0
+
+
+def _welcome(workspace: str | None) -> None:
+    from sentinel_rag.surfaces.cli._render import print_words
+
+    where = "" if workspace is None else f" Questions go to the workspace {workspace}."
+    print_words(f"Ask about incidents, alerts, entities or logs. /help lists the commands.{where}")
 
 
 def _still_there(settings: Settings, state: RunState) -> Callable[[], None]:
@@ -102,25 +115,22 @@ def _go_on(client: AgentClient, user: UserSession | None, session_id: str) -> No
     )
 
 
-def _ask(question: str, client: AgentClient, check: Callable[[], None]) -> None:
-    """`check` raises if no later question can be answered either: dead zones end the conversation, with the reason."""
+def _ask(question: str, client: AgentClient, check: Callable[[], None]) -> Answer | None:
+    """The printed answer; None where there is none, which was told. `check` raises if no later question can be answered
+    either: dead zones end the conversation, with the reason."""
     try:
         with waiting("Thinking...") as progress:
             answer = client.ask(checked_question(question), progress)
-    except KeyboardInterrupt:
-        if not sys.stdin.isatty():
-            raise
-        print("Stopped; the conversation goes on. Ctrl-D or /quit leaves it.")
-        return
     except UsageError as error:
         report(error, as_json=False)
-        return
+        return None
     except UnavailableError as error:
         check()
         report(error, as_json=False)
-        return
+        return None
     print_result(_shown(answer, client.verbosity), as_json=False, evidence=client.verbosity is Verbosity.FULL)
     print(flush=True)
+    return answer
 
 
 def _shown(answer: Answer, verbosity: Verbosity | None) -> Answer:
@@ -138,20 +148,9 @@ def _piped() -> Iterator[str]:
         raise not_utf8("input") from None
 
 
-def _prompted(home: Path) -> Iterator[str]:
-    from prompt_toolkit import PromptSession
-    from prompt_toolkit.completion import WordCompleter
-    from prompt_toolkit.history import FileHistory
+def _prompted(settings: Settings, commands: ChatCommands) -> Iterator[str]:
+    from sentinel_rag.surfaces.cli._chat_words import ChatCompleter
+    from sentinel_rag.surfaces.cli._prompt import prompted_lines
 
-    history = home / "chat_history"
-    history.touch(mode=0o600)
-    session: PromptSession[str] = PromptSession(
-        history=FileHistory(str(history)), completer=WordCompleter(list(COMMANDS), sentence=True)
-    )
-    while True:
-        try:
-            yield session.prompt("> ")
-        except KeyboardInterrupt:
-            continue  # Ctrl-C drops the line being typed, as in a shell
-        except EOFError:
-            return
+    completer = ChatCompleter(settings, lambda: commands.last_answer, commands.served)
+    return prompted_lines(settings.home / "chat_history", completer)

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentinel_rag.assembly.knowledge_access import open_embedder, open_knowledge, shipped_playbooks
+from sentinel_rag.assembly.knowledge_access import open_embedder, open_knowledge, playbook_owner, shipped_playbooks
 from sentinel_rag.assembly.knowledge_zone import ingest_files
 from sentinel_rag.assembly.run_state import RunFolder, RunState
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
@@ -108,6 +108,9 @@ def print_outcomes(outcomes: Sequence[WorkspaceOutcome]) -> None:
     """A line for each workspace, and what could not be read with what helps."""
     for each in outcomes:
         name = safe_cell(each.workspace)
+        if not each.served:
+            print(f"Incidents of {name}, which this home serves no more: {each.removed:,} removed.")
+            continue
         if each.fault and not each.added + each.changed:
             print(f"Incidents of {name}: not read. {safe(each.fault)}")
         else:
@@ -180,7 +183,7 @@ def _playbooks_here(
         if space is not None and model.lacking:
             raise UnavailableError(f"The store holds vectors of {space}. {model.lacking}", next_step=model.next_step)
         embedder = None if by_words and space is None else model.embedder
-        report = ingest_folder(store, embedder, place, listener=told)
+        report = ingest_folder(store, embedder, place, owner=playbook_owner(settings, place), listener=told)
     done = report.ingested
     return PlaybooksOutcome(
         added=done.added,

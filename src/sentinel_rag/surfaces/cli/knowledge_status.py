@@ -9,7 +9,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sentinel_rag.assembly.knowledge_access import knowledge_place, open_embedder, open_knowledge, shipped_playbooks
+from sentinel_rag.assembly.knowledge_access import (
+    knowledge_place,
+    open_embedder,
+    open_knowledge,
+    playbook_owner,
+    shipped_playbooks,
+    workspace_id_in_store,
+)
 from sentinel_rag.assembly.knowledge_zone import ingest_files
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.settings import load_settings
@@ -45,13 +52,18 @@ def status(*, as_json: bool) -> int:
     files = ingest_files(settings)
     as_of = incidents_as_of(files.record, held=held)
     record = read_ingest_record(files.record) if as_of is not None or held else ()
+    here = {
+        each.workspace: _own(incidents, each.workspace, workspace_id_in_store(settings, each.workspace))
+        for each in record
+    }
     place = knowledge_place(settings)
     space = None if in_use.embedder is None else in_use.embedder.space
     model = None if space is None else str(space)
     newest = _newest(incidents)
     folder = playbooks_folder(files.playbooks) or shipped_playbooks()
+    owned = playbook_owner(settings, folder).of(playbooks)
     words_only = state.space is None and space is not None
-    pending = tuple(_pending(record, newest, folder, playbooks, words_only=words_only))
+    pending = tuple(_pending(record, newest, folder, owned, words_only=words_only))
     if as_json:
         collections = {
             each.value: {"documents": state.documents[each], "chunks": state.chunks[each]} for each in state.documents
@@ -63,7 +75,7 @@ def status(*, as_json: bool) -> int:
             "model": model,
             "incidents_as_of": None if as_of is None else as_of.isoformat(),
             "newest_incident": None if newest is None else newest.incident,
-            "workspaces": [_record(each) for each in record],
+            "workspaces": [_record(each, here[each.workspace]) for each in record],
             "next_ingest": list(pending),
         }
         print(json.dumps(told, indent=2))
@@ -74,7 +86,7 @@ def status(*, as_json: bool) -> int:
     if newest is not None:
         print(f"newest   {safe_cell(newest.incident)}, created {newest.created:%Y-%m-%d %H:%M} UTC")
     for workspace in record:
-        print(f"as of    {_as_of(workspace)}")
+        print(f"as of    {_as_of(workspace, here[workspace.workspace])}")
     print(f"vectors  {'none: found by words only' if state.space is None else safe_cell(str(state.space))}")
     lacking = f"{in_use.lacking} {in_use.next_step}" if in_use.lacking else "none"
     print(f"model    {safe_cell(model or lacking)}")
@@ -99,6 +111,18 @@ def _newest(incidents: Mapping[str, Version]) -> Newest | None:
         if created is not None and (newest is None or (created, name) > newest):
             newest = (created, name)
     return None if newest is None else Newest(newest[1], newest[0], partial)
+
+
+def _own(incidents: Mapping[str, Version], workspace: str, workspace_id: str) -> int:
+    """How many incidents of a workspace the store holds now; the record may know what somebody has removed since."""
+    from sentinel_rag.knowledge.incident_versions import version_from_text
+
+    versions = (version_from_text(held.etag) for held in incidents.values())
+    return sum(
+        version.workspace == workspace and (not workspace_id or version.workspace_id in ("", workspace_id))
+        for version in versions
+        if version is not None
+    )
 
 
 def _pending(
@@ -135,21 +159,21 @@ def _changed_playbooks(folder: Path, held: Mapping[str, Version]) -> tuple[int, 
     return changed, len(held.keys() - found.keys() - unread) if found else 0
 
 
-def _as_of(record: WorkspaceRecord) -> str:
+def _as_of(record: WorkspaceRecord, held: int) -> str:
     name = safe_cell(record.workspace)
     when = "never read to the end" if record.as_of is None else f"{record.as_of:%Y-%m-%d %H:%M} UTC"
-    told = f"{when}: workspace {name}, {record.incidents:,} incidents, {record.days} days back"
+    told = f"{when}: workspace {name}, {held:,} incidents, {record.days} days back"
     if record.fault:
         told += f"; the last try at {record.tried:%Y-%m-%d %H:%M} UTC failed: {safe_cell(record.fault)}"
     return told
 
 
-def _record(record: WorkspaceRecord) -> JsonValue:
+def _record(record: WorkspaceRecord, held: int) -> JsonValue:
     return {
         "workspace": record.workspace,
         "as_of": None if record.as_of is None else record.as_of.isoformat(),
         "tried": record.tried.isoformat(),
-        "incidents": record.incidents,
+        "incidents": held,
         "partial": record.partial,
         "days": record.days,
         "fault": record.fault,

@@ -243,15 +243,18 @@ def _story_of_audit_id(audit_id: str, policy_file: str | None) -> Story | None:
     return story_of_record(parse_policy_bytes(content, source=f"as kept, {sha256[:12]}"), record)
 
 
+AS_PAIRS = "Write them as NAME=VALUE: sentinel policy explain query_incidents severity=High"
+
+
 def _arguments(policy: Policy, tool_name: str, texts: Sequence[str]) -> dict[str, JsonValue]:
     """`NAME=VALUE` by the declared types of the tool, or one JSON object."""
     if len(texts) == 1 and texts[0].lstrip().startswith("{"):
         try:
             value = json.loads(texts[0])
         except ValueError as error:
-            raise UsageError(f"The arguments are not JSON: {error}.") from None
+            raise UsageError(f"The arguments are not JSON: {error}.", next_step=AS_PAIRS) from None
         if not isinstance(value, dict):
-            raise UsageError("The arguments must be one JSON object.")
+            raise UsageError("The arguments must be one JSON object.", next_step=AS_PAIRS)
         return value
     tool = policy.tool(tool_name)
     found: dict[str, JsonValue] = {}

@@ -234,17 +234,31 @@ def _say_duration(writer: AnswerWriter, run: ToolRun) -> None:
 
 
 def _say_classification(writer: AnswerWriter, run: ToolRun) -> None:
-    writer.say("Classification: {}.", writer.number(run, "/rows/0/classification"))
+    if run.at("/rows/0/classification_reason"):
+        writer.say(
+            "Classification: {} ({}).",
+            writer.number(run, "/rows/0/classification"),
+            writer.number(run, "/rows/0/classification_reason"),
+        )
+    else:
+        writer.say("Classification: {}.", writer.number(run, "/rows/0/classification"))
 
 
-def _say_reason(writer: AnswerWriter, run: ToolRun) -> None:
-    """Why it was closed: what the row tells is the classification, and what people wrote."""
-    if run.at("/rows/0/status") != "Closed":
+def say_ending(writer: AnswerWriter, run: ToolRun) -> None:
+    """How and why it was closed: when, its classification with the reason, and what people wrote."""
+    closed = run.at("/rows/0/status") == "Closed"
+    if not closed:
         writer.say("It is not closed: its status is {}.", writer.number(run, "/rows/0/status"))
+    if closed or run.at("/rows/0/closed_time"):
+        _say_closed(writer, run)
     if run.at("/rows/0/classification"):
         _say_classification(writer, run)
-    else:
+    elif closed:
         writer.fixed("No reason for closing is recorded: it has no classification.")
+    if run.at("/rows/0/classification_comment"):
+        writer.say("Closing comment: {}", writer.words(run, "/rows/0/classification_comment"))
+    elif closed:
+        writer.fixed("No closing comment was written.")
     say_comments(writer, run)
 
 
@@ -291,7 +305,7 @@ _ASPECTS: dict[str, Callable[[AnswerWriter, ToolRun], None]] = {
     "alert_count": _say_alert_count,
     "ids": say_ids,
     "classification": _say_classification,
-    "reason": _say_reason,
+    "reason": say_ending,
     "closer": _say_closer,
     "reopened": _say_reopened,
     "products": _say_products,

@@ -7,18 +7,21 @@ says when that was.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import tzinfo
 
 from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Echo, Fact, Line
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.knowledge_hits import KnowledgeHit
-from sentinel_rag.agent.offline.knowledge.fitting import About, fits, held, shared_techniques, telling
+from sentinel_rag.agent.offline.knowledge.fitting import About, fits, held, names_it, shared_techniques, telling
 from sentinel_rag.agent.offline.knowledge.quoted_section import closing_words
 from sentinel_rag.agent.references.knowledge_things import past_item
 from sentinel_rag.agent.row_text import plain, quoted
+from sentinel_rag.agent.times import show_value
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Evidence
 
 MOST_PAST = 6
+OPEN = ("New", "Active")
 _MOST_SHARED = 5
 _COLUMNS = ("", "Incident", "Severity", "Outcome", "Created", "Shares", "Title")
 
@@ -34,11 +37,30 @@ def say_past(
     """The table of past incidents, numbered from `first` + 1, and of the first `closings` how they were closed."""
     rows = [[Fact(f"[{first + place}]"), *_cells(writer, group, about)] for place, group in enumerate(groups, start=1)]
     writer.table("Past incidents", _COLUMNS, rows)
-    told = 0
-    for group in groups:
-        if told < closings and say_closing(writer, group):
-            told += 1
+    for group in groups[:closings]:
+        say_closing(writer, group)
     return tuple(past_item(group[0]) for group in groups)
+
+
+def say_apart(
+    writer: AnswerWriter,
+    title: str,
+    groups: Sequence[Sequence[KnowledgeHit]],
+    about: About,
+    *,
+    first: int,
+) -> tuple[ListItem, ...]:
+    """Incidents that are not quite what was asked for, in a table of their own, numbered from `first` + 1."""
+    rows = [[Fact(f"[{first + place}]"), *_cells(writer, group, about)] for place, group in enumerate(groups, start=1)]
+    writer.table(title, _COLUMNS, rows)
+    return tuple(past_item(group[0]) for group in groups)
+
+
+def say_still_open(writer: AnswerWriter, groups: Sequence[Sequence[KnowledgeHit]]) -> None:
+    """Which of the incidents that were just told are not over."""
+    cited = [cited_as(writer, group[0]) for group in groups if group[0].status in OPEN]
+    if cited:
+        writer.say("Not closed yet: {}.", cited)
 
 
 def say_closing(writer: AnswerWriter, group: Sequence[KnowledgeHit]) -> bool:
@@ -72,11 +94,12 @@ def say_freshness(writer: AnswerWriter, run: ToolRun) -> None:
         writer.say("The knowledge base knows incidents as of {}.", writer.time(run, "/freshness/incidents_as_of"))
 
 
-def filters_told(run: ToolRun) -> tuple[str, list[Echo]]:
+def filters_told(run: ToolRun, zone: tzinfo) -> tuple[str, list[Echo]]:
     """The filters of a search as a template with its parts, for the sentence that says what was looked for."""
     named = ("severity", "status", "classification", "technique", "tactic", "since", "until")
     given = [(name, str(run.call.arguments[name])) for name in named if run.call.arguments.get(name)]
-    return ", ".join(f"{name} {{}}" for name, _ in given), [Echo(value, word=True) for _, value in given]
+    told = [show_value(value, zone) if name in ("since", "until") else value for name, value in given]
+    return ", ".join(f"{name} {{}}" for name, _ in given), [Echo(value, word=True) for value in told]
 
 
 def _cells(writer: AnswerWriter, group: Sequence[KnowledgeHit], about: About) -> list[Fact]:
@@ -94,15 +117,16 @@ def _cells(writer: AnswerWriter, group: Sequence[KnowledgeHit], about: About) ->
 def shares(group: Sequence[KnowledgeHit], about: About) -> Fact:
     """What the hits of one document share with what was asked: techniques, tactics, entities, then words."""
     hit = group[0]
-    told: list[str] = []
+    told = [name for name in about.names if any(names_it(each, name) for each in group)]
     for each in group:
-        told += [*shared_techniques(each, about.techniques), *each.shared_entities]
+        told += [*shared_techniques(each, about), *each.shared_entities]
         if not each.is_playbook:  # a playbook may have been looked for by a technique that nobody asked for
             told += each.shared_techniques
         told += [tactic for tactic in each.tactics if tactic in (*each.shared_tactics, *about.tactics)]
     wanted = telling(about.words)
     told += [word for each in group for word in each.shared_words if held(wanted, word)]
-    kept = list(dict.fromkeys(plain(each, limit=60) for each in told))[:_MOST_SHARED]
+    once = {each.casefold(): each for each in reversed(told)}  # a tactic is found as a word too
+    kept = [plain(each, limit=60) for each in reversed(once.values())][:_MOST_SHARED]
     if not kept:
         return Fact(EMPTY_CELL)
     text = ", ".join(kept)

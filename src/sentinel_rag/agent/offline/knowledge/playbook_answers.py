@@ -11,7 +11,7 @@ from dataclasses import replace
 from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Fact
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.knowledge_hits import KnowledgeHit
-from sentinel_rag.agent.offline.knowledge.fitting import About, sections_of
+from sentinel_rag.agent.offline.knowledge.fitting import About, held, sections_of, telling
 from sentinel_rag.agent.offline.knowledge.past_answers import cited_as, shares
 from sentinel_rag.agent.offline.knowledge.quoted_section import say_section
 from sentinel_rag.agent.references.knowledge_things import section_item
@@ -21,23 +21,43 @@ NOTHING_DONE = "These are a playbook's words. Nothing of it was done here; wheth
 
 
 def say_playbook(
-    writer: AnswerWriter, best: KnowledgeHit, hits: Sequence[KnowledgeHit], about: About, *, lead: str, number: int = 1
+    writer: AnswerWriter,
+    best: KnowledgeHit,
+    hits: Sequence[KnowledgeHit],
+    about: About,
+    *,
+    lead: str,
+    found: KnowledgeHit | None = None,
 ) -> tuple[ListItem, ...]:
-    """The section of `best` quoted whole, as far as the hits have it, then what else was found, numbered from `number`.
+    """The section of `best` quoted whole, as far as the hits have it, then what else was found, numbered from 1.
 
-    `lead` is a sentence with places for the citation and for what it shares.
+    `lead` is a sentence with a place for the citation. `found` is the hit that the playbook was found by, where that is
+    another one: what it shares is told, and where.
     """
-    shared = shares([best], about)
-    if shared.text == EMPTY_CELL:
-        writer.say(f"{{}} {lead}.", Fact(f"[{number}]"), cited_as(writer, best))
+    shared = shares([found or best], about)
+    number, cited = Fact("[1]"), cited_as(writer, best)
+    told = found is not None and found.citation != best.citation
+    if shared.text == EMPTY_CELL or (told and held(telling(about.words), best.title) == telling(about.words)):
+        writer.say(f"{{}} {lead}.", number, cited)
+    elif found is not None and told:
+        writer.say(f"{{}} {lead}; {{}} tells of {{}}.", number, cited, cited_as(writer, found), shared)
     else:
-        writer.say(f"{{}} {lead}; it shares {{}}.", Fact(f"[{number}]"), cited_as(writer, best), shared)
+        writer.say(f"{{}} {lead}; it shares {{}}.", number, cited, shared)
     section = next(each for each in sections_of(hits, best.source) if each[0].citation == best.citation)
     holds_code = [say_section(writer, hit) for hit in section]
     if any(holds_code):
         writer.fixed("The section holds KQL; ask: show me the KQL of that section.")
     others = other_sections(hits, best)
-    return (section_item(best), *say_others(writer, others, number + 1))
+    return (section_item(best), *say_others(writer, others, 2))
+
+
+def say_nearest(writer: AnswerWriter, hit: KnowledgeHit) -> tuple[ListItem, ...]:
+    """That no playbook fits, and the name of the nearest section; nothing of it is quoted."""
+    writer.say(
+        "No playbook clearly fits. The nearest section, which may be about other things, is {}.", cited_as(writer, hit)
+    )
+    writer.fixed("Ask which playbooks there are, or say it in other words.")
+    return (section_item(hit),)
 
 
 def other_sections(hits: Sequence[KnowledgeHit], best: KnowledgeHit) -> list[KnowledgeHit]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from sentinel_rag.agent.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL, KnowledgeHit
+from sentinel_rag.agent.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL
 from sentinel_rag.agent.offline.knowledge.fitting import About
-from sentinel_rag.agent.offline.knowledge.phases import PHASES
 from sentinel_rag.agent.offline.plan import PlannedCall
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.knowledge_tools import MAX_HITS, MAX_QUESTION_CHARACTERS
@@ -38,9 +37,9 @@ def document_read(document: str, section: str = "") -> PlannedCall:
     return PlannedCall(SEARCH_TOOL, {"document": document, **begin, "limit": MAX_HITS})
 
 
-def catalogue_searches() -> tuple[PlannedCall, ...]:
-    """Searches that together find most playbooks: by the phases that they are headed with."""
-    return tuple(playbook_search(phase, {}) for phase in PHASES)
+def listing() -> PlannedCall:
+    """The playbooks that there are, one hit each."""
+    return PlannedCall(SEARCH_TOOL, {"collection": PLAYBOOKS})
 
 
 def about_incident(row: Mapping[str, Any], phase: str = "") -> About:
@@ -52,21 +51,12 @@ def about_incident(row: Mapping[str, Any], phase: str = "") -> About:
         told = [*(own if isinstance(own, list | tuple) else ()), *(v for each in alerts for v in each.get(name) or ())]
         return tuple(dict.fromkeys(str(each) for each in told))[:_MOST_OF_A_KIND]
 
-    return About(str(row.get("title") or ""), all_of("tactics"), all_of("techniques"), phase)
+    return About(str(row.get("title") or ""), all_of("tactics"), all_of("techniques"), phase, True)
 
 
 def query_for(about: About) -> str:
     """The words that an incident is searched by."""
     return " ".join((about.words, *about.techniques, *about.tactics))
-
-
-def documents_of(hits: Iterable[KnowledgeHit]) -> list[KnowledgeHit]:
-    """One hit of each playbook, by file name."""
-    found: dict[str, KnowledgeHit] = {}
-    for hit in hits:
-        if hit.is_playbook:
-            found.setdefault(hit.document, hit)
-    return [found[name] for name in sorted(found)]
 
 
 def _cut(query: str) -> str:

@@ -38,12 +38,18 @@ _FILLERS = frozenset(
         resolve classified involved involving involve involves related concerning regarding true false benign positive
         positives undetermined severity technique techniques tactic tactics mitre attack's status quickly best exactly
         first proceed approach tackle treat go end ended ends turn turned out keep kept keeping decide decides decided
-        approve approves approved authorise authorises authorize authorizes s t re ve d ll off
+        approve approves approved authorise authorises authorize authorizes because due owing s t re ve d ll off
         """
     )
 )
 """Words that say what is wanted and not what it is about."""
 _WORD = re.compile(r"[^\W_][\w'’.+-]*[^\W_]|[^\W_]")
+_NEIGHBOURS = re.compile(r"(?=\b([\w'’+-]+)\s+([\w'’+-]+))")
+_SECOND_WORDS = frozenset({"ticket", "tickets", "file", "files", "document", "documents", "base", "handle", "handles"})
+_FIRST_WORDS = frozenset({"ticket", "file", "document", "knowledge", "base", "handle"})
+"""Fillers that belong to the word beside them: a golden ticket, a file server, a document macro."""
+_TAKEN_OVER = re.compile(r"\b(?:tak(?:es?|en|ing)|took)\s+over\b", re.IGNORECASE)
+_PASSED = re.compile(r"\bpass(?:ing)?[\s-]+the[\s-]+ticket", re.IGNORECASE)
 _TECHNIQUE = re.compile(r"T\d{4}(?:\.\d{3})?", re.IGNORECASE)
 _CLASSIFICATIONS = (
     (re.compile(r"\btrue[\s-]+positives?\b", re.IGNORECASE), "TruePositive"),
@@ -73,9 +79,24 @@ def topic_of(reading: Reading) -> str:
     left = {word.lower() for word in _WORD.findall(reading.rest)}
     # The grammar mends slips towards its own words; what is searched by is as the person wrote it.
     words = (word for word in _WORD.findall(mask(reading.text)) if mend(word).lower() in left or word.lower() in left)
-    said += [word for word in words if word.lower() not in _FILLERS and not word.isdigit()]
+    if _TAKEN_OVER.search(reading.text):
+        said.append("takeover")
+    said += _telling_words([word for word in words if not word.isdigit()], mask(reading.text))
     kept = dict.fromkeys(word for word in said if word.strip("\ufffc"))
     return " ".join(kept)[:MAX_QUESTION_CHARACTERS]
+
+
+def _telling_words(words: list[str], text: str) -> list[str]:
+    """The words without those that only say what is wanted; "golden ticket" keeps both of its words."""
+    telling = {word for word in words if word.lower() not in _FILLERS}
+    kept = set(telling)
+    for pair in _NEIGHBOURS.finditer(text):
+        first, second = pair[1], pair[2]
+        if first in telling and second.lower() in _SECOND_WORDS:
+            kept.add(second)
+        if second in telling and first.lower() in _FIRST_WORDS:
+            kept.add(first)
+    return [word for word in words if word in kept or (_PASSED.search(text) and word.lower() == "ticket")]
 
 
 def filters_of(reading: Reading, now: Now, *, past: bool) -> SearchFilters:
@@ -107,6 +128,8 @@ def _window(reading: Reading, now: Now) -> dict[str, JsonValue]:
     if window is None:
         return {}
     if window.relative is not None:
-        return {"since": format_time(now.moment - timedelta(hours=TIME_WINDOWS[window.relative]))}
+        return {
+            "since": format_time(now.moment.replace(microsecond=0) - timedelta(hours=TIME_WINDOWS[window.relative]))
+        }
     sides = {"since": window.start, "until": window.end}
-    return {name: format_time(side) for name, side in sides.items() if side is not None}
+    return {name: format_time(side.replace(microsecond=0)) for name, side in sides.items() if side is not None}

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.knowledge.phases import phase_asked
+from sentinel_rag.agent.offline.knowledge.said_otherwise import as_playbooks_say
 from sentinel_rag.agent.offline.knowledge.topics import filters_of, topic_of
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.reading import Reading
@@ -34,7 +35,9 @@ class Sought(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgeWish:
     """`incident` is what PAST, CLOSED and STEPS are about, empty for a `topic` in words; `phase` is the phase of the
-    response that is asked for. `filters` are arguments of the search; `remarks` say what it cannot filter by."""
+    response that is asked for. `filters` are arguments of the search; `remarks` say what it cannot filter by. `whole`
+    asks which playbook is for it, and not for one thing in it; `done` asks what was done about the incident; `names`
+    are the hosts, accounts and the like that past incidents must name; `still_open` wants those that are not closed."""
 
     sought: Sought
     topic: str = ""
@@ -42,6 +45,10 @@ class KnowledgeWish:
     phase: str = ""
     filters: Mapping[str, JsonValue] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    whole: bool = False
+    done: bool = False
+    names: tuple[str, ...] = ()
+    still_open: bool = False
 
 
 _INC = r"(?:incidents?|incs?|cases?|tickets?)"
@@ -88,6 +95,7 @@ _SIMILAR = re.compile(
     rf"\b{_INC}\s+(?:(?:that|which)\s+(?:are|were|is|was|look\w*)\s+)?(?:similar\s+to|resembl\w+|comparable\s+(?:to|with)|"
     rf"just\s+like|like\s+(?=this\b|that\b|it\b|these\b|{_INC}|#|\d|\[|the\s))|"
     rf"\b(?:anything|something|one|ones|what|everything|cases?|more)\s+(?:(?:is|was|are|else|that\s+(?:is|was|looks))\s+)*(?:similar\s+to|like)\s+(?:{_INC}\s*#?\d|#\d|this\b|that\b|it\b)|"
+    rf"\blooks?\s+(?:much\s+|a\s+lot\s+)?like\s+(?:{_INC}\s*#?\d|#\d)|"
     rf"\bsimilar\s+to\s+(?:{_INC}\s*#?\d|#\d)|\bresembl\w+\s+(?:{_INC}\s*#?\d|#\d)|"
     rf"^\W*(?:and\s+|or\s+)?(?:(?:ones?|something|anything)\s+)?(?:like|similar\s+to)\s+(?:{_INC}\s*#?\d|#\d)",
     re.IGNORECASE,
@@ -123,6 +131,12 @@ _STEPS = re.compile(
     r"\bnext\s+steps?\b(?!\s+(?:page|rows?))|\b(?:response|containment|eradication|recovery|triage|recommended|suggested)\s+(?:steps?|actions?|measures?|response)\b|"
     rf"\bhow\s+(?:(?:do|should|shall|can|could|would|must)\s+(?:i|we|one|you)|to)\s+(?:best\s+)?{_RESPONDS}\b|\bsteps?\s+(?:to|for)\s+{_RESPONDS}\b|"
     r"\bsteps\s+(?:for|on|against)\b|"
+    r"\bwhat\s+(?:do|should|must|shall)\s+(?:i|we)\s+do\s+first\s+"
+    r"(?!(?:in|on|at)\s+(?:the|my|this|our)\s+(?:morning|shift|night|day|evening|list|queue)\b)(?:about|with|for|against|when|if|in|on|after|to|during)\b|"
+    r"\bshould\s+(?:i|we)\s+(?:pay|isolate|disconnect|shut\s*down|switch\s+off|turn\s+off|power\s+off|unplug|reboot|restart|reimage|rebuild|wipe|negotiate|"
+    r"restore|inform|notify|call)\b|"
+    r"[,;:.!–-]\s*what\s+(?:now|next|do\s+(?:i|we)\s+do(?:\s+now)?)\W*$|"
+    r"\bwhat\s+(?:evidence|traces?|proof|logs?)\s+(?:(?:should|must|shall|do|can)\s+(?:i|we|one)\s+|(?:needs?|has|have)\s+to\s+be\s+|to\s+)(?:keep|kept|preserve\w*|save\w*|secure\w*|collect\w*)\b|"
     rf"^\W*{_RESPONDS}\b.{{0,60}}[\s:,;–-]+how(?:\s+exactly)?\W*$|^\W*(?:and\s+)?how\s+(?:do|should|can)\s+(?:i|we)\s+{_RESPONDS}\b",
     re.IGNORECASE,
 )
@@ -132,6 +146,34 @@ _WHO = re.compile(
     r"delete|revoke|switch|quarantine|pay|tell|inform)\b|\bwhose\s+(?:decision|call)\b|\bwho\s+(?:do|should|must)\s+(?:i|we)\s+(?:inform|tell|notify)\b",
     re.IGNORECASE,
 )
+_COMPARED = re.compile(
+    rf"\bcompar\w*\b.{{0,60}}\b(?:with|to|against|and)\s+(?:(?:the|our|all|any|some)\s+)?"
+    rf"(?:past|previous|earlier|older|former|historic\w*|closed|other|similar)\s+(?:ones|{_INC})\b",
+    re.IGNORECASE,
+)
+"""Words that hold an incident against those that were."""
+_WHICH_ONE = re.compile(
+    r"\b(?:is|are)\s+there\b|\b(?:do|have)\s+(?:we|you|i)\s+(?:have|got)\b|\b(?:which|what)\s+(?:play\s?book|run\s?book|procedure)\b|"
+    r"\b(?:got|have)\s+an?\s+(?:play|run)",
+    re.IGNORECASE,
+)
+"""Words that ask whether there is a playbook, and which."""
+_WAS_DONE = re.compile(
+    r"\bhow\s+(?:(?:did|have|had)\s+(?:we|you|they|i|somebody|someone|people|the\s+team|the\s+soc)\s+|(?:was|were|has|have|is)\s+.{0,40}?)"
+    r"(?:been\s+)?(?:contain(?:ed)?|isolated?|eradicated?|remediated?|mitigated?|handled?|dealt?|clean(?:ed)?\s+up|fix(?:ed)?|respond(?:ed)?|stop(?:ped)?)\b|"
+    r"\bwhat\s+(?:did\s+(?:we|you|they|people)\s+do|(?:was|has\s+been|have\s+(?:we|they))\s+(?:already\s+)?done)\s+(?:about|with|against|for|on|to)\b",
+    re.IGNORECASE,
+)
+"""Words that ask for what people did about an incident."""
+_CLOSED_AS = re.compile(
+    rf"\b{_INC}\s+(?:(?:that|which)\s+)?(?:(?:was|were|got|have\s+been|we)\s+)?(?:closed|resolved|dismissed|classified)\s+(?:as\s+[\w\s-]{{4,20}}?\s+)?"
+    r"(?:because|due\s+to|owing\s+to|for\s+being)\b",
+    re.IGNORECASE,
+)
+"""Words that look for closed incidents by the reason that people wrote."""
+_OPEN_ONES = re.compile(rf"\b(?:open|active|unresolved|ongoing|new)\s+{_INC}\b", re.IGNORECASE)
+_SHOULD_I = re.compile(r"\bshould\s+(?:i|we)\s+(?!do\b|proceed\b|respond\b|react\b|handle\b)\w+", re.IGNORECASE)
+"""Words that ask for one decision, which one section tells."""
 _OF_ALERTS = re.compile(
     r"\b(?:similar|such|past|previous)\s+(?:\w+\s+)?(?:alerts?|detections?|alarms?|events?|sign-?ins?|logs?)\b",
     re.IGNORECASE,
@@ -166,14 +208,21 @@ def read_wish(reading: Reading, focused: str, now: Now) -> KnowledgeWish | None:
     incident = _incident_of(reading)
     if _CLOSED.search(text) and not _PLAYBOOK.search(text) and (_OURS.search(text) or not reading.names):
         return _about_past(Sought.CLOSED, reading, incident, focused, now, closed=True)
+    if _COMPARED.search(text) and (incident or focused) and len(reading.incidents) < 2:
+        return _about_past(Sought.PAST, reading, incident or focused, focused, now)
     if _PAST.search(text) or _FORMER.search(text):
         return _about_past(Sought.PAST, reading, incident, focused, now, closed=True)
     if _SIMILAR.search(text) or (
         _SEEN.search(text) and not (reading.names and not incident and not re.search(r"like|similar", text))
     ):
         return _about_past(Sought.PAST, reading, incident, focused, now)
+    if _CLOSED_AS.search(text) and not incident:
+        return _about_past(Sought.CLOSED, reading, incident, focused, now, closed=True)
     if _LISTS.match(text) and not incident:
         return None
+    if _WAS_DONE.search(text) and (incident or focused):
+        told = _about_playbooks(reading, text, incident, focused, now)
+        return None if told is None else replace(told, done=True)
     of_alert = re.search(rf"\b(?:{cues.ALERT})\b", text, re.IGNORECASE) is not None and not incident
     if _PLAYBOOK.search(text) or ((_STEPS.search(text) or _WHO.search(text)) and not of_alert):
         return _about_playbooks(reading, text, incident, focused, now)
@@ -191,11 +240,20 @@ def _about_past(
     narrowed = dict(filters.arguments)
     if closed and (incident or topic or narrowed):
         narrowed["status"] = "Closed"
-    return KnowledgeWish(sought=sought, topic=topic, incident=incident, filters=narrowed, remarks=filters.remarks)
+    names = tuple(name.value for name in reading.names if not name.quoted)
+    return KnowledgeWish(
+        sought=sought,
+        topic=topic,
+        incident=incident,
+        filters=narrowed,
+        remarks=filters.remarks,
+        names=names,
+        still_open=not closed and _OPEN_ONES.search(mask(reading.text)) is not None,
+    )
 
 
 def _about_playbooks(reading: Reading, text: str, incident: str, focused: str, now: Now) -> KnowledgeWish | None:
-    topic = topic_of(reading)
+    topic = as_playbooks_say(topic_of(reading), text)
     phase = phase_asked(text)
     names_playbook = _PLAYBOOK.search(text) is not None
     if not incident and not topic:
@@ -210,6 +268,11 @@ def _about_playbooks(reading: Reading, text: str, incident: str, focused: str, n
         phase=phase,
         filters=filters.arguments,
         remarks=filters.remarks,
+        whole=not phase
+        and (
+            _WHICH_ONE.search(text) is not None
+            or (_STEPS.search(text) is not None and _SHOULD_I.match(text.strip()) is None)
+        ),
     )
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import anyio.to_thread
 from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
+from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.surfaces.people import SignIn
+from sentinel_rag.surfaces.reports import Head, ReportTurn, as_csv, as_html, as_markdown, hand_over
 from sentinel_rag.surfaces.web._access import Analyst, Parts
 from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import not_found
@@ -20,6 +23,17 @@ from sentinel_rag.surfaces.web.turns import Conversation
 router = APIRouter(prefix="/conversations", tags=["conversations"])
 
 SessionId = Annotated[str, Path(pattern=ID)]
+Zone = Annotated[str, Query(pattern=r"^[A-Za-z0-9_+/-]{1,64}$", description="An IANA name, for times beside UTC.")]
+
+MOST_TURNS = 10_000
+FORMS = {
+    "md": (as_markdown, "text/markdown"),
+    "html": (as_html, "text/html"),
+    "csv": (as_csv, "text/csv"),
+}
+NO_RECORD = (
+    "The Interceptor's record of approvals is not in this report: who has the role of an auditor finds it under /audit."
+)
 
 
 @router.get("", summary="Your conversations, the one used last first")
@@ -47,6 +61,47 @@ async def show(
             told["answer"] = {**answer, "session_id": session_id}
         shown.append(told)
     return {**found.to_dict(), "items": shown, "next_after": turns[-1].number if turns else after}
+
+
+@router.get(
+    "/{session_id}/export",
+    summary="A conversation as a hand-over report, to be saved",
+    response_class=Response,
+    responses={200: {"content": {kind: {} for _, kind in FORMS.values()}, "description": "The report, as a file."}},
+)
+async def export(
+    session_id: SessionId,
+    sign_in: Analyst,
+    web: Parts,
+    form: Annotated[Literal["md", "html", "csv"], Query(alias="format")] = "html",
+    reveal: Annotated[bool, Query(description="With the hidden values that you may see; the report says so.")] = False,
+    timezone: Zone = "UTC",
+) -> Response:
+    found = await _conversation(web, sign_in, session_id)
+    turns = await anyio.to_thread.run_sync(partial(web.record.turns, session_id, 0, MOST_TURNS))
+    told: list[ReportTurn] = []
+    for turn in turns:
+        answer = turn.answer
+        if answer is not None and reveal:
+            key = await web.key_of(sign_in.account, Scope.USER)
+            answer = await web.gateway.reveal(key, str(answer["session_id"]), dict(answer))
+        outcome = turn.state.value if answer is None else str(answer["outcome"])
+        told.append(ReportTurn(turn.number, turn.asked_at, turn.question, outcome, answer=answer))
+    head = Head(
+        conversation_id=found.conversation_id,
+        exported_by=sign_in.account.name,
+        exported_at=utc_now(),
+        timezone=timezone,
+        revealed=reveal,
+        notes=(NO_RECORD,),
+    )
+    write, kind = FORMS[form]
+    written = await anyio.to_thread.run_sync(lambda: write(hand_over(head, told, ())))
+    return Response(
+        written.encode("utf-8", "backslashreplace"),
+        media_type=f"{kind}; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{_file_name(session_id, head.exported_at, form)}"'},
+    )
 
 
 @router.patch("/{session_id}", summary="Give a conversation another title")
@@ -79,6 +134,10 @@ async def delete(session_id: SessionId, sign_in: Analyst, web: Parts) -> Respons
         await web.gateway.close_session(await web.key_of(sign_in.account, Scope.USER), current)
         await anyio.to_thread.run_sync(web.record.delete, session_id)
     return Response(status_code=204)
+
+
+def _file_name(session_id: str, at: datetime, form: str) -> str:
+    return f"handover-{session_id[:8]}-{at:%Y%m%d-%H%M}.{form}"
 
 
 async def _conversation(web: Web, sign_in: SignIn, session_id: str) -> Conversation:

@@ -1,0 +1,140 @@
+"""A table as lines of a terminal, after the layout that fits it. Cells are text of others: each passes `safe_cell`.
+
+Severities carry a mark beside their colour, so that a person without colours, or with few, finds the high ones too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console  # noqa: TID253  # this module draws with rich, and is imported lazily
+from rich.text import Text  # noqa: TID253  # as above
+
+from sentinel_rag.contracts.evidence import Table
+from sentinel_rag.surfaces.cli._charts import with_bars
+from sentinel_rag.surfaces.cli._safe_text import safe_cell
+from sentinel_rag.surfaces.cli._table_layout import Layout, layout, shared_tail
+
+MARKS = {"High": "!", "Medium": "+", "Low": "-", "Informational": "."}
+STYLES = {
+    "High": "bold red",
+    "Medium": "yellow",
+    "Low": "cyan",
+    "Informational": "dim",
+    "New": "bold",
+    "Active": "bold",
+    "Closed": "dim",
+}
+INDENT = "     "
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    heading: str
+    across: str
+    crossing: str
+    cell: str
+
+
+LINES = _Rules(" ┃ ", "━", "━╇━", " │ ")
+ASCII_LINES = _Rules(" | ", "-", "-+-", " | ")
+
+
+def plain_lines(target: Console) -> bool:
+    """Whether `target` shows ASCII only, so that rules and bars are drawn of it."""
+    return target.options.ascii_only or target.is_dumb_terminal
+
+
+def table_lines(table: Table, target: Console) -> Iterator[Text]:
+    """`table` in lines of at most the width of `target`; on a terminal with marks, and with bars beside a trend."""
+    width = target.width
+    rules = ASCII_LINES if plain_lines(target) else LINES
+    names = [safe_cell(name) for name in table.columns]
+    rows = [[safe_cell(cell) for cell in row] for row in table.rows]
+    if table.title:
+        yield from _wrapped(Text(safe_cell(table.title), style="italic"), width, target)
+    if target.is_terminal:
+        rows = [[_marked(name, cell) for name, cell in zip(names, row, strict=True)] for row in rows]
+        barred = with_bars(names, rows, plain=plain_lines(target))
+        found = layout(*barred, width)
+        if found is not None and not found.below:
+            names, rows = barred
+    found = layout(names, rows, width)
+    if found is None or found.below:
+        names, rows = _tails_told_once(names, rows)
+        found = layout(names, rows, width)
+    if found is None:
+        yield from _list(names, rows, target)
+    else:
+        yield from _grid(names, rows, found, rules, target)
+
+
+def _marked(name: str, cell: str) -> str:
+    return f"{MARKS[cell]} {cell}" if cell in MARKS and "severity" in name.lower() else cell
+
+
+def _style(cell: str) -> str:
+    mark, _, word = cell.partition(" ")
+    return STYLES.get(word if MARKS.get(word) == mark else cell, "")
+
+
+def _tails_told_once(names: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """Times without what they share, which the heading tells: `Created (UTC)`."""
+    names, rows = list(names), [list(row) for row in rows]
+    for number in range(len(names)):
+        tail = shared_tail([row[number] for row in rows])
+        if tail:
+            names[number] += f" ({tail.strip()})"
+            for row in rows:
+                row[number] = row[number].removesuffix(tail)
+    return names, rows
+
+
+def _grid(
+    names: Sequence[str], rows: Sequence[Sequence[str]], found: Layout, rules: _Rules, target: Console
+) -> Iterator[Text]:
+    widths = found.widths
+    if any(names[number].strip() for number in widths):
+        yield from _row([Text(names[number], style="bold") for number in widths], widths, rules.heading, target)
+        rule = rules.crossing.join(rules.across * each for each in widths.values())
+        yield Text(f"{rules.across}{rule}{rules.across}")
+    for row in rows:
+        yield from _row([Text(row[number], style=_style(row[number])) for number in widths], widths, rules.cell, target)
+        if found.below:
+            parts = [
+                Text.assemble((f"{names[number]}: ", "dim"), (row[number], _style(row[number])))
+                for number in found.below
+                if row[number].strip()
+            ]
+            for line in _wrapped(Text("  ").join(parts), target.width - len(INDENT), target):
+                yield Text(INDENT) + line
+
+
+def _row(cells: Sequence[Text], widths: dict[int, int], between: str, target: Console) -> Iterator[Text]:
+    folded = [_wrapped(cell, width, target) for cell, width in zip(cells, widths.values(), strict=True)]
+    for place in range(max(map(len, folded), default=0)):
+        line = Text(" ")
+        for number, (lines, width) in enumerate(zip(folded, widths.values(), strict=True)):
+            part = lines[place].copy() if place < len(lines) else Text()
+            part.rstrip()
+            part.pad_right(max(0, width - part.cell_len))
+            if number:
+                line.append(between)
+            line.append_text(part)
+        line.rstrip()  # else each line would wrap into two once the window is made narrower
+        yield line
+
+
+def _list(names: Sequence[str], rows: Sequence[Sequence[str]], target: Console) -> Iterator[Text]:
+    """One line a cell, an empty line between rows."""
+    for place, row in enumerate(rows):
+        if place:
+            yield Text()
+        for name, cell in zip(names, row, strict=True):
+            label = f"{name}: " if name.strip() else ""
+            yield from _wrapped(Text.assemble((label, "dim"), (cell, _style(cell))), target.width, target)
+
+
+def _wrapped(text: Text, width: int, target: Console) -> list[Text]:
+    return list(text.wrap(target, max(1, width), overflow="fold")) or [Text()]

@@ -1,0 +1,13 @@
+"""Shift hand-over reports: a conversation with its evidence and the Interceptor's record of it, as a file for others.
+
+Pure: a surface hands in the turns and records that its person may see, and gets a `HandOver`, and texts of it. Reading,
+revealing and writing are the surface's.
+"""
+
+from sentinel_rag.surfaces.reports.as_csv import as_csv
+from sentinel_rag.surfaces.reports.as_html import as_html
+from sentinel_rag.surfaces.reports.as_markdown import as_markdown
+from sentinel_rag.surfaces.reports.building import hand_over
+from sentinel_rag.surfaces.reports.model import HandOver, Head, ReportTurn
+
+__all__ = ["HandOver", "Head", "ReportTurn", "as_csv", "as_html", "as_markdown", "hand_over"]

@@ -1,0 +1,21 @@
+"""The evidence of a report as CSV: one line a value, so that rows of any tool fit into one file."""
+
+from __future__ import annotations
+
+from sentinel_rag.surfaces.rendering import csv_text
+from sentinel_rag.surfaces.reports.model import HandOver
+from sentinel_rag.surfaces.reports.recorded import plain
+
+COLUMNS = ("evidence", "question", "tool", "call_id", "audit_id", "place", "field", "value")
+
+
+def as_csv(report: HandOver) -> str:
+    """The whole file; cells are guarded against formulas (`rendering.spreadsheet`)."""
+    return csv_text(
+        COLUMNS,
+        (
+            (row.number, row.turn, row.tool, row.call_id, row.audit_id, row.place, name, plain(value))
+            for row in report.evidence
+            for name, value in row.fields
+        ),
+    )

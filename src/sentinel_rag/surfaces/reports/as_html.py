@@ -1,0 +1,184 @@
+"""A report as one HTML file that loads nothing and runs nothing: its policy forbids it, and its elements are our own.
+
+It reads without colour, follows the system's light or dark, prints on paper, and its numbers lead to their evidence.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+
+from sentinel_rag.surfaces.rendering import html_text, markdown_html
+from sentinel_rag.surfaces.reports import words
+from sentinel_rag.surfaces.reports.charts import svg
+from sentinel_rag.surfaces.reports.evidence_rows import MOST_SHOWN
+from sentinel_rag.surfaces.reports.model import EvidenceRow, Facts, HandOver, Line
+from sentinel_rag.surfaces.reports.moments import both
+from sentinel_rag.surfaces.reports.recorded import plain
+
+_OPEN, _CLOSE = "\ue000", "\ue001"
+"""Stand around evidence numbers while Markdown is read; where a text of others holds them they become escapes."""
+
+STYLE = """
+:root{color-scheme:light dark;--ink:#1b1f24;--paper:#fff;--quiet:#57606a;--line:#d0d7de;
+--bar:#0b5cad;--warn:#9a3412}
+@media (prefers-color-scheme:dark){:root{--ink:#e6edf3;
+--paper:#0d1117;--quiet:#9aa4af;--line:#3d444d;--bar:#6cb0ff;--warn:#fdba74}}
+body{font:16px/1.5 system-ui,sans-serif;color:var(--ink);
+background:var(--paper);max-width:64rem;margin:0 auto;padding:1rem}
+h1,h2,h3{line-height:1.25}h2{border-bottom:1px solid var(--line);margin-top:2rem}
+p,li,td,th,dd,pre,code,h3,h4{unicode-bidi:isolate;overflow-wrap:anywhere}
+dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem}dt{color:var(--quiet)}dd{margin:0}
+.scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}
+th{white-space:nowrap}th,td{border:1px solid var(--line);padding:.3rem .5rem;text-align:left;vertical-align:top}
+.quiet{color:var(--quiet);font-size:.9rem}.warn{color:var(--warn);font-weight:600}
+a{color:var(--bar)}.chart{width:100%;max-width:760px;font-size:13px}.chart text{fill:var(--ink)}
+.chart .label{text-anchor:end}.chart .bar{fill:var(--bar)}:target{outline:2px solid var(--bar)}
+@media print{body{max-width:none;padding:0;font-size:11pt}h2,h3{break-after:avoid}tr,svg{break-inside:avoid}
+:root{--ink:#000;--paper:#fff;--quiet:#444;--line:#999;--bar:#333}.scroll{overflow:visible}}
+"""
+
+
+def as_html(report: HandOver) -> str:
+    """The whole file."""
+    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="referrer" content="no-referrer">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html_text(f'{words.TITLE} {report.head.conversation_id[:8]}')}</title><style>{STYLE}</style></head>\n"
+        f"<body><main>{''.join(_body(report))}</main></body></html>\n"
+    )
+
+
+def _body(report: HandOver) -> Iterator[str]:
+    zone = report.head.timezone
+    yield f"<h1>{words.TITLE}</h1>\n<dl>"
+    for label, text in words.head_lines(report):
+        marked = ' class="warn"' if label == "Note" or text.startswith("REVEALED") else ""
+        yield f"<dt>{html_text(label)}</dt><dd{marked}>{html_text(text)}</dd>\n"
+    yield f'</dl>\n<p class="quiet">{html_text(words.HUMAN)}</p>\n<h2>Facts</h2>\n'
+    if not report.facts:
+        yield f"<p>{words.NO_FACTS}</p>\n"
+    for fact in report.facts:
+        yield from _facts(fact, zone)
+    yield "<h2>Open questions</h2>\n"
+    yield _list(map(html_text, report.open_questions), words.NOTHING_OPEN)
+    yield "<h2>Actions and approvals</h2>\n"
+    yield _table(
+        ("time", "tool", "with", "what came of it", "audit id"),
+        (
+            map(html_text, (both(each.at, zone), each.tool, each.what, each.came_of_it, each.audit_id))
+            for each in report.actions
+        ),
+        words.NO_ACTIONS,
+    )
+    yield "<h2>Timeline</h2>\n"
+    numbers = {row.number for row in report.evidence}
+    yield _table(
+        ("time", "where", "what", "see"),
+        (
+            (
+                html_text(both(each.at, zone)),
+                html_text(each.where),
+                html_text(each.text),
+                _reference(each.reference) if each.reference in numbers else html_text(each.reference),
+            )
+            for each in report.timeline
+        ),
+        words.NO_FACTS,
+    )
+    if report.charts:
+        yield "<h2>Charts</h2>\n"
+        yield from (f"<h3>{html_text(chart.title)}</h3>\n{svg(chart)}\n" for chart in report.charts)
+    yield "<h2>Knowledge cited</h2>\n"
+    yield _list((f"{_reference(number)}: {html_text(said)}" for number, said in report.knowledge), words.NO_KNOWLEDGE)
+    yield "<h2>Evidence</h2>\n"
+    yield _table(
+        ("number", "question", "tool and call", "place", "values", "audit id"),
+        map(_evidence_cells, report.evidence),
+        words.NO_EVIDENCE,
+        ids=tuple(row.number for row in report.evidence),
+    )
+    yield "<h2>Calls, and how to verify them</h2>\n"
+    yield _table(
+        ("question", "tool", "arguments", "status", "rows", "audit id"),
+        (
+            map(html_text, (each.turn, each.tool, each.arguments, each.status, each.rows, each.audit_id))
+            for each in report.calls
+        ),
+        "No tool was called.",
+    )
+    yield from (f"<p>{html_text(line)}</p>\n" for line in words.how_to_verify(report))
+
+
+def _facts(fact: Facts, zone: str) -> Iterator[str]:
+    yield f"<h3>{fact.turn}. {html_text(fact.question)}</h3>\n"
+    yield f'<p class="quiet">{html_text(both(fact.asked_at, zone))}, {html_text(fact.outcome)}</p>\n'
+    yield _referred(markdown_html("\n".join(map(_marked, fact.lines))))
+    for table in fact.tables:
+        if table.title:
+            yield f"<p>{html_text(table.title)}</p>\n"
+        yield _table(
+            (*table.columns, "evidence"),
+            (
+                (*map(html_text, row), _reference(number) if number else "")
+                for row, number in zip(table.rows, table.evidence, strict=True)
+            ),
+            "",
+        )
+    if fact.footnote:
+        yield "".join(f'<p class="quiet">{html_text(line)}</p>\n' for line in fact.footnote)
+
+
+def _marked(line: Line) -> str:
+    """The line with its numbers behind it, within the last cell where it is a row of a table."""
+    text = line.text.replace(_OPEN, "\\ue000").replace(_CLOSE, "\\ue001")
+    if not line.evidence:
+        return text
+    mark = f" {_OPEN}{','.join(line.evidence)}{_CLOSE}"
+    bare = text.rstrip()
+    return f"{bare[:-1]}{mark} |" if bare.startswith("|") and bare.endswith("|") else text + mark
+
+
+def _referred(html: str) -> str:
+    head, *parts = html.split(_OPEN)
+    written = [head]
+    for part in parts:
+        numbers, _, rest = part.partition(_CLOSE)
+        known = numbers.split(",")
+        more = f", and {len(known) - MOST_SHOWN} more" if len(known) > MOST_SHOWN else ""
+        written.append(f'<span class="quiet">({", ".join(map(_reference, known[:MOST_SHOWN]))}{more})</span>{rest}')
+    return "".join(written)
+
+
+def _reference(number: str) -> str:
+    return f'<a href="#{html_text(number)}">{html_text(number)}</a>'
+
+
+def _evidence_cells(row: EvidenceRow) -> Sequence[str]:
+    values = "<br>".join(f"{html_text(name)}: {html_text(plain(value))}" for name, value in row.fields)
+    told = map(html_text, (row.number, row.turn, f"{row.tool} {row.call_id}", row.place))
+    return (*told, values, html_text(row.audit_id))
+
+
+def _list(items: Iterable[str], nothing: str) -> str:
+    written = "".join(f"<li>{item}</li>\n" for item in items)
+    return f"<ul>{written}</ul>\n" if written else f"<p>{html_text(nothing)}</p>\n"
+
+
+def _table(
+    columns: Sequence[str], rows: Iterable[Iterable[str]], nothing: str, *, ids: Sequence[str] | None = None
+) -> str:
+    """A table of cells that are HTML already; with `ids`, each row is a place that numbers lead to."""
+    written = []
+    for place, row in enumerate(rows):
+        named = f' id="{html_text(ids[place])}"' if ids is not None else ""
+        written.append(f"<tr{named}>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>\n")
+    if not written:
+        return f"<p>{html_text(nothing)}</p>\n"
+    head = "".join(f'<th scope="col">{html_text(name)}</th>' for name in columns)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(written)}</tbody></table></div>\n'

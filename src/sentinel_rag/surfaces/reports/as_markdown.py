@@ -1,0 +1,116 @@
+"""A report as Markdown that every viewer shows alike: what others wrote is escaped, our own marks are the only ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from sentinel_rag.surfaces.rendering import markdown_line
+from sentinel_rag.surfaces.reports import words
+from sentinel_rag.surfaces.reports.evidence_rows import MOST_SHOWN
+from sentinel_rag.surfaces.reports.model import Facts, HandOver
+from sentinel_rag.surfaces.reports.moments import both
+from sentinel_rag.surfaces.reports.recorded import plain
+
+MOST_BLOCKS = 20
+"""Characters of the longest bar of a chart."""
+
+
+def as_markdown(report: HandOver) -> str:
+    """The whole file."""
+    return "\n".join(_parts(report)).strip() + "\n"
+
+
+def _parts(report: HandOver) -> Iterator[str]:
+    zone = report.head.timezone
+    yield f"# {words.TITLE}\n"
+    yield from (f"- **{label}**: {markdown_line(text)}" for label, text in words.head_lines(report))
+    yield f"\n_{words.HUMAN}_\n"
+    yield "## Facts\n"
+    if not report.facts:
+        yield words.NO_FACTS + "\n"
+    for fact in report.facts:
+        yield from _facts(fact, zone)
+    yield "## Open questions\n"
+    yield _list(report.open_questions, words.NOTHING_OPEN)
+    yield "## Actions and approvals\n"
+    yield _table(
+        ("time", "tool", "with", "what came of it", "audit id"),
+        ((both(a.at, zone), a.tool, a.what, a.came_of_it, a.audit_id) for a in report.actions),
+        words.NO_ACTIONS,
+    )
+    yield "## Timeline\n"
+    yield _table(
+        ("time", "where", "what", "see"),
+        ((both(m.at, zone), m.where, m.text, m.reference) for m in report.timeline),
+        words.NO_FACTS,
+    )
+    if report.charts:
+        yield "## Charts\n"
+        for chart in report.charts:
+            most = max(value for _, value in chart.bars) or 1
+            yield _table(
+                (chart.title, "count", ""),
+                ((label, f"{value:g}", "█" * round(MOST_BLOCKS * value / most)) for label, value in chart.bars),
+                "",
+            )
+    yield "## Knowledge cited\n"
+    yield _list((f"{number}: {source}" for number, source in report.knowledge), words.NO_KNOWLEDGE)
+    yield "## Evidence\n"
+    yield _table(
+        ("number", "question", "tool and call", "place", "values", "audit id"),
+        (
+            (
+                row.number,
+                str(row.turn),
+                f"{row.tool} {row.call_id}",
+                row.place,
+                "; ".join(f"{name}: {plain(value)}" for name, value in row.fields),
+                row.audit_id,
+            )
+            for row in report.evidence
+        ),
+        words.NO_EVIDENCE,
+    )
+    yield "## Calls, and how to verify them\n"
+    yield _table(
+        ("question", "tool", "arguments", "status", "rows", "audit id"),
+        ((str(c.turn), c.tool, c.arguments, c.status, c.rows, c.audit_id) for c in report.calls),
+        "No tool was called.",
+    )
+    yield from (f"{markdown_line(line)}\n" for line in words.how_to_verify(report))
+
+
+def _facts(fact: Facts, zone: str) -> Iterator[str]:
+    yield f"### {fact.turn}. {markdown_line(fact.question)}\n"
+    yield f"_{markdown_line(both(fact.asked_at, zone))}, {markdown_line(fact.outcome)}_\n"
+    lines = [f"{markdown_line(line.text) or '&nbsp;'}{_references(line.evidence)}" for line in fact.lines]
+    yield "\\\n".join(lines) + "\n"
+    for table in fact.tables:
+        if table.title:
+            yield f"{markdown_line(table.title)}\n"
+        rows = [(*row, number) for row, number in zip(table.rows, table.evidence, strict=True)]
+        yield _table((*table.columns, "evidence"), rows, "")
+    yield from (f"- {markdown_line(line)}" for line in fact.footnote)
+    yield ""
+
+
+def _references(numbers: Sequence[str]) -> str:
+    if not numbers:
+        return ""
+    more = f", and {len(numbers) - MOST_SHOWN} more" if len(numbers) > MOST_SHOWN else ""
+    return f" ({', '.join(numbers[:MOST_SHOWN])}{more})"
+
+
+def _list(lines: Iterable[str], nothing: str) -> str:
+    return "\n".join(f"- {markdown_line(line)}" for line in lines) + "\n" if (lines := list(lines)) else nothing + "\n"
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], nothing: str) -> str:
+    written = [_row(row) for row in rows]
+    if not written:
+        return nothing + "\n"
+    return "\n".join((_row(columns), "|" + "---|" * len(columns), *written)) + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(markdown_line(cell) for cell in cells) + " |"

@@ -1,0 +1,108 @@
+"""A hand-over report from turns and records: pure, and the same for each form and each surface."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sentinel_rag.surfaces.reports.charts import charts_of
+from sentinel_rag.surfaces.reports.evidence_rows import lines_of, numbered, table_of
+from sentinel_rag.surfaces.reports.model import (
+    Action,
+    Call,
+    EvidenceRow,
+    Facts,
+    HandOver,
+    Head,
+    Moment,
+    ReportTurn,
+)
+from sentinel_rag.surfaces.reports.open_ends import open_questions
+from sentinel_rag.surfaces.reports.recorded import actions_of, plain, waiting
+
+KNOWLEDGE_TOOL = "search_knowledge_base"
+HIDDEN = "⟦"
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
+_TOLD_OF = ("citation", "incident_number", "title", "alert_name", "name", "severity", "status", "host", "account", "ip")
+
+
+def hand_over(head: Head, turns: Sequence[ReportTurn], records: Sequence[Mapping[str, Any]]) -> HandOver:
+    """The report of `turns`; `records` are those of the session and its approvals, oldest first, in the form of
+    `sentinel audit show --json` (none where the person may not read them)."""
+    evidence = numbered(turns)
+    facts = tuple(_facts(turn, evidence.pieces[turn.number]) for turn in turns)
+    actions = actions_of(records, turns)
+    return HandOver(
+        head=head,
+        facts=facts,
+        evidence=evidence.rows,
+        timeline=_timeline(turns, evidence.rows, actions),
+        charts=charts_of(table for fact in facts for table in fact.tables),
+        open_questions=open_questions(turns, waiting(records)),
+        actions=actions,
+        calls=tuple(_calls(turns)),
+        knowledge=tuple(_knowledge(evidence.rows)),
+        hidden=sum(HIDDEN in turn.text or HIDDEN in plain(turn.answer) for turn in turns),
+    )
+
+
+def _facts(turn: ReportTurn, pieces: Sequence[tuple[str, str]]) -> Facts:
+    answer = turn.answer or {}
+    text = str(answer.get("answer", turn.text)).strip()
+    return Facts(
+        turn.number,
+        turn.asked_at,
+        turn.question,
+        turn.outcome,
+        lines_of(text, pieces) if text else (),
+        tuple(table_of(table, pieces) for table in answer.get("tables", ())),
+        tuple(map(str, answer.get("footnote", ()))),
+    )
+
+
+def _timeline(
+    turns: Sequence[ReportTurn], rows: Sequence[EvidenceRow], actions: Sequence[Action]
+) -> tuple[Moment, ...]:
+    found = [Moment(turn.asked_at, "question", turn.question, f"question {turn.number}") for turn in turns]
+    found += [Moment(each.at, "gateway", f"{each.tool} {each.came_of_it}".strip(), each.audit_id) for each in actions]
+    said: set[tuple[str, str]] = set()
+    for row in rows:
+        for moment in _of_row(row):
+            if (moment.at, moment.text) not in said:
+                said.add((moment.at, moment.text))
+                found.append(moment)
+    return tuple(sorted(found, key=lambda moment: moment.at))
+
+
+def _of_row(row: EvidenceRow) -> Iterator[Moment]:
+    values = dict(row.fields)
+    about = ", ".join(f"{name} {plain(values[name])}" for name in _TOLD_OF if name in values)
+    for name, value in row.fields:
+        if isinstance(value, str) and _TIME.fullmatch(value):
+            yield Moment(value, "data", f"{name}: {about}" if about else f"{name} ({row.tool})", row.number)
+
+
+def _calls(turns: Sequence[ReportTurn]) -> Iterator[Call]:
+    for turn in turns:
+        for trace in (turn.answer or {}).get("tools", ()):
+            coverage = trace["coverage"] or {}
+            total = coverage.get("rows_total")
+            rows = f"{coverage['rows_returned']} of {'?' if total is None else total}" if coverage else ""
+            yield Call(
+                turn.number,
+                str(trace["name"]),
+                plain(trace["arguments"]),
+                str(trace["status"]),
+                rows,
+                trace["audit_id"],
+            )
+
+
+def _knowledge(rows: Sequence[EvidenceRow]) -> Iterator[tuple[str, str]]:
+    """Evidence number and source of each hit of the knowledge base that an answer rests on."""
+    for row in rows:
+        if row.tool == KNOWLEDGE_TOOL and row.place.startswith("/hits"):
+            values = dict(row.fields)
+            names = ("citation", "document_id", "title", "section")
+            yield row.number, ", ".join(plain(values[name]) for name in names if values.get(name)) or row.place

@@ -1,0 +1,61 @@
+"""Bar charts as SVG of our own making: shapes and escaped text, styled by the page's classes; nothing in them loads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from sentinel_rag.surfaces.rendering import html_text, safe_cell
+from sentinel_rag.surfaces.reports.model import Chart, ReportTable
+
+MOST_BARS = 40
+MOST_LABEL = 36
+_NUMBER = re.compile(r"[0-9]{1,12}(?:[.,][0-9]{1,6})?")
+_NOT_COUNTS = re.compile(r"(?:number|id|\bno\b|port|code|#)", re.IGNORECASE)
+_ROW, _LABEL, _WIDTH = 22, 250, 760
+
+
+def charts_of(tables: Iterable[ReportTable]) -> tuple[Chart, ...]:
+    """A chart for each table of counts: two columns or more, of which one holds counts alone."""
+    return tuple(chart for table in tables if (chart := _chart(table)) is not None)
+
+
+def svg(chart: Chart) -> str:
+    """The chart as an `<svg>` element, with its numbers as text, for those who do not see bars."""
+    most = max(value for _, value in chart.bars) or 1
+    height = _ROW * len(chart.bars) + 4
+    drawn = [
+        f'<svg class="chart" role="img" viewBox="0 0 {_WIDTH} {height}" aria-label="{html_text(_said(chart))}">',
+    ]
+    for place, (label, value) in enumerate(chart.bars):
+        y = place * _ROW + 2
+        long = (_WIDTH - _LABEL - 80) * value / most
+        drawn.append(
+            f'<text class="label" x="{_LABEL - 8}" y="{y + 15}">{html_text(_short(label))}</text>'
+            f'<rect class="bar" x="{_LABEL}" y="{y}" width="{long:.1f}" height="{_ROW - 5}"/>'
+            f'<text class="count" x="{_LABEL + long + 6:.1f}" y="{y + 15}">{value:g}</text>'
+        )
+    return "".join((*drawn, "</svg>"))
+
+
+def _chart(table: ReportTable) -> Chart | None:
+    if not 2 <= len(table.rows) <= MOST_BARS:
+        return None
+    width = range(len(table.columns))
+    counts = [place for place in width if all(_NUMBER.fullmatch(row[place]) for row in table.rows)]
+    counts = [place for place in counts if not _NOT_COUNTS.search(table.columns[place])]
+    labels = [place for place in width if place not in counts and any(row[place].strip() for row in table.rows)]
+    labels = [place for place in labels if not re.fullmatch(r"\[\d+\]", table.rows[0][place])]
+    if not counts or not labels:
+        return None
+    bars = tuple((row[labels[0]], float(row[counts[0]].replace(",", ""))) for row in table.rows)
+    return Chart(table.title or f"{table.columns[counts[0]]} by {table.columns[labels[0]]}", bars)
+
+
+def _said(chart: Chart) -> str:
+    return safe_cell(f"{chart.title}: " + ", ".join(f"{label} {value:g}" for label, value in chart.bars))
+
+
+def _short(label: str) -> str:
+    text = safe_cell(label)
+    return text if len(text) <= MOST_LABEL else text[: MOST_LABEL - 1] + "…"

@@ -1,0 +1,139 @@
+"""A hand-over report as values, in the order in which the next shift reads it. Texts are raw here; each form makes them
+safe where it writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTurn:
+    """One question. `answer` is in the form of `ask --json`; None where only `text` was kept, or nothing came."""
+
+    number: int
+    asked_at: str
+    question: str
+    outcome: str
+    text: str = ""
+    answer: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """Who exports what, when. `timezone` is an IANA name; `revealed` says that values which the policy hides from the
+    agent were drawn in for this person."""
+
+    conversation_id: str
+    exported_by: str
+    exported_at: datetime
+    timezone: str
+    workspace: str = ""
+    revealed: bool = False
+    journal_head: str = ""
+    """Number and hash of the newest audit record at the time of the export; empty where it could not be read."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRow:
+    """One row of one result, as far as answers rest on it. `number` is its name in the report, such as `E3`."""
+
+    number: str
+    turn: int
+    tool: str
+    call_id: str
+    audit_id: str
+    place: str
+    fields: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of an answer, and the evidence that stands behind it."""
+
+    text: str
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTable:
+    """A table of an answer; `evidence` has one entry a row, empty where no single row of a result stands behind it."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What one question brought."""
+
+    turn: int
+    asked_at: str
+    question: str
+    outcome: str
+    lines: tuple[Line, ...]
+    tables: tuple[ReportTable, ...]
+    footnote: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Something that happened: in the data, in the conversation, or at the Interceptor."""
+
+    at: str
+    where: str
+    text: str
+    reference: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A call that changed or sent something, a refused one, or a decision of a person about one."""
+
+    at: str
+    tool: str
+    what: str
+    came_of_it: str
+    audit_id: str
+    approval_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call of an answer."""
+
+    turn: int
+    tool: str
+    arguments: str
+    status: str
+    rows: str
+    audit_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Labelled counts, for a bar chart."""
+
+    title: str
+    bars: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandOver:
+    """The whole report. `hidden` counts texts in which values are still hidden."""
+
+    head: Head
+    facts: tuple[Facts, ...]
+    evidence: tuple[EvidenceRow, ...]
+    timeline: tuple[Moment, ...]
+    charts: tuple[Chart, ...]
+    open_questions: tuple[str, ...]
+    actions: tuple[Action, ...]
+    calls: tuple[Call, ...]
+    knowledge: tuple[tuple[str, str], ...] = field(default=())
+    hidden: int = 0

@@ -1,0 +1,44 @@
+"""What a shift leaves open: questions without an answer that stands, partial data, approvals that wait."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sentinel_rag.contracts.evidence import REMOVED, Outcome
+from sentinel_rag.surfaces.reports.model import ReportTurn
+
+_ENDED = {
+    Outcome.NO_DATA: "no data matched",
+    Outcome.DENIED: "it was denied",
+    Outcome.TOOL_FAILED: "it failed",
+    "stopped": "it was stopped before its answer",
+}
+
+
+def open_questions(turns: Sequence[ReportTurn], waiting: Sequence[str]) -> tuple[str, ...]:
+    """Sentences, in the order of the questions; `waiting` are approvals that nobody has decided."""
+    found: list[str] = []
+    for place, turn in enumerate(turns):
+        named = f"Question {turn.number} ({turn.question.strip()})"
+        first = next((line for line in _text(turn).splitlines() if line.strip()), "")
+        following = turns[place + 1] if place + 1 < len(turns) else None
+        if turn.outcome == Outcome.CLARIFICATION and (following is None or following.outcome != Outcome.ANSWERED):
+            found.append(f"{named}: asked back, and not answered: {first}")
+        elif turn.outcome in _ENDED:
+            found.append(f"{named}: {_ENDED[turn.outcome]}" + (f": {first}" if first else "."))
+        if REMOVED in _text(turn):
+            found.append(f"{named}: a sentence was left out of its answer, because no result supported it.")
+        for coverage in (turn.answer or {}).get("coverage", ()):
+            total, seen = coverage["rows_total"], coverage["rows_returned"]
+            if coverage["partial"]:
+                found.append(
+                    f"{named}: the data is partial: {coverage['partial_reason'] or 'the service did not say why'}"
+                )
+            elif total is not None and seen < total:
+                found.append(f"{named}: {seen} of {total} rows were seen.")
+    found += [f"Approval {each} waits for a decision: sentinel approvals show {each[:8]}" for each in waiting]
+    return tuple(dict.fromkeys(found))
+
+
+def _text(turn: ReportTurn) -> str:
+    return str((turn.answer or {}).get("answer", turn.text))

@@ -1,0 +1,134 @@
+"""`sentinel export` and `/export` of a real conversation: what the next shift gets, and what it can check."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+
+pytestmark = pytest.mark.requirement("SURF-6")
+
+QUESTIONS = (
+    "list the high severity incidents of the last 30 days",
+    "how many alerts per day in the last 7 days",
+    "what do the playbooks say about phishing?",
+    "run the template raw_signins",
+    "set incident 5 to closed",
+)
+
+
+@pytest.fixture(scope="module")
+def conversation(sample: Any) -> str:
+    """The id of a conversation with an answer of each kind."""
+    done = sample.run("chat", stdin="\n".join(QUESTIONS) + "\n")
+    assert done.returncode == 0, done.stderr
+    return str(sample.json("chat", "--list")[0]["session_id"])
+
+
+def page(sample: Any, conversation: str) -> LexborHTMLParser:
+    done = sample.run("export", conversation[:12], "--format", "html", "--output", "-")
+    assert done.returncode == 0, done.stderr
+    return LexborHTMLParser(done.stdout)
+
+
+def section(tree: LexborHTMLParser, title: str) -> str:
+    """The text of a section, without its heading."""
+    assert tree.body is not None
+    text = tree.body.text(separator="\n")
+    behind = re.split(rf"(?m)^{re.escape(title)}$", text, maxsplit=1)[1]
+    return re.split(
+        r"(?m)^(?:Open questions|Actions and approvals|Timeline|Charts|Knowledge cited|Evidence|Calls, and)", behind
+    )[0]
+
+
+def test_the_report_tells_facts_with_evidence_open_ends_actions_and_audit_ids(sample: Any, conversation: str) -> None:
+    tree = page(sample, conversation)
+    assert [node.text().partition(". ")[2] for node in tree.css("h3") if node.text()[:2] in "1. 2. 3. 4. 5."][
+        :5
+    ] == list(QUESTIONS)
+    assert conversation in tree.css_first("dl").text()
+    numbers = {node.attributes["id"] for node in tree.css("tr[id]")}
+    referred = {str(node.attributes["href"])[1:] for node in tree.css("a")}
+    assert len(numbers) > 10
+    assert referred <= numbers
+    opened = section(tree, "Open questions")
+    assert "run the template raw_signins): it was denied" in opened
+    assert "set incident 5 to closed): asked back, and not answered" in opened
+    denied = section(tree, "Actions and approvals")
+    assert "run_kql_query" in denied
+    assert "denied (" in denied
+    assert ".md" in section(tree, "Knowledge cited")
+    assert len(tree.css("svg.chart rect")) >= 7  # a bar for each day of the trend
+    asked_for = [
+        json.loads(line)
+        for line in sample.run("audit", "show", "--json", "--session", conversation).stdout.splitlines()
+    ]
+    audit_ids = {entry["record"]["audit_id"] for entry in asked_for if entry["record"]["kind"] in ("intent", "refusal")}
+    assert audit_ids
+    calls = tree.body.text() if tree.body is not None else ""
+    assert [each for each in audit_ids if each not in calls] == []
+
+
+def test_a_value_of_the_report_is_the_one_of_the_answer(sample: Any, conversation: str) -> None:
+    answer = sample.json("ask", QUESTIONS[0])
+    done = sample.run("export", conversation, "--csv", "--output", "-")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    told = {(row["place"], row["field"], row["value"]) for row in rows if row["question"] == "1"}
+    for piece in answer["evidence"]:
+        place, _, name = piece["pointer"].rpartition("/")
+        if place.startswith("/rows"):
+            value = piece["value"] if isinstance(piece["value"], str) else json.dumps(piece["value"])
+            assert (place, name, value) in told
+
+
+def test_a_file_that_is_there_is_left_alone(sample: Any, conversation: str, tmp_path: Path) -> None:
+    path = tmp_path / "night.md"
+    assert sample.run("export", conversation, "--output", str(path)).returncode == 0
+    first = path.read_text()
+    assert first.startswith("# Shift hand-over\n")
+    path.write_text("mine")
+    refused = sample.run("export", conversation, "--output", str(path))
+    assert refused.returncode == 2
+    assert "is there already" in refused.stderr
+    assert path.read_text() == "mine"
+    assert sample.run("export", conversation, "--output", str(path), "--force").returncode == 0
+    assert path.read_text().startswith("# Shift hand-over\n")
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [each.name for each in tmp_path.iterdir()] == ["night.md"]
+
+
+def test_a_chat_exports_itself(sample: Any, tmp_path: Path) -> None:
+    path = tmp_path / "of a chat.html"
+    done = sample.run(
+        "chat",
+        stdin=f"/export\nhow many incidents are there?\n/export html {path}\n/export html {path}\n/export --loud\n",
+    )
+    assert "Nothing was asked in this conversation yet." in done.stdout
+    assert done.stdout.count("Written: ") == 1
+    assert "is there already" in done.stderr
+    assert "/export knows no --loud" in done.stderr
+    assert "how many incidents are there?" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("zzzz",), "No conversation begins with 'zzzz'"),
+        (("--output", "."), "is a folder"),
+        (("--output", "no/such/folder/x.md"), "cannot be written"),
+    ],
+)
+def test_what_cannot_be_exported_is_said_in_one_sentence(
+    arguments: tuple[str, ...], said: str, sample: Any, conversation: str
+) -> None:
+    done = sample.run("export", *arguments)
+    assert done.returncode in (1, 2)
+    assert said in done.stderr
+    assert "Next: " in done.stderr
+    assert "Traceback" not in done.stderr
