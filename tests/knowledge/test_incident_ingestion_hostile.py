@@ -83,14 +83,13 @@ def test_hostile_texts_forge_no_section_and_stop_no_other_incident(tmp_path: Pat
         ]
     assert {chunk.document_id for chunk in chunks} == {"incident-1", "incident-2", "incident-3"}
     for chunk in chunks:
-        assert len(chunk.path) == 1
-        assert chunk.path[0] in SECTIONS
+        assert not chunk.path or chunk.path[0] in SECTIONS
         assert chunk.label.integrity is Integrity.UNTRUSTED
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", f"{chunk.title}{chunk.text}")
-        assert not any(line.startswith("#") for line in chunk.text.split("\n"))
+        headings = [line.removeprefix("## ") for line in chunk.text.split("\n") if line.startswith("#")]
+        assert set(headings) <= SECTIONS - {"How it was closed"}
+        assert not any(line.startswith(("Classification:", "Closing comment:")) for line in chunk.text.split("\n"))
         assert chunk.facets.classification == ""
-    closed = [chunk for chunk in chunks if chunk.path == ("How it was closed",)]
-    assert closed == []
     assert any("Ignore all rules." in chunk.text for chunk in chunks if chunk.path == ("Comments",))
     (third,) = {chunk.facets for chunk in chunks if chunk.document_id == "incident-3"}
     assert "Execution" in third.tactics

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
 from sentinel_rag.contracts.labels import Integrity, Sensitivity
+from sentinel_rag.knowledge.chunking import TARGET, chunks_of
 from sentinel_rag.knowledge.documents import Collection, IncidentRecord, incident_document, incident_from_rest
 
 RECORD = IncidentRecord(
@@ -39,7 +41,7 @@ def test_an_incident_is_told_with_how_it_was_closed() -> None:
             [
                 "Incident 42 of 2026-11-01: Suspicious inbox rule.",
                 "Severity High, status Closed.",
-                "A rule forwards mail to the outside.",
+                "Description: A rule forwards mail to the outside.",
                 "Tactics: Collection.",
                 "MITRE ATT&CK techniques: T1114.003 Email Collection: Email Forwarding Rule, T9999.",
             ],
@@ -67,6 +69,53 @@ def test_an_incident_is_told_with_how_it_was_closed() -> None:
     }
 
 
+@pytest.mark.requirement("KNOW-3")
+def test_a_small_incident_is_one_chunk_that_keeps_its_headings() -> None:
+    (chunk,) = chunks_of(incident_document(RECORD))
+    assert (chunk.path, chunk.number, chunk.place) == ((), 0, 1)
+    headings = [line for line in chunk.text.splitlines() if line.startswith("#")]
+    assert headings == ["## Summary", "## Alerts", "## Entities", "## How it was closed", "## Comments"]
+    assert chunk.text.endswith("Closing comment: Rule removed, sessions revoked.\n\n## Comments\n\n- Called the user.")
+    assert chunk.search_text == f"{RECORD.title}\n\n{chunk.text}"
+
+
+def test_of_a_larger_incident_small_neighbours_share_a_chunk_and_nothing_is_lost() -> None:
+    said = tuple(f"Comment {number}: {'the user was called again ' * 8}" for number in range(20))
+    document = incident_document(replace(RECORD, comments=said))
+    found = chunks_of(document)
+    assert [chunk.path for chunk in found[:2]] == [(), ("Comments",)]
+    assert {chunk.path for chunk in found[1:]} == {("Comments",)}
+    assert found[1].text.startswith("## Comments\n\n- Comment 0:")
+    blocks = [block.text for section in document.sections for block in section.blocks]
+    assert [sum(block in chunk.text for chunk in found) for block in blocks] == [1] * len(blocks)
+    assert max(len(chunk.text) for chunk in found) < TARGET * 1.1  # blank lines are not counted
+
+
+def test_halves_of_surrogate_pairs_have_a_form_that_every_store_holds() -> None:
+    half = "a\ud800b"
+    found = incident_document(
+        IncidentRecord(
+            number=4,
+            title=half,
+            severity=half,
+            status=half,
+            classification=half,
+            description="\ud83d\ude00 whole",
+            comments=(half,),
+            entities=(("account", half),),
+            tactics=(half,),
+            etag=half,
+            workspace=half,
+        ),
+        readers=frozenset({half}),
+    )
+    (chunk,) = chunks_of(found)
+    told = (found.id, found.title, found.source, found.etag, *found.readers, *found.facets.entities, chunk.search_text)
+    assert all("\ufffd" in text and text.encode() for text in told)
+    assert (found.facets.severity, found.facets.tactics) == ("a\ufffdb", ("a\ufffdb",))
+    assert "\N{GRINNING FACE} whole" in chunk.text
+
+
 def test_an_open_incident_says_nothing_of_a_closing_and_a_reopened_one_says_both() -> None:
     opened = incident_document(IncidentRecord(number=1, title="Open", status="New"))
     assert [section.path for section in opened.sections] == [("Summary",)]
@@ -88,8 +137,6 @@ def test_an_attacker_s_text_stays_untrusted_and_cannot_forge_a_section() -> None
 
 
 def test_each_change_changes_the_hash_and_an_etag_alone_does_not() -> None:
-    from dataclasses import replace
-
     base = incident_document(RECORD)
     assert incident_document(replace(RECORD, etag='"2"')).content_hash == base.content_hash
     for change in ({"status": "Active"}, {"comments": ()}, {"severity": "Low"}, {"classification_comment": "Else."}):

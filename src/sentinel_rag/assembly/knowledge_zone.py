@@ -131,7 +131,7 @@ def knowledge_base(configuration: Mapping[str, Any]) -> KnowledgeBase:
             model = stack.enter_context(open_embedder(settings.embeddings))
             store = open_knowledge(settings)
             stack.callback(store.close)
-            return Opened(store, model.embedder, model.lacking, model.next_step, stack.pop_all().close)
+            return Opened(store, model.embedder, model.lacking, model.next_step, stack.pop_all().close, model.rest)
 
     # A store of this machine is this person's; nobody asked to write into one that a team shares.
     begin = begin_with_shipped_playbooks if settings.knowledge.store in _OF_THIS_MACHINE else _leave_empty

@@ -1,8 +1,9 @@
 """Documents to chunks, the pieces that are embedded and found: along sections, never through a table or a code block.
 
-A chunk is a run of blocks of one section. Its search text begins with the document's title and the headings, so that
-"containment" is found as that of phishing. Only what no store could hold in one piece is parted after all, between rows
-or lines and with its head repeated (see `WHOLE`).
+A chunk is a run of blocks of one section; of an incident, whose sections are a few lines each, one of as many sections
+as fit. Its search text begins with the document's title and the headings, so that "containment" is found as that of
+phishing. Only what no store could hold in one piece is parted after all, between rows or lines and with its head
+repeated (see `WHOLE`).
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from sentinel_rag.knowledge.documents.model import Block, BlockKind, Document, Section
+from sentinel_rag.knowledge.documents.model import Block, BlockKind, Collection, Document, Section
 
 TARGET = 1_200
 """Characters that a chunk of prose grows to: about what the local model reads of a text (256 word pieces)."""
@@ -26,7 +27,8 @@ _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n")
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """One piece. `number` counts from 0 in its document; `path` are the headings over it; `place` as in Block.
-    `text` is Markdown as it was written, `search_text` what is embedded and indexed."""
+    `text` is Markdown as it was written, `search_text` what is embedded and indexed. In an incident's text each section
+    begins with its heading as a line of its own; `path` is empty where there are several."""
 
     number: int
     path: tuple[str, ...]
@@ -44,12 +46,31 @@ def chunks_of(document: Document, *, target: int = TARGET, whole: int = WHOLE) -
     """The chunks of a document in reading order; none for a document without text. Every character of every block is in
     exactly one chunk, less white space at cuts and plus repeated heads."""
     found: list[Chunk] = []
-    for section in document.sections:
+    incident = document.collection is Collection.INCIDENTS
+    for section in _merged(document.sections, target) if incident else document.sections:
         head = _head(document.title, section)
         for blocks in _runs(section.blocks, target, whole):
             text = _joined(blocks)
             found.append(Chunk(len(found), section.path, blocks[0].place, text, f"{head}\n\n{text}"))
     return tuple(found)
+
+
+def _merged(sections: Sequence[Section], target: int) -> Iterator[Section]:
+    """Neighbours put together up to `target`, each under its heading: as chunks of their own, the sections of 50,000
+    incidents would be a quarter of a million."""
+    blocks: list[Block] = []
+    paths: list[tuple[str, ...]] = []
+    for section in sections:
+        # The heading is part of the first block, so that no cut parts the two.
+        first = replace(section.blocks[0], text=f"## {' > '.join(section.path)}\n\n{section.blocks[0].text}")
+        more = [first, *section.blocks[1:]]
+        if blocks and sum(len(each.text) for each in (*blocks, *more)) > target:
+            yield Section(paths[0] if len(paths) == 1 else (), tuple(blocks))
+            blocks, paths = [], []
+        blocks += more
+        paths.append(section.path)
+    if blocks:
+        yield Section(paths[0] if len(paths) == 1 else (), tuple(blocks))
 
 
 def _head(title: str, section: Section) -> str:

@@ -10,15 +10,16 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 
-READING = 1
-"""Raised when reading an incident changes, so that every incident is read again."""
+READING = 2
+"""Raised when reading or chunking an incident changes, so that every incident is read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentVersion:
     """One version of one incident. `name` is its GUID; `modified` and `created` are the service's own texts. `whole` is
-    False where its details could not be read yet: then it equals no version of a list, and is read again.
-    `workspace_id` is told in a store that several homes share, where `workspace`, a name, is not enough."""
+    False where its details could not be read yet: then it equals no version of a list, and is read again; so does one
+    of an earlier `reading`. `workspace_id` is told in a store that several homes share, where `workspace`, a name, is
+    not enough."""
 
     workspace: str
     name: str
@@ -29,13 +30,14 @@ class IncidentVersion:
     alerts: int = 0
     whole: bool = True
     workspace_id: str = ""
+    reading: int = READING
 
     @property
     def text(self) -> str:
         """As the store keeps it."""
         parts = [self.workspace, self.name, self.etag, self.modified, self.created, self.comments, self.alerts]
         of_whom = [self.workspace_id] if self.workspace_id else []
-        return json.dumps([READING, *parts, self.whole, *of_whom], ensure_ascii=True)
+        return json.dumps([self.reading, *parts, self.whole, *of_whom], ensure_ascii=True)
 
     @property
     def created_at(self) -> datetime | None:
@@ -48,11 +50,11 @@ class IncidentVersion:
 
 
 def version_from_text(text: str) -> IncidentVersion | None:
-    """The version that a store kept; None for one of an earlier way of reading, or of another origin."""
+    """The version that a store kept, of whichever way of reading: by it the incident's workspace and age are known, so
+    that it is brought up to date or removed like any other. None for one of another origin."""
     try:
         reading, workspace, name, etag, modified, created, comments, alerts, whole, *of_whom = json.loads(text)
     except (ValueError, TypeError):
         return None
-    if reading != READING:
-        return None
-    return IncidentVersion(workspace, name, etag, modified, created, comments, alerts, whole, *of_whom[:1])
+    of = of_whom[0] if of_whom else ""
+    return IncidentVersion(workspace, name, etag, modified, created, comments, alerts, whole, of, reading)

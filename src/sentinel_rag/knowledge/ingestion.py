@@ -84,8 +84,7 @@ def ingest(
                 yield Entry(document, chunks_of(document))
 
     for entries in _steps(changed()):
-        counts["embedded"] += _embed(store, embedder, entries)
-        store.put(entries, space)
+        counts["embedded"] += _put(store, embedder, entries)
         for entry in entries:
             counts["changed" if entry.document.id in versions else "added"] += 1
             counts["chunks"] += len(entry.chunks)
@@ -129,6 +128,19 @@ def _steps(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
             step = []
     if step:
         yield step
+
+
+def _put(store: KnowledgeStore, embedder: Embedder | None, entries: Sequence[Entry]) -> int:
+    """Put the entries with the vectors that they need; how many texts were embedded for that."""
+    space = None if embedder is None else embedder.space
+    embedded = _embed(store, embedder, entries)
+    try:
+        store.put(entries, space)
+    except KeyError:
+        # A vector was kept when it was asked for, and another machine removed the last document with its text since.
+        embedded += _embed(store, embedder, entries)
+        store.put(entries, space)
+    return embedded
 
 
 def _embed(store: KnowledgeStore, embedder: Embedder | None, entries: Sequence[Entry]) -> int:

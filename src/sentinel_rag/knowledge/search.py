@@ -18,6 +18,7 @@ from sentinel_rag.contracts.labels import BOTTOM, Label, join_all
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.knowledge.attack import known_tactics, known_techniques
 from sentinel_rag.knowledge.documents import Collection, Facets
+from sentinel_rag.knowledge.documents.model import encodable
 from sentinel_rag.knowledge.embedding.port import Embedder
 from sentinel_rag.knowledge.field_words import meanings_of
 from sentinel_rag.knowledge.fusion import fused
@@ -121,7 +122,7 @@ class KnowledgeSearch:
         Raises UnavailableError if the store cannot be read, and EmbeddingMismatchError if it holds another model's
         vectors: ranking by those would be by chance.
         """
-        query = query[:LONGEST_QUERY]
+        query = encodable(query[:LONGEST_QUERY])
         if not query_words(query):  # signs alone are near to something, and mean nothing
             return SearchAnswer((), (NO_WORD,))
         limit = min(limit, MOST_HITS)

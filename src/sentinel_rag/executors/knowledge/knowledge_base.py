@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Opened:
     """`embedder` is None where no model is in use; then `lacking` and `next_step` say what is missing, or nothing where
-    none is wanted. `close` lets go of both."""
+    none is wanted. `close` lets go of both, `rest` of the memory that embedding documents took."""
 
     store: KnowledgeStore
     embedder: Embedder | None
     lacking: str = ""
     next_step: str = ""
     close: Callable[[], None] = lambda: None
+    rest: Callable[[], None] = lambda: None
 
 
 def _never() -> datetime | None:

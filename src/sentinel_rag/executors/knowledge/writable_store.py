@@ -26,4 +26,7 @@ def writable_store(base: KnowledgeBase, *, by_words: bool) -> Iterator[tuple[Kno
             next_step=opened.next_step or "Set SENTINEL_EMBEDDINGS as it was, or run: sentinel knowledge rebuild",
         )
     with base.writing:
-        yield opened.store, None if by_words and not has_vectors else opened.embedder
+        try:
+            yield opened.store, None if by_words and not has_vectors else opened.embedder
+        finally:
+            opened.rest()

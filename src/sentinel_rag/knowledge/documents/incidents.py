@@ -117,7 +117,8 @@ def _summary(record: IncidentRecord) -> Iterator[str]:
     if told:
         yield f"{told[:1].upper()}{told[1:]}."
     if record.description.strip():
-        yield _line(record.description)
+        # Behind a word of ours, so that it cannot begin a line as the closing does.
+        yield f"Description: {_line(record.description)}"
     if record.tactics:
         yield f"Tactics: {', '.join(record.tactics)}."
     if record.techniques:

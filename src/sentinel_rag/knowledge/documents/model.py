@@ -1,7 +1,8 @@
 """Documents as knowledge keeps them: sections under headings, made of blocks that are never torn apart.
 
 Readers of files and of incidents make them; chunking, stores and search use them. A document carries its label and who
-may read it from the beginning, so that no row of a store can be without. Nothing here does I/O.
+may read it from the beginning, so that no row of a store can be without. Every text in it has a UTF-8 form, whatever
+the source held. Nothing here does I/O.
 """
 
 from __future__ import annotations
@@ -17,10 +18,18 @@ from typing import Any, Self
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 
-FORMAT = 1
+FORMAT = 2
 """Raised when reading or chunking changes, so that everything is read in again."""
 EVERYONE = "*"
 """The reader that stands for every caller."""
+
+
+def encodable(text: str) -> str:
+    """The text with U+FFFD for each half of a surrogate pair, which no store and no wire can hold. Such halves come
+    from JSON escapes, from cut texts and from file names."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 class Collection(StrEnum):
@@ -50,6 +59,7 @@ class Block:
     whole: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "text", encodable(self.text))
         if self.kind in (BlockKind.TABLE, BlockKind.CODE):
             object.__setattr__(self, "whole", True)
 
@@ -60,6 +70,9 @@ class Section:
 
     path: tuple[str, ...]
     blocks: tuple[Block, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", tuple(map(encodable, self.path)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +87,12 @@ class Facets:
     classification: str = ""
     time: datetime | None = None
     entities: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("severity", "status", "classification"):
+            object.__setattr__(self, name, encodable(getattr(self, name)))
+        for name in ("techniques", "tactics", "entities"):
+            object.__setattr__(self, name, tuple(map(encodable, getattr(self, name))))
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
@@ -119,6 +138,11 @@ class Document:
     label: Label = UNTRUSTED_KNOWLEDGE
     readers: frozenset[str] = frozenset({EVERYONE})
     etag: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("id", "title", "source", "etag"):
+            object.__setattr__(self, name, encodable(getattr(self, name)))
+        object.__setattr__(self, "readers", frozenset(map(encodable, self.readers)))
 
     @property
     def content_hash(self) -> str:

@@ -7,6 +7,9 @@ and few long ones, because what does not fit the processor's cache costs a fifth
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -39,8 +42,27 @@ class MiniLm:
         self._threads = threads
         self._lock = threading.Lock()
         self._loaded: tuple[Tokenizer, InferenceSession] | None = None
+        self._worked = False
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
+        self._worked = True
+        return self._embed(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        vector: Vector = self._embed([text])[0]
+        return vector
+
+    def rest(self) -> None:
+        """Give the memory back that documents took, and the model's own with it: the next text loads it again. Does
+        nothing where only questions came, which take none."""
+        with self._lock:
+            if not self._worked:
+                return
+            self._loaded, self._worked = None, False
+        gc.collect()
+        _give_memory_back()
+
+    def _embed(self, texts: Sequence[str]) -> Vector:
         import numpy as np
 
         tokenizer, session = self._opened()
@@ -51,14 +73,11 @@ class MiniLm:
                 found[places] = _vectors(session, [encodings[place].ids for place in places])
         return found
 
-    def embed_query(self, text: str) -> Vector:
-        vector: Vector = self.embed_documents([text])[0]
-        return vector
-
     def _opened(self) -> tuple[Tokenizer, InferenceSession]:
         with self._lock:
             if self._loaded is None:
                 self._loaded = self._open()
+                _give_memory_back()  # loading takes twice what is kept
             return self._loaded
 
     def _open(self) -> tuple[Tokenizer, InferenceSession]:
@@ -74,10 +93,18 @@ class MiniLm:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = self._threads
         options.inter_op_num_threads = 1
+        options.enable_cpu_mem_arena = False  # it keeps what the largest run took, and is not faster
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.log_severity_level = 3
         session = onnxruntime.InferenceSession(str(state.model), options, providers=["CPUExecutionProvider"])
         return tokenizer, session
+
+
+def _give_memory_back() -> None:
+    """Free memory back to the system, where the C library can (glibc): it keeps that of each thread for later."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
 
 
 def runs(lengths: Sequence[int]) -> Iterator[list[int]]:
