@@ -57,22 +57,20 @@ def ingest_folder(
     told: list[FileReading] = []
     stored = store.versions(Collection.PLAYBOOKS)
     before = owner.of(stored)
-    unread = set(stored) - {owner.id_of(path) for path in before}
-    seen: set[str] = set()
+    unread = stored.keys() - before.keys()
 
     def documents() -> Iterator[Document]:
         for reading in read_folder(folder, label=label, readers=readers):
             if reading.outcome is not FileOutcome.READ or reading.said:
                 told.append(reading)
             if reading.document is not None:
-                seen.add(reading.document.id)
-                yield owner.owned(reading.document)
+                yield owner.owned(reading.document, stored)
             elif reading.outcome is FileOutcome.NOTHING_THERE or reading.source == ".":
-                unread.update(map(owner.id_of, before))
+                unread.update(before)
             elif reading.outcome in _STILL_THERE:
                 # A folder that cannot be listed stands for all that was read under it.
                 under = f"{reading.source}/"
-                unread.update(owner.id_of(path) for path in before if path == reading.source or path.startswith(under))
+                unread.update(name for name in before if f"{owner.path_of(name)}/".startswith(under))
 
     report = ingest(
         store,
@@ -83,7 +81,4 @@ def ingest_folder(
         unread=unread,
         listener=listener,
     )
-    if owner.suffix:
-        # An earlier version stored the same file by its path alone, and nobody else will ever claim that.
-        store.remove(Collection.PLAYBOOKS, [path for path in seen if path in stored and not stored[path].etag])
     return FolderReport(report, tuple(told))

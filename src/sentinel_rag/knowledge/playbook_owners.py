@@ -1,7 +1,7 @@
 """Whose a playbook is in a store that several homes share: each home's folder is a source, the shipped ones another.
 
-The owner is kept as the document's etag. A home's document carries the home in its id as well, since everybody has a
-`phishing.md`; it is cited by its file all the same. In a store of one home nothing has an owner.
+The owner is kept as the document's etag. Everybody has a `phishing.md`: whoever comes second has an id with the owner
+in it, and is cited by its file all the same. In a store of one home nothing has an owner.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ _ID_CHARACTERS = 8
 
 @dataclass(frozen=True, slots=True)
 class PlaybookOwner:
-    """A source of playbooks. `name` is empty in a store of one home; `suffix` follows the file's path in ids."""
+    """A source of playbooks. `name` is empty in a store of one home; `suffix` follows the file's path in
+    the id where another source has that path."""
 
     name: str = ""
     suffix: str = ""
@@ -28,26 +29,27 @@ class PlaybookOwner:
         several shipped folders."""
         return self != SHIPPED
 
-    def id_of(self, path: str) -> str:
-        """The document id of the file at `path` of the folder."""
-        return f"{path}{self.suffix}"
+    def owned(self, document: Document, stored: Mapping[str, Version]) -> Document:
+        """The document of a file as this source stores it among those that are `stored`. One without an owner, of an
+        earlier version, is taken over."""
+        there = stored.get(document.id)
+        if not self.name:
+            return document if there is None else replace(document, etag=there.etag)
+        taken = there is not None and there.etag not in ("", self.name)
+        return replace(document, id=f"{document.id}{self.suffix}" if taken else document.id, etag=self.name)
 
-    def owned(self, document: Document) -> Document:
-        """The document as this source stores it."""
-        return replace(document, id=self.id_of(document.id), etag=self.name) if self.name else document
+    def of(self, stored: Mapping[str, Version]) -> dict[str, Version]:
+        """Of all playbooks of a store those of this source, by their ids."""
+        return {name: version for name, version in stored.items() if not self.name or version.etag == self.name}
 
-    def of(self, versions: Mapping[str, Version]) -> dict[str, Version]:
-        """Of all playbooks of a store those of this source, by the path of their file."""
-        return {
-            document.removesuffix(self.suffix): version
-            for document, version in versions.items()
-            if not self.name or version.etag == self.name
-        }
+    def path_of(self, document_id: str) -> str:
+        """The path of the file that this source stored by that id."""
+        return document_id.removesuffix(self.suffix)
 
 
 NOBODY = PlaybookOwner()
 """For a store of one home: all playbooks are those of its folder."""
-SHIPPED = PlaybookOwner("shipped")
+SHIPPED = PlaybookOwner("shipped", "@shipped")
 """The playbooks that come with the product, whichever home reads them in."""
 
 

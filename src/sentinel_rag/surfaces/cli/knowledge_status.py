@@ -61,7 +61,8 @@ def status(*, as_json: bool) -> int:
     model = None if space is None else str(space)
     newest = _newest(incidents)
     folder = playbooks_folder(files.playbooks) or shipped_playbooks()
-    owned = playbook_owner(settings, folder).of(playbooks)
+    owner = playbook_owner(settings, folder)
+    owned = {owner.path_of(name): version for name, version in owner.of(playbooks).items()}
     words_only = state.space is None and space is not None
     pending = tuple(_pending(record, newest, folder, owned, words_only=words_only))
     if as_json:
