@@ -167,6 +167,10 @@ async def test_an_incident_is_compared_with_those_that_were(search_tool: SearchT
         ("how should we begin investigating with a web shell", "web-shell.md"),
         ("what should I check first for a suspicious inbox rule", "business-email-compromise.md"),
         ("first response to a denial of service", "denial-of-service.md"),
+        ("ransomware: first steps", "ransomware.md"),
+        ("first steps ransomware", "ransomware.md"),
+        ("what do we do in the first hour of a ransomware attack", "ransomware.md"),
+        ("immediate actions for a compromised account", "identity-compromise.md"),
         ("first steps in a lateral movement case", "lateral-movement.md"),
         ("what do I look at first when data was stolen", "data-theft.md"),
     ],
@@ -189,6 +193,8 @@ async def test_where_to_begin_is_the_triage_of_its_playbook(search_tool: SearchT
         "what do I do first on my shift",
         "where do I start with these incidents",
         "which incident should I look at first",
+        "first actions of m.keller",
+        "first response times of the last week",
     ],
 )
 async def test_what_comes_first_in_a_shift_or_a_list_stays_with_the_incidents(
