@@ -66,7 +66,15 @@ async def test_a_decision_that_no_playbook_knows_is_said_to_be_none(search_tool:
     assert "No playbook" in answer.text
 
 
-@pytest.mark.parametrize("question", ["should I close incident 23?", "should I look at the newest alerts?"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "should I close incident 23?",
+        "should I look at the newest alerts?",
+        "should I be worried",
+        "should we block 203.0.113.9",
+    ],
+)
 async def test_whether_to_close_or_look_stays_with_the_records(search_tool: SearchTool, question: str) -> None:
     estate = gateway(search_tool)
     await ask(estate, question)
