@@ -66,7 +66,15 @@ async def test_a_decision_that_no_playbook_knows_is_said_to_be_none(search_tool:
     assert "No playbook" in answer.text
 
 
-@pytest.mark.parametrize("question", ["should I close incident 23?", "should I look at the newest alerts?"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "should I close incident 23?",
+        "should I look at the newest alerts?",
+        "should I be worried",
+        "should we block 203.0.113.9",
+    ],
+)
 async def test_whether_to_close_or_look_stays_with_the_records(search_tool: SearchTool, question: str) -> None:
     estate = gateway(search_tool)
     await ask(estate, question)
@@ -167,6 +175,10 @@ async def test_an_incident_is_compared_with_those_that_were(search_tool: SearchT
         ("how should we begin investigating with a web shell", "web-shell.md"),
         ("what should I check first for a suspicious inbox rule", "business-email-compromise.md"),
         ("first response to a denial of service", "denial-of-service.md"),
+        ("ransomware: first steps", "ransomware.md"),
+        ("first steps ransomware", "ransomware.md"),
+        ("what do we do in the first hour of a ransomware attack", "ransomware.md"),
+        ("immediate actions for a compromised account", "identity-compromise.md"),
         ("first steps in a lateral movement case", "lateral-movement.md"),
         ("what do I look at first when data was stolen", "data-theft.md"),
     ],
@@ -189,6 +201,8 @@ async def test_where_to_begin_is_the_triage_of_its_playbook(search_tool: SearchT
         "what do I do first on my shift",
         "where do I start with these incidents",
         "which incident should I look at first",
+        "first actions of m.keller",
+        "first response times of the last week",
     ],
 )
 async def test_what_comes_first_in_a_shift_or_a_list_stays_with_the_incidents(

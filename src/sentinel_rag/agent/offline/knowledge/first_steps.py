@@ -16,10 +16,31 @@ _QUEUE = (
 _BEGINS = re.compile(
     rf"\b(?:where|how)\s+(?:(?:do|should|shall|would|can|must)\s+(?:i|we|one|you)|to)\s+(?:best\s+)?(?:start|begin)\s+(?:\w+ing\s+)?{_WITH}\b{_QUEUE}|"
     rf"\bwhat\s+(?:(?:do|should|shall|must|would)\s+(?:i|we|one|you)|to)\s+(?:check|verify|examine|inspect|ask|secure|do|look\s+(?:at|for))\s+first\s+{_WITH}\b{_QUEUE}|"
-    rf"\bfirst\s+(?:steps?|response|actions?|measures?|checks?|things?(?:\s+to\s+\w+)?)\s+{_WITH}\b{_QUEUE}",
+    rf"\b(?:first|immediate|urgent)\s+(?:steps?|response(?!\s+times?)|actions?|measures?|checks?|things?(?:\s+to\s+\w+)?)\s+{_WITH}\b{_QUEUE}|"
+    r"^\W*(?:the\s+)?(?:first|immediate|urgent)\s+(?:steps|response(?!\s+times?)|actions|measures|checks)\s+(?!(?:of|by|from)\b)|"
+    r"[:,;–-]\s*(?:the\s+)?(?:first|immediate|urgent)\s+(?:steps|actions|measures|checks)\W*$|"
+    r"\bwhat\s+(?:do|should|shall|must)\s+(?:i|we|one)\s+do\s+in\s+the\s+first\s+(?:\w+\s+)?(?:hours?|minutes?|day)\s+(?:of|after|in|with|when|if)\b",
     re.IGNORECASE,
 )
-_ASKING = frozenset(("start", "begin", "check", "verify", "examine", "inspect", "secure", "starting", "investigating"))
+_ASKING = frozenset(
+    (
+        "start",
+        "begin",
+        "check",
+        "verify",
+        "examine",
+        "inspect",
+        "secure",
+        "starting",
+        "investigating",
+        "immediate",
+        "urgent",
+        "hour",
+        "hours",
+        "minute",
+        "minutes",
+    )
+)
 
 
 def asks_where_to_begin(text: str) -> bool:

@@ -149,7 +149,7 @@ _WHO = re.compile(
 )
 _DECIDES = re.compile(
     r"^\W*(?:(?:and|but|so|ok)\W+)?(?:should|shall|must)\s+(?:i|we)\s+"
-    r"(?!(?:close|reopen|assign|escalate|resolve|dismiss|ignore|worry|lower|raise|downgrade|look|see|check|start|begin|know|go)\b)",
+    r"(?!(?:close|reopen|assign|escalate|resolve|dismiss|ignore|worry|lower|raise|downgrade|look|see|check|start|begin|know|go|be|have|expect|care|use|ask|run)\b)",
     re.IGNORECASE,
 )
 """Words that ask whether to do something; of incidents and alerts their own records tell more."""
@@ -241,7 +241,13 @@ def read_wish(reading: Reading, focused: str, now: Now) -> KnowledgeWish | None:
     if _WAS_DONE.search(text) and (incident or focused):
         told = _about_playbooks(reading, text, incident, focused, now)
         return None if told is None else replace(told, done=True)
-    if _DECIDES.match(text) and not of_alert and reading.unknown_words and (not incident or _STEPS.search(text)):
+    if (
+        _DECIDES.match(text)
+        and not of_alert
+        and reading.unknown_words
+        and not reading.names
+        and (not incident or _STEPS.search(text))
+    ):
         return _about_playbooks(reading, text, incident, focused, now)
     if _PLAYBOOK.search(text) or ((_STEPS.search(text) or _WHO.search(text)) and not of_alert):
         return _about_playbooks(reading, text, incident, focused, now)
