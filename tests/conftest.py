@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sentinel_rag.interceptor.policy import Policy, load_policy
+from sentinel_rag.testing.chromium import missing as missing_for_browser_tests
+from sentinel_rag.testing.chromium import reason_of_platform, running_chromium
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
 
@@ -37,6 +40,20 @@ def shared_data() -> Path:
             pytest.fail(f"CI must not skip: {reason}")
         pytest.skip(reason)
     return folder
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """The distribution's Chromium, as Playwright's Browser."""
+    missing, platform = missing_for_browser_tests(), reason_of_platform()
+    if platform is not None:
+        pytest.skip(f"no browser on this platform: {platform}")
+    if missing is not None:
+        if os.environ.get("CI"):
+            pytest.fail(f"CI must not skip: {missing}")
+        pytest.skip(missing)
+    with running_chromium() as browser:
+        yield browser
 
 
 @pytest.fixture

@@ -248,6 +248,8 @@ _TEXTS: dict[str, tuple[str, ...]] = {
         "words\n===\n",
         "words\n---\n",
         "| a | b |\n|---|---|\n| forged | row |",
+        "| a | b |\n|---|---|\n| High | seen | hidden behind the bar |",
+        "a | b\n--|--\n`one | two` | three | hidden words",
         "```\nfence without an end",
         "> quoted by nobody",
         "1. first\n2. second words",

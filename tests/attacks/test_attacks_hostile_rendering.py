@@ -1,7 +1,7 @@
 """Attacker controls: every text of a log, an answer, a playbook, an approval or a record that a surface shows.
 
 Wanted: that a terminal obeys it, a page or a viewer runs or loads it, a spreadsheet calculates it, or a reader does not
-see it. 234 texts (`hostile_strings`) through every surface that writes for people, and every export.
+see it. All texts of `hostile_strings` through every surface that writes for people, and every export.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from sentinel_rag.surfaces.cli._evidence_page import evidence_lines, fact_lines
 from sentinel_rag.surfaces.cli._render import print_answer
 from sentinel_rag.surfaces.cli._status_line import StatusLine, TurnDisplay
 from sentinel_rag.surfaces.cli.audit import audit_line
-from sentinel_rag.surfaces.rendering import csv_cell, markdown_html, markdown_line, safe
+from sentinel_rag.surfaces.rendering import csv_cell, markdown_html, markdown_line, markdown_lines, safe
 from sentinel_rag.surfaces.reports import HandOver, Head, ReportTurn, as_csv, as_html, as_markdown, hand_over
 from sentinel_rag.surfaces.web.turns import Event
 
@@ -291,23 +291,42 @@ def test_a_report_in_html() -> None:
     assert failing(check) == []
 
 
+LOADED = {"html_block", "html_inline", "image", "link_open", "fence", "code_block", "code_inline", "hr"}
+
+
+def viewed(written: str) -> list[str]:
+    """The blocks that a viewer with HTML on makes of it; asserts that none of them loads, links or looks like code."""
+    blocks = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(written)
+    assert not {each.type for token in blocks for each in (token, *(token.children or ()))} & LOADED
+    assert re.search(r"https?://|\bwww\.", written, re.IGNORECASE) is None
+    return [token.type for token in blocks]
+
+
 @pytest.mark.requirement("SURF-6")
-def test_a_report_in_markdown_whatever_viewer_opens_it() -> None:
-    viewer = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-    plain = [token.type for token in viewer.parse(as_markdown(a_report("plain")))]
-    loaded = {"html_block", "html_inline", "image", "link_open", "fence", "code_block", "code_inline", "hr"}
+def test_a_text_in_every_place_of_a_markdown_report_whatever_viewer_opens_it() -> None:
+    def placed(text: str) -> str:
+        one, lines = markdown_line(text), markdown_lines(text)
+        return f"### 1. {one}\n\n{lines}\n\n- {one}\n\n| {one} | b |\n|---|---|\n| {one} | c |\n\n_{one}_\n"
+
+    plain = viewed(placed("plain"))
+
+    def check(hostile: Hostile) -> None:
+        assert viewed(placed(hostile.text)) == plain
+
+    assert failing(check) == []
+
+
+@pytest.mark.requirement("SURF-6")
+def test_a_report_in_markdown() -> None:
+    plain = viewed(as_markdown(a_report("plain")))
 
     def check(hostile: Hostile) -> None:
         written = as_markdown(a_report(hostile.text))
         written.encode()
         seen_by_a_terminal(written, colours=False)
-        blocks = viewer.parse(written)
-        kinds = {each.type for token in blocks for each in (token, *(token.children or ()))}
-        assert not kinds & loaded
-        if "\n" not in hostile.text.strip():
-            assert [token.type for token in blocks] == plain
-        assert re.search(r"https?://|\bwww\.", written, re.IGNORECASE) is None
         assert hostile.is_legible_in(re.sub(r"&#(\d+);", lambda found: chr(int(found[1])), written))
+        if hostile in HOSTILE[::5] and "\n" not in hostile.text.strip():  # a whole report takes long to parse
+            assert viewed(written) == plain
 
     assert failing(check) == []
 

@@ -50,6 +50,11 @@ def test_every_command_of_a_page_exists(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_page_holds_a_place_that_was_to_be_filled_in(page: Path) -> None:
+    assert re.findall(r"@@\w*|\b(?:TODO|FIXME|XXX|TBD)\b|\{\{", page.read_text()) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         assert target.startswith("http") or (page.parent / target).exists(), f"{page.name}: {target}"

@@ -224,3 +224,25 @@ def test_the_web_surface_is_not_served_for_an_interceptor_elsewhere(sentinel: An
     done = sentinel.run("up", "--web")
     assert (done.returncode, "people's keys are made" in done.stderr) == (2, True)
     assert sentinel.run("users", "list").returncode == 2
+
+
+@pytest.mark.requirement("SURF-4")
+def test_the_owner_comes_in_by_the_link_asks_on_the_page_and_opens_the_evidence(
+    started: tuple[Any, str], chromium: Any
+) -> None:
+    from playwright.sync_api import expect
+
+    product, _ = started
+    link = product.run("users", "link")
+    page = chromium.new_page()
+    page.goto(re.search(r"http://\S+/sign-in/once/\S+", link.stdout)[0])  # type: ignore[index]
+    page.get_by_role("button", name="Sign in as the owner of this machine").click()
+    page.get_by_role("textbox", name="Question").fill("top 2 hosts by alerts")
+    page.keyboard.press("Enter")
+    answer = page.locator("article.answered")
+    expect(answer.get_by_role("table")).to_contain_text("srv-file-01.woodgrove.example")
+    expect(answer.locator(".tools")).to_contain_text("get_top_entities done")
+    expect(answer.locator(".tools")).to_contain_text("rows from SecurityAlert")
+    answer.get_by_role("region", name="Evidence").get_by_role("button").first.click()
+    expect(page.get_by_role("dialog")).to_contain_text("get_top_entities")
+    page.close()

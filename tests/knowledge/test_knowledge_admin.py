@@ -193,7 +193,7 @@ def test_one_ingest_at_a_time_and_the_other_is_told_who_runs_it(served: Serve) -
     with IngestLock(running.files.lock).hold("sentinel knowledge ingest"), pytest.raises(SentinelError) as raised:
         running.run()
     assert str(raised.value).startswith("Another ingest is running: sentinel knowledge ingest, process ")
-    assert "the next one goes on" in raised.value.next_step
+    assert "press Ctrl-C where it was asked for: the next one goes on" in raised.value.next_step
     assert raised.value.code == "ingest_runs"
     assert running.run()[0][0].added == running.held()
 
@@ -205,6 +205,9 @@ def test_a_client_that_leaves_ends_the_run_and_the_next_one_goes_on(served: Serv
     connection.request("POST", "/admin/ingest", b"{}", {"Authorization": f"Bearer {ADMINS}"})
     response = connection.getresponse()
     assert model.reached.wait(60)
+    with pytest.raises(SentinelError, match=r"^Another ingest is running: a surface, since") as raised:
+        running.run()
+    assert "press Ctrl-C where it was asked for" in raised.value.next_step  # and no process, which would be the zones'
     response.close()
     connection.close()
     model.go_on.set()
@@ -269,8 +272,10 @@ def test_words_first_and_a_later_run_makes_the_vectors(served: Serve) -> None:
     running = served(model)
     running.run(by_words=True)
     assert model.embedded == []
-    _, told = running.run()
+    (outcome,), told = running.run()
     assert [each.total for each in told if not each.workspace][-1] >= len(model.embedded) > 0
+    assert (outcome.added, outcome.embedded) == (0, len(model.embedded))
+    assert running.run()[0][0].embedded == 0
     running.run(by_words=True)  # a store with vectors keeps them
     with LocalStore(running.store_file) as store:
         assert store.state().space == model.space

@@ -90,6 +90,7 @@ def test_what_was_found_by_words_alone_gets_vectors_with_the_first_model(store: 
     model = WordEmbedder()
     report = ingest(store, model, Collection.PLAYBOOKS, [document("0", "apple"), document("2", "plum")], complete=True)
     assert (report.added, report.unchanged, report.removed) == (1, 1, 1)
+    assert report.embedded == len(model.embedded) == 3  # two that were there, and the new one
     assert store.state().space == model.space
     found = store.by_vector(model.space, model.embed_query("apple"), Wanted(), 5)
     assert {chunk.document_id for chunk in store.load([each.key for each in found], frozenset())} == {"0", "2"}

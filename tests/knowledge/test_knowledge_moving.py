@@ -101,7 +101,7 @@ def entries(draw: st.DrawFn) -> list[Entry]:
     return found
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(entries=entries(), seed=st.integers(0, 2**32 - 1), with_vectors=st.booleans())
 def test_a_round_trip_over_postgresql_changes_no_bit(
     postgres: PostgresServer, emptied: Callable[[], str], entries: list[Entry], seed: int, with_vectors: bool

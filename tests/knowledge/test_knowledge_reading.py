@@ -109,8 +109,49 @@ def test_what_front_matter_gets_wrong_is_told_and_the_rest_read(tmp_path: Path, 
     assert texts(document(reading)) == [(("Stop the mail",), "Purge it.")]
 
 
-def test_readers_that_cannot_be_read_close_the_document_and_do_not_open_it(tmp_path: Path) -> None:
-    assert document(one(tmp_path, "a.md", f"---\nreaders: {{a: b}}\n---\n{GOOD}")).readers == frozenset()
+@pytest.mark.parametrize(
+    "head",
+    [
+        "---\nreaders: {a: b}\n---\n",
+        "---\nreaders:\n---\n",
+        "---\nmeta: {readers: [tier2]}\n---\n",
+        "---\nmeta:\n  - {Sensitivity: HIGH}\n---\n",
+        "---\na: &a {b: *a, c: {reader: tier2}}\n---\n",
+        "---\n# for whom\nreaders: [tier2]\n",
+        "  ---\nreaders: [tier2]\n---\n",
+        "readers: [tier2]\ntitle: Mail\n\n",
+        "<!-- ours -->\n\n---\nreaders: [tier2]\n---\n",
+        '+++\nreaders = ["tier2"]\n+++\n',
+        "\n---\ntitle: [unclosed\nreaders: [tier2]\n---\n",
+    ],
+)
+def test_readers_that_cannot_be_read_close_the_document_and_do_not_open_it(tmp_path: Path, head: str) -> None:
+    reading = one(tmp_path, "a.md", f"{head}{GOOD}")
+    assert document(reading).readers == frozenset()
+    assert "nobody will find it" in reading.line
+
+
+@pytest.mark.parametrize("before", ["\n", "\n  \n\n", ""])
+def test_front_matter_is_read_behind_blank_lines_too(tmp_path: Path, before: str) -> None:
+    reading = one(tmp_path, "a.md", f"{before}--- \nreaders: [tier2]\n---\n{GOOD}")
+    assert (document(reading).readers, reading.said) == (frozenset({"tier2"}), "")
+    assert document(reading).sections[0].blocks[0].place == before.count("\n") + 6
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"\n---\nNote: look twice.\n\n---\n{GOOD}",
+        f"{GOOD}\nReaders: ask them.\n",
+        f"---\nabout: [for readers of mail]\n---\n{GOOD}",
+        f"```yaml\nreaders: [tier2]\n```\n{GOOD}",
+    ],
+)
+def test_text_that_speaks_of_readers_elsewhere_stays_open_and_whole(tmp_path: Path, text: str) -> None:
+    reading = one(tmp_path, "a.md", text)
+    found = document(reading)
+    assert ("*" in found.readers, reading.said) == (True, "")
+    assert ("Note" in text) == any("look twice" in block.text for section in found.sections for block in section.blocks)
 
 
 @pytest.mark.parametrize(

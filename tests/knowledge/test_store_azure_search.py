@@ -519,23 +519,26 @@ from sentinel_rag.knowledge.stores.azure_search import AzureSearchStore, SearchC
 from store_contract import document
 from test_store_azure_search import Key
 from word_embedder import WordEmbedder
-left = int(sys.argv[3])
-def watch():
-    global left
-    left -= 1
-    if left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-with AzureSearchStore(SearchConnection(SearchEndpoint(sys.argv[1], sys.argv[2]), Key(watch=watch))) as store:
-    documents = [document(f"{{n}}", f"apple number {{n}} " + "word " * 300) for n in range(100)]
-    documents[0] = document("0", f"apple number 0 of process {{sys.argv[3]}}")
-    ingest(store, WordEmbedder(dimensions=8), Collection.PLAYBOOKS, documents, complete=True)
+def ingesting(dies_at):
+    left = dies_at
+    def watch():
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+    with AzureSearchStore(SearchConnection(SearchEndpoint(sys.argv[1], sys.argv[2]), Key(watch=watch))) as store:
+        documents = [document(f"{{n}}", f"apple number {{n}} " + "word " * 300) for n in range(100)]
+        documents[0] = document("0", f"apple number 0 of process {{dies_at}}")
+        ingest(store, WordEmbedder(dimensions=8), Collection.PLAYBOOKS, documents, complete=True)
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        ingesting(int(line))
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
-
-
-def ingesting(service: Service, dies_at: int) -> int:
-    """A process that ingests a hundred documents, killed at that request (0: never): its exit code."""
-    program = WRITER.format(folder=str(Path(__file__).parent))
-    return subprocess.run([sys.executable, "-c", program, service.url, service.index, f"{dies_at}"]).returncode
+"""Ingests a hundred documents in a process of its own for each line, which is killed at that request (0: never), and
+prints its exit code."""
 
 
 @pytest.mark.requirement("KNOW-2")
@@ -544,8 +547,18 @@ def test_a_killed_ingest_is_completed_by_the_next_and_nothing_is_twice(service: 
     process goes on at once, since it knows that the other is gone."""
     open_when_killed = []
     before = 0
+    program = WRITER.format(folder=str(Path(__file__).parent))
+    command = [sys.executable, "-c", program, service.url, service.index]
+    writers = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+
+    def ingesting(dies_at: int) -> int:
+        assert writers.stdin is not None
+        assert writers.stdout is not None
+        writers.stdin.write(f"{dies_at}\n")
+        return int(writers.stdout.readline())
+
     for dies_at in (30, 16, 26, 36):
-        assert ingesting(service, dies_at) == -signal.SIGKILL
+        assert ingesting(dies_at) == -signal.SIGKILL
         open_when_killed.append(service.kinds("put"))
         with service.opened() as store:
             count = store.state().documents[Collection.PLAYBOOKS]
@@ -555,7 +568,8 @@ def test_a_killed_ingest_is_completed_by_the_next_and_nothing_is_twice(service: 
             assert sum(document_id == "0" for document_id in found) == (1 if count else 0)
             before = count
     assert 1 in open_when_killed
-    assert ingesting(service, 0) == 0
+    assert ingesting(0) == 0
+    writers.communicate()
     with service.opened() as store:
         assert store.state().documents[Collection.PLAYBOOKS] == 100
         assert sorted(set(by_words(store, "apple number", limit=1_000))) == sorted(f"{n}" for n in range(100))

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.anyio
 
 ANA = {"Type": "account", "Name": "ana", "UPNSuffix": "contoso.example", "NTDomain": "CONTOSO"}
 HOST = {"Type": "host", "HostName": "WIN-01", "DnsDomain": "corp.example"}
+BOX = {"Type": "mailbox", "MailboxPrimaryAddress": "noa.berg@contoso.example", "DisplayName": "Noa Berg"}
 OTHER = {"Type": "host", "HostName": "WIN-010", "DnsDomain": "corp.example"}
 
 
@@ -31,7 +32,7 @@ def estate(serving: Any) -> Any:
         SecurityAlert=[
             alert("one", "2024-08-01T09:00:00Z", Entities=[ANA, HOST]),
             alert("two", "2024-08-02T09:00:00Z", Entities=[HOST]),
-            alert("three", "2024-08-02T09:30:00Z", Entities=[OTHER]),
+            alert("three", "2024-08-02T09:30:00Z", Entities=[OTHER, BOX]),
             alert("old", "2024-01-05T09:00:00Z", Entities=[{"Type": "ip", "Address": "2001:db8::7"}]),
             alert("alone", "2024-08-02T09:40:00Z", Entities=[{"Type": "url", "Url": "https://evil.example/"}]),
         ],
@@ -45,6 +46,11 @@ def estate(serving: Any) -> Any:
         ({"entity": "ANA@contoso.example"}, [1]),
         ({"entity": "contoso\\ana", "entity_kind": "account"}, [1]),
         ({"entity": "ana", "entity_kind": "host"}, []),
+        ({"entity": "noa.berg"}, [3]),
+        ({"entity": "NOA.BERG@contoso.example"}, [3]),
+        ({"entity": "noa.berg", "entity_kind": "mailbox"}, [3]),
+        ({"entity": "noa.berg", "entity_kind": "account"}, []),
+        ({"entity": "noa"}, []),
         ({"entity": "win-01"}, [2, 1]),
         ({"entity": "WIN-01.corp.example", "order": "oldest"}, [1, 2]),
         ({"entity": "win-01", "min_severity": "High"}, [1]),

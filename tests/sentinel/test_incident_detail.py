@@ -213,6 +213,29 @@ async def test_how_long_a_closed_incident_took_and_an_open_one_does_not_tell(ser
     ]
 
 
+@pytest.mark.requirement("TOOL-6")
+async def test_how_it_was_classified_is_told_with_its_reason_and_comment(serving: Any) -> None:
+    said = "Known inventory script,\nrule adjusted. " + "x" * 9_000
+    estate = serving(
+        SecurityIncident=[
+            incident(
+                1,
+                "2024-08-02T08:00:00Z",
+                Status="Closed",
+                Classification="FalsePositive",
+                ClassificationReason="IncorrectAlertLogic",
+                ClassificationComment=said,
+            ),
+            incident(2, "2024-08-02T08:00:00Z"),
+        ]
+    )
+    closed, still_open = [(await estate.ask("get_incident_detail", incident=each)).rows[0] for each in ("1", "2")]
+    assert (closed["classification"], closed["classification_reason"]) == ("FalsePositive", "IncorrectAlertLogic")
+    assert closed["classification_comment"].startswith("Known inventory script, rule adjusted. x")
+    assert closed["classification_comment"].endswith("…")
+    assert (still_open["classification_reason"], still_open["classification_comment"]) == (None, None)
+
+
 @pytest.mark.requirement("TOOL-7")
 async def test_entities_are_listed_to_a_hundred_a_kind_with_properties_and_counted_beyond(serving: Any) -> None:
     hashes = [{"Type": "filehash", "Algorithm": "SHA1", "Value": f"{number:040x}"} for number in range(130)]

@@ -61,6 +61,7 @@ def test_what_became_of_each_workspace_is_a_line_with_what_helps(capsys: pytest.
         outcome(added=1_200, partial=3),
         outcome(),
         outcome(fault="It has no Resource ID.", next_step="Set it."),
+        outcome(workspace="emea", removed=28, served=False),
         outcome(workspace="evil\x1b[2J", changed=2, fault="The service ended.", next_step="Try again."),
     ]
     print_outcomes(outcomes)
@@ -71,6 +72,7 @@ def test_what_became_of_each_workspace_is_a_line_with_what_helps(capsys: pytest.
         "  None was created in the last 90 days. Further back: sentinel knowledge ingest --days N",
         "Incidents of soc: not read. It has no Resource ID.",
         "  Next: Set it.",
+        "Incidents of emea, which this home serves no more: 28 removed.",
         "Incidents of evil\\x1b[2J: 0 new, 2 changed, 0 as before, 0 removed; 0 texts embedded, 1.0 s.",
         "  It ended early: The service ended.",
         "  Next: Try again.",

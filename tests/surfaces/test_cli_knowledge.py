@@ -50,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
 def test_playbooks_are_put_in_and_found_by_words(run: Run, folder: Path, without_model: None) -> None:
     code, out, _ = run("ingest", str(folder))
     assert code == 0
-    assert "2 new, 0 changed, 0 as before, 0 removed; 2 chunks, 0 embedded." in out
+    assert "2 new, 0 changed, 0 as before, 0 removed; 2 chunks, 0 texts embedded, " in out
     assert "Run: sentinel knowledge install" in out
     code, out, _ = run("search", "purge", "mails")
     assert code == 0
@@ -89,6 +89,38 @@ def test_with_the_model_they_are_found_by_meaning_after_a_rebuild(
         assert (code, "The store holds vectors of all-MiniLM-L6-v2" in err) == (1, True)
         assert "Next: Run: sentinel knowledge install" in err
         assert run("search", "purge")[0] == 0
+
+
+@pytest.mark.requirement("KNOW-5")
+def test_vectors_for_what_was_found_by_words_are_counted(run: Run, folder: Path) -> None:
+    embedding_model()
+    assert run("ingest", str(folder), "--by-words")[0] == 0
+    done = run("ingest", str(folder))[1]
+    assert "0 new, 0 changed, 2 as before, 0 removed; 0 chunks, 2 texts embedded, " in done
+    assert "0 chunks, 0 texts embedded, " in run("ingest", str(folder))[1]
+
+
+@pytest.mark.requirement("KNOW-4")
+def test_what_is_closed_is_found_under_the_readers_of_the_settings_and_told_otherwise(
+    run: Run, folder: Path, without_model: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "secret.md").write_text("---\nreaders: [tier2]\n---\n# Secret\n\nThe zebrafish plan.\n")
+    assert run("ingest", str(folder))[0] == 0
+    code, out, _ = run("search", "zebrafish")
+    told = "1 document is closed to the names in SENTINEL_READERS (nobody, since it is not set) and not searched."
+    assert (code, told in out, "plan" in out) == (3, True, False)
+    assert told in json.loads(run("search", "mail", "--json")[1])["remarks"]
+    monkeypatch.setenv("SENTINEL_READERS", "tier2")
+    code, out, _ = run("search", "zebrafish")
+    assert (code, out.startswith("[1] secret.md > Secret"), "closed" in out) == (0, True, False)
+
+
+@pytest.mark.parametrize("signs", ["*", '""', "?!", "\u2026 -- ()"])
+def test_signs_alone_find_nothing_and_it_says_why(run: Run, folder: Path, signs: str) -> None:
+    embedding_model()
+    assert run("ingest", str(folder))[0] == 0
+    code, out, _ = run("search", signs)
+    assert (code, out.startswith("The question holds no word or number to look for.")) == (3, True)
 
 
 @pytest.mark.requirement("KNOW-5")

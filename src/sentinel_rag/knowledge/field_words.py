@@ -1,8 +1,9 @@
 """What the field's own words mean: event numbers, programs, operations and abbreviations, spelled out for a search.
 
 A question says 4769 or comsvcs, a text speaks of a Kerberos service ticket or of credential dumping; neither the words
-nor a small embedding model bring them together. The list is a data file of this package, made by kinds and not by
-questions. Above is the search; nothing here knows of stores.
+nor a small embedding model bring them together. The list is a data file of this package, made by kinds of words; the
+benchmark's second set of questions was known to whoever wrote it, so that set does not say how well the list covers
+others' words. Above is the search; nothing here knows of stores.
 """
 
 from __future__ import annotations

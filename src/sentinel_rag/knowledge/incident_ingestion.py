@@ -140,8 +140,8 @@ def ingest_incidents(
         if listener is not None:
             listener(IngestProgress("", done, total, clock() - began))
 
-    if embedder is not None:
-        give_vectors(store, embedder, tell_vectors)
+    vectors = 0 if embedder is None else give_vectors(store, embedder, tell_vectors)
+    vectors_s = clock() - began
     served = {*(source.workspace for source in sources), *also_served}
     several = len(served) > 1 or shared
     reports: list[WorkspaceReport] = []
@@ -153,6 +153,10 @@ def ingest_incidents(
             raise
         except SentinelError as error:
             reports.append(replace(run.report, fault=str(error), next_step=error.next_step))
+    if vectors and reports:  # they are of the whole store, and belong to the run
+        done = reports[0].ingested
+        done = replace(done, embedded=done.embedded + vectors, seconds=done.seconds + vectors_s)
+        reports[0] = replace(reports[0], ingested=done)
     if not shared:
         for name in sorted(set(formerly_served) - served):
             removed = store.remove(Collection.INCIDENTS, incidents_of(store, name, "").own)

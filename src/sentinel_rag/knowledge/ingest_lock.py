@@ -30,9 +30,10 @@ class IngestLock:
         self._path = path
 
     @contextmanager
-    def hold(self, who: str) -> Iterator[None]:
-        """Be the one ingest. `who` is what others are told ("sentinel knowledge ingest"). Raises IngestRunsError, and
-        UnavailableError for a folder that cannot be used."""
+    def hold(self, who: str, *, for_another: bool = False) -> Iterator[None]:
+        """Be the one ingest. `who` is what others are told ("sentinel knowledge ingest"), with the number of this
+        process unless it works `for_another`: whoever ends a process by it must end the command and not the zones.
+        Raises IngestRunsError, and UnavailableError for a folder that cannot be used."""
         import fcntl
 
         try:
@@ -50,10 +51,11 @@ class IngestLock:
             except BlockingIOError:
                 raise IngestRunsError(
                     f"Another ingest is running: {_told(file.read())}.",
-                    next_step="Wait for it to end, or stop it: the next one goes on from there.",
+                    next_step="Wait for it, or press Ctrl-C where it was asked for: the next one goes on from there.",
                 ) from None
             file.truncate(0)
-            file.write(json.dumps({"who": who, "process": os.getpid(), "since": datetime.now(UTC).isoformat()}))
+            process = None if for_another else os.getpid()
+            file.write(json.dumps({"who": who, "process": process, "since": datetime.now(UTC).isoformat()}))
             file.flush()
             yield
 
@@ -62,6 +64,7 @@ def _told(text: str) -> str:
     try:
         held = json.loads(text)
         since = datetime.fromisoformat(held["since"])
-        return f"{held['who']}, process {held['process']}, since {since:%H:%M} UTC"
+        process = f", process {held['process']}" if held["process"] is not None else ""
+        return f"{held['who']}{process}, since {since:%H:%M} UTC"
     except (ValueError, KeyError, TypeError):
         return "it has begun a moment ago"

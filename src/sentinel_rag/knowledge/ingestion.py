@@ -22,8 +22,8 @@ _CHUNKS_AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """How many documents were new, changed, as before, or gone from the source; chunks of those that were put, and how
-    many of their texts had to be embedded; seconds it took."""
+    """How many documents were new, changed, as before, or gone from the source; chunks of those that were put; how many
+    texts had to be embedded, for those and for what was there without vectors; seconds it took."""
 
     added: int = 0
     changed: int = 0
@@ -61,11 +61,11 @@ def ingest(
     if held.space is not None and held.space != space:
         raise mismatch(held.space, space)
     began = clock()
+    counts = dict.fromkeys(("added", "changed", "unchanged", "removed", "chunks", "embedded"), 0)
     if embedder is not None:
-        give_vectors(store, embedder)
+        counts["embedded"] = give_vectors(store, embedder)
     versions = store.versions(collection)
     seen: set[str] = set()
-    counts = dict.fromkeys(("added", "changed", "unchanged", "removed", "chunks", "embedded"), 0)
 
     def told() -> IngestReport:
         report = IngestReport(**counts, seconds=clock() - began)

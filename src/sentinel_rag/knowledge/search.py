@@ -32,6 +32,7 @@ DEPTHS = (100, 300, 1_000)
 since one noisy rule can take the first hundred places."""
 DEPTH = DEPTHS[0]
 MOST_HITS = 50
+NO_WORD = "The question holds no word or number to look for."
 NO_MODEL = "Searched by words only: no embedding model is in use."
 """The remark of a search without a model; whoever knows why there is none can say more in its place."""
 LONGEST_QUERY = 8_000
@@ -116,12 +117,16 @@ class KnowledgeSearch:
         facets of an incident that the question is about: what a hit shares with it is part of its `why`. `without`
         leaves one document out, by its id: that incident itself, which would stand for all that recur with it.
 
+        A question without a word finds nothing, and the answer says so.
+
         Raises UnavailableError if the store cannot be read, and EmbeddingMismatchError if it holds another model's
         vectors: ranking by those would be by chance.
         """
         query = encodable(query[:LONGEST_QUERY])
+        if not query_words(query):  # signs alone are near to something, and mean nothing
+            return SearchAnswer((), (NO_WORD,))
         limit = min(limit, MOST_HITS)
-        spelled = _spelled_out(query)
+        spelled = spelled_out(query)
         vector, remarks = self._vector(spelled)
         for depth in DEPTHS:
             words = self._store.by_words(spelled, wanted, depth)
@@ -179,7 +184,7 @@ class KnowledgeSearch:
         return self._store.by_vector(self._embedder.space, vector, wanted, depth)
 
 
-def _spelled_out(query: str) -> str:
+def spelled_out(query: str) -> str:
     """The question with the names of techniques that it cites by id, since texts speak of web shells and not of
     T1505.003, and with what event numbers, programs and abbreviations in it mean."""
     known = known_techniques()

@@ -93,9 +93,16 @@ PAST_INCIDENTS: tuple[IncidentRecord, ...] = (
 )  # fmt: skip
 
 
-def small_knowledge(folder: Path, *, more: Sequence[Document] = (), playbooks: Path | None = PLAYBOOKS) -> SearchTool:
+def small_knowledge(
+    folder: Path,
+    *,
+    more: Sequence[Document] = (),
+    playbooks: Path | None = PLAYBOOKS,
+    workspaces: Sequence[str] = (),
+) -> SearchTool:
     """`search_knowledge_base` over a new store in `folder`. `more` are further documents of either collection;
-    `playbooks` None for a store without the shipped ones and without past incidents, which holds `more` alone."""
+    `playbooks` None for a store without the shipped ones and without past incidents, which holds `more` alone.
+    `workspaces` are those whose incidents carry their name."""
     store = LocalStore(folder / "knowledge.db")
     if playbooks is not None:
         ingest_folder(store, None, playbooks)
@@ -107,7 +114,9 @@ def small_knowledge(folder: Path, *, more: Sequence[Document] = (), playbooks: P
     lacking = "The embedding model on this machine is not installed."
     tool = KnowledgeTools(
         KnowledgeBase(
-            lambda: Opened(store, None, lacking, "Run: sentinel knowledge install"), incidents_as_of=lambda: as_of
+            lambda: Opened(store, None, lacking, "Run: sentinel knowledge install"),
+            incidents_as_of=lambda: as_of,
+            workspaces=workspaces,
         )
     )
 

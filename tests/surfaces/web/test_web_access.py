@@ -32,6 +32,7 @@ ROUTES: dict[tuple[str, str], Any] = {
     ("GET", "/conversations/{session_id}"): None,
     ("PATCH", "/conversations/{session_id}"): {"title": "mine now"},
     ("DELETE", "/conversations/{session_id}"): None,
+    ("GET", "/conversations/{session_id}/export"): None,
     ("POST", "/conversations/{session_id}/clear"): {"carry": True},
     ("GET", "/approvals"): None,
     ("GET", "/approvals/{approval_id}"): None,

@@ -13,40 +13,14 @@ from dataclasses import dataclass
 from sentinel_rag.agent.grounding.atoms import Atom, Kind
 from sentinel_rag.agent.grounding.evidence_index import folded, has_words
 from sentinel_rag.agent.grounding.hit_texts import HitText, share, stems_of
+from sentinel_rag.agent.grounding.playbook_citations import FILE, HEADINGS, NAMED, Citation, cited_in
+from sentinel_rag.agent.grounding.playbook_deeds import CLEAR, told_as_done
 from sentinel_rag.agent.grounding.reading import Reading
 from sentinel_rag.agent.grounding.records import Leaf
 from sentinel_rag.agent.grounding.subjects import STRONG
 from sentinel_rag.agent.grounding.verdicts import Verdict, in_result, unsupported
 
-_FILE = re.compile(r"(?<![\w/\\.-])(?P<file>[\w][\w./-]*\.(?:md|markdown|txt|html?|pdf))\b", re.IGNORECASE)
-_HEADINGS = re.compile(r"(?:[`*]*\s*(?:>|›|»|→|§)\s*[`*]*[^>›»→§`*\n.,;:()\"“”]{2,90})+")
-_NAMED = re.compile(
-    r"\b(?:the|our|your|this|that|its|a|an)\s+(?P<words>(?:[\w-]+\s+){0,4})(?:playbook|runbook)\b(?!s)", re.IGNORECASE
-)
-_SECTION_OF = re.compile(
-    r"\b(?:the\s+)?[*_`“\"]*(?P<heading>[\w-]+(?:\s+to\s+[\w-]+)?)[*_`”\"]*\s+section\b", re.IGNORECASE
-)
-_IN_BRACKETS = re.compile(
-    r"\((?:see\s+)?[`*]*[\w./-]+\.(?:md|markdown|txt|html?|pdf)[`*]*,\s*[`*]*(?P<heading>[A-Z][\w ]{2,40}?)[`*]*\)"
-)
-_GENERIC = """
-    incident response relevant shipped standard following same best fitting nearest security first second third other
-    matching right given said own applicable general main corresponding
-"""
-"""Words before "playbook" that name none."""
-_SECTION_WORDS = re.compile(r"this|that|each|next|same|other|whole|first|second|last|every|one|following|which", re.I)
-_DONE = re.compile(
-    r"\b(?:was|were|has been|have been|had been|got)\s+(?:(?:now|already|also|then|just|since|\w+ly)\s+)*"
-    r"(?P<verb>[a-z]+(?:-[a-z]+)?ed|reset|taken|cut|shut|put|rebuilt|sent|told|switched|blocked)\b",
-    re.IGNORECASE,
-)
-_OPEN = re.compile(
-    r"\b(?:if|when|whether|once|unless|until|should|must|could|would|may|might|can|to|where|after|before|asks?|who|which|"
-    r"what|not|no|never|nothing|nobody)\b|\?",
-    re.IGNORECASE,
-)
 _ENOUGH = 0.6
-_CLEAR = 0.75
 _FEWEST = 3
 _ROLE = 0.5
 
@@ -74,10 +48,10 @@ def judge_playbooks(reading: Reading) -> PlaybookVerdicts:
     hits = [each for each in reading.index.hits if each.hit.is_playbook]
     if not hits:
         return NOT_OF_PLAYBOOKS
-    cited = list(_cited(reading.text, reading, hits))
+    cited = list(cited_in(reading.text, reading, hits))
     if not cited:
-        wrong = tuple(_told_as_done(reading, hits))
-        led = [each for each in _cited(reading.lead, reading, hits) if each.file and each.hits]
+        wrong = tuple(told_as_done(reading, hits))
+        led = [each for each in cited_in(reading.lead, reading, hits) if each.file and each.hits]
         if wrong or not led or any(subject.topic in STRONG for subject in reading.subjects):
             return PlaybookVerdicts(wrong)
         return _item_of(reading, [hit for each in led for hit in each.hits], hits)
@@ -85,79 +59,23 @@ def judge_playbooks(reading: Reading) -> PlaybookVerdicts:
         if not each.hits:
             return PlaybookVerdicts(((each.atom, unsupported(each.reason)),))
     meant = [hit for each in cited for hit in each.hits]
-    wrong = tuple(_wrong_quotes(reading, meant, hits, cited)) or tuple(_told_as_done(reading, hits))
+    wrong = tuple(_wrong_quotes(reading, meant, hits, cited)) or tuple(told_as_done(reading, hits))
     if wrong:
         return PlaybookVerdicts(wrong)
     return _claim(reading, meant, hits, cited)
-
-
-@dataclass(frozen=True, slots=True)
-class _Citation:
-    """Words that cite a playbook, and the hits that they may mean; `file` if they name a file, `sure` if a section."""
-
-    atom: Atom
-    hits: tuple[HitText, ...]
-    reason: str = ""
-    file: bool = False
-    section: bool = False
 
 
 def _item_of(reading: Reading, meant: Sequence[HitText], hits: Sequence[HitText]) -> PlaybookVerdicts:
     """The verdicts of an item in a list that stands under the citation of a playbook; nothing of it is put right, since
     the citation stands elsewhere."""
     whole = Atom(Kind.NAME, reading.text.strip(), 0, len(reading.text))
-    here = [_Citation(whole, tuple(meant))]
+    here = [Citation(whole, tuple(meant))]
     wrong = tuple(_wrong_quotes(reading, meant, hits, here))
     return PlaybookVerdicts(wrong) if wrong else _claim(reading, meant, hits, here)
 
 
-def _cited(text: str, reading: Reading, hits: Sequence[HitText]) -> Iterator[_Citation]:
-    files = list(_FILE.finditer(text))
-    for match in files:
-        name = match["file"].lower()
-        of_file = [hit for hit in hits if hit.hit.source.lower() == name]
-        atom = Atom(Kind.FILE, match["file"], match.start("file"), match.end("file"), match["file"])
-        if not of_file:
-            if any(name in hit.hit.text.lower() for hit in hits) and not _HEADINGS.match(text, match.end()):
-                continue
-            if any(folded(name) in run.blob for run in reading.index.results if not run.hits):
-                continue  # a file of an alert, and no playbook
-            yield _Citation(atom, (), "no search found this playbook", file=True)
-            continue
-        yield _with_section(text, match, atom, of_file)
-    if files:
-        return
-    for match in _NAMED.finditer(text):
-        words = stems_of(match["words"]) - stems_of(_GENERIC)
-        atom = Atom(Kind.NAME, match[0], match.start(), match.end(), match[0])
-        named = [hit for hit in hits if share(words, stems_of(f"{hit.hit.source} {hit.hit.title}")) >= 1.0]
-        yield _Citation(atom, tuple(named), "no search found a playbook of that name")
-
-
-def _with_section(text: str, match: re.Match[str], atom: Atom, of_file: Sequence[HitText]) -> _Citation:
-    """The hits of a file, of the section alone where one is named beside it."""
-    headings: list[str] = []
-    path = _HEADINGS.match(text, match.end())
-    if path is not None:
-        headings = [part.strip(" `*") for part in re.split(r"[>›»→§]", path[0]) if part.strip(" `*")]
-    elif (behind := _IN_BRACKETS.search(text)) is not None:
-        headings = [behind["heading"]]
-    elif (said := _SECTION_OF.search(text)) is not None and not _SECTION_WORDS.fullmatch(said["heading"]):
-        headings = [said["heading"]]
-    named = [hit for hit in of_file if all(any(_is_heading(each, own) for own in hit.hit.path) for each in headings)]
-    if not named:
-        return _Citation(atom, (), "no search found such a section of this playbook", file=True)
-    return _Citation(atom, tuple(named), file=True, section=bool(headings))
-
-
-def _is_heading(said: str, own: str) -> bool:
-    """True if words name a heading; words of the sentence may stand behind it."""
-    said, own = folded(said), folded(own)
-    return said.startswith(own) or (len(said) >= 4 and own.startswith(said))
-
-
 def _wrong_quotes(
-    reading: Reading, meant: Sequence[HitText], hits: Sequence[HitText], cited: Sequence[_Citation]
+    reading: Reading, meant: Sequence[HitText], hits: Sequence[HitText], cited: Sequence[Citation]
 ) -> Iterator[tuple[Atom, Verdict]]:
     """Quotations that stand in another playbook than the one that is cited; the file is put right where it is one."""
     for atom in reading.atoms:
@@ -171,7 +89,7 @@ def _wrong_quotes(
             yield _moved(cited, others, "the quotation stands in another playbook, or another section")
 
 
-def _moved(cited: Sequence[_Citation], others: dict[str, HitText], reason: str) -> tuple[Atom, Verdict]:
+def _moved(cited: Sequence[Citation], others: dict[str, HitText], reason: str) -> tuple[Atom, Verdict]:
     """A verdict against the citation, with the right file where exactly one file was named and one is right."""
     first = cited[0]
     if len(cited) == 1 and first.file and not first.section and len(others) == 1:
@@ -182,7 +100,7 @@ def _moved(cited: Sequence[_Citation], others: dict[str, HitText], reason: str) 
 
 
 def _claim(
-    reading: Reading, meant: Sequence[HitText], hits: Sequence[HitText], cited: Sequence[_Citation]
+    reading: Reading, meant: Sequence[HitText], hits: Sequence[HitText], cited: Sequence[Citation]
 ) -> PlaybookVerdicts:
     """What is said of the playbook beside its quotations."""
     claim = _claimed(reading, meant)
@@ -194,7 +112,7 @@ def _claim(
     best = max(meant, key=lambda hit: hit.coverage(claim))
     held = best.coverage(claim)
     if held < _ENOUGH:
-        others = {hit.hit.source: hit for hit in hits if hit not in meant and hit.coverage(claim) >= _CLEAR}
+        others = {hit.hit.source: hit for hit in hits if hit not in meant and hit.coverage(claim) >= CLEAR}
         return PlaybookVerdicts((_moved(cited, others, "no hit of this playbook says that"),))
     passage, of_passage = best.best_passage(claim)
     if passage is not None and of_passage >= _ROLE and passage.contradicts(_without_quotes(reading)):
@@ -209,9 +127,9 @@ def _claimed(reading: Reading, meant: Sequence[HitText]) -> frozenset[str]:
     def blank(start: int, end: int) -> None:
         text[start:end] = " " * (end - start)
 
-    for match in (*_FILE.finditer(reading.text), *_NAMED.finditer(reading.text)):
+    for match in (*FILE.finditer(reading.text), *NAMED.finditer(reading.text)):
         blank(*match.span())
-        path = _HEADINGS.match(reading.text, match.end())
+        path = HEADINGS.match(reading.text, match.end())
         if path is not None:
             blank(*_span_of_headings(reading.text, path, meant))
     for atom in reading.atoms:
@@ -254,42 +172,6 @@ def _wrong_decider(
 
 def _role(decider: str) -> str:
     return decider.partition(",")[0].strip().lower()
-
-
-def _told_as_done(reading: Reading, hits: Sequence[HitText]) -> Iterator[tuple[Atom, Verdict]]:
-    """Steps of a playbook that a piece tells as done, though no result tells that they were."""
-    text = reading.text
-    for match in _DONE.finditer(text):
-        start = max(
-            (each.end() for each in re.finditer(r"[;,:]\s|\.\s|\b(?:and|but)\b", text[: match.start()])), default=0
-        )
-        stop = re.search(r"[;,]\s|\.(?:\s|$)|\band\b", text[match.end() :])
-        clause = text[start : match.end() + stop.start()] if stop else text[start:]
-        if _OPEN.search(text[start : match.start()]) or match[0].lower() in " ".join(h.hit.text.lower() for h in hits):
-            continue
-        claim = stems_of(clause)
-        if len(claim) < 2 or not any(hit.best_passage(claim)[1] >= _CLEAR for hit in hits):
-            continue
-        if not _told_elsewhere(reading, claim):
-            atom = Atom(Kind.NAME, text[match.start() : match.end()], match.start(), match.end())
-            yield atom, unsupported("a playbook names this step; no result tells that it was done")
-
-
-def _told_elsewhere(reading: Reading, claim: frozenset[str]) -> bool:
-    """True if a value of the workspace, a past incident that the piece names, or the person tells it."""
-    if share(claim, stems_of(f"{reading.question} {reading.index.words}")) >= 1.0:
-        return True
-    named = {number for subject in reading.subjects for number in subject.numbers}
-    if reading.context.incident is not None and not named:
-        named = set(reading.context.incident.numbers)
-    for run in reading.index.results:
-        if run.hits:
-            own = [hit for hit in run.hits if hit.hit.number in named]
-            if any(hit.coverage(claim) >= _CLEAR for hit in own):
-                return True
-        elif any(len(value) > 10 and share(claim, stems_of(value)) >= 1.0 for value in run.by_text):
-            return True
-    return False
 
 
 def _without_quotes(reading: Reading) -> str:

@@ -16,7 +16,7 @@ SHARES = (
     r"linked|common\s+(?:entit\w+|hosts?|accounts?|users?|ips?|addresses|files|urls|hashes)|same\s+(?:entit\w+|hosts?|"
     r"accounts?|users?|ips?|addresses|attacker|actor|files?|urls?)"
 )
-_ALIKE = r"(?:similar|comparable|identical)\s+to|alike|resembl\w+|the\s+same\s+as"
+_ALIKE = r"(?:similar|comparable|identical)\s+to|alike|resembl\w+|like(?=\s+#?\d)|the\s+same\s+as"
 """Words that compare where they stand between two incidents; of one they ask for others like it."""
 _SIDE_BY_SIDE = r"side\s+by\s+side|compar(?:e|ed|ing|ison)|versus|vs\.?|differ(?:ence|ences|ent|s)?"
 MOST_COMPARED = 4

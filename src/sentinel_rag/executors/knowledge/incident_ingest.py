@@ -108,7 +108,7 @@ class IncidentIngest:
         Raises IngestRunsError while another run is at work, UnavailableError if no workspace can be read or the store
         cannot be used, EmbeddingMismatchError. A cancelled run ends with the step that it is in; the next one goes on.
         """
-        with self._lock.hold(wish.who):
+        with self._lock.hold(wish.who, for_another=True):
             async with self._workspaces() as found:
                 if not found.readable:
                     told = " ".join(found.unreadable.values()) or "There is no workspace."

@@ -56,7 +56,7 @@ class PlaybookIngest:
 
     async def run(self, wish: PlaybookWish, listener: ReportListener | None = None) -> PlaybookOutcome:
         """Raises UsageError for a folder that is not there, IngestRunsError, and what an ingest raises."""
-        with IngestLock(self._files.lock).hold(wish.who):
+        with IngestLock(self._files.lock).hold(wish.who, for_another=True):
             return await anyio.to_thread.run_sync(self._blocking, wish, listener)
 
     def _blocking(self, wish: PlaybookWish, listener: ReportListener | None) -> PlaybookOutcome:

@@ -2,7 +2,7 @@
 
 Keys that are not known here are left alone, since other tools keep theirs there too. A value that is not what its key
 asks for is told as a remark and left out; the playbook is read all the same. Only what says who may read it is never
-left out: where that cannot be understood, nobody may.
+left out: where that cannot be understood, or stands where it is not looked for, nobody may.
 """
 
 from __future__ import annotations
@@ -22,10 +22,17 @@ from sentinel_rag.knowledge.documents.model import Facets
 
 LONGEST = 20_000
 _KEYS = "title, techniques, tactics, severity, reviewed, readers and sensitivity"
-_CLOSES = r"(?:readers?|sensitivity)[\"']?[ \t]*:"
+_CLOSES = r"(?:readers?|sensitivity)[\"']?[ \t]*[:=]"
 _CLOSED = re.compile(rf"\b{_CLOSES}", re.IGNORECASE)
 """Words by which somebody meant to close the file."""
-_CLOSED_LINE = re.compile(rf"^[\"']?{_CLOSES}", re.IGNORECASE | re.MULTILINE)
+_CLOSED_LINE = re.compile(rf"^[ \t]*(?:[-*][ \t]+)?[\"']?{_CLOSES}", re.IGNORECASE | re.MULTILINE)
+_OPENS = re.compile(r"\s*^---[ \t]*\n", re.MULTILINE)
+_ENDS = re.compile(r"^(---|\.\.\.)[ \t]*$", re.MULTILINE)
+_HEADING = re.compile(r"^#{1,6}[ \t]", re.MULTILINE)
+_CODE = re.compile(r"^[ \t]*(`{3,}|~{3,})", re.MULTILINE)
+_KNOWN_LINE = re.compile(r"^(title|techniques|tactics|severity|reviewed)[ \t]*:", re.IGNORECASE | re.MULTILINE)
+_FIRST_LINES = 30
+_CLOSING_KEYS = frozenset({"reader", "readers", "sensitivity"})
 _NOBODY: frozenset[str] = frozenset()
 _TECHNIQUE = re.compile(r"T\d{4}(\.\d{3})?")
 
@@ -46,18 +53,17 @@ class FrontMatter:
 def read_front_matter(text: str) -> tuple[FrontMatter, str]:
     """The front matter of a text with line feeds as line ends, and the text behind it; an empty one where there is
     none."""
-    if not text.startswith("---\n"):
-        return FrontMatter(), text
-    end = re.compile(r"^(---|\.\.\.)[ \t]*$", re.MULTILINE).search(text, 4, 4 + LONGEST)
+    opened = _OPENS.match(text)
+    if opened is None:
+        return _none(text, _beginning(text)), text
+    begin = opened.end()
+    end = _ENDS.search(text, begin, begin + LONGEST)
     if end is None:  # a line across the page, and no front matter
-        if _CLOSED_LINE.search(text, 4, 4 + LONGEST):
-            remark = (
-                "It begins like front matter that does not end, with readers or sensitivity in it: nobody will find it."
-            )
-            return FrontMatter(readers=_NOBODY, remarks=(remark,)), text
-        return FrontMatter(), text
-    head, rest = text[4 : end.start()], text[end.end() :].removeprefix("\n")
-    lines = head.count("\n") + 2
+        return _none(text, begin + LONGEST), text
+    head, rest = text[begin : end.start()], text[end.end() :].removeprefix("\n")
+    lines = text.count("\n", 0, end.start()) + 1
+    if not text.startswith("---") and not _KNOWN_LINE.search(head) and not _CLOSED.search(head):
+        return FrontMatter(), text  # text between two lines across the page
     try:
         found = yaml.safe_load(head)
     except (yaml.YAMLError, ValueError, RecursionError):
@@ -68,6 +74,24 @@ def read_front_matter(text: str) -> tuple[FrontMatter, str]:
         remark = f"Its front matter is not a list of keys (known ones: {_KEYS}) and was left out."
         return _not_understood(head, lines, remark), rest
     return _taken(found, lines), rest
+
+
+def _beginning(text: str) -> int:
+    """Where the first lines of a text end: at its first heading or code."""
+    end = min(len("".join(text[:LONGEST].splitlines(keepends=True)[:_FIRST_LINES])), LONGEST)
+    return min((match.start() for pattern in (_HEADING, _CODE) if (match := pattern.search(text, 0, end))), default=end)
+
+
+def _none(text: str, end: int) -> FrontMatter:
+    """Of a text without front matter: closed, if a line before `end` names readers, since somebody wrote them there who
+    meant to close the file."""
+    if not _CLOSED_LINE.search(text, 0, end):
+        return FrontMatter()
+    remark = (
+        "It begins with readers or sensitivity outside of front matter (the first line is ---, and so is the line "
+        "behind the keys): nobody will find it."
+    )
+    return FrontMatter(readers=_NOBODY, remarks=(remark,))
 
 
 def _not_understood(head: str, lines: int, remark: str) -> FrontMatter:
@@ -94,12 +118,18 @@ def _taken(written: Mapping[Any, Any], lines: int) -> FrontMatter:
     if found.get("reviewed") is not None and time is None:
         remarks.append("reviewed is not a date such as 2026-11-28 and was left out.")
     readers = None
-    if found.get("readers") is not None:
+    if "readers" in found:
         names = frozenset(_texts(found["readers"]))
         # An empty or unreadable list must not open what somebody meant to close.
         readers = names
         if not names:
             remarks.append("readers names nobody, so nobody will find it; leave the key out for everyone.")
+    elif _names_closing_key(found):
+        readers = _NOBODY
+        remarks.append(
+            "readers or sensitivity stands inside another key, where it is not read: nobody will find it. "
+            "Write it at the beginning of a line."
+        )
     sensitivity = None
     if "sensitivity" in found:
         given = found["sensitivity"]
@@ -116,6 +146,23 @@ def _taken(written: Mapping[Any, Any], lines: int) -> FrontMatter:
         lines=lines,
         remarks=tuple(remarks),
     )
+
+
+def _names_closing_key(found: Mapping[str, Any]) -> bool:
+    """Whether a key below the first level means to close the file. What YAML builds may hold itself."""
+    below, seen = list(found.values()), set[int]()
+    while below:
+        value = below.pop()
+        if not isinstance(value, Mapping | list) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, list):
+            below += value
+        elif any(str(key).casefold() in _CLOSING_KEYS for key in value if isinstance(key, str)):
+            return True
+        else:
+            below += value.values()
+    return False
 
 
 def _techniques(value: Any, remarks: list[str]) -> Iterator[str]:

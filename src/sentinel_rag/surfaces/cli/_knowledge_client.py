@@ -61,6 +61,7 @@ class PlaybooksOutcome:
     removed: int
     chunks: int
     embedded: int
+    seconds: float
     told: Sequence[Mapping[str, Any]]
     lines: Sequence[str]
     faults: int
@@ -86,9 +87,7 @@ def ingest_playbooks(
 ) -> PlaybooksOutcome:
     """Have a folder of playbooks read in by the executor; `wish` is the body of `/admin/playbooks`. `listener` gets
     `read`, `chunks` and `seconds`. Raises as `ingest_incidents`."""
-    told = dict(_last_line(state, "/admin/playbooks", wish, listener)["playbooks"])
-    told.pop("seconds", None)
-    return PlaybooksOutcome(**told)
+    return PlaybooksOutcome(**_last_line(state, "/admin/playbooks", wish, listener)["playbooks"])
 
 
 def _last_line(

@@ -17,7 +17,7 @@ from sentinel_rag.surfaces.cli._charts import bar, severity_counts, sparkline, t
 from sentinel_rag.surfaces.cli._evidence_page import fact_lines
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
 from sentinel_rag.surfaces.cli._tables import MARKS, STYLES, plain_lines, table_lines
-from sentinel_rag.surfaces.rendering.markdown_html import spelled_out_parser
+from sentinel_rag.surfaces.rendering.markdown_html import parsed_without_links
 
 PIPE_WIDTH = 160
 OUTCOME_STYLES = {
@@ -96,7 +96,7 @@ class _Markdown(Markdown):
     def __init__(self, text: str, *, hyperlinks: bool, style: str) -> None:
         super().__init__("", hyperlinks=hyperlinks, style=style)
         self.markup = text
-        self.parsed = spelled_out_parser().parse(text)
+        self.parsed = parsed_without_links(text)
 
 
 def _print(target: Console, table: Table) -> None:

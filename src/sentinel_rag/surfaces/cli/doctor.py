@@ -279,6 +279,8 @@ def _knowledge(settings: Settings) -> Finding:
 
     store, place = settings.knowledge.store, knowledge_place(settings)
     held = "sentinel knowledge status looks into it"
+    if store == "chroma" and RunFolder(settings.home).read() is not None:
+        held = f"`sentinel up` may have it open, as one process can; once it has ended, {held}"
     if store == "local" and not Path(place).exists():
         held = "empty; it begins with the shipped playbooks at the first search"
     elif store == "local":

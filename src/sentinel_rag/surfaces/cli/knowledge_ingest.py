@@ -192,6 +192,7 @@ def _playbooks_here(
         removed=done.removed,
         chunks=done.chunks,
         embedded=done.embedded,
+        seconds=done.seconds,
         told=[{"source": each.source, "outcome": each.outcome.value, "said": each.said} for each in report.told],
         lines=[each.line for each in report.told],
         faults=len(report.faults),
@@ -207,7 +208,7 @@ def _print_playbooks(done: PlaybooksOutcome, place: Path, *, by_words: bool) -> 
     print(
         f"Playbooks of {safe_cell(str(place))}: {done.added:,} new, {done.changed:,} changed, "
         f"{done.unchanged:,} as before, {done.removed:,} removed; "
-        f"{done.chunks:,} chunks, {done.embedded:,} embedded."
+        f"{done.chunks:,} chunks, {done.embedded:,} texts embedded, {done.seconds:.1f} s."
     )
     if done.lacking and not by_words:
         print(f"Found by words only for now. {safe(done.lacking)}")

@@ -7,6 +7,7 @@ asked for it, and is clickable only where the caller's page asks before it opens
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -39,27 +40,57 @@ _HEADING = "h4"
 """Of every level: an answer stands below the headings of its page, and cannot outrank them."""
 
 
-@cache
-def answer_parser() -> MarkdownIt:
-    """The Markdown of answers: no HTML, no entity, and no reference whose address would stand elsewhere, unseen."""
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable(["reference", "entity"])
+_RULE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
+_BORDER = re.compile(r"(?<!\\)\|")
 
 
-@cache
-def spelled_out_parser() -> MarkdownIt:
+def parsed_answer(text: str) -> list[Token]:
+    """The blocks of an answer: no HTML, no entity, and no reference whose address would stand elsewhere, unseen."""
+    return _answer_parser(tables_are_whole(text)).parse(text)
+
+
+def parsed_without_links(text: str) -> list[Token]:
     """The same, with links, images and addresses left as they are written, for a surface that shows no links."""
+    return _spelled_out_parser(tables_are_whole(text)).parse(text)
+
+
+def tables_are_whole(text: str) -> bool:
+    """False if a row of a table has more cells than its head: a reader of Markdown drops them, and whoever wrote a bar
+    into a title would hide what stands behind it. Such a text is shown without tables."""
+    most = 0
+    for line in text.split("\n"):
+        row = line.strip()
+        cells = len(_BORDER.split(row.strip("|")))
+        if most and not row:
+            most = 0
+        elif "|" in row and _RULE.fullmatch(row):
+            most = most or cells
+        elif most and cells > most:
+            return False
+    return True
+
+
+@cache
+def _answer_parser(tables: bool) -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").disable(["reference", "entity"])
+    return parser.enable("table") if tables else parser
+
+
+@cache
+def _spelled_out_parser(tables: bool) -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough")
+    parser = parser.enable("table") if tables else parser
     return parser.disable(["reference", "link", "image", "autolink", "html_block", "html_inline", "entity"])
 
 
 def markdown_html(text: str, *, clickable: bool = False) -> str:
     """`text` as HTML. Every new line of it stays a line. With `clickable` http and https links become `<a>` elements
     that open in a page of their own, without a referrer."""
-    return "".join(_element(token, clickable) for token in answer_parser().parse(text))
+    return "".join(_element(token, clickable) for token in parsed_answer(text))
 
 
 def _element(token: Token, clickable: bool) -> str:

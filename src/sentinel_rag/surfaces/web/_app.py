@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from sentinel_rag import __version__
@@ -20,7 +20,7 @@ from sentinel_rag.surfaces.web._border import Border
 from sentinel_rag.surfaces.web._openapi import document
 from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import Problem, problem_of
-from sentinel_rag.surfaces.web.routes import approvals, audit, chat, conversations, oidc, policy, sign_in, tokens
+from sentinel_rag.surfaces.web.routes import approvals, audit, chat, conversations, oidc, page, policy, sign_in, tokens
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ def create_api(web: Web) -> FastAPI:
     app.router.redirect_slashes = False
     for routes in (chat, conversations, approvals, audit, policy, sign_in, oidc, tokens):
         app.include_router(routes.router)
-    app.add_api_route("/", _welcome, include_in_schema=False, response_class=HTMLResponse)
+    app.include_router(page.page_router(page.load_page(oidc=web.oidc is not None)))
     app.add_api_route("/healthz", _healthz, include_in_schema=False)
     described = functools.cache(functools.partial(document, app, cookie=web.terms.cookie))
     app.openapi = described  # type: ignore[method-assign]  # FastAPI's documented way to say it differently
@@ -72,11 +72,6 @@ def create_api(web: Web) -> FastAPI:
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _broken)
     return app
-
-
-async def _welcome() -> Response:
-    says = "<h1>Sentinel RAG</h1><p>This is the HTTP API. Its description: <a href=/openapi.json>openapi.json</a></p>"
-    return HTMLResponse(sign_in.page("Sentinel RAG", says))
 
 
 async def _healthz() -> dict[str, str]:

@@ -18,6 +18,7 @@ from sentinel_rag.agent.offline.knowledge.phases import phase_of
 _OF_EVERY_TITLE = """
     incident alert suspicious suspected unusual possible potential multiple several activity detected event events tools
     account user host device machine microsoft defender azure sentinel security endpoint command line process
+    without
 """
 """Words that titles of all kinds have."""
 _WHEN = re.compile(r"\W*(?:when|purpose|scope\s+of\s+this|about|overview|description|trigger)", re.IGNORECASE)
@@ -96,6 +97,9 @@ def _suits(hit: KnowledgeHit, about: About, others: Sequence[KnowledgeHit]) -> b
         return True
     families = _families(hit, about)
     wanted = telling(about.words)
+    name = stems_of(hit.source.rpartition("/")[2].rpartition(".")[0])
+    if name and held(name, about.words) == name:
+        return True
     named = held(wanted, when_to_use(hit, others))
     tactics = set(about.tactics) & set(hit.tactics)
     return (
@@ -130,9 +134,10 @@ def by_fit(hits: Sequence[KnowledgeHit], about: About) -> list[KnowledgeHit]:
         phase = 2.0 if about.phase and phase_of(hit.path) == about.phase else 0.0
         tactics = 0.3 * len(set(about.tactics) & set(hit.tactics))
         use = len(held(wanted, when_to_use(hit, hits))) if about.of_incident else 0
-        line = 0.0 if about.of_incident else said_in_one_line(wanted, hit.text)
-        said = 1.6 * title + headings + 0.4 * words + line
-        return said + 1.8 * techniques + phase + tactics + use + 1.5 / (place + 1)
+        line = 0.0 if about.of_incident or title else said_in_one_line(wanted, hit.text)
+        # A step of many attacks: its playbook comes first that says it most plainly, wherever it was found.
+        near = 0.5 + 2.0 * line if line else 1.5 / (place + 1)
+        return 1.6 * title + headings + 0.4 * words + 1.8 * techniques + phase + tactics + use + near
 
     weights = [weight(place, hit) for place, hit in enumerate(hits)]
     order = sorted(range(len(hits)), key=lambda place: (-weights[place], place))

@@ -9,9 +9,9 @@ from sentinel_rag.agent.grounding.hit_texts import share, stems_of
 
 
 def said_in_one_line(wanted: frozenset[str], text: str) -> float:
-    """From 1 to 2 if a line of the text holds all of two or more wanted stems, higher the less else the line says;
-    0 otherwise."""
+    """How much of a line the wanted stems are, from 0 to 1, in the line that holds them all and least else; 0 if no
+    line holds all of two or more."""
     if len(wanted) < 2:
         return 0.0
     lines = (stems_of(line) for line in text.splitlines())
-    return max((1 + len(wanted) / max(len(line), len(wanted)) for line in lines if share(wanted, line) == 1), default=0)
+    return max((len(wanted) / max(len(line), len(wanted)) for line in lines if share(wanted, line) == 1), default=0.0)

@@ -31,15 +31,14 @@ def say_past(
     groups: Sequence[Sequence[KnowledgeHit]],
     about: About,
     *,
-    first: int = 0,
+    title: str = "Past incidents",
     closings: int = 1,
 ) -> tuple[ListItem, ...]:
-    """The table of past incidents, numbered from `first` + 1, and of the first `closings` how they were closed."""
-    rows = [[Fact(f"[{first + place}]"), *_cells(writer, group, about)] for place, group in enumerate(groups, start=1)]
-    writer.table("Past incidents", _COLUMNS, rows)
+    """The table of past incidents, numbered from 1, and of the first `closings` how they were closed."""
+    items = say_apart(writer, title, groups, about, first=0)
     for group in groups[:closings]:
         say_closing(writer, group)
-    return tuple(past_item(group[0]) for group in groups)
+    return items
 
 
 def say_apart(
@@ -104,10 +103,12 @@ def filters_told(run: ToolRun, zone: tzinfo) -> tuple[str, list[Echo]]:
 
 def _cells(writer: AnswerWriter, group: Sequence[KnowledgeHit], about: About) -> list[Fact]:
     hit = group[0]
+    # One that was opened again keeps the classification of its first closing.
+    outcome = "classification" if hit.classification and hit.status not in OPEN else "status"
     return [
         writer.cell(hit.run, f"{hit.pointer}/citation"),
         writer.cell(hit.run, f"{hit.pointer}/severity"),
-        writer.cell(hit.run, f"{hit.pointer}/{'classification' if hit.classification else 'status'}"),
+        writer.cell(hit.run, f"{hit.pointer}/{outcome}"),
         writer.time_cell(hit.run, f"{hit.pointer}/time"),
         shares(group, about),
         writer.cell(hit.run, f"{hit.pointer}/title"),

@@ -166,7 +166,8 @@ def _say_found(
         writer.fixed(
             "No past incident clearly fits. These are the nearest by their words, and may be about other things:"
         )
-    items = say_past(writer, groups[:MOST_PAST], about, closings=closings)
+    title = "Still open" if wish.still_open else "Past incidents"
+    items = say_past(writer, groups[:MOST_PAST], about, title=title, closings=closings)
     if not wish.still_open:
         say_still_open(writer, groups[:MOST_PAST])
     if sure and len(groups) > MOST_PAST:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from sentinel_rag.agent.offline import cues
+from sentinel_rag.agent.offline.knowledge.first_steps import asks_where_to_begin, without_asking
 from sentinel_rag.agent.offline.knowledge.phases import phase_asked
 from sentinel_rag.agent.offline.knowledge.said_otherwise import as_playbooks_say
 from sentinel_rag.agent.offline.knowledge.topics import filters_of, topic_of
@@ -146,12 +147,21 @@ _WHO = re.compile(
     r"delete|revoke|switch|quarantine|pay|tell|inform)\b|\bwhose\s+(?:decision|call)\b|\bwho\s+(?:do|should|must)\s+(?:i|we)\s+(?:inform|tell|notify)\b",
     re.IGNORECASE,
 )
+_DECIDES = re.compile(
+    r"^\W*(?:(?:and|but|so|ok)\W+)?(?:should|shall|must)\s+(?:i|we)\s+"
+    r"(?!(?:close|reopen|assign|escalate|resolve|dismiss|ignore|worry|lower|raise|downgrade|look|see|check|start|begin|know|go)\b)",
+    re.IGNORECASE,
+)
+"""Words that ask whether to do something; of incidents and alerts their own records tell more."""
 _COMPARED = re.compile(
-    rf"\bcompar\w*\b.{{0,60}}\b(?:with|to|against|and)\s+(?:(?:the|our|all|any|some)\s+)?"
-    rf"(?:past|previous|earlier|older|former|historic\w*|closed|other|similar)\s+(?:ones|{_INC})\b",
+    r"\b(?:compar\w*\b.{0,60}\b(?:with|to|against|and)|similar\s+to|like|resembl\w*)\s+(?:(?:the|our|all|any|some)\s+)*"
+    r"(?:past|previous|earlier|older|former|historic\w*|closed|other|similar)\s+(?:[a-z-]+\s+){0,2}?(?:ones|incidents|incs|cases|tickets)\b",
     re.IGNORECASE,
 )
 """Words that hold an incident against those that were."""
+_COMPARES = re.compile(r"\b(?:compar\w*|is)\s+#?(\d{1,9})\b", re.IGNORECASE)
+_SIDE_BY_SIDE = re.compile(rf"^\W*(?:is|are|does|do|was|were|how)\s+(?:{_INC}\s+)?#?\d", re.IGNORECASE)
+"""How a question begins that holds two incidents against each other."""
 _WHICH_ONE = re.compile(
     r"\b(?:is|are)\s+there\b|\b(?:do|have)\s+(?:we|you|i)\s+(?:have|got)\b|\b(?:which|what)\s+(?:play\s?book|run\s?book|procedure)\b|"
     r"\b(?:got|have)\s+an?\s+(?:play|run)",
@@ -208,22 +218,31 @@ def read_wish(reading: Reading, focused: str, now: Now) -> KnowledgeWish | None:
     incident = _incident_of(reading)
     if _CLOSED.search(text) and not _PLAYBOOK.search(text) and (_OURS.search(text) or not reading.names):
         return _about_past(Sought.CLOSED, reading, incident, focused, now, closed=True)
-    if _COMPARED.search(text) and (incident or focused) and len(reading.incidents) < 2:
-        return _about_past(Sought.PAST, reading, incident or focused, focused, now)
+    compared = incident or (said[1] if (said := _COMPARES.search(text)) else focused)
+    if _COMPARED.search(text) and compared and len(reading.incidents) < 2:
+        return _about_past(Sought.PAST, reading, compared, focused, now)
     if _PAST.search(text) or _FORMER.search(text):
         return _about_past(Sought.PAST, reading, incident, focused, now, closed=True)
+    if len(set(reading.incidents)) > 1 and _SIDE_BY_SIDE.match(text):
+        return None
     if _SIMILAR.search(text) or (
         _SEEN.search(text) and not (reading.names and not incident and not re.search(r"like|similar", text))
     ):
         return _about_past(Sought.PAST, reading, incident, focused, now)
     if _CLOSED_AS.search(text) and not incident:
         return _about_past(Sought.CLOSED, reading, incident, focused, now, closed=True)
+    of_alert = re.search(rf"\b(?:{cues.ALERT})\b", text, re.IGNORECASE) is not None and not incident
+    if asks_where_to_begin(text) and not incident and not of_alert and not reading.names:
+        begun = _about_playbooks(reading, text, "", "", now)
+        if begun is not None and (topic := without_asking(begun.topic)):
+            return replace(begun, topic=topic, whole=True, phase="")
     if _LISTS.match(text) and not incident:
         return None
     if _WAS_DONE.search(text) and (incident or focused):
         told = _about_playbooks(reading, text, incident, focused, now)
         return None if told is None else replace(told, done=True)
-    of_alert = re.search(rf"\b(?:{cues.ALERT})\b", text, re.IGNORECASE) is not None and not incident
+    if _DECIDES.match(text) and not of_alert and reading.unknown_words and (not incident or _STEPS.search(text)):
+        return _about_playbooks(reading, text, incident, focused, now)
     if _PLAYBOOK.search(text) or ((_STEPS.search(text) or _WHO.search(text)) and not of_alert):
         return _about_playbooks(reading, text, incident, focused, now)
     return None

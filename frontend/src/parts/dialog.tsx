@@ -1,0 +1,22 @@
+// A dialog over the page: the browser keeps the focus inside, and Escape closes it.
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+
+export function Dialog(props: { title: string; onClose: () => void; children: ComponentChildren }): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const title = useId();
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  return (
+    <dialog ref={dialog} aria-labelledby={title} onClose={props.onClose}>
+      <header class="row">
+        <h2 id={title}>{props.title}</h2>
+        <button type="button" onClick={() => dialog.current?.close()}>
+          Close
+        </button>
+      </header>
+      {props.children}
+    </dialog>
+  );
+}

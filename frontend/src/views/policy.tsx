@@ -1,0 +1,120 @@
+// The policy in force, and why it would decide a call as it would; explaining makes no call.
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { ask, asRefusal, Refusal } from "../api.ts";
+import { Facts } from "../parts/data_table.tsx";
+import { RefusalNotice } from "../parts/notices.tsx";
+import { moment } from "../parts/tool_status.tsx";
+import { visible } from "../visible.ts";
+import type { Policy, Story } from "../wire.ts";
+
+const LABELS = ["LOW", "MEDIUM", "HIGH"].flatMap((level) => [`${level}/TRUSTED`, `${level}/UNTRUSTED`]);
+
+export function PolicyView(): JSX.Element {
+  const [found, setFound] = useState<Policy | null>(null);
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  useEffect(() => {
+    ask<Policy>("GET", "/policy").then(setFound, (error) => setRefusal(asRefusal(error)));
+  }, []);
+  return (
+    <>
+      <h1>Policy</h1>
+      <RefusalNotice refusal={refusal} />
+      {found === null ? null : (
+        <>
+          <Facts
+            facts={[
+              ["Version", visible(found.policy.slice(0, 12))],
+              ["Source", visible(found.source)],
+              ["Loaded", moment(found.loaded_at, "at the start")],
+            ]}
+          />
+          {found.refused === null ? null : (
+            <p class="refusal">
+              A newer file was not taken at {moment(found.refused.at, "")}:{" "}
+              {found.refused.problems.map(visible).join(" ")}
+            </p>
+          )}
+          <Explain />
+          {found.text === null ? null : (
+            <details>
+              <summary>The text in force</summary>
+              {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
+              <pre class="scroll" tabIndex={0}>
+                {visible(found.text)}
+              </pre>
+            </details>
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
+function Explain(): JSX.Element {
+  const [story, setStory] = useState<Story | null>(null);
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const explain = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const given = new FormData(event.currentTarget as HTMLFormElement);
+    try {
+      const args = parsed(String(given.get("arguments")));
+      const [tool, context, words] = ["tool", "context", "words"].map((name) => String(given.get(name)));
+      setStory(await ask<Story>("POST", "/policy/explain", { tool, arguments: args, context, words }));
+      setRefusal(null);
+    } catch (error) {
+      setStory(null);
+      setRefusal(asRefusal(error));
+    }
+  };
+  return (
+    <section aria-label="Explain a call">
+      <h2>Why would a call be decided as it would?</h2>
+      <form onSubmit={explain}>
+        <label>
+          Tool
+          <input name="tool" required maxLength={64} />
+        </label>
+        <label>
+          Arguments, as JSON
+          <textarea name="arguments" rows={3} defaultValue="{}" />
+        </label>
+        <label>
+          What the session has read
+          <select name="context">
+            {LABELS.map((label) => (
+              <option key={label}>{label}</option>
+            ))}
+          </select>
+        </label>
+        <label>
+          The person's words
+          <input name="words" maxLength={8_000} />
+        </label>
+        <button type="submit" class="main">
+          Explain
+        </button>
+      </form>
+      <RefusalNotice refusal={refusal} />
+      {story === null ? null : (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+        <pre class="scroll" role="status" tabIndex={0}>
+          {story.lines.map(visible).join("\n")}
+        </pre>
+      )}
+    </section>
+  );
+}
+
+function parsed(text: string): Record<string, unknown> {
+  const wrong = new Refusal(0, "malformed", "The arguments are no JSON object.", 'Write them as {"name": "value"}.');
+  try {
+    const value: unknown = JSON.parse(text.trim() || "{}");
+    if (typeof value !== "object" || value === null || Array.isArray(value)) {
+      throw wrong;
+    }
+    return value as Record<string, unknown>;
+  } catch {
+    throw wrong;
+  }
+}

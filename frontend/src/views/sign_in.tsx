@@ -1,0 +1,52 @@
+// Signing in with a name and a password, or at the identity provider.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { ask, asRefusal, type Refusal } from "../api.ts";
+import { RefusalNotice } from "../parts/notices.tsx";
+import type { Session } from "../wire.ts";
+
+export function SignInView(props: { oidc: boolean; onSignedIn: (session: Session) => void }): JSX.Element {
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [busy, setBusy] = useState(false);
+
+  const send = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const given = new FormData(event.currentTarget as HTMLFormElement);
+    setBusy(true);
+    try {
+      props.onSignedIn(
+        await ask<Session>("POST", "/sign-in", { name: given.get("name"), password: given.get("password") }),
+      );
+    } catch (error) {
+      setRefusal(asRefusal(error));
+      setBusy(false);
+    }
+  };
+  return (
+    <main class="sign-in">
+      <h1>Sentinel RAG</h1>
+      <form onSubmit={send}>
+        <label>
+          Name
+          <input name="name" autocomplete="username" required maxLength={64} />
+        </label>
+        <label>
+          Password
+          <input name="password" type="password" autocomplete="current-password" required maxLength={256} />
+        </label>
+        <RefusalNotice refusal={refusal} />
+        <button type="submit" class="main" disabled={busy}>
+          Sign in
+        </button>
+      </form>
+      {props.oidc ? (
+        <p>
+          <a href="/sign-in/oidc">Sign in with your identity provider</a>
+        </p>
+      ) : null}
+      <p class="quiet">
+        Whoever runs this machine signs in by the link that <code>sentinel up --web</code> prints.
+      </p>
+    </main>
+  );
+}

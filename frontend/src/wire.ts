@@ -1,0 +1,155 @@
+// What the HTTP API says, as types. `docs/http-api.md` and GET /openapi.json describe it; nothing here is looked at
+// twice, so a field that the page does not use is not named.
+
+export interface Session {
+  name: string;
+  roles: string[];
+  clearance: string;
+  csrf_token: string;
+}
+
+export interface Label {
+  sensitivity: string;
+  integrity: string;
+}
+
+export interface Coverage {
+  workspace: string;
+  tables: string[];
+  window: { start: string | null; end: string | null };
+  rows_returned: number;
+  rows_total: number | null;
+  query: string;
+  partial: boolean;
+  partial_reason: string;
+  table_newest: string | null;
+}
+
+export interface ToolTrace {
+  call_id: string;
+  name: string;
+  arguments: Record<string, unknown>;
+  status: "ok" | "denied" | "failed" | "running";
+  detail: string;
+  audit_id: string;
+  duration_ms: number;
+  coverage: Coverage | null;
+}
+
+export interface Table {
+  title: string;
+  columns: string[];
+  rows: string[][];
+}
+
+export interface Evidence {
+  number: number;
+  text: string;
+  call_id: string;
+  tool: string;
+  pointer: string;
+  value: unknown;
+}
+
+export interface EvidenceRow extends Evidence {
+  row: Record<string, unknown>;
+  call: ToolTrace | null;
+}
+
+export interface Answer {
+  outcome: string;
+  answer: string;
+  tables: Table[];
+  footnote: string[];
+  suggestions: string[];
+  tools: ToolTrace[];
+  evidence: Omit<Evidence, "number">[];
+}
+
+export interface Turn {
+  turn_id: string;
+  session_id: string;
+  number: number;
+  request_id: string | null;
+  question: string;
+  state: "running" | "answered" | "failed" | "stopped";
+  asked_at: string;
+  answer: Answer | null;
+}
+
+export interface Conversation {
+  session_id: string;
+  title: string;
+  used_at: string;
+  turns: number;
+}
+
+export interface ConversationPage extends Conversation {
+  items: Turn[];
+  next_after: number;
+}
+
+export interface Violation {
+  parameter: string;
+  label: Label;
+  accepts: Label;
+  link: boolean;
+}
+
+export interface Approval {
+  approval_id: string;
+  state: "pending" | "approved" | "denied" | "used" | "expired";
+  asked_at: string;
+  ends_at: string;
+  used_at: string | null;
+  key_id: string;
+  session_id: string;
+  tool: string;
+  effect: string;
+  server: string;
+  description: string;
+  rule_id: string;
+  condition: string;
+  taint_level: string;
+  why: string;
+  context: Label;
+  arguments: Record<string, unknown> | null;
+  argument_labels: Record<string, Label>;
+  violations: Violation[];
+  raised_by: { audit_id: string; tool: string; label: Label; at: string }[];
+  approvers: string[];
+  decision: { by: string; actor: string; comment: string; at: string } | null;
+  more_of_tool: number;
+  may_decide: boolean;
+  outdated: boolean;
+  own: boolean;
+}
+
+export interface AuditEntry {
+  record: { seq: number; kind: string; at?: string } & Record<string, unknown>;
+  hash: string;
+  outcome: string | null;
+}
+
+export interface Verification {
+  intact: boolean;
+  records: number;
+  sealed: number;
+  unsealed: number;
+  anchored: boolean;
+  broken_at: number | null;
+  problem: string | null;
+}
+
+export interface Policy {
+  policy: string;
+  source: string;
+  loaded_at: string | null;
+  refused: { problems: string[]; at: string } | null;
+  text: string | null;
+}
+
+export interface Story {
+  verdict: Record<string, unknown>;
+  lines: string[];
+}

@@ -1,0 +1,148 @@
+"""Whether people can use the page: by a screen reader, by the keyboard alone, at 390 pixels, light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+from running_web import RunningWeb, password_of
+from visitor import Visit
+
+from sentinel_rag.surfaces.people import Role
+from sentinel_rag.surfaces.web.routes.page import BUILT
+
+FRONTEND = Path(__file__).resolve().parents[4] / "frontend"
+SERIOUS = ("serious", "critical")
+ISOLATE = 'call isolate {"host": "ws-01"}'
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """Deque's checker, as the page's packages bring it."""
+    return (FRONTEND / "node_modules" / "axe-core" / "axe.min.js").read_text()
+
+
+def check(page: Page, axe: str, problems: list[Any], view: str) -> None:
+    # Through the browser's debugging port: the page's own rules let no script of another source in.
+    page.evaluate(axe)
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    problems += [
+        (view, each["id"], [node["html"][:200] for node in each["nodes"]])
+        for each in found["violations"]
+        if each["impact"] in SERIOUS
+    ]
+    assert found["passes"] or found["violations"], "axe looked at nothing"
+    too_wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    if too_wide > 0:
+        problems.append((view, "scrolls sideways", too_wide))
+
+
+@pytest.mark.requirement("SURF-4")
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_no_view_has_a_serious_violation_or_scrolls_sideways(
+    web: RunningWeb, visit: Visit, axe: str, scheme: str, width: int
+) -> None:
+    problems: list[Any] = []
+    name = f"all-{scheme}"
+    web.add(name, *Role)
+    everybody = visit(color_scheme=scheme, viewport={"width": width, "height": 844})
+    page = everybody.page
+    page.get_by_label("Name").wait_for()
+    check(page, axe, problems, "sign in")
+    everybody.sign_in(name)
+    expect(page.get_by_role("list", name="Questions to ask next")).to_be_visible()
+    check(page, axe, problems, "first")
+    everybody.ask(f"say # A heading\n- an item\n\n```\n{'long' * 60}\n```\n{'x' * 300}\nseverity=High")
+    expect(page.get_by_role("region", name="Evidence")).to_be_visible()
+    everybody.ask(ISOLATE)
+    expect(page.locator(".tools .denied")).to_be_visible()
+    check(page, axe, problems, "answers")
+    page.get_by_role("button", name="severity=High").click()
+    expect(page.get_by_role("dialog").locator("dl").last).to_be_visible()
+    check(page, axe, problems, "evidence")
+    page.keyboard.press("Escape")
+    for view, ready in VIEWS.items():
+        page.get_by_role("navigation", name="Views").get_by_role("link", name=view).click()
+        ready(page)
+        check(page, axe, problems, view)
+    assert problems == []
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, ground.removeprefix("rgb(").removesuffix(")").split(","))) < 200) == (scheme == "dark")
+
+
+def _approvals(page: Page) -> None:
+    page.get_by_role("region", name="Waiting").get_by_role("link").first.click()
+    expect(page.get_by_role("heading", name="Who asks")).to_be_visible()
+
+
+def _audit(page: Page) -> None:
+    page.get_by_role("button", name="Verify the journal").click()
+    expect(page.get_by_text("✓ Intact")).to_be_visible()
+    page.locator(".journal summary").first.click()
+
+
+def _policy(page: Page) -> None:
+    page.get_by_label("Tool").fill("isolate")
+    page.get_by_role("button", name="Explain").click()
+    expect(page.get_by_text("Decision: refuse")).to_be_visible()
+    page.get_by_text("The text in force").click()
+
+
+VIEWS: dict[str, Callable[[Page], None]] = {"Approvals": _approvals, "Audit": _audit, "Policy": _policy}
+
+
+@pytest.mark.requirement("SURF-4")
+def test_everything_of_a_question_is_done_by_the_keyboard_alone(web: RunningWeb, visit: Visit) -> None:
+    web.add("dana-keys")
+    page = visit().page
+    page.get_by_label("Name").wait_for()
+
+    def reach(name: str, key: str = "Tab") -> None:
+        for _ in range(40):
+            page.keyboard.press(key)
+            focused = page.evaluate(FOCUSED)
+            if focused.startswith(name):
+                return
+        pytest.fail(f"{key} never came to {name!r}")
+
+    reach("name")
+    page.keyboard.type("dana-keys")
+    reach("password")
+    page.keyboard.type(password_of("dana-keys"))
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("textbox", name="Question")).to_be_focused()
+    page.keyboard.type("say severity=High")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("and a second line")
+    page.keyboard.press("Enter")
+    expect(page.locator("article.answered .markdown")).to_have_text("severity=High\nand a second line")
+    reach("severity=High", "Shift+Tab")
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog", name="Evidence 1")
+    expect(dialog).to_be_visible()
+    for _ in range(6):  # the focus stays inside, or in the browser's own bar
+        page.keyboard.press("Tab")
+        assert page.evaluate(
+            "document.activeElement.closest('dialog') !== null || document.activeElement === document.body"
+        )
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    assert page.evaluate(FOCUSED) == "severity=High"
+    reach("Ask")
+
+
+FOCUSED = """(() => { const at = document.activeElement; return at.name || (at.textContent || '').trim(); })()"""
+
+
+@pytest.mark.requirement("SURF-4")
+def test_the_page_is_four_small_files_of_this_host(web: RunningWeb, visit: Visit) -> None:
+    asked: list[str] = []
+    stranger = visit()
+    stranger.page.on("request", lambda request: asked.append(request.url.removeprefix(web.url)))
+    stranger.page.reload(wait_until="networkidle")
+    # The browser asks for the icon when it likes.
+    assert set(asked) - {"/page/icon.svg"} == {"/", "/page/page.css", "/page/page.js", "/session"}
+    assert sum(file.stat().st_size for file in BUILT.iterdir()) < 100_000

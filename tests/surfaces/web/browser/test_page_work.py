@@ -1,0 +1,151 @@
+"""What people do on the page beside asking: decide approvals, verify the audit, explain the policy."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+from running_web import RunningWeb
+from visitor import Visit, Visitor
+
+from sentinel_rag.audit import JournalReader
+from sentinel_rag.surfaces.people import Role
+
+ISOLATE = 'call isolate {"host": "ws-01"}'
+
+
+def calls_of_isolate(web: RunningWeb) -> int:
+    """How often the tool ran."""
+    intents = [each for each in web.gateway.records() if each["kind"] == "intent" and each["tool"] == "isolate"]
+    return len(intents)
+
+
+def last_tool_status(visitor: Visitor) -> str:
+    return visitor.page.locator("article.turn").last.locator(".tools li").inner_text()
+
+
+def ask_isolate(visitor: Visitor, nth: int) -> None:
+    visitor.ask(ISOLATE)
+    expect(visitor.page.locator("article.turn:not(.running)")).to_have_count(nth)
+
+
+@pytest.mark.requirement("SURF-4")
+@pytest.mark.requirement("APPR-1")
+@pytest.mark.requirement("APPR-3")
+def test_an_approver_reads_the_story_of_the_labels_approves_and_the_call_passes_once(
+    web: RunningWeb, visit: Visit
+) -> None:
+    dana, finn = visit("dana-page"), visit("finn-page", Role.APPROVER)
+    dana.ask("call read_alert")
+    expect(dana.page.locator("article.answered")).to_have_count(1)
+    ask_isolate(dana, 2)
+    assert "isolate denied" in last_tool_status(dana)
+    assert calls_of_isolate(web) == 0
+
+    page = finn.page
+    expect(page.get_by_role("navigation", name="Views").get_by_role("link")).to_have_text(["Approvals"])
+    page.get_by_role("region", name="Waiting").get_by_role("link", name="isolate").click()
+    story = page.get_by_role("article")
+    expect(story).to_contain_text("which changes something in your own systems")
+    expect(story).to_contain_text("ws-01")
+    expect(story).to_contain_text("The policy lets nobody make this call without a person's approval.")
+    expect(story).to_contain_text("Rule isolate_asks")
+    expect(story).to_contain_text("read_alert raised it to LOW, UNTRUSTED")
+    page.get_by_label("Comment").fill("checked with the owner")
+    page.get_by_role("button", name="Approve", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("approved, not used yet")
+    expect(page.get_by_role("button", name="Approve", exact=True)).to_be_hidden()
+
+    ask_isolate(dana, 3)
+    assert "isolate denied" not in last_tool_status(dana)
+    assert calls_of_isolate(web) == 1
+    ask_isolate(dana, 4)
+    assert "isolate denied" in last_tool_status(dana)
+    assert calls_of_isolate(web) == 1
+    page.reload()
+    expect(page.get_by_role("status")).to_contain_text("approved and used")
+    expect(story).to_contain_text("checked with the owner")
+
+
+@pytest.mark.requirement("SURF-4")
+@pytest.mark.requirement("APPR-1")
+def test_a_denied_approval_lets_nothing_run_and_nobody_decides_their_own(web: RunningWeb, visit: Visit) -> None:
+    before = calls_of_isolate(web)
+    gail = visit("gail-page", Role.ANALYST, Role.APPROVER)
+    ask_isolate(gail, 1)
+    gail.page.get_by_role("link", name="Approvals").click()
+    gail.page.get_by_role("region", name="Waiting").get_by_role("link").last.click()
+    expect(gail.page.get_by_role("article")).to_contain_text("The agent asked this for you, so another person decides")
+    expect(gail.page.get_by_role("button", name="Approve", exact=True)).to_have_count(0)
+
+    hugo = visit("hugo-page", Role.APPROVER, at=gail.page.url.removeprefix(web.url))
+    hugo.page.get_by_role("button", name="Deny").click()
+    expect(hugo.page.get_by_role("status")).to_contain_text("denied")
+    gail.page.get_by_role("link", name="Ask").click()
+    gail.page.get_by_role("link", name=ISOLATE).click()
+    expect(gail.page.locator("article.turn")).to_have_count(1)
+    ask_isolate(gail, 2)
+    assert "isolate denied" in last_tool_status(gail)
+    assert calls_of_isolate(web) == before
+
+
+@pytest.mark.requirement("SURF-4")
+def test_a_call_that_the_policy_denies_is_shown_as_denied(visit: Visit) -> None:
+    dana = visit("dana-denied")
+    dana.ask("call forbidden")
+    expect(dana.page.locator(".tools .denied")).to_contain_text("forbidden denied")
+    expect(dana.page.locator(".markdown")).to_contain_text("Access denied by security policy.")
+
+
+@pytest.mark.requirement("SURF-4")
+def test_an_auditor_reads_the_journal_and_verifies_it(web: RunningWeb, visit: Visit) -> None:
+    web.person("dana-audited").ask("call read_alert")
+    vera = visit("vera-page", Role.AUDITOR)
+    page = vera.page
+    page.get_by_role("button", name="Verify the journal").click()
+    expect(page.get_by_role("status")).to_contain_text("✓ Intact")
+    entry = page.get_by_role("listitem").filter(has_text="read_alert, allow, success").first
+    entry.get_by_text("intent", exact=True).click()
+    expect(entry.locator("dl")).to_contain_text("audit_id")
+    [*_, last] = [each for each in web.gateway.records() if each["kind"] == "intent"]
+    page.goto(f"{web.url}/#/audit/{last['audit_id']}")
+    expect(page.get_by_role("region", name="One call")).to_contain_text(last["audit_id"])
+
+
+@pytest.mark.requirement("SURF-4")
+def test_a_journal_that_was_changed_is_told_as_not_intact(web: RunningWeb, visit: Visit, tmp_path: Path) -> None:
+    changed = tmp_path / "journal.sqlite"
+    with closing(sqlite3.connect(web.gateway.state.database.path)) as source, closing(sqlite3.connect(changed)) as copy:
+        source.backup(copy)
+        copy.execute("UPDATE journal SET record = CAST(replace(record, 'key', 'kex') AS BLOB) WHERE seq = 3")
+        copy.commit()
+    web.web.verify, whole = JournalReader(changed).verify, web.web.verify
+    try:
+        vera = visit("vera-broken", Role.AUDITOR)
+        vera.page.get_by_role("button", name="Verify the journal").click()
+        expect(vera.page.get_by_role("status")).to_contain_text("✗ NOT INTACT at record 3")
+    finally:
+        web.web.verify = whole
+
+
+@pytest.mark.requirement("SURF-4")
+def test_an_admin_reads_the_policy_and_explains_a_call(visit: Visit) -> None:
+    adam = visit("adam-page", Role.ADMIN)
+    page = adam.page
+    page.get_by_label("Tool").fill("isolate")
+    page.get_by_label("Arguments, as JSON").fill('{"host": "ws-01"}')
+    page.get_by_label("What the session has read").select_option("HIGH/UNTRUSTED")
+    page.get_by_label("The person's words").fill("isolate ws-01 please")
+    page.get_by_role("button", name="Explain").click()
+    expect(page.get_by_role("status")).to_contain_text(
+        "carries HIGH/UNTRUSTED: a literal carries the session's context"
+    )
+    expect(page.get_by_role("status")).to_contain_text("isolate_asks")
+    page.get_by_label("Arguments, as JSON").fill("[1]")
+    page.get_by_role("button", name="Explain").click()
+    expect(page.get_by_role("alert")).to_contain_text("The arguments are no JSON object.")
+    page.get_by_text("The text in force").click()
+    expect(page.get_by_text("rule_id: isolate_asks")).to_be_visible()
