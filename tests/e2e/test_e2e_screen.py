@@ -10,6 +10,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
@@ -105,6 +106,8 @@ def terminal(product: Any, *arguments: str, width: int = 100, **settings: str) -
     controller, device = pty.openpty()
     environment = {"COLORTERM": "", "NO_COLOR": "", **product.environment, "TERM": "xterm-256color", **settings}
     environment = {name: value for name, value in environment.items() if value}
+    for size in ("COLUMNS", "LINES"):  # a runner's own would stand for the window's
+        environment.pop(size, None)
     with subprocess.Popen(
         [SENTINEL, *arguments],
         env=environment,
@@ -121,6 +124,16 @@ def terminal(product: Any, *arguments: str, width: int = 100, **settings: str) -
         finally:
             process.kill()
             os.close(controller)
+
+
+@pytest.fixture(scope="module")
+def sample(generated: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A home of its own: nobody else's calls wait for a decision in it."""
+    own = generated.copy(tmp_path_factory.mktemp("screen") / "home")
+    for of_others in ("gateway", "agent"):
+        shutil.rmtree(own.home / of_others, ignore_errors=True)
+    with own.up():
+        yield own
 
 
 @pytest.fixture(scope="module")
