@@ -10,7 +10,6 @@ import os
 import pty
 import re
 import select
-import shutil
 import signal
 import struct
 import subprocess
@@ -129,9 +128,7 @@ def terminal(product: Any, *arguments: str, width: int = 100, **settings: str) -
 @pytest.fixture(scope="module")
 def sample(generated: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A home of its own: nobody else's calls wait for a decision in it."""
-    own = generated.copy(tmp_path_factory.mktemp("screen") / "home")
-    for of_others in ("gateway", "agent"):
-        shutil.rmtree(own.home / of_others, ignore_errors=True)
+    own = generated.afresh(tmp_path_factory.mktemp("screen") / "home")
     with own.up():
         yield own
 

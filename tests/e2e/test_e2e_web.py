@@ -26,14 +26,18 @@ def provider() -> Iterator[OidcProvider]:
 
 
 @pytest.fixture(scope="module")
-def started(generated: Any, provider: OidcProvider) -> Iterator[tuple[Any, str]]:
-    """The product over the sample estate with its web surface, and what `sentinel up --web` printed."""
+def started(
+    generated: Any, provider: OidcProvider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Any, str]]:
+    """The product over the sample estate with its web surface, in a home where nobody else's calls wait, and what
+    `sentinel up --web` printed."""
     settings = {
         "SENTINEL_OIDC_ISSUER": provider.issuer,
         "SENTINEL_OIDC_CLIENT_ID": CLIENT_ID,
         "SENTINEL_OIDC_CLIENT_SECRET": CLIENT_SECRET,
     }
-    product = replace(generated, settings={**generated.settings, **settings})
+    own = generated.afresh(tmp_path_factory.mktemp("web") / "home")
+    product = replace(own, settings={**own.settings, **settings})
     with product.start("up", "--web") as process:
         text = ""
         while "Stop with Ctrl-C" not in text:

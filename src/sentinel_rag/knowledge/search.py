@@ -132,9 +132,10 @@ class KnowledgeSearch:
             words = self._store.by_words(spelled, wanted, depth)
             near = self._near(vector, wanted, depth)
             hits = self._hits(query, words, near, wanted.readers, limit, per_document, like, without)
-            if len(hits) >= limit or max(len(words), len(near)) < depth or not any(hit.alike for hit in hits):
+            cut = max(len(words), len(near)) >= depth
+            if len(hits) >= limit or not cut or not any(hit.alike for hit in hits):
                 break
-        return SearchAnswer(tuple(hits), (*remarks, *_recurring(hits)))
+        return SearchAnswer(tuple(hits), (*remarks, *_recurring(hits, at_least=cut)))
 
     def _hits(
         self,
@@ -217,12 +218,14 @@ def _aged(
     return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
 
 
-def _recurring(hits: Sequence[Hit]) -> Iterator[str]:
+def _recurring(hits: Sequence[Hit], *, at_least: bool) -> Iterator[str]:
+    """`at_least`: the rankings went on where they were left, so there may be more."""
     for hit in hits:
         if hit.alike:
+            count = f"{'at least ' if at_least else ''}{len(hit.alike):,}"
             yield (
-                f"{hit.citation}: {len(hit.alike):,} more like it were found (same title and entities, closed the same "
-                f"way), such as {', '.join(hit.alike[:3])}."
+                f"{hit.citation}: {count} more like it were found (same title and entities, closed the same way), such "
+                f"as {', '.join(hit.alike[:3])}."
             )
 
 

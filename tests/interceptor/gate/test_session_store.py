@@ -367,3 +367,10 @@ async def test_results_of_a_session_are_counted_in_the_file(state: State) -> Non
         return await state.database.run(lambda connection: next_result(connection, session.session_id))
 
     assert [await count(one), await count(one), await count(other)] == [1, 2, 1]
+
+
+async def test_an_id_can_stand_behind_an_option(state: State) -> None:
+    for _ in range(100):  # one in 64 began with a dash when they were base64
+        session = await state.sessions.open(KEY)
+        assert session.session_id.isalnum()
+        assert len(session.session_id) == 48

@@ -180,11 +180,12 @@ class SessionStore:
         database.migrate("sessions", MIGRATIONS)
 
     async def open(self, key_id: str, *, user_key_id: str | None = None, most: int | None = None) -> Session:
-        """A new session of `key_id` with an id that nobody can guess; clean if a person's key opens it.
+        """A new session of `key_id` with an id that nobody can guess; clean if a person's key opens it. The id is hex,
+        since one that began with a dash could not be an option's value on a command line.
 
         Raises TooManySessions as `claim` does.
         """
-        session = await self.claim(secrets.token_urlsafe(24), key_id, user_key_id=user_key_id, most=most)
+        session = await self.claim(secrets.token_hex(24), key_id, user_key_id=user_key_id, most=most)
         assert session is not None
         return session
 
