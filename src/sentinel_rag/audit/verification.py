@@ -19,6 +19,7 @@ from sentinel_rag.audit.checkpoints import CheckpointFile
 from sentinel_rag.audit.files import DamagedJournal, Snapshot, open_snapshot, stream
 from sentinel_rag.audit.sealing import CHECKPOINTS_FILE
 from sentinel_rag.audit.signing import PUBLIC_FILE, PublicKey
+from sentinel_rag.contracts.json_values import JsonValue
 
 _UNSIGNED = "no signed record says that they were pruned"
 _SIGNING_TRIES, _SIGNING_PAUSE = 10, 0.1
@@ -48,6 +49,23 @@ class Verification:
     def unsealed(self) -> int:
         """Records after the last checkpoint: chained, but nothing proves yet that they are the ones written."""
         return self.head.seq - (self.sealed or 0)
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        """In the form of `sentinel audit verify --json`."""
+        return {
+            "intact": self.intact,
+            "records": self.records,
+            "first": self.first,
+            "last": self.head.seq,
+            "head": self.head.digest.hex(),
+            "sealed": self.sealed,
+            "unsealed": self.unsealed,
+            "pruned_through": self.pruned_through,
+            "anchored": self.anchored,
+            "key": self.key,
+            "broken_at": self.broken_at,
+            "problem": self.problem,
+        }
 
 
 def verify_journal(

@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Self
 import anyio
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.knowledge.embedding.pacing import Pace, estimated_tokens
 from sentinel_rag.knowledge.embedding.refusals import Refusal, refusal_of
 from sentinel_rag.knowledge.embedding.wire import LONGEST_TEXT, EmbeddingEndpoint, request_body, vectors_of
+from sentinel_rag.knowledge.service_exchange import bounded_body, client_session, unreachable
 from sentinel_rag.knowledge.stores.port import Vector, VectorSpace
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
+    from aiohttp import ClientSession
 
 MOST_CHARACTERS = 200_000
 """Of all texts of one request."""
-LARGEST_ANSWER = 64_000_000
 _SHORT_TEXT = 6_000
 """Characters that fit the models' 8,192 tokens in any language."""
 
@@ -126,53 +125,20 @@ class RemoteEmbedder:
                 headers=headers,
                 allow_redirects=False,
             ) as response:
-                content = await _bounded(response)
+                content = await bounded_body(response)
                 if response.status == 200:
                     return content
                 named = {name.casefold(): value for name, value in response.headers.items()}
                 return refusal_of(response.status, named, content)
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
-            return Refusal(self._unreachable(error), True)
-
-    def _unreachable(self, error: Exception) -> SentinelError:
-        import aiohttp
-
-        address = self._endpoint.base_url
-        if isinstance(error, aiohttp.ClientConnectorCertificateError):
-            return UnavailableError(
-                f"The embedding service at {address} has no certificate that this machine trusts.",
-                next_step="Set SSL_CERT_FILE to your organisation's certificates, or check the address.",
+            return Refusal(
+                unreachable(f"The embedding service at {self._endpoint.base_url}", error, self._timeout_s), True
             )
-        if isinstance(error, TimeoutError):
-            return UnavailableError(
-                f"The embedding service at {address} did not answer within {self._timeout_s:g} s.",
-                next_step="Go on later, what is done stays; or check the address.",
-            )
-        return UnavailableError(
-            f"The embedding service at {address} cannot be reached, or hangs up.",
-            next_step="Check the address and the network; what is done stays.",
-        )
 
     def _opened(self) -> ClientSession:
         if self._session is None:
-            import aiohttp
-
-            self._session = aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(total=self._timeout_s),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                trust_env=not self._endpoint.is_loopback,
-            )
+            self._session = client_session(self._timeout_s, is_loopback=self._endpoint.is_loopback)
         return self._session
-
-
-async def _bounded(response: ClientResponse) -> bytes:
-    """The body; of one that is larger than any answer only its beginning, which is then no answer."""
-    content = bytearray()
-    async for part in response.content.iter_chunked(1 << 16):
-        content += part
-        if len(content) > LARGEST_ANSWER:
-            break
-    return bytes(content)
 
 
 def _requests(texts: Sequence[str], batch: int) -> list[list[str]]:

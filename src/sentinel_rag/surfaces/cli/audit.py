@@ -60,7 +60,7 @@ def verify(*, public_key: str | None, export: str | None, anchor: str | None, as
         found = _verify_file(Path(export), key or _own_key(reader.path.parent))
     else:
         found = reader.verify(public_key=key, anchor=Path(anchor) if anchor is not None else settings.audit_anchor)
-    print(json.dumps(_as_json(found)) if as_json else "\n".join(map(safe, verdict(found))))
+    print(json.dumps(found.to_dict()) if as_json else "\n".join(map(safe, verdict(found))))
     return 0 if found.intact else 1
 
 
@@ -151,20 +151,3 @@ def _range(found: Verification) -> str:
     if not found.records:
         return "no records"
     return f"{found.records} records ({found.first} to {found.head.seq})"
-
-
-def _as_json(found: Verification) -> dict[str, Any]:
-    return {
-        "intact": found.intact,
-        "records": found.records,
-        "first": found.first,
-        "last": found.head.seq,
-        "head": found.head.digest.hex(),
-        "sealed": found.sealed,
-        "unsealed": found.unsealed,
-        "pruned_through": found.pruned_through,
-        "anchored": found.anchored,
-        "key": found.key,
-        "broken_at": found.broken_at,
-        "problem": found.problem,
-    }

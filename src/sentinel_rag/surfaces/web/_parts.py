@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
@@ -98,21 +97,3 @@ class Web:
         if key is None:
             raise Problem(403, "missing_role", "This account has no key at the Interceptor.", "Ask who made it.")
         return key
-
-
-def as_json(found: Verification) -> dict[str, Any]:
-    """A verification in the form of `sentinel audit verify --json`."""
-    return {
-        "intact": found.intact,
-        "records": found.records,
-        "first": found.first,
-        "last": found.head.seq,
-        "head": found.head.digest.hex(),
-        "sealed": found.sealed,
-        "unsealed": found.unsealed,
-        "pruned_through": found.pruned_through,
-        "anchored": found.anchored,
-        "key": found.key,
-        "broken_at": found.broken_at,
-        "problem": found.problem,
-    }

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import anyio
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.knowledge.service_exchange import bounded_body, client_session, unreachable
 from sentinel_rag.knowledge.stores.azure_search.wire import (
     API_VERSION,
     Refusal,
@@ -26,9 +26,8 @@ from sentinel_rag.knowledge.stores.azure_search.wire import (
 )
 
 if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
+    from aiohttp import ClientSession
 
-LARGEST_ANSWER = 64_000_000
 DONE = frozenset({200, 201, 204})
 
 
@@ -127,49 +126,15 @@ class SearchConnection:
                 # A redirect would carry the key away.
                 allow_redirects=False,
             ) as response:
-                received = await _bounded(response)
+                received = await bounded_body(response)
                 if response.status in taken:
                     return Answer(response.status, document_of(received))
                 named = {name.casefold(): value for name, value in response.headers.items()}
                 return refusal_of(response.status, named, received)
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
-            return Refusal(self._unreachable(error), True)
-
-    def _unreachable(self, error: Exception) -> UnavailableError:
-        import aiohttp
-
-        if isinstance(error, aiohttp.ClientConnectorCertificateError):
-            return UnavailableError(
-                f"Azure AI Search at {self.endpoint.host} has no certificate that this machine trusts.",
-                next_step="Set SSL_CERT_FILE to your organisation's certificates, or check the address.",
-            )
-        if isinstance(error, TimeoutError):
-            return UnavailableError(
-                f"Azure AI Search at {self.endpoint.host} did not answer within {self._timeout_s:g} s.",
-                next_step="Go on later, what is done stays; or check the address.",
-            )
-        return UnavailableError(
-            f"Azure AI Search at {self.endpoint.host} cannot be reached, or hangs up.",
-            next_step="Check the address and the network; what is done stays.",
-        )
+            return Refusal(unreachable(f"Azure AI Search at {self.endpoint.host}", error, self._timeout_s), True)
 
     def _opened(self) -> ClientSession:
         if self._session is None:
-            import aiohttp
-
-            self._session = aiohttp.ClientSession(
-                timeout=aiohttp.ClientTimeout(total=self._timeout_s),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                trust_env=not self.endpoint.is_loopback,
-            )
+            self._session = client_session(self._timeout_s, is_loopback=self.endpoint.is_loopback)
         return self._session
-
-
-async def _bounded(response: ClientResponse) -> bytes:
-    """The body; of one that is larger than any answer only its beginning, which is then no JSON."""
-    content = bytearray()
-    async for part in response.content.iter_chunked(1 << 16):
-        content += part
-        if len(content) > LARGEST_ANSWER:
-            break
-    return bytes(content)

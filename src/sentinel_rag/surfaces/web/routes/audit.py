@@ -10,7 +10,6 @@ from fastapi import APIRouter, Path, Query
 
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.surfaces.web._access import Auditor, Parts
-from sentinel_rag.surfaces.web._parts import as_json
 
 router = APIRouter(prefix="/audit", tags=["audit"])
 
@@ -29,7 +28,7 @@ async def page(
 @router.post("/verify", summary="Check every record, signature and checkpoint of the journal")
 async def verify(sign_in: Auditor, web: Parts) -> dict[str, Any]:
     async with web.verifying:
-        return as_json(await anyio.to_thread.run_sync(web.verify))
+        return (await anyio.to_thread.run_sync(web.verify)).to_dict()
 
 
 @router.get("/{audit_id}", summary="One call's records")
