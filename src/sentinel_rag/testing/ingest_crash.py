@@ -31,7 +31,8 @@ _PATIENCE_S = 120
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When to kill: before batch number `batch` (from 1) of that run, and `seconds` after it was told."""
+    """When to kill: while the run waits before batch number `batch` (from 1); or, with `seconds`, that long after it
+    was let go on with this batch, and the latest before the next."""
 
     batch: int
     seconds: float = 0.0
@@ -107,14 +108,18 @@ def crash_trial(store: Path, *, count: int, generation: int, moments: Sequence[M
 
 def _killed(store: Path, count: int, generation: int, moment: Moment) -> bool:
     """Whether the ingest was still running when it was killed."""
-    process = _start("ingest", store, count, generation)
+    process = _start("ingest", store, count, generation, stdin=subprocess.PIPE)
+    assert process.stdin is not None
     assert process.stdout is not None
     ended = False
-    for _ in range(moment.batch):
+    for number in range(1, moment.batch + 1):
         line = process.stdout.readline()
         ended = not line or line.startswith("{")
         if ended:
             break
+        if number < moment.batch or moment.seconds:
+            process.stdin.write("\n")
+            process.stdin.flush()
     with suppress(subprocess.TimeoutExpired):
         process.wait(moment.seconds)
     process.send_signal(signal.SIGKILL)

@@ -1,7 +1,8 @@
 """The processes of `ingest_crash`: one that reads made-up incidents into a store until it is killed, one that searches.
 
-They share the store's file and nothing else. The one that writes prints a line before each batch of texts, so that
-whoever watches can kill it at any of them; the one that reads searches until its input ends, then tells what it met.
+They share the store's file and nothing else. The one that writes prints a line before each batch of texts and goes on
+when it is given one, or when its input has ended, so that whoever watches can kill it at any of them; the one that
+reads searches until its input ends, then tells what it met.
 """
 
 from __future__ import annotations
@@ -88,7 +89,8 @@ class MadeIncidents:
 
 
 class TellingEmbedder:
-    """Vectors of hashes, and a line before each batch: how many texts were embedded until then."""
+    """Vectors of hashes, and a line before each batch: how many texts were embedded until then. Each batch waits for a
+    line in turn, or for the end of the input: one who is slow to look must not find that the run is over."""
 
     space = SPACE
     batch = 16
@@ -98,6 +100,7 @@ class TellingEmbedder:
 
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         print(self.embedded, flush=True)
+        sys.stdin.readline()
         self.embedded += len(texts)
         return np.stack([vector_of(text) for text in texts])
 
