@@ -16,8 +16,10 @@ from sentinel_rag.surfaces.cli._render import Line, body_lines, closing_lines
 
 FEWEST_LINES = 8
 """Of an answer's body, however much stands below it."""
-_AROUND = 3
-"""The lines of a window that are no answer's: the note of what is left, an empty one and the prompt."""
+_AROUND = 5
+"""The lines of a window that are no answer's: the question, the note of what is left, an empty one and two of the prompt."""
+_TOO_FEW = 2
+"""Lines that are not worth a page of their own; the question may leave the window for them."""
 
 
 class AnswerPages:
@@ -32,7 +34,7 @@ class AnswerPages:
         body = list(body_lines(target, answer))
         below = list(closing_lines(target, answer, evidence=evidence))
         room = max(FEWEST_LINES, target.height - _AROUND - len(below))
-        pages = cls(body[room:] if len(body) > room + 1 else ())
+        pages = cls(body[room:] if len(body) > room + _TOO_FEW else ())
         _print(target, body[: len(body) - len(pages._rest)])
         pages._tell_rest(target)
         _print(target, below)
@@ -45,6 +47,7 @@ class AnswerPages:
             return
         heading = [Line(each) for each in self._rest[0].heading]
         room = max(FEWEST_LINES, target.height - _AROUND - len(heading))
+        room += _TOO_FEW if len(self._rest) <= room + _TOO_FEW else 0
         page, self._rest = self._rest[:room], self._rest[room:]
         _print(target, [*heading, *page])
         self._tell_rest(target)

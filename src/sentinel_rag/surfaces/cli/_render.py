@@ -59,12 +59,24 @@ def print_answer(target: Console, answer: Answer, *, evidence: bool = False) -> 
 
 def body_lines(target: Console, answer: Answer) -> Iterator[Line]:
     """What the answer says: its text, its bars and its tables."""
-    yield from map(Line, text_lines(target, answer.text, OUTCOME_STYLES.get(answer.outcome, "")))
+    yield from _with_headings(list(text_lines(target, answer.text, OUTCOME_STYLES.get(answer.outcome, ""))))
     if target.is_terminal and not any(trend_of(table.columns, table.rows) for table in answer.tables):
         yield from map(Line, _severities(answer.evidence, plain=plain_lines(target)))
     for table in answer.tables:
         yield Line(Text())
         yield from _table(target, table)
+
+
+def _with_headings(lines: Sequence[Text]) -> Iterator[Line]:
+    """The lines of a text; those of a table in it know its heading."""
+    heading: Sequence[Text] = ()
+    begun = 0
+    for place, line in enumerate(lines):
+        if not line.plain.strip():
+            heading, begun = (), place + 1
+        yield Line(line, heading)
+        if not heading and place > begun and set(line.plain.strip()) == {"─"}:
+            heading = lines[begun : place + 1]
 
 
 def closing_lines(target: Console, answer: Answer, *, evidence: bool = False) -> Iterator[Line]:
