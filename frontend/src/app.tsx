@@ -6,8 +6,10 @@ import { RefusalNotice } from "./parts/notices.tsx";
 import { ApprovalsView } from "./views/approvals.tsx";
 import { AuditView } from "./views/audit.tsx";
 import { ChatView } from "./views/chat.tsx";
+import { IncidentsView } from "./views/incidents.tsx";
 import { PolicyView } from "./views/policy.tsx";
 import { SignInView } from "./views/sign_in.tsx";
+import { TrendsView } from "./views/trends.tsx";
 import { visible } from "./visible.ts";
 import type { Session } from "./wire.ts";
 
@@ -20,6 +22,8 @@ interface Place {
 
 const PLACES: Place[] = [
   { name: "chat", title: "Ask", role: "analyst", view: (id, go) => <ChatView id={id} go={go} /> },
+  { name: "incidents", title: "Incidents", role: "analyst", view: (id, go) => <IncidentsView id={id} go={go} /> },
+  { name: "trends", title: "Trends", role: "analyst", view: () => <TrendsView /> },
   { name: "approvals", title: "Approvals", role: "approver", view: (id, go) => <ApprovalsView id={id} go={go} /> },
   { name: "audit", title: "Audit", role: "auditor", view: (id, go) => <AuditView id={id} go={go} /> },
   { name: "policy", title: "Policy", role: "admin", view: () => <PolicyView /> },
