@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 from running_web import RunningWeb
+from test_page_hostile_corpus import WIRE, failing
 from test_page_reading import FRONTEND, check
 from visitor import Visit, Visitor
 
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, format_time
 from sentinel_rag.interceptor.policy import Policy
+from sentinel_rag.surfaces.rendering import safe
 from sentinel_rag.testing.fake_executor import Answers, Fails, FakeExecutor
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
 
@@ -80,6 +82,17 @@ def incident(number: int, **more: Any) -> dict[str, Any]:
     }
 
 
+SHOWN: dict[str, Any] = {
+    "comments": [{"time": None, "author": "ada", "message": HOSTILE}],
+    "entities": {"account": [{"name": ACCOUNT, "alerts": 1, "upn": ACCOUNT}]},
+    "entity_counts": {"account": 1},
+    "timeline": [
+        {"time": ago(hours=3), "event": f"Alert: {HOSTILE}"},
+        {"time": ago(hours=2), "event": "Incident created"},
+    ],
+}
+
+
 def detail(number: int, **more: Any) -> Answers:
     account = {"kind": "account", "name": ACCOUNT}
     alerts = [
@@ -105,18 +118,11 @@ def detail(number: int, **more: Any) -> Answers:
         classification_comment=None,
         alerts=alerts,
         alert_ids_without_row=[],
-        entities={"account": [{"name": ACCOUNT, "alerts": 1, "upn": ACCOUNT}]},
-        entity_counts={"account": 1},
-        comments=[{"time": ago(hours=1), "author": "ada", "message": HOSTILE}],
         tactics=["InitialAccess"],
         techniques=["T1078"],
         custom_details={},
         labels=[],
-        timeline=[
-            {"time": ago(hours=3), "event": f"Alert: {HOSTILE}"},
-            {"time": ago(hours=2), "event": "Incident created"},
-        ],
-        **more,
+        **{**SHOWN, **more},
     )
     summary = {"matched_by": "incident_number", "ambiguous": False, "left_out": {}}
     return result([row], summary=summary)
@@ -342,3 +348,37 @@ def test_hostile_texts_stay_texts_and_everybody_can_read_the_views(
         check(page, axe, problems, "trends")
     assert page.locator(made).count() == 0
     assert problems == []
+
+
+@pytest.mark.requirement("SURF-5")
+def test_every_hostile_text_is_readable_wherever_an_incident_shows_it(visit: Visit, tool: FakeExecutor) -> None:
+    """The attacker writes titles, events, comments, names of entities and steps, all of the corpus in each place."""
+    texts = [each for each in WIRE if each.text]
+    shown = [safe(each.text) for each in texts]
+    tool.on("query_incidents", result([incident(number, title=each.text) for number, each in enumerate(texts)]))
+    names = [{"name": each.text, "alerts": 1} for each in texts]
+    tool.on(
+        "get_incident_detail",
+        detail(
+            7,
+            timeline=[{"time": ago(hours=1), "event": each.text} for each in texts],
+            comments=[{"time": None, "author": each.text, "message": each.text} for each in texts],
+            entities={"url": names},
+            entity_counts={"url": len(names)},
+        ),
+    )
+    page = go(visit("dana-every"), "Incidents")
+    titles = page.locator("tbody th a")
+    expect(titles).to_have_count(len(texts))
+    assert titles.all_text_contents() == shown
+    page.evaluate("location.hash = '/incidents/7'")
+    events = page.locator(".timeline .event span")
+    expect(events).to_have_count(len(texts))
+    assert events.all_text_contents() == page.locator(".comment blockquote").all_text_contents() == shown
+    assert failing(texts, page.locator(".comment figcaption").all_text_contents()) == []
+    listed = page.get_by_role("region", name="Entities").get_by_role("rowheader").all_text_contents()
+    assert sorted(listed) == sorted(shown)
+    drawn = page.locator(".graph .spot.entity title").all_text_contents()
+    assert len(drawn) == 14
+    assert set(drawn) <= {f"url: {each}" for each in shown}
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
