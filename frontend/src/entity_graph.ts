@@ -1,7 +1,7 @@
 // The graph of an incident as data: the incident, its alerts, what they name, and other incidents that name it too.
 import type { Refusal } from "./api.ts";
 import type { GraphEdge } from "./graph_layout.ts";
-import type { Alert, Incident, IncidentDetail } from "./tool_rows.ts";
+import { type Alert, type Incident, type IncidentDetail, SEVERITIES } from "./tool_rows.ts";
 import { visible } from "./visible.ts";
 
 export const MOST_ALERTS = 12;
@@ -90,10 +90,10 @@ export function graphOf(
   // What links to another incident is drawn first, then in the order of the list.
   const byUse = [...entities].sort((one, other) => Number(linking.has(other.key)) - Number(linking.has(one.key)));
   const drawnEntities = byUse.slice(0, MOST_ENTITIES);
-  const drawnAlerts = incident.alerts.slice(0, MOST_ALERTS);
+  const drawnAlerts = severest(incident.alerts);
   const spots: Spot[] = [
     { id: "incident", column: 0, sort: "incident", kind: "incident", label: `#${incident.number}` },
-    ...drawnAlerts.map((alert, at) => alertSpot(alert, at)),
+    ...drawnAlerts.map(alertSpot),
     ...drawnEntities.map((each) => ({
       id: each.key,
       column: 2,
@@ -111,8 +111,8 @@ export function graphOf(
     })),
   ];
   const edges = [
-    ...drawnAlerts.map((_, at) => ({ from: "incident", to: `alert ${at}` })),
-    ...drawnAlerts.flatMap((alert, at) =>
+    ...drawnAlerts.map(({ at }) => ({ from: "incident", to: `alert ${at}` })),
+    ...drawnAlerts.flatMap(({ alert, at }) =>
       [...new Set(alert.entities.map(keyOf))].map((key) => ({ from: `alert ${at}`, to: key })),
     ),
     ...drawnOthers.flatMap(([id, { through }]) => through.map((key) => ({ from: key, to: `other ${id}` }))),
@@ -129,7 +129,26 @@ export function graphOf(
   };
 }
 
-function alertSpot(alert: Alert, at: number): Spot {
+interface PlacedAlert {
+  alert: Alert;
+  /** Its place among all alerts of the incident. */
+  at: number;
+}
+
+/** As many alerts as there is room for, the severe before the others, in the order of the incident. */
+function severest(alerts: Alert[]): PlacedAlert[] {
+  const rank = ({ alert }: PlacedAlert): number => {
+    const place = SEVERITIES.indexOf(alert.severity ?? "");
+    return place < 0 ? SEVERITIES.length : place;
+  };
+  return alerts
+    .map((alert, at) => ({ alert, at }))
+    .sort((one, other) => rank(one) - rank(other) || one.at - other.at)
+    .slice(0, MOST_ALERTS)
+    .sort((one, other) => one.at - other.at);
+}
+
+function alertSpot({ alert, at }: PlacedAlert): Spot {
   return {
     id: `alert ${at}`,
     column: 1,

@@ -1,4 +1,4 @@
-// Where the nodes of a graph in columns stand: each column sorted so that its edges to the one before cross little.
+// Where the nodes of a graph in columns stand, with few crossings: never more than in the order in which they came.
 // Pure and the same for the same graph, so that a picture that was seen once is found again.
 
 export interface GraphNode {
@@ -25,7 +25,9 @@ export function layered(nodes: GraphNode[], edges: GraphEdge[]): Layout {
   const width = Math.max(0, ...nodes.map((node) => node.column + 1));
   let columns = Array.from({ length: width }, (_, at) => nodes.filter((n) => n.column === at).map((n) => n.id));
   const beside = neighbours(nodes, edges);
-  for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
+  let best = columns;
+  let least = crossings(columns, edges);
+  for (let sweep = 0; sweep < SWEEPS && least > 0; sweep += 1) {
     const forward = sweep % 2 === 0;
     const order = forward ? columns.keys() : [...columns.keys()].reverse();
     for (const at of order) {
@@ -37,7 +39,13 @@ export function layered(nodes: GraphNode[], edges: GraphEdge[]): Layout {
       }
       columns = columns.map((column, place) => (place === at ? sorted(column, beside, near) : column));
     }
+    const count = crossings(columns, edges);
+    if (count < least) {
+      best = columns;
+      least = count;
+    }
   }
+  columns = best;
   const place = new Map<string, { column: number; row: number }>();
   columns.forEach((column, at) => {
     column.forEach((id, row) => {
@@ -56,6 +64,25 @@ function neighbours(nodes: GraphNode[], edges: GraphEdge[]): Map<string, string[
     }
   }
   return found;
+}
+
+/** How often edges between neighbouring columns cross in this order. */
+export function crossings(columns: string[][], edges: GraphEdge[]): number {
+  const at = new Map(columns.flatMap((column, place) => column.map((id, row) => [id, { place, row }] as const)));
+  const between: [number, number][][] = columns.map(() => []);
+  for (const { from, to } of edges) {
+    const [start, end] = [at.get(from), at.get(to)];
+    if (start !== undefined && end !== undefined && end.place === start.place + 1) {
+      between[start.place]?.push([start.row, end.row]);
+    }
+  }
+  const crossed = (pairs: [number, number][]): number =>
+    pairs.reduce(
+      (sum, [from, to], place) =>
+        sum + pairs.slice(place + 1).filter((one) => (from - one[0]) * (to - one[1]) < 0).length,
+      0,
+    );
+  return between.reduce((sum, pairs) => sum + crossed(pairs), 0);
 }
 
 /** The column by the middle of each node's neighbours; who has none there stays where it is. */

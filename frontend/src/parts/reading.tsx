@@ -8,10 +8,12 @@ import { Facts } from "./data_table.tsx";
 import { RefusalNotice } from "./notices.tsx";
 import { Time } from "./signs.tsx";
 
-/** A reading with its name: while it is read, when it failed, and once it is there. Failed is never told as empty. */
+/** A reading with its name: while it is read, when it failed, and once it is there. Failed is never told as empty, and
+ * what was read for other choices is not shown under new ones; `choices` stay while it is read. */
 export function Reading<T>(props: {
   title: string;
   look: Look<T>;
+  choices?: ComponentChildren;
   children: (found: Seen<T>) => ComponentChildren;
 }): JSX.Element {
   const { found, refusal, busy, again } = props.look;
@@ -19,13 +21,15 @@ export function Reading<T>(props: {
   return (
     <section aria-labelledby={id} aria-busy={busy}>
       <h2 id={id}>{props.title}</h2>
-      <RefusalNotice refusal={refusal} />
-      {refusal === null ? null : (
+      {props.choices}
+      <RefusalNotice refusal={busy ? null : refusal} />
+      {refusal === null || busy ? null : (
         <button type="button" onClick={again}>
           Read it again
         </button>
       )}
-      {found === null ? busy ? <p role="status">Reading...</p> : null : props.children(found)}
+      {busy ? <p role="status">Reading...</p> : null}
+      {found === null || busy ? null : props.children(found)}
     </section>
   );
 }

@@ -1,5 +1,6 @@
 // One incident: its facts, how it was closed, what happened, what it touches, and what is known of its like.
 import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import { suggest } from "../draft.ts";
 import { type Rows, type Seen, useLook } from "../look.ts";
 import { Facts } from "../parts/data_table.tsx";
@@ -78,10 +79,21 @@ function OneIncident(props: {
 }): JSX.Element {
   const { incident, workspace } = props;
   const left = Object.entries(props.found.result.summary.left_out);
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    // The link that led here is gone, and the focus with it.
+    if (document.activeElement === null || document.activeElement === document.body) {
+      heading.current?.focus();
+    }
+    document.title = `#${incident.number} - Incidents - Sentinel RAG`;
+    return () => {
+      document.title = "Incidents - Sentinel RAG";
+    };
+  }, [incident.number]);
   const where = workspace === undefined ? "" : ` in the workspace ${workspace}`;
   return (
     <article class="incident">
-      <h1>
+      <h1 ref={heading} tabIndex={-1}>
         #{incident.number} {visible(incident.title ?? "")}
       </h1>
       <p class="row">

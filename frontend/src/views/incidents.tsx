@@ -70,7 +70,7 @@ function IncidentList(): JSX.Element {
     kept.text = to;
     setText(to);
   };
-  const rows = [...(first.found?.result.rows ?? []), ...more.rows];
+  const rows = onceEach([...(first.found?.result.rows ?? []), ...more.rows]);
   const matching = rows.filter((row) => holds(row, text));
   return (
     <>
@@ -137,6 +137,11 @@ function IncidentList(): JSX.Element {
       )}
     </>
   );
+}
+
+/** A row that moved to a later page between two readings is there once. */
+function onceEach(rows: Incident[]): Incident[] {
+  return [...new Map(rows.map((row) => [incidentAddress(row), row])).values()];
 }
 
 function atLeast(severity: string): [string, string] {

@@ -90,8 +90,16 @@ export function TrendsView(): JSX.Element {
       <Reading title="Against the time before" look={summary}>
         {(found) => <Change found={found} />}
       </Reading>
-      <Reading title="What most alerts name" look={top}>
-        {(found) => <Top found={found} kind={kind} onKind={setKind} />}
+      <Reading
+        title="What most alerts name"
+        look={top}
+        choices={
+          <div class="filters">
+            <Choice label="Kind" value={kind} options={KINDS} onChange={setKind} />
+          </div>
+        }
+      >
+        {(found) => <Top found={found} />}
       </Reading>
     </>
   );
@@ -187,22 +195,15 @@ function Ranked({ title, counts }: { title: string; counts: [string, number][] }
   );
 }
 
-function Top(props: {
-  found: Seen<Rows<TopEntity, Record<string, number>>>;
-  kind: string;
-  onKind: (kind: string) => void;
-}): JSX.Element {
-  const { rows, summary, coverage } = props.found.result;
+function Top({ found }: { found: Seen<Rows<TopEntity, Record<string, number>>> }): JSX.Element {
+  const { rows, summary, coverage } = found.result;
   const unreadable = summary.alerts_with_unreadable_entities ?? 0;
   return (
     <>
-      <div class="filters">
-        <Choice label="Kind" value={props.kind} options={KINDS} onChange={props.onKind} />
-      </div>
-      <Warnings of={props.found} />
+      <Warnings of={found} />
       {unreadable === 0 ? null : <p>The entities of {unreadable} alerts could not be read and are not counted.</p>}
       {rows.length === 0 ? (
-        <WhyNone of={props.found} none="No alert in this window names one of this kind." />
+        <WhyNone of={found} none="No alert in this window names one of this kind." />
       ) : (
         <>
           <p>
@@ -211,7 +212,7 @@ function Top(props: {
           <TopTable rows={rows} />
         </>
       )}
-      <HowFound of={props.found} />
+      <HowFound of={found} />
     </>
   );
 }
