@@ -9,18 +9,24 @@ import { ChatView } from "./views/chat.tsx";
 import { PolicyView } from "./views/policy.tsx";
 import { SignInView } from "./views/sign_in.tsx";
 import { visible } from "./visible.ts";
-import type { Session } from "./wire.ts";
+import { watchApprovals } from "./waiting_approvals.ts";
+import type { Approval, Session } from "./wire.ts";
 
 interface Place {
   name: string;
   title: string;
   role: string;
-  view: (id: string | null, go: (id: string | null) => void) => JSX.Element;
+  view: (id: string | null, go: (id: string | null) => void, waiting: Approval[]) => JSX.Element;
 }
 
 const PLACES: Place[] = [
   { name: "chat", title: "Ask", role: "analyst", view: (id, go) => <ChatView id={id} go={go} /> },
-  { name: "approvals", title: "Approvals", role: "approver", view: (id, go) => <ApprovalsView id={id} go={go} /> },
+  {
+    name: "approvals",
+    title: "Approvals",
+    role: "approver",
+    view: (id, go, waiting) => <ApprovalsView id={id} go={go} waiting={waiting} />,
+  },
   { name: "audit", title: "Audit", role: "auditor", view: (id, go) => <AuditView id={id} go={go} /> },
   { name: "policy", title: "Policy", role: "admin", view: () => <PolicyView /> },
 ];
@@ -72,9 +78,12 @@ function Frame({ session, left }: { session: Session; left: () => void }): JSX.E
   const here = offered.find((place) => place.name === name) ?? offered[0];
   const [refusal, setRefusal] = useState<Refusal | null>(null);
 
+  const waiting = useWaiting(session);
+  const mine = waiting.filter((each) => each.may_decide);
   useEffect(() => {
-    document.title = here === undefined ? "Sentinel RAG" : `${here.title} - Sentinel RAG`;
-  }, [here]);
+    const count = mine.length === 0 ? "" : `(${mine.length}) `;
+    document.title = here === undefined ? "Sentinel RAG" : `${count}${here.title} - Sentinel RAG`;
+  }, [here, mine.length]);
 
   const leave = (): void => {
     ask("DELETE", "/session").then(left, (error) => setRefusal(asRefusal(error)));
@@ -88,7 +97,7 @@ function Frame({ session, left }: { session: Session; left: () => void }): JSX.E
         <nav aria-label="Views">
           {offered.map((place) => (
             <a key={place.name} href={`#/${place.name}`} aria-current={place === here ? "page" : undefined}>
-              {place.title}
+              {place.title} {place.name === "approvals" && mine.length > 0 ? <Count count={mine.length} /> : null}
             </a>
           ))}
         </nav>
@@ -99,15 +108,57 @@ function Frame({ session, left }: { session: Session; left: () => void }): JSX.E
       </header>
       <main id="main" tabIndex={-1}>
         <RefusalNotice refusal={refusal} />
+        {here?.name === "approvals" ? null : <Waits approvals={mine} />}
         {here === undefined ? (
           <p>This account has no role here. Whoever looks after accounts can give one: sentinel users change</p>
         ) : (
-          here.view(id, (to) => {
-            location.hash = to === null ? `/${here.name}` : `/${here.name}/${encodeURIComponent(to)}`;
-          })
+          here.view(
+            id,
+            (to) => {
+              location.hash = to === null ? `/${here.name}` : `/${here.name}/${encodeURIComponent(to)}`;
+            },
+            waiting,
+          )
         )}
       </main>
     </>
+  );
+}
+
+/** The calls that wait for a person, as they come and go; none for those who do not decide. */
+function useWaiting(session: Session): Approval[] {
+  const [waiting, setWaiting] = useState<Approval[]>([]);
+  useEffect(() => {
+    const ended = new AbortController();
+    if (session.roles.includes("approver")) {
+      watchApprovals(setWaiting, ended.signal);
+    }
+    return () => ended.abort();
+  }, [session]);
+  return waiting;
+}
+
+function Count({ count }: { count: number }): JSX.Element {
+  return (
+    <span class="count">
+      {count}
+      <span class="unseen"> waiting</span>
+    </span>
+  );
+}
+
+/** Told wherever the person is, and by a screen reader as soon as it is so. */
+function Waits({ approvals }: { approvals: Approval[] }): JSX.Element {
+  const newest = approvals.at(-1);
+  return (
+    <div aria-live="polite" class={newest === undefined ? "" : "notice"}>
+      {newest === undefined ? null : (
+        <>
+          {approvals.length === 1 ? "A call waits" : `${approvals.length} calls wait`} for your decision:{" "}
+          <a href={`#/approvals/${encodeURIComponent(newest.approval_id)}`}>{visible(newest.tool)}</a>
+        </>
+      )}
+    </div>
   );
 }
 
