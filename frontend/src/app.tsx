@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ask, asRefusal, onSignedOut, type Refusal, useCsrf } from "./api.ts";
 import { RefusalNotice } from "./parts/notices.tsx";
+import { AccountView } from "./views/account.tsx";
 import { ApprovalsView } from "./views/approvals.tsx";
 import { AuditView } from "./views/audit.tsx";
 import { ChatView } from "./views/chat.tsx";
@@ -16,20 +17,40 @@ interface Place {
   name: string;
   title: string;
   role: string;
-  view: (id: string | null, go: (id: string | null) => void, waiting: Approval[]) => JSX.Element;
+  view: (id: string | null, go: (id: string | null) => void, frame: Around) => JSX.Element;
+}
+
+/** What views take from the frame around them; `entered` and `left` tell it that the sign-in is another or over. */
+interface Around {
+  session: Session;
+  waiting: Approval[];
+  entered: (session: Session) => void;
+  left: () => void;
 }
 
 const PLACES: Place[] = [
-  { name: "chat", title: "Ask", role: "analyst", view: (id, go) => <ChatView id={id} go={go} /> },
+  {
+    name: "chat",
+    title: "Ask",
+    role: "analyst",
+    view: (id, go, { session }) => <ChatView id={id} go={go} session={session} />,
+  },
   {
     name: "approvals",
     title: "Approvals",
     role: "approver",
-    view: (id, go, waiting) => <ApprovalsView id={id} go={go} waiting={waiting} />,
+    view: (id, go, { waiting }) => <ApprovalsView id={id} go={go} waiting={waiting} />,
   },
   { name: "audit", title: "Audit", role: "auditor", view: (id, go) => <AuditView id={id} go={go} /> },
   { name: "policy", title: "Policy", role: "admin", view: () => <PolicyView /> },
 ];
+
+const ACCOUNT: Place = {
+  name: "account",
+  title: "Account",
+  role: "",
+  view: (_, __, { session, entered, left }) => <AccountView session={session} entered={entered} left={left} />,
+};
 
 /** `oidc` says whether people may sign in at an identity provider. */
 export function App({ oidc }: { oidc: boolean }): JSX.Element | null {
@@ -68,14 +89,15 @@ export function App({ oidc }: { oidc: boolean }): JSX.Element | null {
   return session === null ? (
     <SignInView oidc={oidc} onSignedIn={enter} />
   ) : (
-    <Frame session={session} left={() => setSession(null)} />
+    <Frame session={session} entered={enter} left={() => setSession(null)} />
   );
 }
 
-function Frame({ session, left }: { session: Session; left: () => void }): JSX.Element {
+function Frame(props: { session: Session; entered: (session: Session) => void; left: () => void }): JSX.Element {
+  const { session, entered, left } = props;
   const offered = PLACES.filter((place) => session.roles.includes(place.role));
   const [name, id] = useAddress(offered[0]?.name ?? "");
-  const here = offered.find((place) => place.name === name) ?? offered[0];
+  const here = name === ACCOUNT.name ? ACCOUNT : (offered.find((place) => place.name === name) ?? offered[0]);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
 
   const waiting = useWaiting(session);
@@ -101,7 +123,10 @@ function Frame({ session, left }: { session: Session; left: () => void }): JSX.E
             </a>
           ))}
         </nav>
-        <span class="who">{visible(session.name)}</span>
+        <a class="who" href="#/account" aria-current={here === ACCOUNT ? "page" : undefined}>
+          <span class="unseen">Account of </span>
+          {visible(session.name)}
+        </a>
         <button type="button" onClick={leave}>
           Sign out
         </button>
@@ -117,7 +142,7 @@ function Frame({ session, left }: { session: Session; left: () => void }): JSX.E
             (to) => {
               location.hash = to === null ? `/${here.name}` : `/${here.name}/${encodeURIComponent(to)}`;
             },
-            waiting,
+            { session, waiting, entered, left },
           )
         )}
       </main>
@@ -134,7 +159,7 @@ function useWaiting(session: Session): Approval[] {
       watchApprovals(setWaiting, ended.signal);
     }
     return () => ended.abort();
-  }, [session]);
+  }, [session.name, session.roles.join()]);
   return waiting;
 }
 
