@@ -1,4 +1,4 @@
-"""What people look after themselves on the page: their conversations, how they are answered, password, tokens, sign-ins."""
+"""What people look after themselves on the page: conversations, how they are answered, password, tokens, sign-ins."""
 
 from __future__ import annotations
 
