@@ -20,7 +20,7 @@ EXAMPLES = {
     "sentinel tools": "sentinel tools query_incidents",
     "sentinel kql": "sentinel kql templates",
     "sentinel kql templates": "sentinel kql templates account_activity_timeline",
-    "sentinel kql run": "sentinel kql run account_activity_timeline account=ana@contoso.example",
+    "sentinel kql run": "sentinel kql run account_activity_timeline account=noah.vandenberg@woodgrove.example",
     "sentinel kql query": 'sentinel kql query "SigninLogs | take 5" --since 24h',
     "sentinel kql lint": "sentinel kql lint",
     "sentinel kql check": "sentinel kql check rules/",
