@@ -1,7 +1,7 @@
 """The example below each `--help`, run as it stands there, all in one home: a stranger's first try of a command works.
 
-Where an example needs what this machine does not give (an Azure workspace, a terminal, an approval that waits), its answer
-says so in one sentence, and what is missing is named here.
+Where an example needs what this machine does not give (an Azure workspace, a terminal), its answer says so in one
+sentence, and that is named here.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ def order(line: str) -> tuple[bool, int]:
     return (line.startswith(tuple(f"sentinel {each}" for each in LAST)), list(EXAMPLES.values()).index(line))
 
 
+@pytest.mark.requirement("SURF-1")
 def test_each_example_runs(
     serving: tuple[Any, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

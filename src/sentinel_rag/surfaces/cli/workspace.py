@@ -87,15 +87,15 @@ def _keep_apart(workspace: WorkspaceAccess) -> None:
 
 
 def tables(requested: str | None, *, as_json: bool) -> int:
-    """List the tables that hold rows; 3 if none does."""
+    """List the tables that hold rows."""
     with workspace_access(load_settings(), requested, writes=False) as workspace:
         name, found = workspace.name, workspace.tables()
     if as_json:
         print(json.dumps(found, indent=2))
-        return 0 if found else 3
+        return 0
     if not found:
         print(f"The workspace {name!r} has no rows yet. Fill it: sentinel workspace import FILE")
-        return 3
+        return 0
     from sentinel_rag.surfaces.cli._render import console, print_table
 
     rows = [(t["table"], f"{t['rows']:,}", t["oldest"] or "-", t["newest"] or "-") for t in found]
