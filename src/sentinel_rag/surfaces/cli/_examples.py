@@ -11,6 +11,7 @@ EXAMPLES = {
     "sentinel up": "sentinel up --web 8443",
     "sentinel status": "sentinel status --json",
     "sentinel doctor": "sentinel doctor --azure",
+    "sentinel completion": "sentinel completion bash",
     "sentinel workspace": "sentinel workspace generate",
     "sentinel workspace generate": "sentinel workspace generate --events 20000",
     "sentinel workspace import": "sentinel workspace import incidents.csv --table SecurityIncident",
