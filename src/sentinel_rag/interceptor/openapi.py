@@ -115,6 +115,16 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("GET", "/v1/tools", "The tools that can be called now", {200: "Tools"}, scopes=(Scope.EXECUTE,)),
     Operation(
         "POST",
+        "/v1/look",
+        "Run a tool that only reads, for a person and in a session of the person's own",
+        {200: "Executed"},
+        scopes=(Scope.USER,),
+        body="Execute",
+        endings=OF_A_CALL,
+    ),
+    Operation("GET", "/v1/look", "The tools that a person may look with", {200: "Tools"}, scopes=(Scope.USER,)),
+    Operation(
+        "POST",
         "/v1/sessions",
         "Open a session",
         {201: "SessionOpened"},

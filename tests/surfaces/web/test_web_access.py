@@ -42,6 +42,8 @@ ROUTES: dict[tuple[str, str], Any] = {
     ("POST", "/audit/verify"): None,
     ("GET", "/policy"): None,
     ("POST", "/policy/explain"): {"tool": "isolate", "arguments": {"host": "ws-1"}},
+    ("GET", "/tools"): None,
+    ("POST", "/tools/{tool}"): {"arguments": {}},
     ("GET", "/session"): None,
     ("DELETE", "/session"): None,
     ("PUT", "/password"): PASSWORDS,
@@ -65,6 +67,7 @@ ROLES = {
     "/approvals": Role.APPROVER,
     "/audit": Role.AUDITOR,
     "/policy": Role.ADMIN,
+    "/tools": Role.ANALYST,
 }
 EACH = sorted(ROUTES)
 CHANGES = [route for route in EACH if route[0] != "GET"]
@@ -89,6 +92,7 @@ class Ground:
             "token_id": token["token_id"],
             "approval_id": waiting["answer"].split()[-1],
             "audit_id": waiting["tools"][0]["audit_id"],
+            "tool": "read_alert",
         }
 
     def send(self, client: Client, route: tuple[str, str], headers: dict[str, str] | None = None) -> HttpAnswer:

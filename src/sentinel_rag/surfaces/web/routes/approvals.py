@@ -65,7 +65,7 @@ def _path(approval_id: str) -> str:
 async def _told(web: Web, sign_in: SignIn, approvals: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The approvals, each with `own`: whether the person's own conversation asked, so that another decides."""
     sessions = [str(each["session_id"]) for each in approvals]
-    owners = await anyio.to_thread.run_sync(partial(web.record.owners, sessions))
+    owners = await anyio.to_thread.run_sync(partial(web.record.owners, sessions)) | web.looks.owners(sessions)
     me = sign_in.account.user_id
     told: list[dict[str, Any]] = []
     for each in approvals:
