@@ -175,6 +175,11 @@ def main() -> int:
     write(
         "fuzz",
         {
+            "all_targets": {
+                "targets": len(targets),
+                "inputs": sum(done.executed for done in targets),
+                "findings": sum(len(done.findings) for done in targets),
+            },
             "targets": {done.target: told(done) for done in targets},
             "parser": at_parser(),
             "work": work(),

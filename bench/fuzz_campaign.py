@@ -130,8 +130,12 @@ def _tried(name: str, folder: Path, seconds: int, seed: int) -> str:
     )
     log = done.stderr.decode(errors="replace")
     if done.returncode and not list(folder.glob("stopped-*")):
-        raise SystemExit(f"The fuzzer of {name} did not run:\n{log[-3_000:]}")
+        raise SystemExit(f"The fuzzer of {name} did not run:\n{_without_notes(log)[-3_000:]}")
     return log
+
+
+def _without_notes(log: str) -> str:
+    return "\n".join(line for line in log.splitlines() if not line.startswith("INFO: "))
 
 
 def _last_number(pattern: str, log: str) -> int:

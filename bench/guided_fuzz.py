@@ -117,7 +117,7 @@ def main(name: str, folder: Path, seconds: int, seed: int) -> None:
         for content in seeds:
             (corpus / f"seed-{hashlib.sha256(content).hexdigest()[:16]}").write_bytes(content[: target.largest])
         words = folder / "words.dict"
-        words.write_text(dictionary(tokens))
+        words.write_text(dictionary(tokens or [b"\xff\xff\xff\xff"]))  # libFuzzer takes no empty one
         options = [
             f"-max_total_time={seconds}",
             f"-max_len={target.largest}",
