@@ -64,8 +64,8 @@ def paired(ours: Callable[[], object], baseline: Callable[[], object], *, runs: 
     }
 
 
-def write(name: str, measured: dict[str, Any], *, claim: str) -> None:
-    """Write `results/NAME.json` and print the measurements."""
+def write(name: str, measured: dict[str, Any], *, claim: str, show: bool = True) -> None:
+    """Write `results/NAME.json` and print the measurements; `show` is false for a result that is still growing."""
     RESULTS.mkdir(exist_ok=True)
     document = {
         "benchmark": name,
@@ -75,4 +75,5 @@ def write(name: str, measured: dict[str, Any], *, claim: str) -> None:
         "measured": measured,
     }
     (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-    print(json.dumps(measured, indent=2, ensure_ascii=False), flush=True)
+    if show:
+        print(json.dumps(measured, indent=2, ensure_ascii=False), flush=True)
