@@ -16,7 +16,7 @@ FILES = {"EXPORT", "FILE", "FOLDER", "PATH", "cases", "file", "folder", "new", "
 
 
 def run(parser: argparse.ArgumentParser, shell: str) -> int:
-    """Print the script for `shell` and what `parser` reads. Raises UnavailableError if the library for it is missing."""
+    """Print the script for `shell` and what `parser` reads. Raises UnavailableError without the library for it."""
     try:
         import shtab
     except ModuleNotFoundError:
