@@ -172,7 +172,7 @@ function Comments({ incident }: { incident: IncidentDetail }): JSX.Element {
       <h2 id="comments">Comments</h2>
       {incident.comments.length === 0 ? <p>None.</p> : null}
       {incident.comments.map((comment, place) => (
-        <figure key={place} class="comment">
+        <figure key={place} class="said">
           <figcaption>
             {visible(comment.author ?? "somebody")}, <Time at={comment.time} />
           </figcaption>

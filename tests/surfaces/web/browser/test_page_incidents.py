@@ -337,7 +337,7 @@ def test_hostile_texts_stay_texts_and_everybody_can_read_the_views(
         check(page, axe, problems, "incidents")
     page.get_by_role("link", name="Sign-in 7").click()
     expect(page.locator(".timeline")).to_contain_text(f"Alert: {TOLD}")
-    expect(page.locator(".comment")).to_contain_text(TOLD)
+    expect(page.locator(".said")).to_contain_text(TOLD)
     expect(
         page.get_by_role("group", name="touches").get_by_role("button", name=f"alert, High: {TOLD}")
     ).to_be_attached()
@@ -378,8 +378,8 @@ def test_every_hostile_text_is_readable_wherever_an_incident_shows_it(visit: Vis
     page.evaluate("location.hash = '/incidents/7'")
     events = page.locator(".timeline .event span")
     expect(events).to_have_count(len(texts))
-    assert events.all_text_contents() == page.locator(".comment blockquote").all_text_contents() == shown
-    assert failing(texts, page.locator(".comment figcaption").all_text_contents()) == []
+    assert events.all_text_contents() == page.locator(".said blockquote").all_text_contents() == shown
+    assert failing(texts, page.locator(".said figcaption").all_text_contents()) == []
     listed = page.get_by_role("region", name="Entities").get_by_role("rowheader").all_text_contents()
     assert sorted(listed) == sorted(shown)
     drawn = page.locator(".graph .spot.entity title").all_text_contents()
