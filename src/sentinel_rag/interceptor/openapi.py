@@ -167,7 +167,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "The approvals, oldest first",
         {200: "ApprovalPage"},
         scopes=(Scope.APPROVE,),
-        query=("state", "limit"),
+        query=("state", "limit", "mark"),
         endings=(Reason.INVALID_ARGUMENT,),
     ),
     Operation(
@@ -243,6 +243,7 @@ _QUERY: Mapping[str, Mapping[str, Any]] = {
     "after": {**WHOLE, "maximum": 2**62, "default": 0},
     "limit": {"type": "integer", "minimum": 1, "maximum": 200, "default": 100},
     "state": {"type": "string"},
+    "mark": {"type": "string", "pattern": "^[0-9a-f]{16}$", "description": "Answer once there is another."},
 }
 
 

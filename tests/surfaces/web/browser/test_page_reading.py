@@ -64,6 +64,16 @@ def test_no_view_has_a_serious_violation_or_scrolls_sideways(
     expect(page.get_by_role("dialog").locator("dl").last).to_be_visible()
     check(page, axe, problems, "evidence")
     page.keyboard.press("Escape")
+    for action in ("Rename", "Start over", "Save a report", "Delete"):
+        page.get_by_role("button", name=action, exact=True).click()
+        expect(page.get_by_role("dialog")).to_be_visible()
+        check(page, axe, problems, action)
+        page.keyboard.press("Escape")
+    page.get_by_role("link", name=f"Account of {name}").click()
+    page.get_by_label("Name of the program").fill("a program")
+    page.get_by_role("button", name="Make a token").click()
+    expect(page.get_by_role("button", name="Revoke a program")).to_be_visible()
+    check(page, axe, problems, "account")
     for view, ready in VIEWS.items():
         page.get_by_role("navigation", name="Views").get_by_role("link", name=view).click()
         ready(page)
