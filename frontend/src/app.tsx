@@ -7,8 +7,10 @@ import { AccountView } from "./views/account.tsx";
 import { ApprovalsView } from "./views/approvals.tsx";
 import { AuditView } from "./views/audit.tsx";
 import { ChatView } from "./views/chat.tsx";
+import { IncidentsView } from "./views/incidents.tsx";
 import { PolicyView } from "./views/policy.tsx";
 import { SignInView } from "./views/sign_in.tsx";
+import { TrendsView } from "./views/trends.tsx";
 import { visible } from "./visible.ts";
 import { watchApprovals } from "./waiting_approvals.ts";
 import type { Approval, Session } from "./wire.ts";
@@ -35,6 +37,8 @@ const PLACES: Place[] = [
     role: "analyst",
     view: (id, go, { session }) => <ChatView id={id} go={go} session={session} />,
   },
+  { name: "incidents", title: "Incidents", role: "analyst", view: (id, go) => <IncidentsView id={id} go={go} /> },
+  { name: "trends", title: "Trends", role: "analyst", view: () => <TrendsView /> },
   {
     name: "approvals",
     title: "Approvals",

@@ -45,6 +45,8 @@ export interface Coverage {
   query: string;
   partial: boolean;
   partial_reason: string;
+  table_rows: number | null;
+  table_oldest: string | null;
   table_newest: string | null;
 }
 

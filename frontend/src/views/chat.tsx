@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, asRefusal, type Refusal } from "../api.ts";
 import { OpenConversation } from "../conversation.ts";
+import { taken } from "../draft.ts";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { options } from "../preferences.ts";
 import { visible } from "../visible.ts";
@@ -137,7 +138,12 @@ function Conversations({ list, id }: { list: Conversation[]; id: string | null }
 
 function QuestionBox({ onAsk }: { onAsk: (question: string) => void }): JSX.Element {
   const box = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => box.current?.focus(), []);
+  useEffect(() => {
+    if (box.current !== null) {
+      box.current.value = taken() || box.current.value;
+      box.current.focus();
+    }
+  }, []);
   const send = (): void => {
     const question = box.current?.value ?? "";
     if (box.current !== null && question.trim() !== "") {

@@ -29,7 +29,9 @@ def test_a_person_signs_in_and_out_and_a_wrong_password_is_told(web: RunningWeb,
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("alert")).to_contain_text("There is no such name with this password.")
     stranger.sign_in("dana-sign")
-    expect(page.get_by_role("navigation", name="Views").get_by_role("link")).to_have_text(["Ask"])
+    expect(page.get_by_role("navigation", name="Views").get_by_role("link")).to_have_text(
+        ["Ask", "Incidents", "Trends"]
+    )
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Password")).to_be_visible()
     page.reload()
