@@ -240,7 +240,7 @@ def _wanted(request: Request) -> RecordFilter:
     for name, text in given.items():
         if text is not None and not 1 <= len(text) <= MAX_WANTED:
             raise Refusal(problem(Reason.INVALID_ARGUMENT, f"{name} must have 1 to {MAX_WANTED} characters."))
-    return RecordFilter(**given)
+    return RecordFilter(kind=given["kind"], tool=given["tool"], session_id=given["session_id"], key_id=given["key_id"])
 
 
 def _whole_number(request: Request, name: str, default: int, largest: int) -> int:
