@@ -225,7 +225,7 @@ def _doctor(options: argparse.Namespace) -> int:
 def _completion(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.completion import run
 
-    return run(options.shell)
+    return run(options.shell, build_parser())
 
 
 def _tools(options: argparse.Namespace) -> int:
