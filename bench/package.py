@@ -65,6 +65,7 @@ def try_out(binaries: Path, folder: Path) -> str:
         ["sentinel", "demo"],
         ["sentinel", "ask", "which incidents are still open?"],
         ["sentinel", "policy", "test"],
+        ["sentinel", "knowledge", "search", "phished account"],
         ["sentinel", "doctor"],
     ):
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
