@@ -17,7 +17,7 @@ SHARED_WITH_CHROMA = $(shell sed -n 's/^\([a-z0-9._-]*\)==.*/\1/p' requirements-
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo model-local kql-parser embedding-model page browser test check format types imports bench bench-kql mutation fuzz lock clean
+.PHONY: help demo model-local kql-parser embedding-model page browser test check format types imports bench bench-kql package-check licences sbom mutation fuzz lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -115,6 +115,18 @@ bench: $(VENV)/installed-dev ## Measure; results with machine and versions go to
 
 bench-kql: $(VENV)/kql-parser ## How much of a KQL rule collection runs: make bench-kql DIR="folder ..." [SCHEMA=file.json]
 	$(BIN)/python -m bench.bench_kql_collections $(DIR) $(if $(SCHEMA),--schema $(SCHEMA))
+
+package-check: $(VENV)/installed-dev $(PAGE) ## Build wheel and sdist, install into an empty environment, try and measure
+	$(BIN)/python -m bench install_size
+
+licences: $(VENV)/installed-dev ## Every dependency with its licence; fails for one that the allow-list does not take
+	@$(BIN)/python -m bench.dependencies
+
+# The generator has an environment of its own, so that it is no part of what it describes.
+CYCLONEDX := cyclonedx-bom==7.5.0
+sbom: $(VENV)/installed-dev $(PAGE) ## What the default install consists of, as CycloneDX: dist/sentinel-rag.cdx.json
+	@mkdir -p dist
+	@$(BIN)/python -m bench.sbom --generator '$(CYCLONEDX)' --output dist/sentinel-rag.cdx.json
 
 mutation: $(VENV)/installed-dev ## Change the deciding code in small ways; which changes do its tests notice? (an hour)
 	nice -n 15 $(BIN)/python -m bench.mutation

@@ -15,8 +15,8 @@ FILES = {"EXPORT", "FILE", "FOLDER", "PATH", "cases", "file", "folder", "new", "
 """What the command line calls a place on disk, as placeholder of an option or as name of a word."""
 
 
-def run(parser: argparse.ArgumentParser, shell: str) -> int:
-    """Print the script for `shell` and what `parser` reads. Raises UnavailableError without the library for it."""
+def run(shell: str, parser: argparse.ArgumentParser) -> int:
+    """Print the script for `shell`. Raises UnavailableError if the library that writes it is missing."""
     try:
         import shtab
     except ModuleNotFoundError:
