@@ -176,7 +176,7 @@ def _entries(snapshot: Snapshot, rows: Iterable[Row]) -> Iterator[Entry]:
                 outcome = outcome or _later_outcome(snapshot, seq, audit_id)
                 status = OutcomeStatus.UNKNOWN if outcome is None else OutcomeStatus(json.loads(outcome)["status"])
             yield Entry(seq, audit_id, kind, json.loads(record), stored, status)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DamagedJournal(
                 f"Record {seq} of the journal cannot be read.",
                 next_step="Run `sentinel audit verify` and restore the file from a copy.",

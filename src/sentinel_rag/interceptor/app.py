@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 
 import anyio
 from starlette.applications import Starlette
@@ -29,17 +29,18 @@ from sentinel_rag.interceptor.catalogue import survey
 from sentinel_rag.interceptor.gate import Gate, Stores
 from sentinel_rag.interceptor.host_guard import HostGuard
 from sentinel_rag.interceptor.limits import Limits
+from sentinel_rag.interceptor.outcomes import Outcome
 from sentinel_rag.interceptor.pin_routes import PinRoutes
 from sentinel_rag.interceptor.pins import Pins
-from sentinel_rag.interceptor.policy import Policies
+from sentinel_rag.interceptor.policy import Effect, Policies
 from sentinel_rag.interceptor.policy.book import PolicyBook, watching
 from sentinel_rag.interceptor.policy_routes import policy_routes
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.refusals import Refusal, Refusals, Unread
-from sentinel_rag.interceptor.request_body import MalformedBody, parse_execute
+from sentinel_rag.interceptor.request_body import ExecuteRequest, MalformedBody, parse_execute
 from sentinel_rag.interceptor.responses import json_response, outcome_response, problem
 from sentinel_rag.interceptor.session_routes import SessionRoutes
-from sentinel_rag.interceptor.store import KeyRing, Scope, State, new_audit_id
+from sentinel_rag.interceptor.store import KeyRing, Principal, Scope, State, new_audit_id
 from sentinel_rag.interceptor.upstream import Upstream
 
 DEFAULT_PAGE = 100
@@ -106,6 +107,8 @@ def create_app(
         routes=[
             Route("/v1/proxy-execute", routes.execute, methods=["POST"]),
             Route("/v1/tools", routes.tools, methods=["GET"]),
+            Route("/v1/look", routes.look, methods=["POST"]),
+            Route("/v1/look", routes.tools_to_look_with, methods=["GET"]),
             *sessions.routes(),
             *PinRoutes(doorkeeper, pins, limits).routes(),
             *policy_routes(policies, doorkeeper),
@@ -157,19 +160,37 @@ class _Routes:
 
     async def execute(self, request: Request) -> Response:
         principal = await self._doorkeeper.admit(request, Scope.EXECUTE, counts=False)
+        return await self._called(request, principal, self._gate.execute)
+
+    async def look(self, request: Request) -> Response:
+        """A call of the person's own, which only reads, in a session that no agent's key enters."""
+        principal = await self._doorkeeper.admit(request, Scope.USER, counts=False)
+        return await self._called(request, principal, self._gate.look)
+
+    async def _called(
+        self, request: Request, principal: Principal, call: Callable[[Principal, ExecuteRequest], Awaitable[Outcome]]
+    ) -> Response:
         body = await read_json_body(request, self._limits)
         try:
             wish = parse_execute(body)
         except MalformedBody as fault:
             self._doorkeeper.rates.take(principal.key_id, principal.rate)
             return outcome_response(await self._gate.refuse_body(principal, str(fault)))
-        return outcome_response(await self._gate.execute(principal, wish))
+        return outcome_response(await call(principal, wish))
 
     async def tools(self, request: Request) -> Response:
         await self._doorkeeper.admit(request, Scope.EXECUTE)
+        return await self._offered(tuple(Effect))
+
+    async def tools_to_look_with(self, request: Request) -> Response:
+        await self._doorkeeper.admit(request, Scope.USER)
+        return await self._offered((Effect.READ,))
+
+    async def _offered(self, effects: Sequence[Effect]) -> Response:
         policy = self._policies.current
         catalogue = await survey(policy, self._upstreams, self._pins, self._switched_off)
-        return json_response({"tools": catalogue.offered, "policy": policy.sha256})
+        tools = [tool for tool in catalogue.offered if tool["effect"] in effects]
+        return json_response({"tools": tools, "policy": policy.sha256})
 
     async def audit_page(self, request: Request) -> Response:
         await self._doorkeeper.admit(request, Scope.AUDIT)

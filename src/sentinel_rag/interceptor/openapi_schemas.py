@@ -163,6 +163,7 @@ SCHEMAS: Mapping[str, Schema] = {
             "approvals": listed(ref("Approval")),
             "left_off": WHOLE,
             "pending_by_tool": {"type": "object", "additionalProperties": WHOLE},
+            "mark": {"type": "string", "description": "For the next request, to wait for a change."},
         }
     ),
     "Comment": exactly({"comment": {"type": "string", "maxLength": 2_000}}, optional=("comment",)),

@@ -84,6 +84,9 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     doctor.add_argument("--azure", action="store_true", help="try each right on the Azure workspaces, by reading")
     doctor.add_argument("--model", action="store_true", help="ask each configured model one tiny question")
 
+    completion = command(commands, "completion", "print the script that lets your shell complete on Tab", _completion)
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"))
+
     workspace = group(commands, "workspace", "the embedded workspace: fill it, look at it, query it")
     if only in (None, "workspace"):
         from sentinel_rag.surfaces.cli import _workspace_commands
@@ -217,6 +220,12 @@ def _doctor(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.doctor import run
 
     return run(as_json=options.json, azure=options.azure, model=options.model)
+
+
+def _completion(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.completion import run
+
+    return run(options.shell)
 
 
 def _tools(options: argparse.Namespace) -> int:

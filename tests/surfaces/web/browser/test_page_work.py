@@ -46,7 +46,7 @@ def test_an_approver_reads_the_story_of_the_labels_approves_and_the_call_passes_
     assert calls_of_isolate(web) == 0
 
     page = finn.page
-    expect(page.get_by_role("navigation", name="Views").get_by_role("link")).to_have_text(["Approvals"])
+    expect(page.get_by_role("navigation", name="Views").get_by_role("link")).to_have_text(["Approvals 1 waiting"])
     page.get_by_role("region", name="Waiting").get_by_role("link", name="isolate").click()
     story = page.get_by_role("article")
     expect(story).to_contain_text("which changes something in your own systems")
