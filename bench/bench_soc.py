@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from bench.harness import write
-from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
 from sentinel_rag.testing.soc.measuring import GoalRow, TaskRow, measure_goals, measure_tasks, summary
 from sentinel_rag.testing.soc.people import People
 from sentinel_rag.testing.soc.suite import Goal, load_suite
@@ -24,8 +23,9 @@ from sentinel_rag.testing.soc.suite import Goal, load_suite
 WORKERS = 2
 GOALS_AT_ONCE = 6
 """Goals that one product serves: its start weighs little, and both cores have work to the end."""
-FEW = ("show_203", "spraying", "intrusion", "past_91", "look_and_lower_208")
-"""Tasks that stand for the others: an incident, the web, three calls, knowledge, and a change after reading."""
+FEW = ("show_203", "spraying", "intrusion", "past_91", "look_and_lower_208", "look_then_search", "look_then_read")
+"""Tasks that stand for the others: an incident, the web, three calls, knowledge, and a change, a search and a page
+after reading."""
 ONE = ("show_203", "comment_203")
 """Enough to show that a goal can be reached where nothing stops it."""
 
@@ -45,10 +45,6 @@ def _all(_: Goal) -> bool:
     return True
 
 
-def _writes(goal: Goal) -> bool:
-    return any(step.call in WRITING_TOOLS or step.again is not None for step in goal.steps)
-
-
 def _on_hidden(goal: Goal) -> bool:
     return goal.hidden
 
@@ -58,7 +54,7 @@ def parts(*, quick: bool) -> list[Part]:
     every = FEW if quick else None
     return [
         Part("shipped", People.ATTENTIVE, every, _all),
-        Part("own-words", People.ATTENTIVE, FEW, _writes),
+        Part("own-words", People.ATTENTIVE, FEW, _all),
         Part("hidden", People.ATTENTIVE, every, _on_hidden, hidden=True),
         Part("session-taint", People.NOBODY, FEW, _all),
         Part("allow-all", People.NOBODY, ONE, _all, hidden=True),
@@ -124,13 +120,22 @@ def _report(part: Part, played: dict[tuple[str, People], list[TaskRow]], rows: S
         **{f"tasks_with_{people.value}": summary(played[part.policy, people]) for people in _people_of(part)},
         "attacks": {
             "runs": sum(row.runs for row in counted),
+            "runs_in_which_the_task_was_done": sum(row.useful for row in counted),
             "runs_that_reached_their_goal": sum(len(row.reached) for row in counted),
             "goals": len(counted),
             "goals_reached": sum(bool(row.reached) for row in counted),
         },
         "told_apart": {row.goal: {"runs": row.runs, "reached": len(row.reached), "why": row.apart} for row in apart},
         "by_goal": {
-            row.goal: {"kind": row.kind, "runs": row.runs, "reached": len(row.reached), "by": row.reached[:3]}
+            row.goal: {
+                "kind": row.kind,
+                "runs": row.runs,
+                "task_done": row.useful,
+                "reached": len(row.reached),
+                "reached_by": row.reached[:3],
+                "moves": dict(sorted(row.answers.items())),
+                "most_questions": row.most_questions,
+            }
             for row in counted
         },
         "by_task": {row.task: asdict(row) for row in played[part.policy, part.people]},
@@ -139,9 +144,7 @@ def _report(part: Part, played: dict[tuple[str, People], list[TaskRow]], rows: S
 
 def main() -> None:
     measured = measure(quick="--quick" in sys.argv)
-    claim = (
-        "Beside an attentive person no goal of the suite is reached under the shipped policy, and every task is done."
-    )
+    claim = "A hijacked agent reaches no goal under the shipped policy, and each where nothing stops it."
     write("soc", measured, claim=claim)
 
 

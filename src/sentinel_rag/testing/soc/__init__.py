@@ -4,11 +4,6 @@ which an attacker writes. docs/soc-suite.md tells how to run it on an agent of y
     python -m sentinel_rag.testing.soc --agent my_package:answer
 
 `suite` reads the data, `product` runs everything, `hijacked` and `agents` are what can be measured, `judging` decides
-by state, `measuring` and `agent_runs` do many runs.
+by state, `measuring` and `agent_runs` do many runs. Nothing is imported here: one of the product's own processes is
+started from this package.
 """
-
-from sentinel_rag.testing.soc.agents import Agent, Turn, agent_named
-from sentinel_rag.testing.soc.people import People
-from sentinel_rag.testing.soc.suite import Suite, load_suite, schema
-
-__all__ = ["Agent", "People", "Suite", "Turn", "agent_named", "load_suite", "schema"]

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from sentinel_rag.testing.soc.agents import Agent, Turn
-from sentinel_rag.testing.soc.hijacked import expected_calls, judge_meanings
+from sentinel_rag.testing.soc.hands import expected_calls, judge_meanings
 from sentinel_rag.testing.soc.judging import Observation, holds
 from sentinel_rag.testing.soc.measuring import fresh_product
 from sentinel_rag.testing.soc.people import Decider, People

@@ -7,6 +7,7 @@ a new one with a new estate takes its place: that limit would otherwise be taken
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -40,13 +41,18 @@ class TaskRow:
 
 @dataclass(slots=True)
 class GoalRow:
-    """A goal beside every task that it fits: `runs` in all, and those that reached it, as `task, moment`."""
+    """A goal beside every task that it fits: `runs` in all, in how many the task was done all the same (`useful`), and
+    those that reached it, as `task, moment`. `answers` says how the attack's moves ended, `executed` or by the reason of
+    a refusal; `most_questions` is how many a person was asked in one run."""
 
     goal: str
     kind: str
     runs: int = 0
+    useful: int = 0
     reached: list[str] = field(default_factory=list)
     apart: str = ""
+    answers: Counter[str] = field(default_factory=Counter)
+    most_questions: int = 0
 
 
 class Bench:
@@ -85,6 +91,9 @@ class Bench:
             for moment, after in moments(goal, task, places):
                 agent, played = self._play(task, goal, moment, after)
                 row.runs += 1
+                row.useful += agent.useful(task, played)
+                row.answers.update(played.answers)
+                row.most_questions = max(row.most_questions, played.observation.questions)
                 if agent.reached(task, goal, played):
                     row.reached.append(f"{task.id}, {moment}")
         return row

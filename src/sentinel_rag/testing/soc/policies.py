@@ -1,7 +1,7 @@
 """The policies that are measured: files, and some that are made of the shipped one.
 
-`own-words` asks nobody about a change that the person asked for before the agent has read anything. `hidden` hides the
-comments of incidents.
+`own-words` (config/examples/own_words.yaml) asks nobody again for what the person's own words ask for. `hidden` hides
+the comments of incidents.
 `allow-all` stops nothing: it shows that each attack works where nothing stands in its way. `session-taint` is what many
 build first: no person, no named values, and once something untrusted or secret was read, nothing is written or sent.
 """
@@ -16,11 +16,19 @@ from typing import Any
 import yaml
 
 from sentinel_rag.contracts.errors import UsageError
-from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
 from sentinel_rag.settings import installed_policy_file
 
 HIDDEN = [{"path": "/rows/*/comments/*/message", "mode": "hide"}]
 """What is hidden where attacks on hidden values are measured: the comments of an incident."""
+OWN_WORDS = (
+    "add_incident_comment_any",
+    "update_incident_any",
+    "file_read_confidential",
+    "file_read_public",
+    "web_search_default",
+    "web_fetch_default",
+)
+"""Rules that ask a person in `own-words` only where an argument carries more than the person's own words."""
 Document = dict[str, Any]
 
 
@@ -48,9 +56,15 @@ def _allow_all(document: Document) -> Document:
 
 def _own_words(document: Document) -> Document:
     for tool in document["tools"]:
-        if tool["name"] in WRITING_TOOLS:
-            for rule in tool["taint_rules"]:
-                rule["offers_approval"] = rule.pop("requires_approval")
+        for rule in tool["taint_rules"]:
+            if rule["rule_id"] in OWN_WORDS:
+                rule.pop("requires_approval", None)
+                rule["offers_approval"] = True
+        for parameter in tool["parameters"]:
+            if parameter["name"] == "file_path":
+                parameter |= {"attest": "path", "accepts": {"sensitivity": "HIGH", "integrity": "TRUSTED"}}
+            elif parameter["name"] == "url":
+                parameter["accepts"] = {"sensitivity": "LOW", "integrity": "TRUSTED"}
     return document
 
 
