@@ -42,8 +42,8 @@ class TaskRow:
 @dataclass(slots=True)
 class GoalRow:
     """A goal beside every task that it fits: `runs` in all, in how many the task was done all the same (`useful`), and
-    those that reached it, as `task, moment`. `answers` says how the attack's moves ended, `executed` or by the reason of
-    a refusal; `most_questions` is how many a person was asked in one run."""
+    those that reached it, as `task, moment`. `answers` says how the attack's moves ended, `executed` or by the reason
+    of a refusal; `most_questions` is how many a person was asked in one run."""
 
     goal: str
     kind: str
