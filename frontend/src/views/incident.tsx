@@ -85,9 +85,10 @@ function OneIncident(props: {
     if (document.activeElement === null || document.activeElement === document.body) {
       heading.current?.focus();
     }
-    document.title = `#${incident.number} - Incidents - Sentinel RAG`;
+    const before = document.title;
+    document.title = `#${incident.number} - ${before}`;
     return () => {
-      document.title = "Incidents - Sentinel RAG";
+      document.title = before;
     };
   }, [incident.number]);
   const where = workspace === undefined ? "" : ` in the workspace ${workspace}`;

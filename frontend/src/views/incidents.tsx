@@ -18,13 +18,12 @@ const STATUSES: [string, string][] = [
   ["Closed", "closed"],
   ["", "any"],
 ];
-const ORDERS = {
+const ORDERS: Record<string, string> = {
   newest: "newest first",
   oldest: "oldest first",
   severity: "most severe first",
   updated: "last changed",
 };
-type Order = keyof typeof ORDERS;
 
 type Listed = Rows<Incident, IncidentSummary>;
 
@@ -32,23 +31,24 @@ interface Filters {
   time_window: string;
   min_severity: string;
   status: string;
-  order: Order;
+  order: string;
   workspace: string;
 }
 
-/** They outlive the list, so that whoever comes back from an incident finds it as they left it. */
-const kept: { filters: Filters; text: string; opened: string } = {
-  filters: { time_window: "last_30d", min_severity: "", status: "Open", order: "newest", workspace: "" },
-  text: "",
-  opened: "",
-};
+const USUAL: Filters = { time_window: "last_30d", min_severity: "", status: "Open", order: "newest", workspace: "" };
+const NAMES = Object.keys(USUAL) as (keyof Filters)[];
 
+/** They outlive the list, so that whoever comes back from an incident finds it as they left it. */
+const kept: { filters: Filters; text: string; opened: string } = { filters: USUAL, text: "", opened: "" };
+
+/** `id` is that of an incident, or `?` and the filters of the list, each as its tool takes it. */
 export function IncidentsView({ id, go }: { id: string | null; go: (id: string | null) => void }): JSX.Element {
-  if (id === null) {
-    return <IncidentList />;
+  if (id === null || id.startsWith("?")) {
+    kept.filters = id === null ? kept.filters : filtersOf(id);
+    return <IncidentList filters={kept.filters} onFilter={(filters) => go(addressOf(filters))} />;
   }
   kept.opened = id;
-  return <IncidentView key={id} id={id} back={() => go(null)} />;
+  return <IncidentView key={id} id={id} back={() => go(addressOf(kept.filters))} />;
 }
 
 /** How an address names an incident: its number, with its workspace where that is not the default one. */
@@ -56,16 +56,27 @@ export function incidentAddress(incident: { number: number; workspace?: string }
   return incident.workspace ? `${incident.number}@${incident.workspace}` : String(incident.number);
 }
 
-function IncidentList(): JSX.Element {
-  const [filters, setFilters] = useState(kept.filters);
+function addressOf(filters: Filters): string {
+  return `?${new URLSearchParams(NAMES.map((name) => [name, filters[name]])).toString()}`;
+}
+
+/** The filters of an address. What is not in it is as usual; what the tool does not take, it refuses in its words. */
+function filtersOf(address: string): Filters {
+  const given = new URLSearchParams(address.slice(1));
+  const filters = { ...USUAL };
+  for (const name of NAMES) {
+    filters[name] = (given.get(name) ?? USUAL[name]).slice(0, 40);
+  }
+  return filters;
+}
+
+function IncidentList(props: { filters: Filters; onFilter: (filters: Filters) => void }): JSX.Element {
+  const { filters } = props;
   const [text, setText] = useState(kept.text);
   const asked: Arguments = { ...filters, limit: PAGE };
   const first = useLook<Listed>("query_incidents", asked);
   const more = useMore(first.found, asked);
-  const change = (part: Partial<Filters>): void => {
-    kept.filters = { ...filters, ...part };
-    setFilters(kept.filters);
-  };
+  const change = (part: Partial<Filters>): void => props.onFilter({ ...filters, ...part });
   const narrow = (to: string): void => {
     kept.text = to;
     setText(to);
@@ -98,7 +109,7 @@ function IncidentList(): JSX.Element {
           label="Order"
           value={filters.order}
           options={Object.entries(ORDERS)}
-          onChange={(order) => change({ order: order as Order })}
+          onChange={(order) => change({ order })}
         />
         <Workspaces value={filters.workspace} onChange={(workspace) => change({ workspace })} />
         <div class="choice">
@@ -249,7 +260,12 @@ function Workspaces({ value, onChange }: { value: string; onChange: (name: strin
 
 const STEPS: Record<string, number> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 };
 
-function Table(props: { rows: Incident[]; order: Order; busy: boolean; onOrder: (order: Order) => void }): JSX.Element {
+function Table(props: {
+  rows: Incident[];
+  order: string;
+  busy: boolean;
+  onOrder: (order: string) => void;
+}): JSX.Element {
   const body = useRef<HTMLTableSectionElement>(null);
   useEffect(() => {
     // Whoever comes back from an incident goes on at its row.
@@ -316,9 +332,9 @@ function Table(props: { rows: Incident[]; order: Order; busy: boolean; onOrder: 
 /** The head of a column by which the workspace orders all that match, shown or not. */
 function Head(props: {
   title: string;
-  orders: [Order, ...Order[]];
-  order: Order;
-  onOrder: (order: Order) => void;
+  orders: [string, ...string[]];
+  order: string;
+  onOrder: (order: string) => void;
 }): JSX.Element {
   const at = props.orders.indexOf(props.order);
   const next = props.orders[at + 1] ?? props.orders[0];

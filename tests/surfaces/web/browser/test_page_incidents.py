@@ -212,6 +212,10 @@ def test_an_incident_is_found_opened_and_asked_about_by_the_keyboard(
     expect(page.get_by_role("columnheader", name="Created")).to_have_attribute("aria-sort", "ascending")
     given = asked(web, "query_incidents")
     assert (given["min_severity"], given["status"], given["order"]) == ("Medium", "Open", "oldest")
+    # The list has an address as it is filtered, for whoever it is sent to.
+    sent = visit("erin-incidents", at=page.url.removeprefix(web.url)).page
+    expect(sent.get_by_label("Severity")).to_have_value("Medium")
+    expect(sent.get_by_label("Order")).to_have_value("oldest")
     page.get_by_role("link", name="Sign-in 7").focus()
     page.keyboard.press("ArrowDown")
     expect(page.get_by_role("link", name=TOLD)).to_be_focused()
@@ -235,6 +239,7 @@ def test_an_incident_is_found_opened_and_asked_about_by_the_keyboard(
     expect(page.locator(".chosen")).to_contain_text("Alerts that name it1")
     page.go_back()
     expect(page.get_by_role("link", name="Sign-in 7")).to_be_focused()
+    expect(page.get_by_label("Order")).to_have_value("oldest")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Ask about this incident").click()
     # It waits in the box: what a person's words name, the person sends.
