@@ -82,7 +82,9 @@ def create_app(
     refusals = Refusals(journal, new_audit_id, time.monotonic)
     doorkeeper = Doorkeeper(keys, refusals, rates, state.key_journal)
     routes = _Routes(gate, policies, doorkeeper, journal, upstreams, pins, limits, switched_off)
-    sessions = SessionRoutes(doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id)
+    sessions = SessionRoutes(
+        doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id, policies
+    )
 
     async def refused(request: Request, refusal: Exception) -> Response:
         assert isinstance(refusal, Refusal)
