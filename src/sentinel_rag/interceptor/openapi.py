@@ -163,6 +163,13 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "GET",
+        "/v1/sessions/{session_id}/records",
+        "What became of the calls of a person's own session, without their arguments",
+        {200: "SessionRecords"},
+        scopes=(Scope.USER,),
+    ),
+    Operation(
+        "GET",
         "/v1/approvals",
         "The approvals, oldest first",
         {200: "ApprovalPage"},
