@@ -17,7 +17,7 @@ SHARED_WITH_CHROMA = $(shell sed -n 's/^\([a-z0-9._-]*\)==.*/\1/p' requirements-
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help agentdojo demo model-local kql-parser embedding-model page browser test check format types imports bench bench-kql mutation lock clean
+.PHONY: help demo model-local kql-parser embedding-model page browser test check format types imports bench bench-kql agentdojo package-check licences sbom mutation fuzz lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -126,8 +126,30 @@ bench: $(VENV)/installed-dev ## Measure; results with machine and versions go to
 bench-kql: $(VENV)/kql-parser ## How much of a KQL rule collection runs: make bench-kql DIR="folder ..." [SCHEMA=file.json]
 	$(BIN)/python -m bench.bench_kql_collections $(DIR) $(if $(SCHEMA),--schema $(SCHEMA))
 
+package-check: $(VENV)/installed-dev $(PAGE) ## Build wheel and sdist, install into an empty environment, try and measure
+	$(BIN)/python -m bench install_size
+
+licences: $(VENV)/installed-dev ## Every dependency with its licence; fails for one that the allow-list does not take
+	@$(BIN)/python -m bench.dependencies
+
+# The generator has an environment of its own, so that it is no part of what it describes.
+CYCLONEDX := cyclonedx-bom==7.5.0
+sbom: $(VENV)/installed-dev $(PAGE) ## What the default install consists of, as CycloneDX: dist/sentinel-rag.cdx.json
+	@mkdir -p dist
+	@$(BIN)/python -m bench.sbom --generator '$(CYCLONEDX)' --output dist/sentinel-rag.cdx.json
+
 mutation: $(VENV)/installed-dev ## Change the deciding code in small ways; which changes do its tests notice? (an hour)
 	nice -n 15 $(BIN)/python -m bench.mutation
+
+# The fuzzer that is guided by coverage, in a folder of its own. Where it has no wheel, mutations go unguided.
+$(VENV)/atheris/installed: $(VENV)/created requirements-fuzz.lock
+	@rm -rf $(VENV)/atheris
+	$(PIP) install --quiet --require-hashes --no-deps --only-binary :all: --target $(VENV)/atheris -r requirements-fuzz.lock \
+	  && touch $@ || { rm -rf $(VENV)/atheris; echo "Going on without atheris: nothing guides the mutations."; }
+
+MINUTES ?= 10
+fuzz: $(VENV)/installed-dev $(VENV)/atheris/installed ## Hostile bytes at one reader: make fuzz TARGET=request-body MINUTES=60
+	nice -n 15 $(BIN)/python -m bench fuzz $(if $(TARGET),$(TARGET) --minutes $(MINUTES),--list)
 
 lock: $(VENV)/installed-dev ## Resolve pyproject.toml again into the lock files
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet uv
@@ -141,6 +163,8 @@ lock: $(VENV)/installed-dev ## Resolve pyproject.toml again into the lock files
 	echo 'chromadb==1.5.9' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command 'make lock' - -c requirements-dev.lock \
 	  $(addprefix --no-emit-package ,$(SHARED_WITH_CHROMA)) -o requirements-chroma.lock
+	echo 'atheris==3.0.0' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --custom-compile-command 'make lock' - -o requirements-fuzz.lock
 	printf '%s\n' $(AGENTDOJO) | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command 'make lock' --no-deps - -o requirements-agentdojo.lock
 

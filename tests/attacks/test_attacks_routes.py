@@ -42,6 +42,8 @@ CALL = {"session_id": "theirs", "tool_name": "list_tables", "args": {}}
 TABLE: dict[tuple[str, str], Entry] = {
     ("POST", "/v1/proxy-execute"): Entry((EXECUTE,), CALL, (200,), (404, "not_found")),
     ("GET", "/v1/tools"): Entry((EXECUTE,)),
+    ("POST", "/v1/look"): Entry((USER,), {**CALL, "session_id": "a-look"}, (200,)),
+    ("GET", "/v1/look"): Entry((USER,)),
     ("POST", "/v1/sessions"): Entry((EXECUTE, USER), None, (201, 409)),
     ("GET", "/v1/sessions/{session_id}"): Entry((EXECUTE, USER), None, (200,), (404, "not_found")),
     ("DELETE", "/v1/sessions/{session_id}"): Entry((EXECUTE, USER), None, (204,), (404, "not_found")),

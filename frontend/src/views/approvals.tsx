@@ -8,7 +8,6 @@ import { moment } from "../parts/tool_status.tsx";
 import { shown, visible } from "../visible.ts";
 import type { Approval, Label, Violation } from "../wire.ts";
 
-const LOOK_AGAIN_MS = 5_000;
 const EFFECTS: Record<string, string> = {
   read: "only reads",
   write: "changes something in your own systems",
@@ -22,27 +21,32 @@ const STATES = {
   expired: "expired",
 };
 
-export function ApprovalsView({ id, go }: { id: string | null; go: (id: string | null) => void }): JSX.Element {
-  return id === null ? <ApprovalList /> : <OneApproval key={id} id={id} back={() => go(null)} />;
+/** `waiting` is another list after each change of any approval. */
+export function ApprovalsView(props: {
+  id: string | null;
+  go: (id: string | null) => void;
+  waiting: Approval[];
+}): JSX.Element {
+  const { id, go, waiting: change } = props;
+  return id === null ? (
+    <ApprovalList change={change} />
+  ) : (
+    <OneApproval key={id} id={id} back={() => go(null)} change={change} />
+  );
 }
 
-function ApprovalList(): JSX.Element {
+function ApprovalList({ change }: { change: Approval[] }): JSX.Element {
   const [found, setFound] = useState<Approval[] | null>(null);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   useEffect(() => {
-    const look = (): void => {
-      ask<{ approvals: Approval[] }>("GET", "/approvals").then(
-        (page) => {
-          setFound(page.approvals);
-          setRefusal(null);
-        },
-        (error) => setRefusal(asRefusal(error)),
-      );
-    };
-    look();
-    const timer = setInterval(() => document.visibilityState === "visible" && look(), LOOK_AGAIN_MS);
-    return () => clearInterval(timer);
-  }, []);
+    ask<{ approvals: Approval[] }>("GET", "/approvals").then(
+      (page) => {
+        setFound(page.approvals);
+        setRefusal(null);
+      },
+      (error) => setRefusal(asRefusal(error)),
+    );
+  }, [change]);
   const waiting = found?.filter((each) => each.state === "pending") ?? [];
   const rest = found?.filter((each) => each.state !== "pending") ?? [];
   return (
@@ -75,13 +79,14 @@ function Listed({ title, approvals }: { title: string; approvals: Approval[] }):
   );
 }
 
-function OneApproval({ id, back }: { id: string; back: () => void }): JSX.Element {
+function OneApproval(props: { id: string; back: () => void; change: Approval[] }): JSX.Element {
+  const { id, back, change } = props;
   const [found, setFound] = useState<Approval | null>(null);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const path = `/approvals/${encodeURIComponent(id)}`;
   useEffect(() => {
     ask<Approval>("GET", path).then(setFound, (error) => setRefusal(asRefusal(error)));
-  }, [path]);
+  }, [path, change]);
   return (
     <>
       <button type="button" onClick={back}>

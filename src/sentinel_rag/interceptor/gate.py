@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -50,7 +51,7 @@ from sentinel_rag.interceptor.in_flight import InFlight
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.outcomes import HTTP_STATUS, Denied, NotCompleted, Outcome, outcome_of
 from sentinel_rag.interceptor.pins import Pins, Quarantined
-from sentinel_rag.interceptor.policy import Policies, Policy, Rule, ToolPolicy
+from sentinel_rag.interceptor.policy import Effect, Policies, Policy, Rule, ToolPolicy
 from sentinel_rag.interceptor.policy.deciding import UNKNOWN_TOOL
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.request_body import ExecuteRequest
@@ -123,17 +124,32 @@ class Gate:
     async def execute(self, principal: Principal, wish: ExecuteRequest) -> Outcome:
         """Judge one call and run it if allowed. Raises UnavailableError if it cannot be recorded; then it did not run,
         or its outcome is on record as unknown."""
+        return await self._take(principal, wish)
+
+    async def look(self, principal: Principal, wish: ExecuteRequest) -> Outcome:
+        """`execute` for a person who reads without an agent: only what reads, in a session of the person's own key.
+
+        No agent's key enters such a session, so nothing of a conversation reaches it; it raises no conversation, since
+        labels rise within the sessions of one key.
+        """
+        return await self._take(principal, wish, looking=True)
+
+    async def _take(self, principal: Principal, wish: ExecuteRequest, *, looking: bool = False) -> Outcome:
         policy = self._policies.current
         call = _Call(self._new_id(), principal.key_id, policy, wish, policy.tool(wish.tool_name))
         try:
             session = await self._stores.sessions.claim(
-                wish.session_id, principal.key_id, most=self._limits.sessions_per_key
+                wish.session_id,
+                principal.key_id,
+                user_key_id=principal.key_id if looking else None,
+                most=self._limits.sessions_per_key,
             )
         except SessionClosed as closed:
             return await self._refuse(call, Reason.CONFLICT, f"{closed} {closed.next_step}")
         except TooManySessions as many:
             return await self._refuse(call, Reason.RATE_LIMITED, f"{many} {many.next_step}")
-        if session is None:
+        # A key that may execute too does not act as an agent where its person looks, nor the other way round.
+        if session is None or (session.user_key_id == principal.key_id) is not looking:
             return await self._refuse(call, Reason.NOT_FOUND, "There is no such session.")
         call.session = session
         if call.tool is None:
@@ -144,7 +160,8 @@ class Gate:
         wait_s = self._rates.take(principal.key_id, principal.rate, call.tool.name, call.tool.rate)
         if wait_s is not None:
             return await self._refuse_for_now(call, wait_s)
-        refused = await self._unless_pinned(call, call.tool)
+        refused = await self._unless_readable(call, call.tool, wish) if looking else None
+        refused = refused or await self._unless_pinned(call, call.tool)
         if refused is not None:
             return refused
         for _ in range(MAX_ATTEMPTS):
@@ -161,6 +178,17 @@ class Gate:
         call = _Call(self._new_id(), principal.key_id, self._policies.current)
         error = QueryError(code=QueryErrorCode.INVALID_ARGUMENT, message=f"The request was refused: {fault}.")
         return await self._refuse(call, Reason.MALFORMED_BODY, error.message, error)
+
+    async def _unless_readable(self, call: _Call, tool: ToolPolicy, wish: ExecuteRequest) -> Outcome | None:
+        """None for a call that a person may make alone; else the answer."""
+        if tool.effect is not Effect.READ:
+            denied = await self._deny(call, Deny(Reason.MISSING_SCOPE, TOP))
+            return replace(denied, note="A person looks with tools that only read; ask the agent for what changes.")
+        with suppress(NoSuchHandle):
+            if not find_references(wish.args):
+                return None
+        # A tool may repeat what it was asked, and so tell what the person's clearance does not cover.
+        return await self._refuse_arguments(call, ArgumentFault("", "A look takes values and no handles."))
 
     async def _unless_pinned(self, call: _Call, tool: ToolPolicy) -> Outcome | None:
         """None if the tool is what it was when its definition was accepted; else the answer."""

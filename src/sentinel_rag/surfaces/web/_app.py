@@ -20,7 +20,18 @@ from sentinel_rag.surfaces.web._border import Border
 from sentinel_rag.surfaces.web._openapi import document
 from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import Problem, problem_of
-from sentinel_rag.surfaces.web.routes import approvals, audit, chat, conversations, oidc, page, policy, sign_in, tokens
+from sentinel_rag.surfaces.web.routes import (
+    approvals,
+    audit,
+    chat,
+    conversations,
+    oidc,
+    page,
+    policy,
+    sign_in,
+    tokens,
+    tools,
+)
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +71,7 @@ def create_api(web: Web) -> FastAPI:
     )
     app.state.web = web
     app.router.redirect_slashes = False
-    for routes in (chat, conversations, approvals, audit, policy, sign_in, oidc, tokens):
+    for routes in (chat, conversations, approvals, audit, policy, sign_in, oidc, tokens, tools):
         app.include_router(routes.router)
     app.include_router(page.page_router(page.load_page(oidc=web.oidc is not None)))
     app.add_api_route("/healthz", _healthz, include_in_schema=False)

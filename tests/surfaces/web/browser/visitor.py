@@ -44,7 +44,7 @@ class Visitor:
         self.page.get_by_label("Name").fill(name)
         self.page.get_by_label("Password").fill(password_of(name))
         self.page.get_by_role("button", name="Sign in").click()
-        self.page.get_by_role("button", name="Sign out").wait_for()
+        self.page.get_by_role("button", name="Sign out", exact=True).wait_for()
 
     def ask(self, question: str) -> None:
         box = self.page.get_by_role("textbox", name="Question")

@@ -10,8 +10,9 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
 import anyio.to_thread
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 
+from sentinel_rag.interceptor.patience import unless_gone
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.surfaces.people import OWNER, SignIn
 from sentinel_rag.surfaces.web._access import Approver, Parts
@@ -24,15 +25,23 @@ router = APIRouter(prefix="/approvals", tags=["approvals"])
 ApprovalId = Annotated[str, Path(pattern=r"^[A-Za-z0-9-]{1,64}$")]
 
 
-@router.get("", summary="Calls that wait, or that were decided")
+@router.get("", summary="Calls that wait, or that were decided; with the mark of an answer, once something has changed")
 async def list_all(
     sign_in: Approver,
     web: Parts,
+    request: Request,
     state: Literal["pending", "approved", "denied", "used", "expired"] | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 100,
+    mark: Annotated[
+        str | None, Query(pattern=r"^[0-9a-f]{16}$", description="Of an earlier answer: wait for another, up to 4 s.")
+    ] = None,
 ) -> dict[str, Any]:
-    query = urlencode({"limit": limit, **({} if state is None else {"state": state})})
-    page = await web.gateway.ask(await web.key_of(sign_in.account, Scope.APPROVE), "GET", f"/v1/approvals?{query}")
+    given = {"limit": limit, "state": state, "mark": mark}
+    query = urlencode({name: value for name, value in given.items() if value is not None})
+    key = await web.key_of(sign_in.account, Scope.APPROVE)
+    page = await unless_gone(request, web.gateway.ask(key, "GET", f"/v1/approvals?{query}"))
+    if page is None:
+        return {}  # for nobody
     return {**page, "approvals": await _told(web, sign_in, page["approvals"])}
 
 
@@ -65,7 +74,7 @@ def _path(approval_id: str) -> str:
 async def _told(web: Web, sign_in: SignIn, approvals: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The approvals, each with `own`: whether the person's own conversation asked, so that another decides."""
     sessions = [str(each["session_id"]) for each in approvals]
-    owners = await anyio.to_thread.run_sync(partial(web.record.owners, sessions))
+    owners = await anyio.to_thread.run_sync(partial(web.record.owners, sessions)) | web.looks.owners(sessions)
     me = sign_in.account.user_id
     told: list[dict[str, Any]] = []
     for each in approvals:
