@@ -31,6 +31,8 @@ export interface Spot {
   sort: "incident" | "alert" | "entity" | "other";
   kind: string;
   label: string;
+  /** Of an alert, if it is one of Sentinel's. */
+  severity?: string;
   /** Where it leads, for another incident. */
   href?: string;
 }
@@ -153,6 +155,7 @@ function alertSpot({ alert, at }: PlacedAlert): Spot {
     id: `alert ${at}`,
     column: 1,
     sort: "alert",
+    ...(SEVERITIES.includes(alert.severity ?? "") ? { severity: (alert.severity ?? "").toLowerCase() } : {}),
     kind: `alert, ${alert.severity ?? "of unknown severity"}`,
     label: visible(alert.name ?? ""),
   };

@@ -12,6 +12,9 @@ const PARTS = new Intl.DateTimeFormat("en-GB", {
   hourCycle: "h23",
 });
 
+/** A table whose newest row is older may have stopped to be filled. */
+export const OLD_S = 24 * 3_600;
+
 /** `2026-11-28 09:02` in this zone; null for what is no time. */
 export function local(text: string): string | null {
   const at = Date.parse(text);

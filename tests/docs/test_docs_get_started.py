@@ -94,6 +94,16 @@ def test_the_page_can_be_followed_word_by_word(shell: Shell) -> None:
             assert matches(printed, step.printed), f"{step.typed}\n{printed}"
 
 
+def test_the_readme_shows_what_the_page_proves() -> None:
+    """What a hijacked agent gets, and the commands for one's own data."""
+    readme, page = (REPOSITORY / "README.md").read_text(), PAGE.read_text()
+    (denied,) = (box for kind, box in BOX.findall(readme) if kind == "text" and "update_incident" in box)
+    assert denied.strip("\n") in page
+    for typed in ("make demo", "sentinel workspace import", "sentinel up --web", "sentinel chat", "sentinel doctor"):
+        assert typed in readme
+        assert typed in page
+
+
 def test_each_setting_of_the_page_exists() -> None:
     known = {variable.name for variable in VARIABLES}
     named = [line.split("=")[0] for kind, box in BOX.findall(PAGE.read_text()) if kind == "ini" for line in box.split()]

@@ -7,6 +7,7 @@ sentence, and that is named here.
 from __future__ import annotations
 
 import io
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,6 +43,9 @@ ELSEWHERE = {
 
 LAST = ("keys list", "keys revoke", "users list", "users disable", "audit rotate", "audit prune")
 """What shows, ends or moves something comes after what makes it."""
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+READ_ME = re.compile(r"^```sh\n(sentinel [^\n]*)\n```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 ID = "3f2a"
 """Stands for the beginning of an approval's id."""
@@ -91,6 +95,16 @@ def test_each_example_runs(
             failed.append(f"{line}: {code}, {said[-300:]}")
     assert not failed, "\n".join(failed)
     assert product.json("status")["running"]
+
+
+def test_the_answer_in_the_readme_is_given(serving: tuple[Any, Path]) -> None:
+    product, _ = serving
+    asked = [(typed, shown) for typed, shown in READ_ME.findall(README.read_text()) if typed.startswith("sentinel ask")]
+    ((typed, shown),) = asked
+    done = product.run(*shlex.split(typed)[1:])
+    assert done.returncode == 0, done.stderr
+    for line in shown.splitlines():
+        assert all(part in done.stdout for part in line.split("...")), line
 
 
 def run(line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:

@@ -6,6 +6,7 @@ import argparse
 import io
 import re
 import shlex
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,7 +58,7 @@ workspace faults add trottled                | invalid choice: 'trottled'
 workspace faults add slow --delay soon       | 'soon' is no number
 tools query_incident                         | There is no tool 'query_incident'
 tools a b                                    | One tool at a time
-tools accept nosuch --yes                    | No tool 'nosuch' is pinned
+tools accept                                 | Which tool?
 kql template                                 | sentinel kql templates
 kql templates nosuch                         | There is no template 'nosuch'
 kql run account_activity_timelin account=x   | account_activity_timeline
@@ -150,7 +151,7 @@ SETTINGS = [
     ({"SENTINEL_HOME": "{file}/x"}, "users list", "Not a directory"),
     ({"SENTINEL_HOME": "{file}/x"}, "keys list", "Not a directory"),
     ({"SENTINEL_HOME": "{file}/x"}, "knowledge status", "Not a directory"),
-    ({"SENTINEL_CONFIG": "{file}"}, "ask hi", "must be a mapping"),
+    ({"SENTINEL_CONFIG": "{file}"}, "policy check", "must be a mapping"),
     ({"SENTINEL_CONFIG": "/nofile"}, "policy check", "No such file"),
     ({"SENTINEL_TIMEZONE": "Mars/Olympus"}, "ask hi", "One setting is wrong"),
     ({"SENTINEL_MODEL": "gpt", "SENTINEL_CHAT_TURNS": "x"}, "chat", "2 settings are wrong"),
@@ -178,6 +179,17 @@ def test_a_wrong_setting_is_told_and_ends_with_a_command(
     assert words in said
     assert "[Errno" not in said
     ends_with_a_command(said)
+
+
+@pytest.mark.parametrize("option", ["--port", "--agent-port", "--web"])
+def test_a_port_that_is_taken_is_told(option: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, said = run(["up", option, str(taken.getsockname()[1])], capsys)
+    assert code == 1
+    assert "is in use by another program" in said
+    assert said.endswith(
+        "take a free one: sentinel up --web\n" if option == "--web" else "take a free one: sentinel up\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 // Counts over time by severity: stacked bars, and the same as a table for whoever does not see them.
 import type { JSX } from "preact";
-import { local } from "../times.ts";
+import { local, OLD_S } from "../times.ts";
 import type { Bucket } from "../tool_rows.ts";
 
 const STACK: ["high" | "medium" | "low" | "informational", string][] = [
@@ -14,13 +14,17 @@ const BELOW = 34;
 const LEFT = 44;
 const HOURS: Record<string, number> = { "1h": 1, "6h": 6, "1d": 24, "7d": 168 };
 
-/** `oldest` and `newest` are the times of the table's first and last row: a time before the first one is not counted
- * as quiet, because nothing is kept of it. */
+/** Whether a count of nothing means that there was nothing: no rows of that time are kept any more, or none have come
+ * for so long that they may not arrive. */
+type Known = "known" | "not kept" | "none came";
+
+/** `oldest` and `newest` are the times of the table's first and last row, `at` is when it was read. */
 export function Bars(props: {
   buckets: Bucket[];
   interval: string;
   oldest: string | null;
   newest: string | null;
+  at: number;
 }): JSX.Element {
   const { buckets, interval } = props;
   const most = Math.max(1, ...buckets.map((bucket) => bucket.count));
@@ -28,7 +32,7 @@ export function Bars(props: {
   const step = Math.max(14, Math.min(64, 720 / Math.max(1, buckets.length)));
   const width = LEFT + step * buckets.length + 8;
   const each = Math.max(1, Math.ceil(96 / step));
-  const known = buckets.map((bucket) => !isBefore(bucket, interval, props.oldest));
+  const known = buckets.map((bucket) => knownOf(bucket, interval, props));
   return (
     <>
       <ul class="legend" aria-hidden="true">
@@ -57,7 +61,7 @@ export function Bars(props: {
           ))}
           {buckets.map((bucket, place) => (
             <g key={bucket.time}>
-              {known[place] ? (
+              {known[place] === "known" ? (
                 <Stack bucket={bucket} x={LEFT + place * step + 2} width={step - 4} top={top} />
               ) : (
                 <rect x={LEFT + place * step + 2} y={8} width={step - 4} height={HEIGHT - 8} fill="url(#hatched)" />
@@ -71,7 +75,7 @@ export function Bars(props: {
           ))}
         </svg>
       </section>
-      <p class="quiet">{reach(buckets, props.oldest, props.newest, known)}</p>
+      <p class="quiet">{reach(props.oldest, props.newest, known)}</p>
       <details>
         <summary>The same as a table</summary>
         <Twin buckets={buckets} known={known} />
@@ -97,7 +101,7 @@ function Stack(props: { bucket: Bucket; x: number; width: number; top: number })
   );
 }
 
-function Twin({ buckets, known }: { buckets: Bucket[]; known: boolean[] }): JSX.Element {
+function Twin({ buckets, known }: { buckets: Bucket[]; known: Known[] }): JSX.Element {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
     <section class="scroll" aria-label="Alerts over time, as a table" tabIndex={0}>
@@ -117,7 +121,7 @@ function Twin({ buckets, known }: { buckets: Bucket[]; known: boolean[] }): JSX.
             <tr key={bucket.time}>
               <th scope="row">{local(bucket.time) ?? "not known"}</th>
               {[bucket.count, bucket.high, bucket.medium, bucket.low, bucket.informational].map((count, column) => (
-                <td key={column}>{known[place] ? count : <span class="quiet">not kept</span>}</td>
+                <td key={column}>{known[place] === "known" ? count : <span class="quiet">{known[place]}</span>}</td>
               ))}
             </tr>
           ))}
@@ -127,9 +131,21 @@ function Twin({ buckets, known }: { buckets: Bucket[]; known: boolean[] }): JSX.
   );
 }
 
-function isBefore(bucket: Bucket, interval: string, oldest: string | null): boolean {
-  const end = Date.parse(bucket.time) + (HOURS[interval] ?? 1) * 3_600_000;
-  return oldest !== null && bucket.count === 0 && end <= Date.parse(oldest);
+function knownOf(
+  bucket: Bucket,
+  interval: string,
+  table: { oldest: string | null; newest: string | null; at: number },
+): Known {
+  const begin = Date.parse(bucket.time);
+  const end = begin + (HOURS[interval] ?? 1) * 3_600_000;
+  if (bucket.count > 0) {
+    return "known";
+  }
+  if (table.oldest !== null && end <= Date.parse(table.oldest)) {
+    return "not kept";
+  }
+  const newest = table.newest === null ? Number.NaN : Date.parse(table.newest);
+  return table.at - newest > OLD_S * 1_000 && begin > newest ? "none came" : "known";
 }
 
 function up(count: number, top: number): number {
@@ -149,21 +165,27 @@ function short(time: string, interval: string): string {
   return interval === "1d" || interval === "7d" ? told.slice(5, 10) : `${told.slice(5, 10)} ${told.slice(11)}`;
 }
 
-function sentence(buckets: Bucket[], known: boolean[]): string {
+function sentence(buckets: Bucket[], known: Known[]): string {
   const total = buckets.reduce((sum, bucket) => sum + bucket.count, 0);
   const peak = buckets.reduce<Bucket | null>((best, each) => (best && best.count >= each.count ? best : each), null);
-  const none = known.filter((each) => !each).length;
-  const unknown = none === 0 ? "" : ` Of ${none} bars nothing is kept.`;
+  const none = known.filter((each) => each !== "known").length;
+  const unknown = none === 0 ? "" : ` Of ${none} bars it is not known.`;
   return peak === null || total === 0
     ? `No alert in ${buckets.length} bars.${unknown}`
     : `${total} alerts in ${buckets.length} bars; most, ${peak.count}, from ${local(peak.time)} on.${unknown}`;
 }
 
-function reach(buckets: Bucket[], oldest: string | null, newest: string | null, known: boolean[]): string {
-  const none = known.filter((each) => !each).length;
-  const before =
-    none === 0 || oldest === null ? "" : `Hatched: nothing is kept from before ${local(oldest)}, so it is not known. `;
-  const last = buckets.at(-1);
-  const after = newest === null || last === undefined ? "" : `The newest alert here is of ${local(newest)}.`;
-  return before + after;
+function reach(oldest: string | null, newest: string | null, known: Known[]): string {
+  const told: string[] = [];
+  if (oldest !== null && known.includes("not kept")) {
+    told.push(`Hatched at the beginning: nothing is kept from before ${local(oldest)}, so it is not known.`);
+  }
+  if (newest !== null) {
+    told.push(
+      known.includes("none came")
+        ? `Hatched at the end: nothing has come since ${local(newest)}. Whether it was quiet is not known.`
+        : `The newest alert here is of ${local(newest)}.`,
+    );
+  }
+  return told.join(" ");
 }

@@ -92,7 +92,7 @@ function SpotView(props: {
   const common = {
     tabindex: props.reached ? 0 : -1, // an attribute in a picture is spelled as it stands
     "data-spot": spot.id,
-    class: `spot ${spot.sort}${props.faint ? " faint" : ""}`,
+    class: `spot ${spot.sort} ${spot.severity ?? ""} ${props.faint ? "faint" : ""}`,
   };
   const drawn = (
     <>

@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useId } from "preact/hooks";
 import type { Look, Rows, Seen } from "../look.ts";
-import { local, span } from "../times.ts";
+import { local, OLD_S, span } from "../times.ts";
 import { shown, visible } from "../visible.ts";
 import { Facts } from "./data_table.tsx";
 import { RefusalNotice } from "./notices.tsx";
@@ -33,8 +33,6 @@ export function Reading<T>(props: {
     </section>
   );
 }
-
-const OLD_S = 24 * 3_600;
 
 /** What a reader must know before they believe the rows: that something is missing, or that the data is old. */
 export function Warnings({ of }: { of: Seen<Rows<unknown, unknown>> }): JSX.Element {

@@ -111,7 +111,7 @@ function OneIncident(props: {
       {incident.description === null ? null : <p class="words">{visible(incident.description)}</p>}
       {left.length === 0 ? null : (
         <p>
-          Not shown, because there is too much of it: {left.map(([name, n]) => `${n} ${visible(name)}`).join(", ")}.
+          Left out, because there is too much: {left.map(([name, count]) => `${count} ${leftOut(name)}`).join(", ")}.
         </p>
       )}
       <p>
@@ -144,6 +144,18 @@ function OneIncident(props: {
 
 const UNKNOWN = "not known";
 
+const LEFT_OUT: Record<string, string> = {
+  alert_entities: "entities of alerts",
+  entity_properties: "properties of entities",
+  timeline: "events",
+  values: "labels, techniques and ids",
+  cut_texts: "texts cut short",
+};
+
+function leftOut(name: string): string {
+  return visible(Object.hasOwn(LEFT_OUT, name) ? (LEFT_OUT[name] ?? "") : name.replaceAll("_", " "));
+}
+
 function factsOf(incident: IncidentDetail): [string, string][] {
   const time = (text: string | null, none: string): string => (text === null ? none : (local(text) ?? visible(text)));
   const length = (seconds: number | null, none: string): string => (seconds === null ? none : span(seconds));
@@ -172,7 +184,7 @@ function Comments({ incident }: { incident: IncidentDetail }): JSX.Element {
       <h2 id="comments">Comments</h2>
       {incident.comments.length === 0 ? <p>None.</p> : null}
       {incident.comments.map((comment, place) => (
-        <figure key={place} class="comment">
+        <figure key={place} class="said">
           <figcaption>
             {visible(comment.author ?? "somebody")}, <Time at={comment.time} />
           </figcaption>

@@ -10,11 +10,11 @@ import type { Bucket, Counts, Incident, ThreatSummary, TopEntity, TrendSummary }
 import { SEVERITIES, WINDOWS } from "../tool_rows.ts";
 import { visible } from "../visible.ts";
 
-const LENGTHS = WINDOWS.filter(([name]) => name !== "");
 const INTERVALS: [string, string][] = [
   ["1h", "an hour"],
   ["6h", "6 hours"],
   ["1d", "a day"],
+  ["7d", "a week"],
 ];
 /** The widths that leave a window with bars enough to see a course and few enough to read. */
 const FITTING: Record<string, string[]> = {
@@ -23,7 +23,8 @@ const FITTING: Record<string, string[]> = {
   last_3d: ["1h", "6h", "1d"],
   last_7d: ["1d", "6h", "1h"],
   last_14d: ["1d", "6h"],
-  last_30d: ["1d", "6h"],
+  last_30d: ["1d", "6h", "7d"],
+  "": ["7d", "1d"],
 };
 const KINDS: [string, string][] = [
   ["account", "accounts"],
@@ -62,7 +63,7 @@ export function TrendsView(): JSX.Element {
         </button>
       </div>
       <search class="filters">
-        <Choice label="Window" value={window} options={LENGTHS} onChange={setWindow} />
+        <Choice label="Window" value={window} options={WINDOWS} onChange={setWindow} />
         <Choice
           label="One bar is"
           value={width}
@@ -111,7 +112,13 @@ function Trend({ found }: { found: Seen<Rows<Bucket, TrendSummary>> }): JSX.Elem
     <>
       <Warnings of={found} />
       {summary.total === 0 ? <WhyNone of={found} none="No alert in this window." /> : null}
-      <Bars buckets={rows} interval={summary.interval} oldest={coverage.table_oldest} newest={coverage.table_newest} />
+      <Bars
+        buckets={rows}
+        interval={summary.interval}
+        oldest={coverage.table_oldest}
+        newest={coverage.table_newest}
+        at={found.at}
+      />
       <HowFound of={found} />
     </>
   );

@@ -355,10 +355,12 @@ def _listen(name: str, port: int) -> Listener:
         if error.errno == errno.EADDRINUSE:
             raise UnavailableError(
                 f"Port {port} for the {name} is in use by another program.",
-                next_step="Choose another port, or leave the option out to take a free one.",
+                next_step="Choose another port, or take a free one: sentinel up" + (" --web" if name == "web" else ""),
             ) from None
         if isinstance(error, PermissionError):
-            raise UsageError(f"Port {port} needs special rights.", next_step="Choose a port above 1023.") from None
+            raise UsageError(
+                f"Port {port} needs special rights.", next_step="Choose a port above 1023: sentinel up --port 8787"
+            ) from None
         raise
     listener.listen(512)
     return Listener(listener, f"http://127.0.0.1:{listener.getsockname()[1]}")

@@ -201,10 +201,10 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "GET",
         "/v1/audit",
-        "The journal in pages, oldest first",
+        "The journal in pages, oldest first; with `before` newest first, and filtered",
         {200: "AuditPage"},
         scopes=(Scope.AUDIT,),
-        query=("after", "limit"),
+        query=("after", "limit", "before", "kind", "tool", "session_id", "key_id"),
         endings=(Reason.INVALID_ARGUMENT,),
     ),
     Operation(
@@ -243,6 +243,8 @@ _QUERY: Mapping[str, Mapping[str, Any]] = {
     "after": {**WHOLE, "maximum": 2**62, "default": 0},
     "limit": {"type": "integer", "minimum": 1, "maximum": 200, "default": 100},
     "state": {"type": "string"},
+    "before": {**WHOLE, "maximum": 2**62, "description": "Records before this number; 0: from the newest on."},
+    **{name: {"type": "string", "minLength": 1, "maxLength": 200} for name in ("kind", "tool", "session_id", "key_id")},
     "mark": {"type": "string", "pattern": "^[0-9a-f]{16}$", "description": "Answer once there is another."},
 }
 

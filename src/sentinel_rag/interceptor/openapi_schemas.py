@@ -151,7 +151,14 @@ SCHEMAS: Mapping[str, Schema] = {
             "outcome": {"enum": ["success", "error", "unknown", None]},
         }
     ),
-    "AuditPage": exactly({"records": listed(ref("AuditEntry")), "next_after": WHOLE}),
+    "AuditPage": exactly(
+        {
+            "records": listed(ref("AuditEntry")),
+            "next_after": WHOLE,
+            "next_before": {"type": ["integer", "null"], "description": "With `before`; null: there are no more."},
+        },
+        optional=("next_after", "next_before"),
+    ),
     "AuditRecords": exactly({"records": listed(ref("AuditEntry"))}),
     "Approval": {
         "type": "object",

@@ -22,6 +22,7 @@ from sentinel_rag.interceptor.admission import Doorkeeper, Refusal, read_json_bo
 from sentinel_rag.interceptor.flow import NoSuchHandle, Reference
 from sentinel_rag.interceptor.flow.named_values import named_in
 from sentinel_rag.interceptor.limits import Limits
+from sentinel_rag.interceptor.policy import Policies
 from sentinel_rag.interceptor.refusals import Unread
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_object
 from sentinel_rag.interceptor.responses import json_response, problem
@@ -49,6 +50,7 @@ class SessionRoutes:
         upstreams: Mapping[str, Upstream],
         limits: Limits,
         new_id: Callable[[], str],
+        policies: Policies,
     ) -> None:
         self._doorkeeper = doorkeeper
         self._sessions = sessions
@@ -57,6 +59,7 @@ class SessionRoutes:
         self._upstreams = upstreams
         self._limits = limits
         self._new_id = new_id
+        self._policies = policies
 
     def routes(self) -> list[Route]:
         return [
@@ -99,7 +102,7 @@ class SessionRoutes:
         }
         if Scope.USER in principal.scopes:
             body["named"] = [
-                {"kind": value.kind.value, "text": value.text, "by": by} for value, by in session.named.items()
+                {"kind": str(value.kind), "text": value.text, "by": by} for value, by in session.named.items()
             ]
         return json_response(body)
 
@@ -119,7 +122,7 @@ class SessionRoutes:
         text = (await self._body(request, "text")).get("text")
         if not isinstance(text, str):
             return problem(Reason.MALFORMED_BODY, "text must be a text.")
-        named = sorted(named_in(text), key=lambda value: (value.kind.value, value.text))
+        named = sorted(named_in(text, self._policies.current), key=lambda value: (str(value.kind), value.text))
         fresh, write = session.name(named, USER)
         if fresh:
             await self._journal.append(
@@ -128,11 +131,11 @@ class SessionRoutes:
                     key_id=principal.key_id,
                     session_id=session.session_id,
                     source=USER,
-                    values=tuple((value.kind.value, value.text) for value in fresh),
+                    values=tuple((str(value.kind), value.text) for value in fresh),
                 ),
                 alongside=write,
             )
-        return json_response({"named": [{"kind": value.kind.value, "text": value.text} for value in named]})
+        return json_response({"named": [{"kind": str(value.kind), "text": value.text} for value in named]})
 
     async def resolve(self, request: Request) -> Response:
         """The values of hidden parts, `{"handles": [...]}`, for a person whose clearance covers their labels."""

@@ -99,7 +99,7 @@ class Parser(argparse.ArgumentParser):
         if found := _WRONG_CHOICE.match(message):
             known = next((each.choices for each in self._actions if isinstance(each, argparse._SubParsersAction)), {})
             if meant := _meant(self.prog, found[2], list(known)):
-                return f"{meant} (or {self.prog} --help)"
+                return meant if meant.endswith("--help") else f"{meant} (or {self.prog} --help)"
         example = EXAMPLES.get(self.prog)
         return f"{self.prog} --help" if example is None else f"{example} ({self.prog} --help tells the rest)"
 
@@ -125,6 +125,12 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 
     def __init__(self, prog: str, indent_increment: int = 2, max_help_position: int = 24) -> None:
         super().__init__(prog, indent_increment, max_help_position, _columns() - 2)
+
+    def add_argument(self, action: argparse.Action) -> None:
+        """Names of commands stand one step further in than argparse reckons when it places their help."""
+        super().add_argument(action)
+        if isinstance(action, argparse._SubParsersAction):
+            self._action_max_length += self._indent_increment
 
 
 def _columns() -> int:

@@ -9,7 +9,10 @@ import argparse
 
 from sentinel_rag.surfaces.cli._options import Formatter, Parser, command, group, port, workspace_option
 
-EXIT_CODES = """\
+EPILOG = """\
+new here: sentinel demo, then sentinel without anything, which tells what to type next.
+each command has an example: sentinel ask --help
+
 exit codes:
   0  answered (also: asked back, out of scope)    3  no data matched
   1  something is unavailable                     4  denied by the Interceptor
@@ -25,9 +28,9 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     """
     parser: argparse.ArgumentParser = Parser(
         prog="sentinel",
-        description="Ask Microsoft Sentinel in plain words. An agent that can execute nothing plans tool calls; a "
-        "gateway decides and records each; every fact of the answer carries its evidence.",
-        epilog=EXIT_CODES,
+        description="Ask Microsoft Sentinel in plain words. An agent that can execute nothing plans tool calls;\n"
+        "a gateway decides and records each; every fact of the answer carries its evidence.",
+        epilog=EPILOG,
         formatter_class=Formatter,
     )
     parser.add_argument("--version", action=_Version)
@@ -225,7 +228,7 @@ def _doctor(options: argparse.Namespace) -> int:
 def _completion(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.completion import run
 
-    return run(options.shell)
+    return run(options.shell, build_parser())
 
 
 def _tools(options: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ FILES = {"EXPORT", "FILE", "FOLDER", "PATH", "cases", "file", "folder", "new", "
 """What the command line calls a place on disk, as placeholder of an option or as name of a word."""
 
 
-def run(shell: str) -> int:
+def run(shell: str, parser: argparse.ArgumentParser) -> int:
     """Print the script for `shell`. Raises UnavailableError if the library that writes it is missing."""
     try:
         import shtab
@@ -23,9 +23,6 @@ def run(shell: str) -> int:
         raise UnavailableError(
             "The package shtab, which writes the script, is not installed.", next_step="Run: pip install shtab"
         ) from None
-    from sentinel_rag.surfaces.cli._parser import build_parser
-
-    parser = build_parser()
     for action in _actions(parser):
         name = action.metavar if action.option_strings else action.metavar or action.dest
         if name in FILES:

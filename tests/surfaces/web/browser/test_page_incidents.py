@@ -316,8 +316,15 @@ def test_trends_draw_what_is_known_say_what_is_not_and_stand_in_a_table_too(visi
     expect(tiles).to_contain_text("2 more than in the same time before (2, +100 %)")
     expect(tiles).to_contain_text("how many there were before is not known")
     expect(page.get_by_text("1 of 12, by the alerts that name them.")).to_be_visible()
+    stopped = {"total": 0, "interval": "1h", "timezone": "UTC", "peak_time": None, "peak_count": 0}
+    silent = [{**each, "count": 0, "high": 0} for each in BUCKETS]
+    tool.on("get_alert_trend", result(silent, summary=stopped, table_newest=ago(days=2, hours=6)))
     page.get_by_label("Window").select_option("last_24h")
     expect(page.get_by_label("One bar is")).to_have_value("1h")
+    expect(page.get_by_text("Whether it was quiet is not known.")).to_be_visible()
+    page.get_by_text("The same as a table").click()
+    expect(rows.nth(1).get_by_role("cell").first).to_have_text("0")
+    expect(rows.nth(3).get_by_role("cell").first).to_have_text("none came")
     page.get_by_role("region", name="Entities").get_by_role("link", name="7").click()
     expect(page.get_by_role("heading", name="#7 Sign-in 7")).to_be_visible()
 
@@ -337,7 +344,7 @@ def test_hostile_texts_stay_texts_and_everybody_can_read_the_views(
         check(page, axe, problems, "incidents")
     page.get_by_role("link", name="Sign-in 7").click()
     expect(page.locator(".timeline")).to_contain_text(f"Alert: {TOLD}")
-    expect(page.locator(".comment")).to_contain_text(TOLD)
+    expect(page.locator(".said")).to_contain_text(TOLD)
     expect(
         page.get_by_role("group", name="touches").get_by_role("button", name=f"alert, High: {TOLD}")
     ).to_be_attached()
@@ -378,8 +385,8 @@ def test_every_hostile_text_is_readable_wherever_an_incident_shows_it(visit: Vis
     page.evaluate("location.hash = '/incidents/7'")
     events = page.locator(".timeline .event span")
     expect(events).to_have_count(len(texts))
-    assert events.all_text_contents() == page.locator(".comment blockquote").all_text_contents() == shown
-    assert failing(texts, page.locator(".comment figcaption").all_text_contents()) == []
+    assert events.all_text_contents() == page.locator(".said blockquote").all_text_contents() == shown
+    assert failing(texts, page.locator(".said figcaption").all_text_contents()) == []
     listed = page.get_by_role("region", name="Entities").get_by_role("rowheader").all_text_contents()
     assert sorted(listed) == sorted(shown)
     drawn = page.locator(".graph .spot.entity title").all_text_contents()
