@@ -61,7 +61,7 @@ from sentinel_rag.interceptor.policy.model import Rate
 from sentinel_rag.interceptor.store import Scope, open_state
 from sentinel_rag.interceptor.upstream import McpHttpUpstream
 from sentinel_rag.testing.loopback import serve
-with open_state(Path(sys.argv[3]), segment_records=10**9) as state:
+with open_state(Path(sys.argv[3]), segment_records=int(sys.argv[4])) as state:
     key, _ = state.keys.create([Scope.EXECUTE])
     app = create_app(policies=FixedPolicy(load_policy(Path(sys.argv[2]))), keys=state.keys, state=state,
                      upstreams={"sentinel": McpHttpUpstream(sys.argv[1], token="bench", is_ours=True)},
@@ -129,9 +129,9 @@ class Gateway:
 
 
 @contextmanager
-def interceptor(executor_url: str, folder: Path) -> Iterator[Gateway]:
-    """An Interceptor with its state in `folder`."""
-    with child(INTERCEPTOR, executor_url, str(CONFIG), str(folder)) as process:
+def interceptor(executor_url: str, folder: Path, *, segment_records: int = 10**9) -> Iterator[Gateway]:
+    """An Interceptor with its state in `folder`; all of its journal in one file, unless `segment_records` says."""
+    with child(INTERCEPTOR, executor_url, str(CONFIG), str(folder), str(segment_records)) as process:
         url, key = json.loads(line(process))
         yield Gateway(url, key, process)
 
