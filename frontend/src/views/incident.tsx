@@ -175,6 +175,8 @@ function factsOf(incident: IncidentDetail): [string, string][] {
     ["Defender id", visible(incident.provider_incident_id ?? UNKNOWN)],
     ["GUID", visible(incident.incident_name ?? UNKNOWN)],
     ["Comes from", visible(incident.provider ?? UNKNOWN)],
+    ["In the Azure portal", visible(incident.url ?? UNKNOWN)],
+    ["In the Defender portal", visible(incident.defender_url ?? UNKNOWN)],
     ...Object.entries(incident.custom_details).map(([name, value]): [string, string] => [visible(name), shown(value)]),
   ];
 }

@@ -2,12 +2,15 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { asRefusal, type Refusal } from "../api.ts";
+import { incidentAddress, incidentLink } from "../incident_address.ts";
 import { type Arguments, look, type Rows, type Seen, useLook } from "../look.ts";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { HowFound, Warnings, WhyNone } from "../parts/reading.tsx";
-import { Choice, Severity, Time, ZoneLine } from "../parts/signs.tsx";
+import { Choice, Severity, Time, WorkspaceChoice, ZoneLine } from "../parts/signs.tsx";
+import { preferredWorkspace } from "../preferences.ts";
 import { type Incident, type IncidentSummary, SEVERITIES, WINDOWS } from "../tool_rows.ts";
 import { shown, visible } from "../visible.ts";
+import type { Session } from "../wire.ts";
 import { IncidentView } from "./incident.tsx";
 
 const PAGE = 50;
@@ -39,21 +42,23 @@ const USUAL: Filters = { time_window: "last_30d", min_severity: "", status: "Ope
 const NAMES = Object.keys(USUAL) as (keyof Filters)[];
 
 /** They outlive the list, so that whoever comes back from an incident finds it as they left it. */
-const kept: { filters: Filters; text: string; opened: string } = { filters: USUAL, text: "", opened: "" };
+const kept: { filters: Filters | null; text: string; opened: string } = { filters: null, text: "", opened: "" };
 
 /** `id` is that of an incident, or `?` and the filters of the list, each as its tool takes it. */
-export function IncidentsView({ id, go }: { id: string | null; go: (id: string | null) => void }): JSX.Element {
+export function IncidentsView(props: {
+  id: string | null;
+  go: (id: string | null) => void;
+  session: Session;
+}): JSX.Element {
+  const { id, go, session } = props;
+  const usual = kept.filters ?? { ...USUAL, workspace: preferredWorkspace(session) };
   if (id === null || id.startsWith("?")) {
-    kept.filters = id === null ? kept.filters : filtersOf(id);
-    return <IncidentList filters={kept.filters} onFilter={(filters) => go(addressOf(filters))} />;
+    const filters = id === null ? usual : filtersOf(id);
+    kept.filters = filters;
+    return <IncidentList filters={filters} workspaces={session.workspaces} onFilter={(to) => go(addressOf(to))} />;
   }
   kept.opened = id;
-  return <IncidentView key={id} id={id} back={() => go(addressOf(kept.filters))} />;
-}
-
-/** How an address names an incident: its number, with its workspace where that is not the default one. */
-export function incidentAddress(incident: { number: number; workspace?: string }): string {
-  return incident.workspace ? `${incident.number}@${incident.workspace}` : String(incident.number);
+  return <IncidentView key={id} id={id} back={() => go(addressOf(usual))} />;
 }
 
 function addressOf(filters: Filters): string {
@@ -70,7 +75,11 @@ function filtersOf(address: string): Filters {
   return filters;
 }
 
-function IncidentList(props: { filters: Filters; onFilter: (filters: Filters) => void }): JSX.Element {
+function IncidentList(props: {
+  filters: Filters;
+  workspaces: string[];
+  onFilter: (filters: Filters) => void;
+}): JSX.Element {
   const { filters } = props;
   const [text, setText] = useState(kept.text);
   const asked: Arguments = { ...filters, limit: PAGE };
@@ -81,7 +90,7 @@ function IncidentList(props: { filters: Filters; onFilter: (filters: Filters) =>
     kept.text = to;
     setText(to);
   };
-  const rows = onceEach([...(first.found?.result.rows ?? []), ...more.rows]);
+  const rows = onceEach([...(first.found?.result.rows ?? []), ...more.rows], filters.workspace);
   const matching = rows.filter((row) => holds(row, text));
   return (
     <>
@@ -111,7 +120,12 @@ function IncidentList(props: { filters: Filters; onFilter: (filters: Filters) =>
           options={Object.entries(ORDERS)}
           onChange={(order) => change({ order })}
         />
-        <Workspaces value={filters.workspace} onChange={(workspace) => change({ workspace })} />
+        <WorkspaceChoice
+          all
+          names={props.workspaces}
+          value={filters.workspace}
+          onChange={(workspace) => change({ workspace })}
+        />
         <div class="choice">
           <label for="text">Text in these rows</label>
           <input
@@ -150,9 +164,11 @@ function IncidentList(props: { filters: Filters; onFilter: (filters: Filters) =>
   );
 }
 
-/** A row that moved to a later page between two readings is there once. */
-function onceEach(rows: Incident[]): Incident[] {
-  return [...new Map(rows.map((row) => [incidentAddress(row), row])).values()];
+/** Each row once, though it moved to a later page between two readings, and with the workspace that it is of. */
+function onceEach(rows: Incident[], asked: string): Incident[] {
+  const workspace = asked === "" || asked === "all" ? {} : { workspace: asked };
+  const placed = rows.map((row) => ({ ...workspace, ...row }));
+  return [...new Map(placed.map((row) => [incidentAddress(row), row])).values()];
 }
 
 function atLeast(severity: string): [string, string] {
@@ -241,23 +257,6 @@ function Counts({ of }: { of: Seen<Listed> }): JSX.Element | null {
   );
 }
 
-function Workspaces({ value, onChange }: { value: string; onChange: (name: string) => void }): JSX.Element | null {
-  const { found } = useLook<Rows<{ name: string; default: boolean }, unknown>>("list_workspaces", {});
-  const names = found?.result.rows ?? [];
-  return names.length < 2 ? null : (
-    <Choice
-      label="Workspace"
-      value={value}
-      options={[
-        ["", names.find((each) => each.default)?.name ?? "the default one"],
-        ...names.filter((each) => !each.default).map((each): [string, string] => [each.name, each.name]),
-        ["all", "all of them"],
-      ]}
-      onChange={onChange}
-    />
-  );
-}
-
 const STEPS: Record<string, number> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 };
 
 function Table(props: {
@@ -307,9 +306,7 @@ function Table(props: {
               </td>
               <td>{row.number}</td>
               <th scope="row">
-                <a href={`#/incidents/${encodeURIComponent(incidentAddress(row))}`}>
-                  {visible(row.title ?? "") || "without a title"}
-                </a>
+                <a href={incidentLink(row)}>{visible(row.title ?? "") || "without a title"}</a>
               </th>
               <td>{visible(row.status ?? "not known")}</td>
               <td>{row.owner === null ? <span class="quiet">nobody</span> : visible(row.owner)}</td>
