@@ -1,6 +1,8 @@
-// Times as people read them: in the zone of this browser, to the minute, in an order that sorts.
+// Times as people read them: in their zone, to the minute, in an order that sorts.
+import { timezone } from "./preferences.ts";
 
-export const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+/** The chosen zone, else this browser's; another one from the next load of the page on. */
+export const ZONE = timezone();
 
 const PARTS = new Intl.DateTimeFormat("en-GB", {
   timeZone: ZONE,
