@@ -56,6 +56,7 @@ OF_A_CALL: tuple[Ending, ...] = (
     Reason.CONFLICT,
     Reason.INVALID_ARGUMENT,
     Reason.OVERLOADED,
+    Reason.CALLER_LEFT,
     Reason.UPSTREAM_FAILED,
     Reason.UPSTREAM_TIMEOUT,
 )
