@@ -128,7 +128,8 @@ function Frame(props: { session: Session; entered: (session: Session) => void; l
         <nav aria-label="Views">
           {offered.map((place) => (
             <a key={place.name} href={`#/${place.name}`} aria-current={place === here ? "page" : undefined}>
-              {place.title} {place.name === "approvals" && mine.length > 0 ? <Count count={mine.length} /> : null}
+              {place.title}
+              {place.name === "approvals" && mine.length > 0 ? <Count count={mine.length} /> : null}
             </a>
           ))}
         </nav>
@@ -175,6 +176,7 @@ function useWaiting(session: Session): Approval[] {
 function Count({ count }: { count: number }): JSX.Element {
   return (
     <span class="count">
+      <span class="unseen">&#32;</span>
       {count}
       <span class="unseen"> waiting</span>
     </span>

@@ -35,7 +35,16 @@ export function keep(wanted: Preferences): boolean {
 
 /** The zone of times: the chosen one, else this browser's. */
 export function timezone(): string {
-  return preferences().timezone || Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+  const chosen = preferences().timezone;
+  return (isZone(chosen) && chosen) || Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+}
+
+function isZone(name: string): boolean {
+  try {
+    return name !== "" && Intl.DateTimeFormat("en", { timeZone: name }) !== null;
+  } catch {
+    return false;
+  }
 }
 
 /** The options of a question. A workspace that is not served any more is left out. */

@@ -71,6 +71,13 @@ def test_questions_go_with_the_workspace_zone_and_length_that_the_person_chose(w
     dana.ask("say second")
     expect(page.locator("article.answered")).to_have_count(1)
     assert web.analyst.options[-1] == {"workspace": "emea", "timezone": "Europe/Berlin", "verbosity": "short"}
+    # What is kept may be of another version, or of somebody at this browser: it never keeps the page from working.
+    wrong = '{"workspace": "gone", "timezone": "Nowhere/<b>", "verbosity": {"x": 1}, "more": null}'
+    page.evaluate("(text) => localStorage.setItem('sentinel-preferences', text)", wrong)
+    page.reload()
+    dana.ask("say third")
+    expect(page.locator("article.answered")).to_have_count(2)
+    assert web.analyst.options[-1] == {"workspace": None, "timezone": "Asia/Tokyo", "verbosity": None}
 
 
 @pytest.mark.requirement("SURF-4")
