@@ -1,14 +1,16 @@
 """Text that an attacker may have written, made safe to stand in an answer.
 
-Titles, command lines and names come from logs. Here they lose whatever steers a terminal or a browser (escape
-sequences, control and direction characters, invisible characters) and are quoted so that Markdown renders them
-literally. Surfaces sanitise again; this is the agent's one place.
+Titles, command lines and names come from logs. What would steer a terminal or a browser in them, or would not be seen
+(escape sequences, control, direction and invisible characters), is shown as a visible escape, since it is evidence too;
+and they are quoted so that Markdown renders them literally. Surfaces sanitise again; this is the agent's one place.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+
+from sentinel_rag.contracts.visible_text import visible
 
 MAX_CHARACTERS = 300
 
@@ -20,22 +22,33 @@ _ESCAPES = re.compile(
     re.DOTALL,
 )
 _SPACES = re.compile(r"\s+")
+_BLANKS = re.compile(r"(?:\r\n|[^\S\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029])+")
+"""Blank space and ends of lines, but none of the controls and separators among it, which are shown."""
 _MARKDOWN = re.compile(r"[\[\]<>*_#|!~\\&`{}]|https?:|://|www\.", re.IGNORECASE)
 _DROPPED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def plain(text: str, *, limit: int = MAX_CHARACTERS) -> str:
-    """One line without controls, escapes, invisible or direction characters; cut to `limit` characters with `…`.
+    """One line in which controls, escapes, invisible and direction characters are written out; cut to `limit`
+    characters with `…`.
 
     Safe as a table cell (cells are not Markdown). Visible characters of every script stay as they are.
     """
+    return _cut(visible(_BLANKS.sub(" ", text)).strip(), limit)
+
+
+def read_plainly(text: str, *, limit: int = MAX_CHARACTERS) -> str:
+    """One line as a reader takes it in, without what is not seen: for reading what a text says, not for showing it."""
     text = _SPACES.sub(" ", _ESCAPES.sub("", text))
     text = "".join(
         character
         for character in text
         if character == " " or unicodedata.category(character) not in _DROPPED_CATEGORIES
     )
-    text = _SPACES.sub(" ", text).strip()
+    return _cut(_SPACES.sub(" ", text).strip(), limit)
+
+
+def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
