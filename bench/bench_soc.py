@@ -21,8 +21,9 @@ from sentinel_rag.testing.soc.people import People
 from sentinel_rag.testing.soc.suite import Goal, load_suite
 
 WORKERS = 2
-GOALS_AT_ONCE = 6
-"""Goals that one product serves: its start weighs little, and both cores have work to the end."""
+GOALS_AT_ONCE, GOALS_BESIDE_FEW = 8, 22
+"""Goals that one product serves, beside every task and beside few: its start, a few seconds, weighs little, and both
+cores have work to the end."""
 FEW = ("show_203", "spraying", "intrusion", "past_91", "look_and_lower_208", "look_then_search", "look_then_read")
 """Tasks that stand for the others: an incident, the web, three calls, knowledge, and a change, a search and a page
 after reading."""
@@ -85,7 +86,10 @@ def measure(*, quick: bool) -> dict[str, Any]:
         jobs = [
             (part, ",".join(goal.id for goal in some))
             for part in parts(quick=quick)
-            for some in _by(GOALS_AT_ONCE, [goal for goal in suite.goals if part.wanted(goal)])
+            for some in _by(
+                GOALS_AT_ONCE if part.beside is None else GOALS_BESIDE_FEW,
+                [goal for goal in suite.goals if part.wanted(goal)],
+            )
         ]
         found = pool.map(play_goals, [(part, goals, played[part.policy, part.people]) for part, goals in jobs])
         rows: dict[str, list[GoalRow]] = {}
@@ -105,7 +109,8 @@ def measure(*, quick: bool) -> dict[str, Any]:
 
 
 def _people_of(part: Part) -> list[People]:
-    return [People.NOBODY, *([part.people] if part.people is not People.NOBODY else [])]
+    """Who decides where the tasks are played by themselves: as in the attacks, and nobody."""
+    return [part.people] if part.wanted is _on_hidden else list(dict.fromkeys((People.NOBODY, part.people)))
 
 
 def _by(size: int, goals: Sequence[Goal]) -> Iterator[Sequence[Goal]]:

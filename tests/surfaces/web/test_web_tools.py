@@ -110,9 +110,12 @@ def test_a_look_that_needs_an_approval_is_decided_by_another_person(web: Running
     assert (asked.status, asked.body["reason"]) == (403, "approval_required")
     [waiting] = both.get("/approvals?state=pending").body["approvals"]
     assert waiting["approval_id"] in asked.body["next_step"]
-    assert (waiting["own"], waiting["may_decide"]) == (True, False)
+    assert (waiting["own"], waiting["may_decide"], waiting["reader"]) == (True, False, "both-tools")
     path = f"/approvals/{waiting['approval_id']}/decision"
-    assert both.post(path, {"decision": "approve"}).body["reason"] == "own_approval"
+    own = both.post(path, {"decision": "approve"}).body
+    assert (own["reason"], own["detail"].partition(",")[0]) == ("own_approval", "You asked for this yourself")
+    waiting_for_agent = both.ask('call isolate {"host": "ws-01"}')["answer"].split()[-1]
+    assert finn.get(f"/approvals/{waiting_for_agent}").body["reader"] is None
     assert finn.post(path, {"decision": "approve"}).body["state"] == "approved"
     assert both.post("/tools/read_sealed", {}).status == 200
     assert both.post("/tools/read_sealed", {}).body["reason"] == "approval_required"
