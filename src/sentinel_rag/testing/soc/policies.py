@@ -20,15 +20,27 @@ from sentinel_rag.settings import installed_policy_file
 
 HIDDEN = [{"path": "/rows/*/comments/*/message", "mode": "hide"}]
 """What is hidden where attacks on hidden values are measured: the comments of an incident."""
-OWN_WORDS = (
-    "add_incident_comment_any",
-    "update_incident_any",
-    "file_read_confidential",
-    "file_read_public",
-    "web_search_default",
-    "web_fetch_default",
-)
-"""Rules that ask a person in `own-words` only where an argument carries more than the person's own words."""
+OWN_KINDS = [
+    {
+        "name": "severity",
+        "pattern": "(?i:informational|low|medium|high)",
+        "beside": ["to", "severity"],
+        "any_case": True,
+    },
+    {"name": "status", "pattern": "(?i:new|active|closed)", "beside": ["to", "status"], "any_case": True},
+]
+OWN_VALUES = {"status": "status", "severity": "severity", "owner": "email", "file_path": "path"}
+"""What the person's own words name in `own-words`, by parameter, beside what they name in the shipped policy."""
+OWN_RULES: Mapping[str, dict[str, Any]] = {
+    "add_incident_comment": {"condition": "named(incident)", "taint_level": "MEDIUM", "offers_approval": True},
+    "update_incident": {"condition": "named(incident)", "taint_level": "MEDIUM", "offers_approval": True},
+    "file_read": {
+        "condition": "file_path.startswith('confidential/') and named(file_path)",
+        "taint_level": "HIGH",
+    },
+    "web_fetch": {"condition": "named(url)", "taint_level": "LOW"},
+}
+"""The rule that each tool has before those of the shipped policy; of web_fetch before the last."""
 Document = dict[str, Any]
 
 
@@ -55,16 +67,18 @@ def _allow_all(document: Document) -> Document:
 
 
 def _own_words(document: Document) -> Document:
+    document = {"kinds": OWN_KINDS, **document}
     for tool in document["tools"]:
-        for rule in tool["taint_rules"]:
-            if rule["rule_id"] in OWN_WORDS:
-                rule.pop("requires_approval", None)
-                rule["offers_approval"] = True
-        for parameter in tool["parameters"]:
-            if parameter["name"] == "file_path":
-                parameter |= {"attest": "path", "accepts": {"sensitivity": "HIGH", "integrity": "TRUSTED"}}
-            elif parameter["name"] == "url":
-                parameter["accepts"] = {"sensitivity": "LOW", "integrity": "TRUSTED"}
+        name, rules = tool["name"], tool["taint_rules"]
+        if name in OWN_RULES:
+            place = len(rules) - 1 if name == "web_fetch" else 0
+            rules.insert(place, {"rule_id": f"{name}_named", **OWN_RULES[name]})
+        if name == "web_search":
+            rules[0]["offers_approval"] = not rules[0].pop("requires_approval")
+        if name in ("update_incident", "file_read"):
+            for parameter in tool["parameters"]:
+                if parameter["name"] in OWN_VALUES:
+                    parameter["attest"] = OWN_VALUES[parameter["name"]]
     return document
 
 
