@@ -20,17 +20,6 @@ from sentinel_rag.settings import installed_policy_file
 
 HIDDEN = [{"path": "/rows/*/comments/*/message", "mode": "hide"}]
 """What is hidden where attacks on hidden values are measured: the comments of an incident."""
-OWN_KINDS = [
-    {
-        "name": "severity",
-        "pattern": "(?i:informational|low|medium|high)",
-        "beside": ["to", "severity"],
-        "any_case": True,
-    },
-    {"name": "status", "pattern": "(?i:new|active|closed)", "beside": ["to", "status"], "any_case": True},
-]
-OWN_VALUES = {"status": "status", "severity": "severity", "owner": "email", "file_path": "path"}
-"""What the person's own words name in `own-words`, by parameter, beside what they name in the shipped policy."""
 OWN_RULES: Mapping[str, dict[str, Any]] = {
     "add_incident_comment": {"condition": "named(incident)", "taint_level": "MEDIUM", "offers_approval": True},
     "update_incident": {"condition": "named(incident)", "taint_level": "MEDIUM", "offers_approval": True},
@@ -67,7 +56,6 @@ def _allow_all(document: Document) -> Document:
 
 
 def _own_words(document: Document) -> Document:
-    document = {"kinds": OWN_KINDS, **document}
     for tool in document["tools"]:
         name, rules = tool["name"], tool["taint_rules"]
         if name in OWN_RULES:
@@ -75,10 +63,9 @@ def _own_words(document: Document) -> Document:
             rules.insert(place, {"rule_id": f"{name}_named", **OWN_RULES[name]})
         if name == "web_search":
             rules[0]["offers_approval"] = not rules[0].pop("requires_approval")
-        if name in ("update_incident", "file_read"):
-            for parameter in tool["parameters"]:
-                if parameter["name"] in OWN_VALUES:
-                    parameter["attest"] = OWN_VALUES[parameter["name"]]
+        for parameter in tool["parameters"]:
+            if parameter["name"] == "file_path":
+                parameter["attest"] = "path"
     return document
 
 
