@@ -73,11 +73,12 @@ def write(
     claim: str,
     figures: Mapping[str, object] | None = None,
     group: str = "",
+    show: bool = True,
 ) -> None:
     """Write `results/NAME.json` and `docs/benchmarks.md`, and print the measurements.
 
     `figures` (label to value) is what the page shows, and `group` where (security, correctness, speed, endurance),
-    unless `bench/report/figures.toml` has an entry of that name.
+    unless `bench/report/figures.toml` has an entry of that name. `show` is false for a result that is still growing.
     """
     RESULTS.mkdir(exist_ok=True)
     document = {
@@ -90,5 +91,6 @@ def write(
         **({"group": group} if group else {}),
     }
     (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-    print(json.dumps(measured, indent=2, ensure_ascii=False), flush=True)
+    if show:
+        print(json.dumps(measured, indent=2, ensure_ascii=False), flush=True)
     write_page()

@@ -65,7 +65,7 @@ def test_every_dependency_has_a_line_and_an_empty_home_is_told_what_to_do(doctor
     assert found["workspace"]["fix"].endswith("sentinel workspace import FILE, or sentinel workspace generate")
     assert found["home folder"]["detail"].endswith("(made when first needed)")
     assert (found["web page"]["level"], found["web page"]["fix"]) == (
-        ("ok", "") if PAGE.is_file() else ("warn", "make page")
+        ("ok", "") if PAGE.is_file() else ("warn", "make page (in a clone)")
     )
 
 

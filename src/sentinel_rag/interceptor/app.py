@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
 
 import anyio
 from starlette.applications import Starlette
@@ -17,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from sentinel_rag.audit import Journal
-from sentinel_rag.audit.reader import MAX_PAGE
+from sentinel_rag.audit.reader import MAX_PAGE, RecordFilter
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
@@ -26,7 +27,7 @@ from sentinel_rag.interceptor import openapi
 from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
 from sentinel_rag.interceptor.approval_desk import Webhook, notifying, served_routes
 from sentinel_rag.interceptor.catalogue import survey
-from sentinel_rag.interceptor.gate import Gate, Stores
+from sentinel_rag.interceptor.gate import Gate, Left, Stores
 from sentinel_rag.interceptor.host_guard import HostGuard
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.outcomes import Outcome
@@ -44,6 +45,7 @@ from sentinel_rag.interceptor.store import KeyRing, Principal, Scope, State, new
 from sentinel_rag.interceptor.upstream import Upstream
 
 DEFAULT_PAGE = 100
+MAX_WANTED = 200
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -81,7 +83,9 @@ def create_app(
     refusals = Refusals(journal, new_audit_id, time.monotonic)
     doorkeeper = Doorkeeper(keys, refusals, rates, state.key_journal)
     routes = _Routes(gate, policies, doorkeeper, journal, upstreams, pins, limits, switched_off)
-    sessions = SessionRoutes(doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id)
+    sessions = SessionRoutes(
+        doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id, policies
+    )
 
     async def refused(request: Request, refusal: Exception) -> Response:
         assert isinstance(refusal, Refusal)
@@ -168,7 +172,10 @@ class _Routes:
         return await self._called(request, principal, self._gate.look)
 
     async def _called(
-        self, request: Request, principal: Principal, call: Callable[[Principal, ExecuteRequest], Awaitable[Outcome]]
+        self,
+        request: Request,
+        principal: Principal,
+        call: Callable[[Principal, ExecuteRequest, Left], Awaitable[Outcome]],
     ) -> Response:
         body = await read_json_body(request, self._limits)
         try:
@@ -176,7 +183,7 @@ class _Routes:
         except MalformedBody as fault:
             self._doorkeeper.rates.take(principal.key_id, principal.rate)
             return outcome_response(await self._gate.refuse_body(principal, str(fault)))
-        return outcome_response(await call(principal, wish))
+        return outcome_response(await call(principal, wish, partial(_left, request)))
 
     async def tools(self, request: Request) -> Response:
         await self._doorkeeper.admit(request, Scope.EXECUTE)
@@ -196,6 +203,11 @@ class _Routes:
         await self._doorkeeper.admit(request, Scope.AUDIT)
         after = _whole_number(request, "after", 0, 2**62)
         limit = _whole_number(request, "limit", DEFAULT_PAGE, MAX_PAGE)
+        if "before" in request.query_params:
+            before = _whole_number(request, "before", 0, 2**62)
+            found = await self._journal.back(_wanted(request), before or None, limit)
+            told = [entry.to_dict() for entry in found.entries]
+            return json_response({"records": told, "next_before": found.next_before})
         entries = await self._journal.read(after, limit)
         last = entries[-1].seq if entries else after
         return json_response({"records": [entry.to_dict() for entry in entries], "next_after": last})
@@ -226,6 +238,21 @@ class _Routes:
         policy = "ok" if refused is None else f"last good; the file was refused ({len(refused.problems)} problems)"
         checks = {"policy": policy, "journal": journal, "upstreams": upstreams, "tools": tools}
         return json_response({"status": "ready" if ready else "not_ready", "checks": checks}, 200 if ready else 503)
+
+
+def _wanted(request: Request) -> RecordFilter:
+    """What is asked for of the journal. Raises Refusal for a text that no record holds."""
+    given = {name: request.query_params.get(name) for name in ("kind", "tool", "session_id", "key_id")}
+    for name, text in given.items():
+        if text is not None and not 1 <= len(text) <= MAX_WANTED:
+            raise Refusal(problem(Reason.INVALID_ARGUMENT, f"{name} must have 1 to {MAX_WANTED} characters."))
+    return RecordFilter(kind=given["kind"], tool=given["tool"], session_id=given["session_id"], key_id=given["key_id"])
+
+
+async def _left(request: Request) -> None:
+    """Wait until the client has closed the connection. Its body is read by then."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _whole_number(request: Request, name: str, default: int, largest: int) -> int:

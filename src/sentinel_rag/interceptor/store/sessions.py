@@ -29,7 +29,6 @@ from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.interceptor.flow.named_values import NamedValue
-from sentinel_rag.interceptor.policy.model import ValueKind
 from sentinel_rag.interceptor.store.session_tables import MIGRATIONS
 
 MAX_REMEMBERED = 10_000
@@ -150,7 +149,7 @@ class Session:
         def write(connection: sqlite3.Connection) -> None:
             connection.executemany(
                 "INSERT OR IGNORE INTO named_value VALUES (?, ?, ?, ?)",
-                [(session_id, value.kind.value, value.text, by) for value in fresh],
+                [(session_id, str(value.kind), value.text, by) for value in fresh],
             )
 
         return fresh, write
@@ -305,7 +304,7 @@ def _read(
         "SELECT key_id, user_key_id, closed_at, sensitivity, integrity FROM session WHERE session_id = ?", [session_id]
     ).fetchone()
     named = connection.execute("SELECT kind, text, source FROM named_value WHERE session_id = ?", [session_id])
-    return row, {NamedValue(ValueKind(kind), text): source for kind, text, source in named}
+    return row, {NamedValue(kind, text): source for kind, text, source in named}
 
 
 def _floor(key_id: str, now: datetime, connection: sqlite3.Connection) -> Label:
