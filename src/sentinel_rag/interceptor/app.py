@@ -26,6 +26,7 @@ from sentinel_rag.interceptor import openapi
 from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
 from sentinel_rag.interceptor.approval_desk import Webhook, notifying, served_routes
 from sentinel_rag.interceptor.catalogue import survey
+from sentinel_rag.interceptor.express_way import ExpressWay
 from sentinel_rag.interceptor.gate import Gate, Stores
 from sentinel_rag.interceptor.host_guard import HostGuard
 from sentinel_rag.interceptor.limits import Limits
@@ -82,6 +83,8 @@ def create_app(
     routes = _Routes(gate, policies, doorkeeper, journal, upstreams, pins, limits, switched_off)
     sessions = SessionRoutes(doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id)
 
+    execute = Route("/v1/proxy-execute", routes.execute, methods=["POST"])
+
     async def refused(request: Request, refusal: Exception) -> Response:
         assert isinstance(refusal, Refusal)
         return await refusals.unread(request, refusal) if isinstance(refusal, Unread) else refusal.response
@@ -104,7 +107,7 @@ def create_app(
 
     app = Starlette(
         routes=[
-            Route("/v1/proxy-execute", routes.execute, methods=["POST"]),
+            execute,
             Route("/v1/tools", routes.tools, methods=["GET"]),
             *sessions.routes(),
             *PinRoutes(doorkeeper, pins, limits).routes(),
@@ -118,7 +121,10 @@ def create_app(
             Route("/healthz", routes.health, methods=["GET"]),
             Route("/readyz", routes.ready, methods=["GET"]),
         ],
-        middleware=[Middleware(HostGuard, allowed_hosts=allowed_hosts, limits=limits, refusals=refusals)],
+        middleware=[
+            Middleware(HostGuard, allowed_hosts=allowed_hosts, limits=limits, refusals=refusals),
+            Middleware(ExpressWay, route=execute, refused=refused, not_possible=_not_possible),
+        ],
         exception_handlers={
             404: _no_route,
             405: _no_method,
