@@ -125,8 +125,9 @@ class Session:
                 raise ContextMoved
             rising: list[tuple[str, Label]] = []
             if raised != stored:
-                others = _below(connection, _OF_AGENT, key_id, raised)
-                rising += [(session_id, raised), *((other_id, low.join(raised)) for other_id, low in others)]
+                rising += [(each, low.join(raised)) for each, low in _below(connection, _OF_AGENT, key_id, raised)]
+                if self.user_key_id is not None:  # else it is one of those
+                    rising.append((session_id, raised))
             if by_agent:
                 # Also where nothing new is revealed here: a person may have opened a clean session since.
                 others = _below(connection, _OF_PERSON, key_id, label)
