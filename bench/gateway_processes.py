@@ -12,7 +12,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,7 @@ from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS
 from sentinel_rag.executors.mcp_frame import executor_app
 from sentinel_rag.executors.tool_answer import ToolAnswer
 from sentinel_rag.testing.loopback import serve
-async def echo(name, arguments):
+async def echo(name, arguments, beside):
     value = {"tool": name, "arguments": dict(arguments)}
     return ToolAnswer(value, json.dumps(value))
 with serve(executor_app("sentinel", SENTINEL_TOOLS, echo, token="bench")) as url:
@@ -59,12 +59,15 @@ from sentinel_rag.interceptor import Limits, create_app
 from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
 from sentinel_rag.interceptor.policy.model import Rate
 from sentinel_rag.interceptor.store import Scope, open_state
-from sentinel_rag.interceptor.upstream import McpHttpUpstream
+from sentinel_rag.interceptor.upstream import Launch, McpHttpUpstream, McpStdioUpstream
 from sentinel_rag.testing.loopback import serve
-with open_state(Path(sys.argv[3]), segment_records=10**9) as state:
+behind, folder = json.loads(sys.argv[1]), Path(sys.argv[3])
+upstream = (McpHttpUpstream(behind, token="bench", is_ours=True) if isinstance(behind, str)
+            else McpStdioUpstream(Launch(tuple(behind), {}, folder)))
+with open_state(folder, segment_records=int(sys.argv[4])) as state:
     key, _ = state.keys.create([Scope.EXECUTE])
     app = create_app(policies=FixedPolicy(load_policy(Path(sys.argv[2]))), keys=state.keys, state=state,
-                     upstreams={"sentinel": McpHttpUpstream(sys.argv[1], token="bench", is_ours=True)},
+                     upstreams={"sentinel": upstream},
                      limits=Limits(key_rate=Rate(calls=10**9, seconds=60.0)))
     settle_memory()  # as every zone of the product does
     with serve(app) as url:
@@ -129,9 +132,10 @@ class Gateway:
 
 
 @contextmanager
-def interceptor(executor_url: str, folder: Path) -> Iterator[Gateway]:
-    """An Interceptor with its state in `folder`."""
-    with child(INTERCEPTOR, executor_url, str(CONFIG), str(folder)) as process:
+def interceptor(executor: str | Sequence[str], folder: Path, *, segment_records: int = 10**9) -> Iterator[Gateway]:
+    """An Interceptor with its state in `folder`, before the executor at a URL or the one that a command starts; all of
+    its journal in one file, unless `segment_records` says."""
+    with child(INTERCEPTOR, json.dumps(executor), str(CONFIG), str(folder), str(segment_records)) as process:
         url, key = json.loads(line(process))
         yield Gateway(url, key, process)
 

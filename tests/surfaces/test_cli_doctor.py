@@ -65,7 +65,7 @@ def test_every_dependency_has_a_line_and_an_empty_home_is_told_what_to_do(doctor
     assert found["workspace"]["fix"].endswith("sentinel workspace import FILE, or sentinel workspace generate")
     assert found["home folder"]["detail"].endswith("(made when first needed)")
     assert (found["web page"]["level"], found["web page"]["fix"]) == (
-        ("ok", "") if PAGE.is_file() else ("warn", "make page")
+        ("ok", "") if PAGE.is_file() else ("warn", "make page (in a clone)")
     )
 
 
@@ -93,6 +93,13 @@ def test_a_home_that_cannot_be_written(doctor: Doctor, tmp_path: Path) -> None:
     found = doctor.finds(SENTINEL_HOME=str(tmp_path / "file" / "home"))
     assert "cannot be written" in found["home folder"]["detail"]
     assert "SENTINEL_HOME" in found["home folder"]["fix"]
+
+
+def test_a_home_that_cannot_even_be_looked_at(doctor: Doctor, tmp_path: Path) -> None:
+    """As for a folder of another account; no disk takes this name, whoever asks."""
+    found = doctor.finds(SENTINEL_HOME=str(tmp_path / ("x" * 300)))
+    assert list(found) == ["python", "packages", "settings"]
+    assert "SENTINEL_HOME: the folder" in found["settings"]["detail"]
 
 
 def test_a_clock_behind_what_is_stored(doctor: Doctor) -> None:

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from sentinel_rag.audit import Journal
-from sentinel_rag.audit.reader import MAX_PAGE
+from sentinel_rag.audit.reader import MAX_PAGE, RecordFilter
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
@@ -27,6 +27,7 @@ from sentinel_rag.interceptor import openapi
 from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
 from sentinel_rag.interceptor.approval_desk import Webhook, notifying, served_routes
 from sentinel_rag.interceptor.catalogue import survey
+from sentinel_rag.interceptor.express_way import ExpressWay
 from sentinel_rag.interceptor.gate import Gate, Left, Stores
 from sentinel_rag.interceptor.host_guard import HostGuard
 from sentinel_rag.interceptor.limits import Limits
@@ -45,6 +46,7 @@ from sentinel_rag.interceptor.store import KeyRing, Principal, Scope, State, new
 from sentinel_rag.interceptor.upstream import Upstream
 
 DEFAULT_PAGE = 100
+MAX_WANTED = 200
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -82,7 +84,11 @@ def create_app(
     refusals = Refusals(journal, new_audit_id, time.monotonic)
     doorkeeper = Doorkeeper(keys, refusals, rates, state.key_journal)
     routes = _Routes(gate, policies, doorkeeper, journal, upstreams, pins, limits, switched_off)
-    sessions = SessionRoutes(doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id)
+    sessions = SessionRoutes(
+        doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id, policies
+    )
+
+    execute = Route("/v1/proxy-execute", routes.execute, methods=["POST"])
 
     async def refused(request: Request, refusal: Exception) -> Response:
         assert isinstance(refusal, Refusal)
@@ -106,7 +112,7 @@ def create_app(
 
     app = Starlette(
         routes=[
-            Route("/v1/proxy-execute", routes.execute, methods=["POST"]),
+            execute,
             Route("/v1/tools", routes.tools, methods=["GET"]),
             Route("/v1/look", routes.look, methods=["POST"]),
             Route("/v1/look", routes.tools_to_look_with, methods=["GET"]),
@@ -122,7 +128,10 @@ def create_app(
             Route("/healthz", routes.health, methods=["GET"]),
             Route("/readyz", routes.ready, methods=["GET"]),
         ],
-        middleware=[Middleware(HostGuard, allowed_hosts=allowed_hosts, limits=limits, refusals=refusals)],
+        middleware=[
+            Middleware(HostGuard, allowed_hosts=allowed_hosts, limits=limits, refusals=refusals),
+            Middleware(ExpressWay, route=execute, refused=refused, not_possible=_not_possible),
+        ],
         exception_handlers={
             404: _no_route,
             405: _no_method,
@@ -200,6 +209,11 @@ class _Routes:
         await self._doorkeeper.admit(request, Scope.AUDIT)
         after = _whole_number(request, "after", 0, 2**62)
         limit = _whole_number(request, "limit", DEFAULT_PAGE, MAX_PAGE)
+        if "before" in request.query_params:
+            before = _whole_number(request, "before", 0, 2**62)
+            found = await self._journal.back(_wanted(request), before or None, limit)
+            told = [entry.to_dict() for entry in found.entries]
+            return json_response({"records": told, "next_before": found.next_before})
         entries = await self._journal.read(after, limit)
         last = entries[-1].seq if entries else after
         return json_response({"records": [entry.to_dict() for entry in entries], "next_after": last})
@@ -230,6 +244,15 @@ class _Routes:
         policy = "ok" if refused is None else f"last good; the file was refused ({len(refused.problems)} problems)"
         checks = {"policy": policy, "journal": journal, "upstreams": upstreams, "tools": tools}
         return json_response({"status": "ready" if ready else "not_ready", "checks": checks}, 200 if ready else 503)
+
+
+def _wanted(request: Request) -> RecordFilter:
+    """What is asked for of the journal. Raises Refusal for a text that no record holds."""
+    given = {name: request.query_params.get(name) for name in ("kind", "tool", "session_id", "key_id")}
+    for name, text in given.items():
+        if text is not None and not 1 <= len(text) <= MAX_WANTED:
+            raise Refusal(problem(Reason.INVALID_ARGUMENT, f"{name} must have 1 to {MAX_WANTED} characters."))
+    return RecordFilter(kind=given["kind"], tool=given["tool"], session_id=given["session_id"], key_id=given["key_id"])
 
 
 async def _left(request: Request) -> None:

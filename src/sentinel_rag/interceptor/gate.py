@@ -234,7 +234,7 @@ class Gate:
         stored = await self._stores.resources.of(reads)
         facts = Facts(session.context, call.handle_labels, session.named, stored)
         judgement = judge(call.policy, tool, arguments.value, facts)
-        call.flow = flow_record(judgement, tool, arguments.value, facts, call.references)
+        call.flow = flow_record(judgement, facts, call.references)
         decision = judgement.decision
         match decision:
             case Allow():
@@ -377,7 +377,7 @@ class Gate:
         alongside: Work | None = None
         endorsed: Mapping[str, frozenset[NamedValue]] = {}
         if isinstance(reply, Returned):
-            endorsed = endorsed_values(call.policy, tool, run.judgement, reply.value)
+            endorsed = endorsed_values(call.policy, tool, run.judgement, reply.value, session.named)
             rows = row_labels_of(tool.row_labels, reply.value, reply.row_labels)
             view = view_of(reply.value, reply.encoded, tool.fields, run.judgement.base, call.result, rows)
             if not await self._reveal_rows(run, view.rows):
@@ -385,7 +385,8 @@ class Gate:
                 return await self._record_outcome(run, reply, duration_ms)
             if view.hidden:
                 alongside = self._stores.handles.keep(session.session_id, view.hidden)
-            reply = replace(reply, encoded=view.encoded)
+            if view.encoded is not reply.encoded:
+                reply = replace(reply, encoded=view.encoded)
         elif isinstance(reply, ToolFailed) and tool.fields.hides:
             # Its text may quote what the policy hides.
             withheld = "The tool failed; its message is withheld, because the policy hides parts of its results."
@@ -400,7 +401,7 @@ class Gate:
                         key_id=call.key_id,
                         session_id=session.session_id,
                         source=source,
-                        values=tuple((value.kind.value, value.text) for value in fresh),
+                        values=tuple((str(value.kind), value.text) for value in fresh),
                     ),
                     alongside=write,
                 )

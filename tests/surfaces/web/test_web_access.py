@@ -46,6 +46,7 @@ ROUTES: dict[tuple[str, str], Any] = {
     ("POST", "/tools/{tool}"): {"arguments": {}},
     ("GET", "/session"): None,
     ("DELETE", "/session"): None,
+    ("DELETE", "/sessions"): None,
     ("PUT", "/password"): PASSWORDS,
     ("GET", "/tokens"): None,
     ("POST", "/tokens"): {"name": "report"},
@@ -72,7 +73,7 @@ ROLES = {
 EACH = sorted(ROUTES)
 CHANGES = [route for route in EACH if route[0] != "GET"]
 OF_ROLES = [route for route in EACH if "/" + route[1].split("/")[1] in ROLES]
-AT_BROWSER = [route for route in EACH if route[1].startswith(("/tokens", "/password"))]
+AT_BROWSER = [route for route in EACH if route[1].startswith(("/tokens", "/password", "/sessions"))]
 OF_ONE = [route for route in EACH if any(name in route[1] for name in ("{turn_id}", "{session_id}", "{token_id}"))]
 
 

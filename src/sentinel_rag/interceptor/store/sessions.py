@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
 
 from sentinel_rag.audit import Database, Journal, SessionChanged
 from sentinel_rag.contracts.errors import SentinelError
@@ -29,7 +29,6 @@ from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.interceptor.flow.named_values import NamedValue
-from sentinel_rag.interceptor.policy.model import ValueKind
 from sentinel_rag.interceptor.store.session_tables import MIGRATIONS
 
 MAX_REMEMBERED = 10_000
@@ -109,7 +108,7 @@ class Session:
             for other in self._of_key.opened_by_agent:
                 other.context = other.context.join(raised)
         by_agent = self.user_key_id is None and label != BOTTOM
-        if by_agent:
+        if by_agent and self._of_key.opened_by_person:
             for other in self._of_key.opened_by_person:
                 other.context = other.context.join(label)
         session_id, key_id = self.session_id, self.key_id
@@ -124,15 +123,17 @@ class Session:
             stored = _label(row[0], row[1])
             if not stored.flows_to(decided) or row[2] is not None:
                 raise ContextMoved
-            cause = (audit_id, tool, format_time(now))
+            rising: list[tuple[str, Label]] = []
             if raised != stored:
-                _raise(connection, session_id, raised, cause)
-                for other_id, low in _below(connection, _OF_AGENT, key_id, raised):
-                    _raise(connection, other_id, low.join(raised), cause)
+                rising += [(each, low.join(raised)) for each, low in _below(connection, _OF_AGENT, key_id, raised)]
+                if self.user_key_id is not None:  # else it is one of those
+                    rising.append((session_id, raised))
             if by_agent:
                 # Also where nothing new is revealed here: a person may have opened a clean session since.
-                for other_id, low in _below(connection, _OF_PERSON, key_id, label):
-                    _raise(connection, other_id, low.join(label), cause)
+                others = _below(connection, _OF_PERSON, key_id, label)
+                rising += [(other_id, low.join(label)) for other_id, low in others]
+            for rising_id, higher in rising:
+                _raise(connection, rising_id, higher, (audit_id, tool, format_time(now)))
             if touch:
                 connection.execute(
                     "UPDATE session SET used_at = ? WHERE session_id = ?", [format_time(now), session_id]
@@ -150,7 +151,7 @@ class Session:
         def write(connection: sqlite3.Connection) -> None:
             connection.executemany(
                 "INSERT OR IGNORE INTO named_value VALUES (?, ?, ?, ?)",
-                [(session_id, value.kind.value, value.text, by) for value in fresh],
+                [(session_id, str(value.kind), value.text, by) for value in fresh],
             )
 
         return fresh, write
@@ -305,7 +306,7 @@ def _read(
         "SELECT key_id, user_key_id, closed_at, sensitivity, integrity FROM session WHERE session_id = ?", [session_id]
     ).fetchone()
     named = connection.execute("SELECT kind, text, source FROM named_value WHERE session_id = ?", [session_id])
-    return row, {NamedValue(ValueKind(kind), text): source for kind, text, source in named}
+    return row, {NamedValue(kind, text): source for kind, text, source in named}
 
 
 def _floor(key_id: str, now: datetime, connection: sqlite3.Connection) -> Label:
@@ -330,23 +331,30 @@ def _insert(ids: tuple[str, str, str | None], floor: Label, now: datetime, conne
 
 
 _OF_AGENT, _OF_PERSON = (
-    "SELECT session_id FROM session WHERE key_id = ? AND user_key_id IS NULL AND closed_at IS NULL "
-    "AND sensitivity = ? AND integrity = ?",
-    "SELECT session_id FROM session WHERE key_id = ? AND user_key_id IS NOT NULL AND closed_at IS NULL "
-    "AND sensitivity = ? AND integrity = ?",
+    "SELECT session_id, sensitivity, integrity FROM session WHERE key_id = ?1 AND user_key_id IS NULL "
+    "AND closed_at IS NULL AND sensitivity = {} AND integrity = {}",
+    "SELECT session_id, sensitivity, integrity FROM session WHERE key_id = ?1 AND user_key_id IS NOT NULL "
+    "AND closed_at IS NULL AND sensitivity = {} AND integrity = {}",
 )
+
+
+@cache
+def _those_below(sessions: str, label: Label) -> str:
+    """The statement that finds the open ones of these sessions that `label` would raise; empty for none. One look-up by
+    index for each lower label, so that those which are high already cost nothing."""
+    return " UNION ALL ".join(
+        sessions.format(sensitivity.value, integrity.value)
+        for sensitivity in Sensitivity
+        for integrity in Integrity
+        if not label.flows_to(Label(sensitivity, integrity))
+    )
 
 
 def _below(connection: sqlite3.Connection, sessions: str, key_id: str, label: Label) -> list[tuple[str, Label]]:
     """The open ones of these sessions of a key that `label` would raise, with their own labels."""
-    return [
-        (session_id, low)
-        for low in (Label(sensitivity, integrity) for sensitivity in Sensitivity for integrity in Integrity)
-        if not label.flows_to(low)
-        for (session_id,) in connection.execute(
-            sessions, [key_id, low.sensitivity.value, low.integrity.value]
-        ).fetchall()
-    ]
+    statement = _those_below(sessions, label)
+    rows = connection.execute(statement, [key_id]).fetchall() if statement else []
+    return [(session_id, _label(sensitivity, integrity)) for session_id, sensitivity, integrity in rows]
 
 
 def _raise(connection: sqlite3.Connection, session_id: str, label: Label, cause: tuple[str, str, str]) -> None:

@@ -4,25 +4,45 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 import sys
 import tempfile
 import traceback
 
-from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UnavailableError
+from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UnavailableError, UsageError
+from sentinel_rag.surfaces.cli._examples import EXAMPLES
 from sentinel_rag.surfaces.cli._safe_text import safe
 
+_RIGHTS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP}
+_ERRNO = re.compile(r"\[Errno \d+\] ")
+_NAMES_A_COMMAND = re.compile(r"\b(?:sentinel|pip|make|az) [a-z-]")
 
-def report(error: SentinelError, *, as_json: bool) -> None:
-    """Write `error` to standard error, or as an object with `error` to standard output for `--json`."""
+
+def report(error: SentinelError, *, as_json: bool, command: str = "") -> None:
+    """Write `error` to standard error, or as an object with `error` to standard output for `--json`. It ends with what
+    to type: the next step, or where that names no command, an example of `command` that is right."""
     problems = error.problems if isinstance(error, ConfigurationError) else ()
     if as_json:
         print(json.dumps({"error": {**error.to_dict(), "problems": list(problems)}}))
         return
-    print(f"sentinel: {safe(str(error))}", file=sys.stderr)
+    print(f"sentinel: {_said(str(error))}", file=sys.stderr)
     for problem in problems:
-        print(f"  - {safe(problem)}", file=sys.stderr)
+        print(f"  - {_said(problem)}", file=sys.stderr)
     if error.next_step:
-        print(f"  Next: {safe(error.next_step)}", file=sys.stderr)
+        print(f"  Next: {_said(error.next_step)}", file=sys.stderr)
+    if command and not _NAMES_A_COMMAND.search(error.next_step):
+        print(f"  {_to_type(error, command)}", file=sys.stderr)
+
+
+def _said(text: str) -> str:
+    """Without the numbers of the operating system, which mean nothing to a person."""
+    return safe(_ERRNO.sub("", text))
+
+
+def _to_type(error: SentinelError, command: str) -> str:
+    if isinstance(error, UsageError) and command in EXAMPLES:
+        return f"For example: {EXAMPLES[command]} ({command} --help tells the rest)"
+    return "To check everything: sentinel doctor"
 
 
 def is_interruption(error: Exception) -> bool:
@@ -30,8 +50,14 @@ def is_interruption(error: Exception) -> bool:
     return isinstance(error, RuntimeError) and str(error) == "Query interrupted"
 
 
-def full_disk(error: Exception) -> SentinelError | None:
-    """The error to report if `error` comes from a full disk; DuckDB says so in its text only."""
+def of_the_system(error: Exception) -> SentinelError | None:
+    """The error to report if `error` comes from the disk or its rights, which a person mends; None for a fault of ours.
+    Of a full disk DuckDB says so in its text only."""
+    if isinstance(error, OSError) and error.errno in _RIGHTS and error.filename is not None:
+        return UnavailableError(
+            f"{error.filename} cannot be used: {error.strerror}.",
+            next_step="Give this account the rights to it, or name another place; sentinel doctor looks at each.",
+        )
     if not (isinstance(error, OSError) and error.errno == errno.ENOSPC) and "No space left on device" not in str(error):
         return None
     return UnavailableError(

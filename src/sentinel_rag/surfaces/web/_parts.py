@@ -70,7 +70,8 @@ class SignInTerms:
 @dataclass(slots=True)
 class Web:
     """The parts of one surface. `owner_keys` are this run's keys, by scope, for whoever started it, and
-    `owner_links` the links that sign that person in. `verify` checks the journal."""
+    `owner_links` the links that sign that person in. `verify` checks the journal. `workspaces` are the names that
+    questions may go to, the default one first."""
 
     people: PeopleStore
     passwords: Passwords
@@ -86,6 +87,7 @@ class Web:
     connections: Connections
     verify: Callable[[], Verification]
     oidc: OidcClient | None = None
+    workspaces: tuple[str, ...] = ()
     hashing: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(2))
     verifying: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(1))
     streams: dict[str, int] = field(default_factory=dict)

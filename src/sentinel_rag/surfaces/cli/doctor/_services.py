@@ -102,7 +102,7 @@ def page(settings: Settings) -> Finding:
     """Whether the web page was built into this installation."""
     if (Path(surfaces.__file__).parent / "web" / "page" / "index.html").is_file():
         return fine("web page", "built; sentinel up --web serves it")
-    return warning("web page", "not built: sentinel up --web serves the HTTP API alone", "make page")
+    return warning("web page", "not built: sentinel up --web serves the HTTP API alone", "make page (in a clone)")
 
 
 def model(settings: Settings) -> Finding:
