@@ -17,7 +17,7 @@ SHARED_WITH_CHROMA = $(shell sed -n 's/^\([a-z0-9._-]*\)==.*/\1/p' requirements-
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo model-local kql-parser embedding-model page browser test check format types imports bench bench-kql mutation lock clean
+.PHONY: help demo model-local kql-parser embedding-model page browser test check format types imports bench bench-kql agentdojo package-check licences sbom mutation fuzz lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -50,6 +50,16 @@ $(VENV)/chroma/installed: $(VENV)/created requirements-chroma.lock
 	@rm -rf $(VENV)/chroma
 	$(PIP) install --quiet --require-hashes --no-deps --target $(VENV)/chroma -r requirements-chroma.lock
 	@touch $@
+
+# AgentDojo and what its suites need, in a folder of its own and without the model clients that it asks for.
+AGENTDOJO = agentdojo==0.1.35 deepdiff==8.6.1 dnspython==2.9.2 docstring-parser==0.18.0 email-validator==2.4.0 \
+  orderly-set==5.5.0
+$(VENV)/agentdojo/installed: $(VENV)/created requirements-agentdojo.lock
+	@rm -rf $(VENV)/agentdojo
+	$(PIP) install --quiet --require-hashes --no-deps --target $(VENV)/agentdojo -r requirements-agentdojo.lock
+	@touch $@
+
+agentdojo: $(VENV)/installed-dev $(VENV)/agentdojo/installed ## AgentDojo for its benchmark: python -m bench agentdojo
 
 demo: $(VENV)/installed ## Three questions of a sample estate, then the calls of a hijacked agent
 	@$(BIN)/sentinel demo
@@ -97,7 +107,7 @@ browser: $(VENV)/browser ## Chromium for the tests of the page, by apt-get where
 
 # One more than cores: many tests wait for a process or a deadline, and leave a core idle.
 WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
-test: check $(VENV)/kql-parser $(VENV)/embedding-model $(VENV)/chroma/installed $(PAGE) $(VENV)/browser ## All checks and all tests
+test: check $(VENV)/kql-parser $(VENV)/embedding-model $(VENV)/chroma/installed $(VENV)/agentdojo/installed $(PAGE) $(VENV)/browser ## All checks and all tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/installed-dev ## Lint, format, types and import contracts
@@ -116,8 +126,30 @@ bench: $(VENV)/installed-dev ## Measure; results with machine and versions go to
 bench-kql: $(VENV)/kql-parser ## How much of a KQL rule collection runs: make bench-kql DIR="folder ..." [SCHEMA=file.json]
 	$(BIN)/python -m bench.bench_kql_collections $(DIR) $(if $(SCHEMA),--schema $(SCHEMA))
 
+package-check: $(VENV)/installed-dev $(PAGE) ## Build wheel and sdist, install into an empty environment, try and measure
+	$(BIN)/python -m bench install_size
+
+licences: $(VENV)/installed-dev ## Every dependency with its licence; fails for one that the allow-list does not take
+	@$(BIN)/python -m bench.dependencies
+
+# The generator has an environment of its own, so that it is no part of what it describes.
+CYCLONEDX := cyclonedx-bom==7.5.0
+sbom: $(VENV)/installed-dev $(PAGE) ## What the default install consists of, as CycloneDX: dist/sentinel-rag.cdx.json
+	@mkdir -p dist
+	@$(BIN)/python -m bench.sbom --generator '$(CYCLONEDX)' --output dist/sentinel-rag.cdx.json
+
 mutation: $(VENV)/installed-dev ## Change the deciding code in small ways; which changes do its tests notice? (an hour)
 	nice -n 15 $(BIN)/python -m bench.mutation
+
+# The fuzzer that is guided by coverage, in a folder of its own. Where it has no wheel, mutations go unguided.
+$(VENV)/atheris/installed: $(VENV)/created requirements-fuzz.lock
+	@rm -rf $(VENV)/atheris
+	$(PIP) install --quiet --require-hashes --no-deps --only-binary :all: --target $(VENV)/atheris -r requirements-fuzz.lock \
+	  && touch $@ || { rm -rf $(VENV)/atheris; echo "Going on without atheris: nothing guides the mutations."; }
+
+MINUTES ?= 10
+fuzz: $(VENV)/installed-dev $(VENV)/atheris/installed ## Hostile bytes at one reader: make fuzz TARGET=request-body MINUTES=60
+	nice -n 15 $(BIN)/python -m bench fuzz $(if $(TARGET),$(TARGET) --minutes $(MINUTES),--list)
 
 lock: $(VENV)/installed-dev ## Resolve pyproject.toml again into the lock files
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet uv
@@ -131,6 +163,10 @@ lock: $(VENV)/installed-dev ## Resolve pyproject.toml again into the lock files
 	echo 'chromadb==1.5.9' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command 'make lock' - -c requirements-dev.lock \
 	  $(addprefix --no-emit-package ,$(SHARED_WITH_CHROMA)) -o requirements-chroma.lock
+	echo 'atheris==3.0.0' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --custom-compile-command 'make lock' - -o requirements-fuzz.lock
+	printf '%s\n' $(AGENTDOJO) | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --custom-compile-command 'make lock' --no-deps - -o requirements-agentdojo.lock
 
 clean: ## Remove the environment and caches (not your workspace: see `sentinel status`)
 	rm -rf mutants frontend/node_modules $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,13 +1,15 @@
 """`python -m bench [NAME ...] [OPTION ...]`: run the named benchmarks, or all, and write `bench/results/NAME.json` for
-each. Options go to the benchmarks: `python -m bench grounding --seed 7`."""
+each. Options go to the benchmarks, and so do words that name none: `python -m bench grounding --seed 7`,
+`python -m bench fuzz request-body --minutes 5`. `python -m bench report` writes `docs/benchmarks.md` again."""
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import runpy
 import sys
 from pathlib import Path
+
+from bench.report import PAGE, write_page
 
 HERE = Path(__file__).parent
 
@@ -21,13 +23,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("name", nargs="*", help=f"one of: {', '.join(names())}")
     options, passed_on = parser.parse_known_args()
-    chosen = options.name or names()
+    if options.name == ["report"]:
+        write_page()
+        print(f"{PAGE.relative_to(HERE.parent)} is written.")
+        return 0
+    chosen = [name for name in options.name if name in names()] or names()
+    words = [name for name in options.name if name not in names()]
+    if words and (len(chosen) > 1 or options.name[0] in words):
+        print(f"bench: no benchmark named {words[0]!r}; there are: {', '.join(names())}", file=sys.stderr)
+        return 2
     for name in chosen:
-        if importlib.util.find_spec(f"bench.bench_{name}") is None:
-            print(f"bench: no benchmark named {name!r}; there are: {', '.join(names())}", file=sys.stderr)
-            return 2
         print(f"== {name}", flush=True)
-        sys.argv[1:] = passed_on
+        sys.argv[1:] = [*words, *passed_on]
         runpy.run_module(f"bench.bench_{name}", run_name="__main__", alter_sys=True)
     return 0
 

@@ -11,11 +11,13 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from bench.report import write_page
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("duckdb", "duckdb-kql", "mcp", "starlette", "uvicorn", "msgspec", "aiohttp", "azure-monitor-query")
@@ -64,8 +66,20 @@ def paired(ours: Callable[[], object], baseline: Callable[[], object], *, runs: 
     }
 
 
-def write(name: str, measured: dict[str, Any], *, claim: str, show: bool = True) -> None:
-    """Write `results/NAME.json` and print the measurements; `show` is false for a result that is still growing."""
+def write(
+    name: str,
+    measured: dict[str, Any],
+    *,
+    claim: str,
+    figures: Mapping[str, object] | None = None,
+    group: str = "",
+    show: bool = True,
+) -> None:
+    """Write `results/NAME.json` and `docs/benchmarks.md`, and print the measurements.
+
+    `figures` (label to value) is what the page shows, and `group` where (security, correctness, speed, endurance),
+    unless `bench/report/figures.toml` has an entry of that name. `show` is false for a result that is still growing.
+    """
     RESULTS.mkdir(exist_ok=True)
     document = {
         "benchmark": name,
@@ -73,7 +87,10 @@ def write(name: str, measured: dict[str, Any], *, claim: str, show: bool = True)
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": machine(),
         "measured": measured,
+        **({} if figures is None else {"figures": dict(figures)}),
+        **({"group": group} if group else {}),
     }
     (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     if show:
         print(json.dumps(measured, indent=2, ensure_ascii=False), flush=True)
+    write_page()

@@ -3,27 +3,58 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ask, asRefusal, onSignedOut, type Refusal, useCsrf } from "./api.ts";
 import { RefusalNotice } from "./parts/notices.tsx";
+import { AccountView } from "./views/account.tsx";
 import { ApprovalsView } from "./views/approvals.tsx";
 import { AuditView } from "./views/audit.tsx";
 import { ChatView } from "./views/chat.tsx";
+import { IncidentsView } from "./views/incidents.tsx";
 import { PolicyView } from "./views/policy.tsx";
 import { SignInView } from "./views/sign_in.tsx";
+import { TrendsView } from "./views/trends.tsx";
 import { visible } from "./visible.ts";
-import type { Session } from "./wire.ts";
+import { watchApprovals } from "./waiting_approvals.ts";
+import type { Approval, Session } from "./wire.ts";
 
 interface Place {
   name: string;
   title: string;
   role: string;
-  view: (id: string | null, go: (id: string | null) => void) => JSX.Element;
+  view: (id: string | null, go: (id: string | null) => void, frame: Around) => JSX.Element;
+}
+
+/** What views take from the frame around them; `entered` and `left` tell it that the sign-in is another or over. */
+interface Around {
+  session: Session;
+  waiting: Approval[];
+  entered: (session: Session) => void;
+  left: () => void;
 }
 
 const PLACES: Place[] = [
-  { name: "chat", title: "Ask", role: "analyst", view: (id, go) => <ChatView id={id} go={go} /> },
-  { name: "approvals", title: "Approvals", role: "approver", view: (id, go) => <ApprovalsView id={id} go={go} /> },
+  {
+    name: "chat",
+    title: "Ask",
+    role: "analyst",
+    view: (id, go, { session }) => <ChatView id={id} go={go} session={session} />,
+  },
+  { name: "incidents", title: "Incidents", role: "analyst", view: (id, go) => <IncidentsView id={id} go={go} /> },
+  { name: "trends", title: "Trends", role: "analyst", view: () => <TrendsView /> },
+  {
+    name: "approvals",
+    title: "Approvals",
+    role: "approver",
+    view: (id, go, { waiting }) => <ApprovalsView id={id} go={go} waiting={waiting} />,
+  },
   { name: "audit", title: "Audit", role: "auditor", view: (id, go) => <AuditView id={id} go={go} /> },
   { name: "policy", title: "Policy", role: "admin", view: () => <PolicyView /> },
 ];
+
+const ACCOUNT: Place = {
+  name: "account",
+  title: "Account",
+  role: "",
+  view: (_, __, { session, entered, left }) => <AccountView session={session} entered={entered} left={left} />,
+};
 
 /** `oidc` says whether people may sign in at an identity provider. */
 export function App({ oidc }: { oidc: boolean }): JSX.Element | null {
@@ -62,19 +93,23 @@ export function App({ oidc }: { oidc: boolean }): JSX.Element | null {
   return session === null ? (
     <SignInView oidc={oidc} onSignedIn={enter} />
   ) : (
-    <Frame session={session} left={() => setSession(null)} />
+    <Frame session={session} entered={enter} left={() => setSession(null)} />
   );
 }
 
-function Frame({ session, left }: { session: Session; left: () => void }): JSX.Element {
+function Frame(props: { session: Session; entered: (session: Session) => void; left: () => void }): JSX.Element {
+  const { session, entered, left } = props;
   const offered = PLACES.filter((place) => session.roles.includes(place.role));
   const [name, id] = useAddress(offered[0]?.name ?? "");
-  const here = offered.find((place) => place.name === name) ?? offered[0];
+  const here = name === ACCOUNT.name ? ACCOUNT : (offered.find((place) => place.name === name) ?? offered[0]);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
 
+  const waiting = useWaiting(session);
+  const mine = waiting.filter((each) => each.may_decide);
   useEffect(() => {
-    document.title = here === undefined ? "Sentinel RAG" : `${here.title} - Sentinel RAG`;
-  }, [here]);
+    const count = mine.length === 0 ? "" : `(${mine.length}) `;
+    document.title = here === undefined ? "Sentinel RAG" : `${count}${here.title} - Sentinel RAG`;
+  }, [here, mine.length]);
 
   const leave = (): void => {
     ask("DELETE", "/session").then(left, (error) => setRefusal(asRefusal(error)));
@@ -88,26 +123,71 @@ function Frame({ session, left }: { session: Session; left: () => void }): JSX.E
         <nav aria-label="Views">
           {offered.map((place) => (
             <a key={place.name} href={`#/${place.name}`} aria-current={place === here ? "page" : undefined}>
-              {place.title}
+              {place.title} {place.name === "approvals" && mine.length > 0 ? <Count count={mine.length} /> : null}
             </a>
           ))}
         </nav>
-        <span class="who">{visible(session.name)}</span>
+        <a class="who" href="#/account" aria-current={here === ACCOUNT ? "page" : undefined}>
+          <span class="unseen">Account of </span>
+          {visible(session.name)}
+        </a>
         <button type="button" onClick={leave}>
           Sign out
         </button>
       </header>
       <main id="main" tabIndex={-1}>
         <RefusalNotice refusal={refusal} />
+        {here?.name === "approvals" ? null : <Waits approvals={mine} />}
         {here === undefined ? (
           <p>This account has no role here. Whoever looks after accounts can give one: sentinel users change</p>
         ) : (
-          here.view(id, (to) => {
-            location.hash = to === null ? `/${here.name}` : `/${here.name}/${encodeURIComponent(to)}`;
-          })
+          here.view(
+            id,
+            (to) => {
+              location.hash = to === null ? `/${here.name}` : `/${here.name}/${encodeURIComponent(to)}`;
+            },
+            { session, waiting, entered, left },
+          )
         )}
       </main>
     </>
+  );
+}
+
+/** The calls that wait for a person, as they come and go; none for those who do not decide. */
+function useWaiting(session: Session): Approval[] {
+  const [waiting, setWaiting] = useState<Approval[]>([]);
+  useEffect(() => {
+    const ended = new AbortController();
+    if (session.roles.includes("approver")) {
+      watchApprovals(setWaiting, ended.signal);
+    }
+    return () => ended.abort();
+  }, [session.name, session.roles.join()]);
+  return waiting;
+}
+
+function Count({ count }: { count: number }): JSX.Element {
+  return (
+    <span class="count">
+      {count}
+      <span class="unseen"> waiting</span>
+    </span>
+  );
+}
+
+/** Told wherever the person is, and by a screen reader as soon as it is so. */
+function Waits({ approvals }: { approvals: Approval[] }): JSX.Element {
+  const newest = approvals.at(-1);
+  return (
+    <div aria-live="polite" class={newest === undefined ? "" : "notice"}>
+      {newest === undefined ? null : (
+        <>
+          {approvals.length === 1 ? "A call waits" : `${approvals.length} calls wait`} for your decision:{" "}
+          <a href={`#/approvals/${encodeURIComponent(newest.approval_id)}`}>{visible(newest.tool)}</a>
+        </>
+      )}
+    </div>
   );
 }
 

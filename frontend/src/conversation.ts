@@ -4,7 +4,7 @@
 import { ask, asRefusal, type Refusal } from "./api.ts";
 import { type Begin, follow } from "./follow.ts";
 import { beginning, recorded, type TurnView, told } from "./turn_view.ts";
-import type { ConversationPage } from "./wire.ts";
+import type { CarriedFact, ConversationPage } from "./wire.ts";
 
 const PAGE = 30;
 
@@ -14,6 +14,8 @@ export class OpenConversation {
   /** How many turns stand before the first one here. */
   earlier = 0;
   refusal: Refusal | null = null;
+  /** What goes on with the agent since it was started over; null after the next question. */
+  carried: CarriedFact[] | null = null;
   private readonly ended = new AbortController();
   private readonly channel = new BroadcastChannel("sentinel-conversations");
   private readonly followed = new Set<string>();
@@ -24,6 +26,8 @@ export class OpenConversation {
     private readonly changed: () => void,
     /** Called with the id that a new conversation is given. */
     private readonly began: (id: string) => void,
+    /** What each question is sent with: workspace, time zone, length of the answer. */
+    private readonly options: () => Record<string, string>,
   ) {
     this.channel.onmessage = (message) => {
       if (message.data === this.id) {
@@ -47,11 +51,18 @@ export class OpenConversation {
 
   put(question: string): void {
     const requestId = crypto.getRandomValues(new Uint32Array(4)).join("-");
-    const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-    const asked = { message: question, request_id: requestId, ...(timezone ? { timezone } : {}) };
+    const asked = { ...this.options(), message: question, request_id: requestId };
+    this.carried = null;
     this.turns = [...this.turns, beginning(requestId, question, performance.now())];
     this.changed();
     void this.follow(requestId, { question: this.id === null ? asked : { ...asked, session_id: this.id } });
+  }
+
+  /** Show that it has another title, or was started over. */
+  now(what: { title?: string; carried?: CarriedFact[] }): void {
+    this.title = what.title ?? this.title;
+    this.carried = what.carried ?? this.carried;
+    this.changed();
   }
 
   async stop(turn: TurnView): Promise<void> {

@@ -90,7 +90,9 @@ export function told(view: TurnView, event: TurnEvent, now: number): TurnView {
     }
     case "text":
     case "removal":
-      return { ...view, text: view.text + String(data.text) };
+      return { ...view, status: "Writing the answer...", text: view.text + String(data.text) };
+    case "withdrawn":
+      return { ...view, status: String(data.text), text: "" };
     case "table":
       return { ...view, tables: [...view.tables, data as unknown as Table] };
     case "evidence":

@@ -6,6 +6,29 @@ export interface Session {
   roles: string[];
   clearance: string;
   csrf_token: string;
+  has_password: boolean;
+  workspaces: string[];
+}
+
+export interface Token {
+  token_id: string;
+  name: string;
+  created_at: string;
+  used_at: string | null;
+  ends_at: string;
+}
+
+export interface NewToken {
+  token_id: string;
+  name: string;
+  token: string;
+}
+
+export interface CarriedFact {
+  text: string;
+  at: string;
+  call_id: string;
+  pointer: string;
 }
 
 export interface Label {
@@ -22,6 +45,8 @@ export interface Coverage {
   query: string;
   partial: boolean;
   partial_reason: string;
+  table_rows: number | null;
+  table_oldest: string | null;
   table_newest: string | null;
 }
 
@@ -123,6 +148,8 @@ export interface Approval {
   may_decide: boolean;
   outdated: boolean;
   own: boolean;
+  /** Who asked with their own key, without the agent. */
+  reader: string | null;
 }
 
 export interface AuditEntry {

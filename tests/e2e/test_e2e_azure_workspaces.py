@@ -133,6 +133,7 @@ def test_the_doctor_tries_each_right_on_each_workspace(azure: Any) -> None:
     assert rights["down"] == {"query logs": False, "incidents in the log": False, "change incidents": False}
     lines = {finding["name"]: finding for finding in found}
     assert "prod, emea, down" in lines["workspace"]["detail"]
+    assert "gives tokens for prod, emea, down" in lines["sign-in"]["detail"]
     assert "sentinel workspace import" in lines["workspace practice"]["fix"]
 
 

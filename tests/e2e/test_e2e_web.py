@@ -250,3 +250,34 @@ def test_the_owner_comes_in_by_the_link_asks_on_the_page_and_opens_the_evidence(
     answer.get_by_role("region", name="Evidence").get_by_role("button").first.click()
     expect(page.get_by_role("dialog")).to_contain_text("get_top_entities")
     page.close()
+
+
+@pytest.mark.requirement("SURF-4")
+def test_the_owner_reads_incidents_and_trends_of_the_estate_and_the_journal_has_each_reading(
+    started: tuple[Any, str], chromium: Any
+) -> None:
+    from playwright.sync_api import expect
+
+    product, _ = started
+    page = chromium.new_page()
+    page.goto(product.json("users", "link")["url"])
+    page.get_by_role("button", name="Sign in as the owner of this machine").click()
+    page.get_by_role("link", name="Incidents").click()
+    page.get_by_label("Severity").select_option("High")
+    page.get_by_role("link", name="Multi-stage attack").click()
+    expect(page.locator(".timeline")).to_contain_text("Severity changed from Medium to High")
+    expect(page.get_by_role("button", name="host: srv-file-01.woodgrove.example")).to_be_attached()
+    expect(page.get_by_text("Other incidents were looked for by")).to_be_visible()
+    assert page.get_by_role("link", name="other incident: #").count() > 0
+    expect(page.get_by_role("region", name="Steps of playbooks")).to_contain_text("lateral-movement.md")
+    page.get_by_role("link", name="Trends").click()
+    expect(page.get_by_role("region", name="Alerts over time, drawn").get_by_role("img")).to_be_visible()
+    expect(page.get_by_role("region", name="Entities")).to_contain_text("siobhan.o'brien@woodgrove.example")
+    page.close()
+    shown = product.run("audit", "show", "--last", "80", "--json").stdout.splitlines()
+    calls = [each for each in (json.loads(line)["record"] for line in shown) if each["kind"] == "intent"]
+    looks = [call for call in calls if call["key_id"] == "user"]
+    assert {"query_incidents", "get_incident_detail", "search_knowledge_base", "get_alert_trend"} <= {
+        call["tool"] for call in looks
+    }
+    assert len({call["session_id"] for call in looks}) == 1

@@ -109,7 +109,7 @@ def test_commands_of_a_person_go_to_the_workspace_that_they_name(several: Any) -
     run = several.json("kql", "run", "incidents_by_owner", "--workspace", "emea")
     assert run["workspace"] == "emea"
     findings = {finding["name"]: finding for finding in several.json("doctor", code=1)}
-    assert findings["workspace prod"]["detail"] == "prod: 3 rows in 1 tables"
+    assert findings["workspace prod"]["detail"] == "prod: 3 rows in 1 tables, the newest of 2024-07-03 00:00:00 UTC"
     assert findings["workspace emea"]["ok"]
     assert not findings["workspace broken"]["ok"]
 

@@ -51,6 +51,8 @@ class EchoAnalyst:
         try:
             if progress is not None:
                 progress(Progress("Querying incidents...", 0.5))
+                for part in question.removeprefix("write ").split("|") if question.startswith("write ") else ():
+                    progress(Progress("", written=part))
             if question == "for ever":
                 await anyio.sleep_forever()
             if question == "a fault of ours":
@@ -136,6 +138,18 @@ def test_progress_arrives_before_the_answer(address: str) -> None:
     assert [event[0] for event in events] == [b"event: progress", b"event: answer"]
     assert json.loads(events[0][1].removeprefix(b"data: ")) == {"text": "Querying incidents...", "elapsed_s": 0.5}
     assert json.loads(events[1][1].removeprefix(b"data: "))["answer"] == "how many?"
+
+
+@pytest.mark.requirement("CHAT-14")
+def test_text_arrives_as_it_is_written_and_none_of_it_is_lost_to_a_slow_reader(address: str) -> None:
+    pieces = [f"Sentence {number}. " for number in range(500)]
+    status, body = request(address, {"message": f"write {'|'.join(pieces)}"}, Accept="text/event-stream")
+    assert status == 200
+    blocks = [block.split(b"\n") for block in body.strip().split(b"\n\n")]
+    text = [json.loads(data.removeprefix(b"data: "))["text"] for name, data in blocks if name == b"event: text"]
+    assert text == pieces
+    # This analyst answers something else than it wrote, so what was written is taken back before the answer.
+    assert [name for name, _ in blocks[-2:]] == [b"event: withdrawn", b"event: answer"]
 
 
 def test_a_question_over_its_time_is_stopped_and_says_so(analyst: EchoAnalyst) -> None:

@@ -1,6 +1,7 @@
 // A table of texts that scrolls by itself where the window is narrow.
 import type { JSX } from "preact";
 import { visible } from "../visible.ts";
+import { linked } from "./linked.tsx";
 
 export function DataTable(props: { title: string; columns: string[]; rows: string[][] }): JSX.Element {
   const title = visible(props.title) || "Table";
@@ -22,7 +23,7 @@ export function DataTable(props: { title: string; columns: string[]; rows: strin
           {props.rows.map((row, place) => (
             <tr key={place}>
               {row.map((cell, column) => (
-                <td key={column}>{visible(cell)}</td>
+                <td key={column}>{linked(visible(cell))}</td>
               ))}
             </tr>
           ))}
@@ -32,14 +33,14 @@ export function DataTable(props: { title: string; columns: string[]; rows: strin
   );
 }
 
-/** Names and values under each other. */
+/** Names and values under each other; values are `visible` already. */
 export function Facts({ facts }: { facts: [string, string][] }): JSX.Element {
   return (
     <dl>
       {facts.map(([name, value]) => (
         <div key={name}>
           <dt>{visible(name)}</dt>
-          <dd>{value}</dd>
+          <dd>{linked(value)}</dd>
         </div>
       ))}
     </dl>

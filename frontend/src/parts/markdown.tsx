@@ -1,12 +1,13 @@
 // The Markdown of answers: paragraphs, headings, lists, quotes, code, bold and italic, and nothing else. HTML, images
-// and links are text as they stand, so that an answer can load nothing and lead nowhere.
+// and links are text as they stand, so that an answer loads nothing; an address in it asks before it is opened.
 import type { ComponentChildren, JSX } from "preact";
 import { visible } from "../visible.ts";
+import { linked } from "./linked.tsx";
 
 type Block =
   | { kind: "code"; text: string }
   | { kind: "heading"; level: number; text: string }
-  | { kind: "list"; ordered: boolean; items: string[] }
+  | { kind: "list"; ordered: boolean; start: number; items: string[] }
   | { kind: "quote" | "paragraph"; text: string };
 
 export function Markdown({ text }: { text: string }): JSX.Element {
@@ -32,7 +33,7 @@ function BlockView({ block }: { block: Block }): JSX.Element {
       return block.level < 3 ? <h3>{inline(block.text)}</h3> : <h4>{inline(block.text)}</h4>;
     case "list": {
       const items = block.items.map((item, place) => <li key={place}>{inline(item)}</li>);
-      return block.ordered ? <ol>{items}</ol> : <ul>{items}</ul>;
+      return block.ordered ? <ol start={block.start}>{items}</ol> : <ul>{items}</ul>;
     }
     case "quote":
       return <blockquote>{inline(block.text)}</blockquote>;
@@ -53,7 +54,8 @@ function blocksOf(text: string): Block[] {
     const item = ITEM.exec(line);
     const last = blocks.at(-1);
     if (line.trimStart().startsWith("```")) {
-      const code: string[] = [];
+      const named = line.replace(/^\s*`+\s*/, "");
+      const code: string[] = named === "" ? [] : [named];
       for (at += 1; at < lines.length && !(lines[at] ?? "").trimStart().startsWith("```"); at += 1) {
         code.push(lines[at] ?? "");
       }
@@ -67,7 +69,7 @@ function blocksOf(text: string): Block[] {
       if (last?.kind === "list" && last.ordered === ordered) {
         last.items.push(item[3] ?? "");
       } else {
-        blocks.push({ kind: "list", ordered, items: [item[3] ?? ""] });
+        blocks.push({ kind: "list", ordered, start: Number(item[2] ?? 1), items: [item[3] ?? ""] });
       }
     } else if (line.startsWith(">")) {
       const said = line.replace(/^>\s?/, "");
@@ -93,11 +95,11 @@ function inline(text: string): ComponentChildren[] {
       return <code>{piece.slice(1, -1)}</code>;
     }
     if (piece.length > 4 && piece.startsWith("**") && piece.endsWith("**")) {
-      return <strong>{piece.slice(2, -2)}</strong>;
+      return <strong>{linked(piece.slice(2, -2))}</strong>;
     }
     if (piece.length > 2 && piece.startsWith("*") && piece.endsWith("*")) {
-      return <em>{piece.slice(1, -1)}</em>;
+      return <em>{linked(piece.slice(1, -1))}</em>;
     }
-    return piece;
+    return linked(piece);
   });
 }

@@ -8,7 +8,6 @@ import { moment } from "../parts/tool_status.tsx";
 import { shown, visible } from "../visible.ts";
 import type { Approval, Label, Violation } from "../wire.ts";
 
-const LOOK_AGAIN_MS = 5_000;
 const EFFECTS: Record<string, string> = {
   read: "only reads",
   write: "changes something in your own systems",
@@ -22,27 +21,32 @@ const STATES = {
   expired: "expired",
 };
 
-export function ApprovalsView({ id, go }: { id: string | null; go: (id: string | null) => void }): JSX.Element {
-  return id === null ? <ApprovalList /> : <OneApproval key={id} id={id} back={() => go(null)} />;
+/** `waiting` is another list after each change of any approval. */
+export function ApprovalsView(props: {
+  id: string | null;
+  go: (id: string | null) => void;
+  waiting: Approval[];
+}): JSX.Element {
+  const { id, go, waiting: change } = props;
+  return id === null ? (
+    <ApprovalList change={change} />
+  ) : (
+    <OneApproval key={id} id={id} back={() => go(null)} change={change} />
+  );
 }
 
-function ApprovalList(): JSX.Element {
+function ApprovalList({ change }: { change: Approval[] }): JSX.Element {
   const [found, setFound] = useState<Approval[] | null>(null);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   useEffect(() => {
-    const look = (): void => {
-      ask<{ approvals: Approval[] }>("GET", "/approvals").then(
-        (page) => {
-          setFound(page.approvals);
-          setRefusal(null);
-        },
-        (error) => setRefusal(asRefusal(error)),
-      );
-    };
-    look();
-    const timer = setInterval(() => document.visibilityState === "visible" && look(), LOOK_AGAIN_MS);
-    return () => clearInterval(timer);
-  }, []);
+    ask<{ approvals: Approval[] }>("GET", "/approvals").then(
+      (page) => {
+        setFound(page.approvals);
+        setRefusal(null);
+      },
+      (error) => setRefusal(asRefusal(error)),
+    );
+  }, [change]);
   const waiting = found?.filter((each) => each.state === "pending") ?? [];
   const rest = found?.filter((each) => each.state !== "pending") ?? [];
   return (
@@ -75,13 +79,14 @@ function Listed({ title, approvals }: { title: string; approvals: Approval[] }):
   );
 }
 
-function OneApproval({ id, back }: { id: string; back: () => void }): JSX.Element {
+function OneApproval(props: { id: string; back: () => void; change: Approval[] }): JSX.Element {
+  const { id, back, change } = props;
   const [found, setFound] = useState<Approval | null>(null);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const path = `/approvals/${encodeURIComponent(id)}`;
   useEffect(() => {
     ask<Approval>("GET", path).then(setFound, (error) => setRefusal(asRefusal(error)));
-  }, [path]);
+  }, [path, change]);
   return (
     <>
       <button type="button" onClick={back}>
@@ -97,7 +102,8 @@ function OneApproval({ id, back }: { id: string; back: () => void }): JSX.Elemen
           <Decided approval={found} />
           <h2>What will happen</h2>
           <p>
-            The agent calls <code>{visible(found.tool)}</code>, which {EFFECTS[found.effect] ?? visible(found.effect)}.{" "}
+            {found.reader === null ? "The agent" : `${visible(found.reader)}, without the agent,`} calls{" "}
+            <code>{visible(found.tool)}</code>, which {EFFECTS[found.effect] ?? visible(found.effect)}.{" "}
             {visible(found.description)}
           </p>
           <h2>With exactly this</h2>
@@ -108,7 +114,7 @@ function OneApproval({ id, back }: { id: string; back: () => void }): JSX.Elemen
               <li key={reason}>{visible(reason)}</li>
             ))}
           </ul>
-          <h2>What the agent had read before</h2>
+          <h2>{found.reader === null ? "What the agent had read before" : "What had been read before"}</h2>
           <History approval={found} />
           <h2>Who asks</h2>
           <p>
@@ -188,7 +194,8 @@ function Decide(props: {
   if (!approval.may_decide) {
     const named = approval.approvers.map(visible).join(", ");
     const others = named === "" ? "Another person decides this one." : `It may be decided by: ${named}.`;
-    return <p>{approval.own ? "The agent asked this for you, so another person decides it." : others}</p>;
+    const asker = approval.reader === null ? "The agent asked this for you" : "You asked for this yourself";
+    return <p>{approval.own ? `${asker}, so another person decides it.` : others}</p>;
   }
   const decide = async (decision: "approve" | "deny"): Promise<void> => {
     setBusy(true);

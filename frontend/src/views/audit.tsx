@@ -1,6 +1,6 @@
-// The Interceptor's record of every call, oldest first, and its check.
+// The Interceptor's record of every call, newest first, filtered, and its check.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, asRefusal, type Refusal } from "../api.ts";
 import { Facts } from "../parts/data_table.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
@@ -12,8 +12,12 @@ const PAGE = 50;
 
 interface Page {
   records: AuditEntry[];
-  next_after: number;
+  /** Null: the first record was reached. */
+  next_before: number | null;
 }
+
+const FILTERS = { kind: "Kind", tool: "Tool", session: "Session", person: "Person or key" };
+type Filter = Partial<Record<keyof typeof FILTERS, string>>;
 
 export function AuditView({ id, go }: { id: string | null; go: (id: string | null) => void }): JSX.Element {
   return (
@@ -52,43 +56,111 @@ function Verify(): JSX.Element {
 
 function verdict(found: Verification): string {
   if (!found.intact) {
-    return `✗ NOT INTACT at record ${found.broken_at ?? "?"}: ${visible(found.problem ?? "")}`;
+    const where = found.broken_at === null ? "" : ` at record ${found.broken_at}`;
+    return (
+      `✗ NOT INTACT${where}: ${visible(found.problem ?? "")} Records from there on prove nothing: they may have been ` +
+      "changed, removed or added. Keep a copy of the folder, and tell whoever runs this machine: sentinel audit verify."
+    );
   }
-  const anchored = found.anchored ? "" : " No anchor outside of this machine was compared.";
-  return `✓ Intact: ${found.records} records, ${found.sealed} of them signed.${anchored}`;
+  const anchored = found.anchored
+    ? "The newest signature is the one that was kept elsewhere."
+    : "No signature kept elsewhere was compared, so whoever owns this machine could have written it all anew.";
+  const rest = found.unsealed === 0 ? "" : ` The ${found.unsealed} newest are not signed yet.`;
+  return (
+    `✓ Intact: ${found.records} records, ${found.sealed} of them signed; none was changed, removed or added since.` +
+    `${rest} ${anchored}`
+  );
 }
 
 function Journal(): JSX.Element {
+  const [filter, setFilter] = useState<Filter>({});
+  const form = useRef<HTMLFormElement>(null);
+  const only = (wanted: Filter): void => {
+    for (const name of Object.keys(FILTERS)) {
+      const field = form.current?.elements.namedItem(name);
+      if (field instanceof HTMLInputElement) {
+        field.value = wanted[name as keyof Filter] ?? "";
+      }
+    }
+    setFilter(wanted);
+  };
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const given = [...new FormData(event.currentTarget as HTMLFormElement)].map(([name, text]) => [
+      name,
+      `${text}`.trim(),
+    ]);
+    setFilter(Object.fromEntries(given.filter(([, text]) => text !== "")));
+  };
+  return (
+    <section aria-label="Journal">
+      <form ref={form} class="filters" onSubmit={submit}>
+        {Object.entries(FILTERS).map(([name, label]) => (
+          <label key={name}>
+            {label}
+            <input name={name} maxLength={64} />
+          </label>
+        ))}
+        <button type="submit" class="main">
+          Find
+        </button>
+        <button type="button" onClick={() => only({})}>
+          All
+        </button>
+      </form>
+      <Records key={JSON.stringify(filter)} filter={filter} only={only} />
+    </section>
+  );
+}
+
+/** The records that `filter` lets through, from the newest on. */
+function Records({ filter, only }: { filter: Filter; only: (wanted: Filter) => void }): JSX.Element {
   const [entries, setEntries] = useState<AuditEntry[]>([]);
-  const [after, setAfter] = useState(0);
-  const [more, setMore] = useState(true);
+  const [before, setBefore] = useState<number | null>(0);
+  const [busy, setBusy] = useState(false);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
-  const load = async (): Promise<void> => {
+  const load = async (from: number, shown: AuditEntry[]): Promise<void> => {
+    setBusy(true);
     try {
-      const page = await ask<Page>("GET", `/audit?after=${after}&limit=${PAGE}`);
-      setEntries([...entries, ...page.records]);
-      setAfter(page.next_after);
-      setMore(page.records.length === PAGE);
+      const query = new URLSearchParams({ ...filter, before: String(from), limit: String(PAGE) });
+      const page = await ask<Page>("GET", `/audit?${query}`);
+      setEntries([...shown, ...page.records]);
+      setBefore(page.next_before);
       setRefusal(null);
     } catch (error) {
       setRefusal(asRefusal(error));
     }
+    setBusy(false);
   };
-  useEffect(() => void load(), []);
+  useEffect(() => void load(0, []), []);
+  const end = before === null ? "This is the beginning of the journal." : `Looked back to record ${before}.`;
   return (
-    <section aria-label="Journal">
+    <>
       <RefusalNotice refusal={refusal} />
+      <p class="row">
+        <span>
+          {entries.length} records, the newest first{Object.keys(filter).length === 0 ? "" : ", of those asked for"}
+        </span>
+        <button type="button" disabled={busy} onClick={() => void load(0, [])}>
+          Look for newer records
+        </button>
+      </p>
       <ol class="journal">
         {entries.map((entry) => (
           <li key={entry.hash} value={entry.record.seq}>
-            <Entry entry={entry} />
+            <Entry entry={entry} only={only} />
           </li>
         ))}
       </ol>
-      <button type="button" onClick={() => void load()}>
-        {more ? "Show more" : "Look for newer records"}
-      </button>
-    </section>
+      <p class="row">
+        <span class="quiet">{before === 0 ? "" : end}</span>
+        {before === null || before === 0 ? null : (
+          <button type="button" disabled={busy} onClick={() => void load(before, entries)}>
+            Show older records
+          </button>
+        )}
+      </p>
+    </>
   );
 }
 
@@ -114,17 +186,24 @@ function OneCall({ id, back }: { id: string; back: () => void }): JSX.Element {
   );
 }
 
-function Entry({ entry, open }: { entry: AuditEntry; open?: boolean }): JSX.Element {
+function Entry(props: { entry: AuditEntry; open?: boolean; only?: (wanted: Filter) => void }): JSX.Element {
+  const { entry, open, only } = props;
   const { seq, kind, ...rest } = entry.record;
   const when = typeof rest.at === "string" ? moment(rest.at, "") : "";
   const about = [rest.tool, rest.decision, entry.outcome].filter((part) => typeof part === "string").join(", ");
   const facts = Object.entries(rest).map(([name, value]): [string, string] => [name, shown(value)]);
+  const session = typeof rest.session_id === "string" ? rest.session_id : "";
   return (
     <details open={open ?? false}>
       <summary>
         <strong>{visible(kind)}</strong> {visible(about)} <span class="quiet">{when}</span>
       </summary>
       <Facts facts={[["seq", String(seq)], ...facts, ["hash", visible(entry.hash)]]} />
+      {only === undefined || session === "" ? null : (
+        <button type="button" onClick={() => only({ session })}>
+          Only this session
+        </button>
+      )}
     </details>
   );
 }

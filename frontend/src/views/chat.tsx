@@ -3,9 +3,12 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, asRefusal, type Refusal } from "../api.ts";
 import { OpenConversation } from "../conversation.ts";
+import { taken } from "../draft.ts";
 import { RefusalNotice } from "../parts/notices.tsx";
+import { options } from "../preferences.ts";
 import { visible } from "../visible.ts";
-import type { Conversation } from "../wire.ts";
+import type { Conversation, Session } from "../wire.ts";
+import { Carried, ConversationActions } from "./conversation_actions.tsx";
 import { TurnSection } from "./turn.tsx";
 
 const EXAMPLES = [
@@ -14,7 +17,8 @@ const EXAMPLES = [
   "Show failed sign-ins by country over the last 7 days.",
 ];
 
-export function ChatView({ id, go }: { id: string | null; go: (id: string | null) => void }): JSX.Element {
+export function ChatView(props: { id: string | null; go: (id: string | null) => void; session: Session }): JSX.Element {
+  const { id, go, session } = props;
   const [, redraw] = useState(0);
   const open = useRef<OpenConversation | null>(null);
   const [list, setList] = useState<Conversation[]>([]);
@@ -36,6 +40,7 @@ export function ChatView({ id, go }: { id: string | null; go: (id: string | null
           go(began);
           reload();
         },
+        () => options(session),
       );
       redraw((count) => count + 1);
     }
@@ -47,18 +52,6 @@ export function ChatView({ id, go }: { id: string | null; go: (id: string | null
 
   const conversation = open.current;
   const title = list.find((each) => each.session_id === id)?.title ?? conversation?.title ?? "";
-  const remove = async (): Promise<void> => {
-    if (id === null || !confirm("Delete this conversation? Its questions and answers cannot be brought back.")) {
-      return;
-    }
-    try {
-      await ask("DELETE", `/conversations/${encodeURIComponent(id)}`);
-      go(null);
-      reload();
-    } catch (error) {
-      setRefusal(asRefusal(error));
-    }
-  };
   return (
     <div class="chat">
       <Conversations list={list} id={id} />
@@ -66,14 +59,20 @@ export function ChatView({ id, go }: { id: string | null; go: (id: string | null
         <div class="row">
           <h1>{visible(title) || "New conversation"}</h1>
           {id === null ? null : (
-            <span class="row">
-              <a href={reportOf(id)} download>
-                Save the hand-over report
-              </a>
-              <button type="button" onClick={remove}>
-                Delete
-              </button>
-            </span>
+            <ConversationActions
+              key={id}
+              id={id}
+              title={title}
+              onRenamed={(renamed) => {
+                conversation?.now({ title: renamed });
+                reload();
+              }}
+              onCleared={(carried) => conversation?.now({ carried })}
+              onDeleted={() => {
+                go(null);
+                reload();
+              }}
+            />
           )}
         </div>
         <RefusalNotice refusal={refusal ?? conversation?.refusal ?? null} />
@@ -93,17 +92,12 @@ export function ChatView({ id, go }: { id: string | null; go: (id: string | null
         {conversation !== null && id === null && conversation.turns.length === 0 ? (
           <Suggested questions={EXAMPLES} onAsk={(question) => conversation.put(question)} />
         ) : null}
+        <Carried facts={conversation?.carried ?? null} />
         <Announcement text={announcement(conversation)} />
         {conversation === null ? null : <QuestionBox onAsk={(question) => conversation.put(question)} />}
       </section>
     </div>
   );
-}
-
-/** The report as a file, without hidden values: it leaves the page. */
-function reportOf(id: string): string {
-  const timezone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
-  return `/conversations/${encodeURIComponent(id)}/export?format=html&timezone=${encodeURIComponent(timezone)}`;
 }
 
 export function Suggested(props: { questions: string[]; onAsk: (question: string) => void }): JSX.Element | null {
@@ -144,7 +138,12 @@ function Conversations({ list, id }: { list: Conversation[]; id: string | null }
 
 function QuestionBox({ onAsk }: { onAsk: (question: string) => void }): JSX.Element {
   const box = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => box.current?.focus(), []);
+  useEffect(() => {
+    if (box.current !== null) {
+      box.current.value = taken() || box.current.value;
+      box.current.focus();
+    }
+  }, []);
   const send = (): void => {
     const question = box.current?.value ?? "";
     if (box.current !== null && question.trim() !== "") {

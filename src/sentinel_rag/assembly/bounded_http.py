@@ -2,7 +2,8 @@
 
 The server reads a head of any size and waits for it for ever. Here a head is bounded in bytes and in time, and so are
 what comes around a body (chunk sizes, trailers) and what still comes after the answer; a request that names a whole URL
-or arrives over too many connections is refused. The applications above have finer limits, and records, of their own.
+or arrives over too many connections is refused, and a reader that takes nothing of its answer is dropped: what waits
+for it is bounded in bytes by the transport, and here in time. The applications above have finer limits of their own.
 Head and body of a short answer leave in one piece, so that its reader wakes once.
 """
 
@@ -10,6 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import struct
+from collections.abc import Callable
 from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -21,6 +25,9 @@ FRAMING_FACTOR = 16
 DRAIN_BYTES = 2_000_000
 DRAIN_SECONDS = 10.0
 CONNECTIONS = 1_000
+READER_SECONDS = 30.0
+"""How long a reader may take nothing of what waits for it. An answer of events goes on behind `Last-Event-ID`."""
+_AT_ONCE = struct.pack("ii", 1, 0)
 LARGE_BYTES = 65_536
 """So much of an answer leaves at once, and the transport can say that its reader is slow."""
 
@@ -28,9 +35,12 @@ LARGE_BYTES = 65_536
 class _OnePiece:
     """A transport that sends what is written in one turn of the loop together."""
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, closing: Callable[[], None]
+    ) -> None:
         self._transport = transport
         self._loop = loop
+        self._closing = closing
         self._held: list[bytes] = []
         self._size = 0
         self.is_closing = transport.is_closing
@@ -47,6 +57,7 @@ class _OnePiece:
     def close(self) -> None:
         self._send()
         self._transport.close()
+        self._closing()
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         self._send()
@@ -70,15 +81,27 @@ class BoundedHttp(HttpToolsProtocol):
         self._surplus = 0
         self._fault = (HTTPStatus.BAD_REQUEST, "malformed_body", "This is not HTTP/1.1.")
         self._timer: asyncio.TimerHandle | None = None
+        self._wire = transport
+        self._reader: asyncio.TimerHandle | None = None
         super().connection_made(transport)
-        self.transport = _OnePiece(transport, self.loop)  # type: ignore[assignment]  # all of a transport that is used
+        self.transport = _OnePiece(transport, self.loop, self._watch_reader)  # type: ignore[assignment]  # all of a transport that is used
         self._wait(HEAD_SECONDS)
         if len(self.connections) > CONNECTIONS:
             self._end(HTTPStatus.SERVICE_UNAVAILABLE, "overloaded", "Too many connections are open.")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        self._leave_reader()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_reader()
+
+    def resume_writing(self) -> None:
+        if not self._wire.is_closing():
+            self._leave_reader()
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
@@ -135,6 +158,25 @@ class BoundedHttp(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _watch_reader(self) -> None:
+        """From now on, while something waits for the reader, see that it takes some of it."""
+        self._leave_reader()
+        self._look_at_reader(None)
+
+    def _look_at_reader(self, before: int | None) -> None:
+        waits = self._wire.get_write_buffer_size()
+        if waits and waits == before:
+            # Closed as usual, it would wait for the reader, here and in the kernel.
+            self._wire.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+            self._wire.abort()
+        elif waits:
+            self._reader = self.loop.call_later(READER_SECONDS, self._look_at_reader, waits)
+
+    def _leave_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.cancel()
+            self._reader = None
 
     def _too_slow(self) -> None:
         self._timer = None

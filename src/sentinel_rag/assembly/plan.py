@@ -192,15 +192,15 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             listen("agent", ports.agent),
         )
     )
+    names = tuple(each.name for each in served) or (workspace,)
     web_secret = ""
     if ports.web is not None:
         web_secret = secrets.token_urlsafe(32)
         listener = listen("web", ports.web)
         where = {"gateway_url": gateway_url, "agent_url": zones[-1].listener.url, "agent_token": agent_token}
         files = {"state_folder": str(gateway_folder(settings.home)), "owner_secret": web_secret}
-        configuration = {**common, **where, **web_configuration(settings, keys), **files}
+        configuration = {**common, **where, **web_configuration(settings, keys), **files, "workspaces": names}
         zones.append(ZonePlan("web", ("sentinel_rag.surfaces.web",), configuration, bare_environment(), listener))
-    names = tuple(each.name for each in served) or (workspace,)
     return Plan(tuple(zones), names, agent_token, workspace_token, knowledge_token, keys, web_secret)
 
 
@@ -355,10 +355,12 @@ def _listen(name: str, port: int) -> Listener:
         if error.errno == errno.EADDRINUSE:
             raise UnavailableError(
                 f"Port {port} for the {name} is in use by another program.",
-                next_step="Choose another port, or leave the option out to take a free one.",
+                next_step="Choose another port, or take a free one: sentinel up" + (" --web" if name == "web" else ""),
             ) from None
         if isinstance(error, PermissionError):
-            raise UsageError(f"Port {port} needs special rights.", next_step="Choose a port above 1023.") from None
+            raise UsageError(
+                f"Port {port} needs special rights.", next_step="Choose a port above 1023: sentinel up --port 8787"
+            ) from None
         raise
     listener.listen(512)
     return Listener(listener, f"http://127.0.0.1:{listener.getsockname()[1]}")

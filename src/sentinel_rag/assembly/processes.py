@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from sentinel_rag.assembly.plan import Ports, ZonePlan, logs_folder, plan_zones
@@ -86,9 +87,15 @@ class RunningZones:
 
 @contextmanager
 def running_zones(
-    settings: Settings, *, workspace: str, private: bool, ports: Ports | None = None
+    settings: Settings,
+    *,
+    workspace: str,
+    private: bool,
+    ports: Ports | None = None,
+    stand_ins: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Iterator[RunningZones]:
     """Start every zone, wait until all serve, publish their addresses; stop them on leaving, however that happens.
+    `stand_ins` names zones in whose place another module is started, with its arguments: for test benches alone.
 
     Raises UnavailableError if this home's zones run already, a port is taken or a zone does not come up.
     """
@@ -101,7 +108,8 @@ def running_zones(
         stack.callback(_stop, processes)
         log_starts = {zone.name: _prepare_log(logs / f"{zone.name}.log") for zone in plan.zones}
         for zone in plan.zones:
-            processes[zone.name] = _start(zone, logs, folder.path)
+            arguments = (stand_ins or {}).get(zone.name, zone.arguments)
+            processes[zone.name] = _start(replace(zone, arguments=arguments), logs, folder.path)
             zone.listener.socket.close()  # only the child listens: when it dies, callers hear of it
         state = RunState(
             supervisor_pid=os.getpid(),

@@ -50,7 +50,7 @@ class ChainCheck:
         try:
             body = json.loads(record)
             own, previous, names = body["seq"], body["previous"], (body["audit_id"], body["kind"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise Broken(seq, "the record is not readable") from None
         if self.first is None:
             self.first, self.before_first = seq, previous

@@ -52,7 +52,7 @@ class Checkpoint:
             )
             if found.line() != line:
                 raise ValueError("the line is not in its one form")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"no checkpoint: {error}") from error
         return found
 

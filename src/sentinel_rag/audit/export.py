@@ -115,7 +115,7 @@ def _follow(lines: Iterable[bytes], check: ChainCheck) -> None:
 def _object(line: bytes, check: ChainCheck) -> dict[str, Any]:
     try:
         body = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
         raise Broken(check.head.seq + 1, "a line is no JSON object")
@@ -129,7 +129,7 @@ def _end(first: int | None, head: Head, records: int) -> dict[str, JsonValue]:
 def _recorded_at(seq: int, record: bytes) -> datetime:
     try:
         return parse_time(json.loads(record)["at"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DamagedJournal(
             f"Record {seq} of the journal cannot be read.",
             next_step="Run `sentinel audit verify` and restore the file from a copy.",

@@ -21,6 +21,10 @@ END = 2**62
 
 STREAM_PAGE = 1_000
 
+_PASSING = frozenset(
+    (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_CANTOPEN)
+)
+
 
 class DamagedJournal(SentinelError):
     """A record or a segment cannot be read back; `verify` says where the chain breaks."""
@@ -97,14 +101,35 @@ def open_snapshot(path: Path) -> Iterator[Snapshot]:
                 if "segment" in tables
                 else []
             )
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite may quote a damaged schema in its message
             raise UnavailableError(
-                f"The journal {path.name} cannot be opened: {error}.",
+                f"The journal {path.name} cannot be opened: {_reason(error)}.",
                 next_step="Check that the file is yours to read, and that its disk is mounted.",
             ) from error
         # Rows of the live file up to the last segment are leftovers of a move: they are read from the segment.
         parts.append(Part(parts[-1].last + 1 if parts else 1, END, path))
-        yield Snapshot(tuple(parts), "checkpoint" in tables, stack, {path: live})
+        try:
+            yield Snapshot(tuple(parts), "checkpoint" in tables, stack, {path: live})
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: sqlite3.DatabaseError | UnicodeDecodeError) -> SentinelError:
+    """What an error in the middle of reading means: the disk and other programs pass, damage stays."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is not None and code & 0xFF in _PASSING:
+        return UnavailableError(
+            f"The journal {path.name} cannot be read now: {_reason(error)}.",
+            next_step="Try again; if it stays, check the disk.",
+        )
+    return DamagedJournal(
+        f"The file is damaged: {_reason(error)}.",
+        next_step="Run `sentinel audit verify` and restore the file from a copy.",
+    )
+
+
+def _reason(error: sqlite3.Error | UnicodeDecodeError) -> str:
+    return "it holds text that is no text" if isinstance(error, UnicodeDecodeError) else str(error)
 
 
 def _read_only(path: Path, *, immutable: bool = False) -> sqlite3.Connection:

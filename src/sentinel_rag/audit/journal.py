@@ -19,7 +19,7 @@ from sentinel_rag.audit.chain import GENESIS, Head, seal
 from sentinel_rag.audit.database import Database
 from sentinel_rag.audit.events import AuditEvent, CallIntended, CallOutcome, OutcomeStatus
 from sentinel_rag.audit.instances import Solo
-from sentinel_rag.audit.reader import Entry, JournalReader
+from sentinel_rag.audit.reader import Entry, Found, JournalReader, RecordFilter
 from sentinel_rag.audit.schema import MIGRATIONS
 from sentinel_rag.audit.sealing import Sealer, Sealing
 from sentinel_rag.audit.upkeep_events import SealingChanged, TailSealed
@@ -108,6 +108,10 @@ class Journal:
     async def read(self, after_seq: int = 0, limit: int = 100) -> list[Entry]:
         """At most `limit` records with a sequence number above `after_seq`, oldest first."""
         return await anyio.to_thread.run_sync(self._reader.read, after_seq, limit)
+
+    async def back(self, wanted: RecordFilter, before: int | None, limit: int) -> Found:
+        """Records before number `before` that `wanted` accepts, newest first; see `JournalReader.back`."""
+        return await anyio.to_thread.run_sync(self._reader.back, wanted, before, limit)
 
     async def find(self, audit_id: str) -> list[Entry]:
         """All records of one call, oldest first; empty if there are none."""

@@ -22,6 +22,8 @@ from sentinel_rag.contracts.query_results import parse_time
 
 MAX_PAGE = 1_000
 MAX_PAGE_BYTES = 8_000_000
+MAX_LOOKED_AT = 20_000
+"""Records that one question backwards looks at, so that a rare one costs several short questions and not a long one."""
 
 _SELECT = """
 SELECT j.seq, j.audit_id, j.kind, j.record, j.hash,
@@ -59,8 +61,10 @@ class Entry:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordFilter:
     """Which records to find; what is None does not matter. A tool is matched by its name and by the name that was asked
-    for. `since` is compared with the record's own time."""
+    for, a key by whose record it is and by whom it is about. `since` is compared with the record's own time."""
 
+    kind: str | None = None
+    key_id: str | None = None
     session_id: str | None = None
     tool: str | None = None
     decision: str | None = None
@@ -69,7 +73,9 @@ class RecordFilter:
 
     def accepts(self, record: dict[str, Any]) -> bool:
         return (
-            (self.session_id is None or record.get("session_id") == self.session_id)
+            (self.kind is None or record.get("kind") == self.kind)
+            and (self.key_id is None or self.key_id in (record.get("key_id"), record.get("requested_by")))
+            and (self.session_id is None or record.get("session_id") == self.session_id)
             and (self.tool is None or self.tool in (record.get("tool"), record.get("requested_tool")))
             and (self.decision is None or record.get("decision") == self.decision)
             and (self.reason is None or record.get("reason") == self.reason)
@@ -80,9 +86,17 @@ class RecordFilter:
         """Bytes that an accepted record contains, so that most others need not be parsed."""
         return [
             canonical_json(text)
-            for text in (self.session_id, self.tool, self.decision, self.reason)
+            for text in (self.kind, self.key_id, self.session_id, self.tool, self.decision, self.reason)
             if text is not None
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Records, newest first. `next_before` is where to go on; None where the first record was reached."""
+
+    entries: tuple[Entry, ...]
+    next_before: int | None
 
 
 class JournalReader:
@@ -122,6 +136,34 @@ class JournalReader:
                     found.append(entry)
         return found[::-1]
 
+    def back(self, wanted: RecordFilter, before: int | None = None, limit: int = 100) -> Found:
+        """At most `limit` (up to 1 000) records before number `before` that `wanted` accepts, newest first; from the
+        newest on without one.
+
+        It looks at 20 000 records at the most, and a page ends after about 8 MB: few or none found do not mean that
+        there are no more, only `next_before` does.
+        """
+        limit = max(1, min(limit, MAX_PAGE))
+        needles = wanted.needles()
+        found: list[Entry] = []
+        looked_at = size = 0
+        reached: int | None = None
+        with open_snapshot(self.path) as snapshot:
+            for row in _backwards(snapshot, wanted.since, before):
+                looked_at += 1
+                reached = row[0]
+                if all(needle in row[3] for needle in needles):
+                    [entry] = _entries(snapshot, [row])
+                    if wanted.accepts(entry.record):
+                        found.append(entry)
+                        size += len(row[3])
+                if len(found) == limit or looked_at == MAX_LOOKED_AT or size > MAX_PAGE_BYTES:
+                    break
+            else:
+                reached = None
+            first = snapshot.parts[0].first
+        return Found(tuple(found), None if reached is None or reached <= first else reached)
+
     def find(self, audit_id: str) -> list[Entry]:
         """All records of one call, oldest first; empty if there are none."""
         with open_snapshot(self.path) as snapshot:
@@ -151,11 +193,14 @@ def _forwards(snapshot: Snapshot, after_seq: int, limit: int) -> Iterator[Row]:
                 yield row
 
 
-def _backwards(snapshot: Snapshot, since: datetime | None) -> Iterator[Row]:
+def _backwards(snapshot: Snapshot, since: datetime | None, before: int | None = None) -> Iterator[Row]:
     for part in reversed(snapshot.parts):
+        if before is not None and part.first >= before:
+            continue
+        last = part.last if before is None else min(part.last, before - 1)
         if since is not None and part.last_at is not None and parse_time(part.last_at) < since:
             return
-        for row in snapshot.connection(part).execute(_SELECT_BACKWARDS, [part.first, part.last]):  # noqa: UP028  # closing `yield from` early would close the cursor after its connection
+        for row in snapshot.connection(part).execute(_SELECT_BACKWARDS, [part.first, last]):  # noqa: UP028  # closing `yield from` early would close the cursor after its connection
             yield row
 
 
@@ -176,7 +221,7 @@ def _entries(snapshot: Snapshot, rows: Iterable[Row]) -> Iterator[Entry]:
                 outcome = outcome or _later_outcome(snapshot, seq, audit_id)
                 status = OutcomeStatus.UNKNOWN if outcome is None else OutcomeStatus(json.loads(outcome)["status"])
             yield Entry(seq, audit_id, kind, json.loads(record), stored, status)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DamagedJournal(
                 f"Record {seq} of the journal cannot be read.",
                 next_step="Run `sentinel audit verify` and restore the file from a copy.",

@@ -7,7 +7,6 @@ many), and a journal that was set back together with every file of checkpoints; 
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -116,9 +115,8 @@ def _verify_once(path: Path, known: Head | None, public_key: PublicKey | None, a
     except Broken as broken:
         return _result(check, anchored, broken)
     except DamagedJournal as damaged:
-        return _result(check, anchored, Broken(check.head.seq + 1, str(damaged).rstrip(".")))
-    except sqlite3.DatabaseError as error:
-        return _result(check, anchored, Broken(check.head.seq + 1, f"the file is damaged: {error}"))
+        problem = str(damaged).rstrip(".")
+        return _result(check, anchored, Broken(check.head.seq + 1, problem[:1].lower() + problem[1:]))
     return _result(check, anchored, None)
 
 
@@ -142,7 +140,7 @@ def _result(check: ChainCheck, anchored: int | None, broken: Broken | None) -> V
 def _begins(path: Path) -> int | None:
     """The first record that is kept, as the live file says; None if nothing is."""
     if path.exists():
-        with suppress(sqlite3.DatabaseError), open_snapshot(path) as snapshot:
+        with suppress(DamagedJournal), open_snapshot(path) as snapshot:
             if len(snapshot.parts) > 1:
                 return snapshot.parts[0].first
             first: int | None = snapshot.live.execute("SELECT min(seq) FROM journal").fetchone()[0]

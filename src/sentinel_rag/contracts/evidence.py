@@ -151,9 +151,27 @@ class Progress:
     """A status line while tools run, such as "Querying incidents..."; `elapsed_s` counts from the question.
 
     `tool` is the call that it is about, if it is about one: its status is `running` where it starts, and else how it
-    ended.
+    ended. `written` is more of the answer's text, checked as the answer is and shown as it comes; with `withdrawn` all
+    that was written so far is no part of the answer any more, for instance because the model asked for more data.
     """
 
     text: str
     elapsed_s: float = field(default=0.0)
     tool: ToolTrace | None = None
+    written: str = ""
+    withdrawn: bool = False
+
+
+@dataclass(slots=True)
+class Written:
+    """What was shown of an answer before it was whole."""
+
+    text: str = ""
+
+    def hear(self, progress: Progress) -> None:
+        """Take over what one line of progress tells."""
+        self.text = progress.written if progress.withdrawn else self.text + progress.written
+
+    def rest_of(self, answer: str) -> str | None:
+        """What is still to be shown of the answer's text; None if it does not begin with what was shown."""
+        return answer[len(self.text) :] if answer.startswith(self.text) else None

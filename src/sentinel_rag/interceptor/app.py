@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
 
 import anyio
 from starlette.applications import Starlette
@@ -17,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 
 from sentinel_rag.audit import Journal
-from sentinel_rag.audit.reader import MAX_PAGE
+from sentinel_rag.audit.reader import MAX_PAGE, RecordFilter
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
@@ -27,23 +28,25 @@ from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
 from sentinel_rag.interceptor.approval_desk import Webhook, notifying, served_routes
 from sentinel_rag.interceptor.catalogue import survey
 from sentinel_rag.interceptor.express_way import ExpressWay
-from sentinel_rag.interceptor.gate import Gate, Stores
+from sentinel_rag.interceptor.gate import Gate, Left, Stores
 from sentinel_rag.interceptor.host_guard import HostGuard
 from sentinel_rag.interceptor.limits import Limits
+from sentinel_rag.interceptor.outcomes import Outcome
 from sentinel_rag.interceptor.pin_routes import PinRoutes
 from sentinel_rag.interceptor.pins import Pins
-from sentinel_rag.interceptor.policy import Policies
+from sentinel_rag.interceptor.policy import Effect, Policies
 from sentinel_rag.interceptor.policy.book import PolicyBook, watching
 from sentinel_rag.interceptor.policy_routes import policy_routes
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.refusals import Refusal, Refusals, Unread
-from sentinel_rag.interceptor.request_body import MalformedBody, parse_execute
+from sentinel_rag.interceptor.request_body import ExecuteRequest, MalformedBody, parse_execute
 from sentinel_rag.interceptor.responses import json_response, outcome_response, problem
 from sentinel_rag.interceptor.session_routes import SessionRoutes
-from sentinel_rag.interceptor.store import KeyRing, Scope, State, new_audit_id
+from sentinel_rag.interceptor.store import KeyRing, Principal, Scope, State, new_audit_id
 from sentinel_rag.interceptor.upstream import Upstream
 
 DEFAULT_PAGE = 100
+MAX_WANTED = 200
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -81,7 +84,9 @@ def create_app(
     refusals = Refusals(journal, new_audit_id, time.monotonic)
     doorkeeper = Doorkeeper(keys, refusals, rates, state.key_journal)
     routes = _Routes(gate, policies, doorkeeper, journal, upstreams, pins, limits, switched_off)
-    sessions = SessionRoutes(doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id)
+    sessions = SessionRoutes(
+        doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id, policies
+    )
 
     execute = Route("/v1/proxy-execute", routes.execute, methods=["POST"])
 
@@ -109,6 +114,8 @@ def create_app(
         routes=[
             execute,
             Route("/v1/tools", routes.tools, methods=["GET"]),
+            Route("/v1/look", routes.look, methods=["POST"]),
+            Route("/v1/look", routes.tools_to_look_with, methods=["GET"]),
             *sessions.routes(),
             *PinRoutes(doorkeeper, pins, limits).routes(),
             *policy_routes(policies, doorkeeper),
@@ -163,24 +170,50 @@ class _Routes:
 
     async def execute(self, request: Request) -> Response:
         principal = await self._doorkeeper.admit(request, Scope.EXECUTE, counts=False)
+        return await self._called(request, principal, self._gate.execute)
+
+    async def look(self, request: Request) -> Response:
+        """A call of the person's own, which only reads, in a session that no agent's key enters."""
+        principal = await self._doorkeeper.admit(request, Scope.USER, counts=False)
+        return await self._called(request, principal, self._gate.look)
+
+    async def _called(
+        self,
+        request: Request,
+        principal: Principal,
+        call: Callable[[Principal, ExecuteRequest, Left], Awaitable[Outcome]],
+    ) -> Response:
         body = await read_json_body(request, self._limits)
         try:
             wish = parse_execute(body)
         except MalformedBody as fault:
             self._doorkeeper.rates.take(principal.key_id, principal.rate)
             return outcome_response(await self._gate.refuse_body(principal, str(fault)))
-        return outcome_response(await self._gate.execute(principal, wish))
+        return outcome_response(await call(principal, wish, partial(_left, request)))
 
     async def tools(self, request: Request) -> Response:
         await self._doorkeeper.admit(request, Scope.EXECUTE)
+        return await self._offered(tuple(Effect))
+
+    async def tools_to_look_with(self, request: Request) -> Response:
+        await self._doorkeeper.admit(request, Scope.USER)
+        return await self._offered((Effect.READ,))
+
+    async def _offered(self, effects: Sequence[Effect]) -> Response:
         policy = self._policies.current
         catalogue = await survey(policy, self._upstreams, self._pins, self._switched_off)
-        return json_response({"tools": catalogue.offered, "policy": policy.sha256})
+        tools = [tool for tool in catalogue.offered if tool["effect"] in effects]
+        return json_response({"tools": tools, "policy": policy.sha256})
 
     async def audit_page(self, request: Request) -> Response:
         await self._doorkeeper.admit(request, Scope.AUDIT)
         after = _whole_number(request, "after", 0, 2**62)
         limit = _whole_number(request, "limit", DEFAULT_PAGE, MAX_PAGE)
+        if "before" in request.query_params:
+            before = _whole_number(request, "before", 0, 2**62)
+            found = await self._journal.back(_wanted(request), before or None, limit)
+            told = [entry.to_dict() for entry in found.entries]
+            return json_response({"records": told, "next_before": found.next_before})
         entries = await self._journal.read(after, limit)
         last = entries[-1].seq if entries else after
         return json_response({"records": [entry.to_dict() for entry in entries], "next_after": last})
@@ -211,6 +244,21 @@ class _Routes:
         policy = "ok" if refused is None else f"last good; the file was refused ({len(refused.problems)} problems)"
         checks = {"policy": policy, "journal": journal, "upstreams": upstreams, "tools": tools}
         return json_response({"status": "ready" if ready else "not_ready", "checks": checks}, 200 if ready else 503)
+
+
+def _wanted(request: Request) -> RecordFilter:
+    """What is asked for of the journal. Raises Refusal for a text that no record holds."""
+    given = {name: request.query_params.get(name) for name in ("kind", "tool", "session_id", "key_id")}
+    for name, text in given.items():
+        if text is not None and not 1 <= len(text) <= MAX_WANTED:
+            raise Refusal(problem(Reason.INVALID_ARGUMENT, f"{name} must have 1 to {MAX_WANTED} characters."))
+    return RecordFilter(kind=given["kind"], tool=given["tool"], session_id=given["session_id"], key_id=given["key_id"])
+
+
+async def _left(request: Request) -> None:
+    """Wait until the client has closed the connection. Its body is read by then."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _whole_number(request: Request, name: str, default: int, largest: int) -> int:

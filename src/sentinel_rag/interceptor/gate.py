@@ -11,9 +11,13 @@ rise of the context label. If the file turns out to know more, or an answer was 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import assert_never
+
+import anyio
 
 from sentinel_rag.audit import (
     CallIntended,
@@ -50,7 +54,7 @@ from sentinel_rag.interceptor.in_flight import InFlight
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.outcomes import HTTP_STATUS, Denied, NotCompleted, Outcome, outcome_of
 from sentinel_rag.interceptor.pins import Pins, Quarantined
-from sentinel_rag.interceptor.policy import Policies, Policy, Rule, ToolPolicy
+from sentinel_rag.interceptor.policy import Effect, Policies, Policy, Rule, ToolPolicy
 from sentinel_rag.interceptor.policy.deciding import UNKNOWN_TOOL
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.request_body import ExecuteRequest
@@ -68,11 +72,15 @@ from sentinel_rag.interceptor.store import (
 )
 from sentinel_rag.interceptor.store.sessions import Work
 from sentinel_rag.interceptor.upstream import Returned, ToolFailed, Unanswered, Upstream, UpstreamReply
+from sentinel_rag.interceptor.upstream.unanswered import nobody_waits
 
 MAX_REFUSED_BYTES = 16_384
 """Longer arguments of a call that did not run leave only their hash: refusals cost nothing and could fill the disk."""
 
 CLOSED = "This session is closed."
+
+Left = Callable[[], Awaitable[None]]
+"""Waits until whoever asked does not wait for the outcome any more."""
 
 MAX_ATTEMPTS = 10
 """How often a call is decided again because labels rose meanwhile. A context label can rise three times in all."""
@@ -120,20 +128,38 @@ class Gate:
         self._readers_of = readers_of
         self._in_flight = InFlight(limits)
 
-    async def execute(self, principal: Principal, wish: ExecuteRequest) -> Outcome:
+    async def execute(self, principal: Principal, wish: ExecuteRequest, left: Left | None = None) -> Outcome:
         """Judge one call and run it if allowed. Raises UnavailableError if it cannot be recorded; then it did not run,
-        or its outcome is on record as unknown."""
+        or its outcome is on record as unknown. `left` ends once nobody waits for the outcome: a call that only reads is
+        then stopped, any other goes on to its end, and the outcome of both is recorded."""
+        return await self._take(principal, wish, left)
+
+    async def look(self, principal: Principal, wish: ExecuteRequest, left: Left | None = None) -> Outcome:
+        """`execute` for a person who reads without an agent: only what reads, in a session of the person's own key.
+
+        No agent's key enters such a session, so nothing of a conversation reaches it; it raises no conversation, since
+        labels rise within the sessions of one key.
+        """
+        return await self._take(principal, wish, left, looking=True)
+
+    async def _take(
+        self, principal: Principal, wish: ExecuteRequest, left: Left | None, *, looking: bool = False
+    ) -> Outcome:
         policy = self._policies.current
-        call = _Call(self._new_id(), principal.key_id, policy, wish, policy.tool(wish.tool_name))
+        call = _Call(self._new_id(), principal.key_id, policy, wish, policy.tool(wish.tool_name), left=left)
         try:
             session = await self._stores.sessions.claim(
-                wish.session_id, principal.key_id, most=self._limits.sessions_per_key
+                wish.session_id,
+                principal.key_id,
+                user_key_id=principal.key_id if looking else None,
+                most=self._limits.sessions_per_key,
             )
         except SessionClosed as closed:
             return await self._refuse(call, Reason.CONFLICT, f"{closed} {closed.next_step}")
         except TooManySessions as many:
             return await self._refuse(call, Reason.RATE_LIMITED, f"{many} {many.next_step}")
-        if session is None:
+        # A key that may execute too does not act as an agent where its person looks, nor the other way round.
+        if session is None or (session.user_key_id == principal.key_id) is not looking:
             return await self._refuse(call, Reason.NOT_FOUND, "There is no such session.")
         call.session = session
         if call.tool is None:
@@ -144,7 +170,8 @@ class Gate:
         wait_s = self._rates.take(principal.key_id, principal.rate, call.tool.name, call.tool.rate)
         if wait_s is not None:
             return await self._refuse_for_now(call, wait_s)
-        refused = await self._unless_pinned(call, call.tool)
+        refused = await self._unless_readable(call, call.tool, wish) if looking else None
+        refused = refused or await self._unless_pinned(call, call.tool)
         if refused is not None:
             return refused
         for _ in range(MAX_ATTEMPTS):
@@ -161,6 +188,17 @@ class Gate:
         call = _Call(self._new_id(), principal.key_id, self._policies.current)
         error = QueryError(code=QueryErrorCode.INVALID_ARGUMENT, message=f"The request was refused: {fault}.")
         return await self._refuse(call, Reason.MALFORMED_BODY, error.message, error)
+
+    async def _unless_readable(self, call: _Call, tool: ToolPolicy, wish: ExecuteRequest) -> Outcome | None:
+        """None for a call that a person may make alone; else the answer."""
+        if tool.effect is not Effect.READ:
+            denied = await self._deny(call, Deny(Reason.MISSING_SCOPE, TOP))
+            return replace(denied, note="A person looks with tools that only read; ask the agent for what changes.")
+        with suppress(NoSuchHandle):
+            if not find_references(wish.args):
+                return None
+        # A tool may repeat what it was asked, and so tell what the person's clearance does not cover.
+        return await self._refuse_arguments(call, ArgumentFault("", "A look takes values and no handles."))
 
     async def _unless_pinned(self, call: _Call, tool: ToolPolicy) -> Outcome | None:
         """None if the tool is what it was when its definition was accepted; else the answer."""
@@ -196,7 +234,7 @@ class Gate:
         stored = await self._stores.resources.of(reads)
         facts = Facts(session.context, call.handle_labels, session.named, stored)
         judgement = judge(call.policy, tool, arguments.value, facts)
-        call.flow = flow_record(judgement, tool, arguments.value, facts, call.references)
+        call.flow = flow_record(judgement, facts, call.references)
         decision = judgement.decision
         match decision:
             case Allow():
@@ -260,20 +298,40 @@ class Gate:
             await self._intend(run)
             started = time.perf_counter()
             try:
-                reply = await upstream.call(
-                    tool.name,
-                    run.arguments,
-                    principal=call.key_id,
-                    session_id=session.session_id,
-                    timeout_s=tool.timeout_s or self._limits.tool_seconds,
-                    readers=call.readers,
-                )
+                reply = await self._reply(run, upstream)
             except BaseException:  # this server stops, or the upstream broke its promise not to raise
                 await self._journal.append(CallOutcome(audit_id=call.audit_id, status=OutcomeStatus.UNKNOWN))
                 raise
             return await self._finish(run, reply, (time.perf_counter() - started) * 1e3)
         finally:
             self._in_flight.leave(call.key_id)
+
+    async def _reply(self, run: _Run, upstream: Upstream) -> UpstreamReply:
+        """What the tool server answers. A call that only reads is stopped once its caller has left."""
+        call, tool = run.call, run.tool
+        asked = partial(
+            upstream.call,
+            tool.name,
+            run.arguments,
+            principal=call.key_id,
+            session_id=run.session.session_id,
+            timeout_s=tool.timeout_s or self._limits.tool_seconds,
+            readers=call.readers,
+        )
+        left = call.left
+        if left is None or tool.effect is not Effect.READ:
+            return await asked()
+        reply: UpstreamReply = nobody_waits()
+        async with anyio.create_task_group() as group:
+
+            async def wait_for_leaving() -> None:
+                await left()
+                group.cancel_scope.cancel()
+
+            group.start_soon(wait_for_leaving)
+            reply = await asked()
+            group.cancel_scope.cancel()
+        return reply
 
     async def _intend(self, run: _Run) -> None:
         """Raise every label that the call may raise, and write the intent, in one transaction."""
@@ -319,7 +377,7 @@ class Gate:
         alongside: Work | None = None
         endorsed: Mapping[str, frozenset[NamedValue]] = {}
         if isinstance(reply, Returned):
-            endorsed = endorsed_values(call.policy, tool, run.judgement, reply.value)
+            endorsed = endorsed_values(call.policy, tool, run.judgement, reply.value, session.named)
             rows = row_labels_of(tool.row_labels, reply.value, reply.row_labels)
             view = view_of(reply.value, reply.encoded, tool.fields, run.judgement.base, call.result, rows)
             if not await self._reveal_rows(run, view.rows):
@@ -343,7 +401,7 @@ class Gate:
                         key_id=call.key_id,
                         session_id=session.session_id,
                         source=source,
-                        values=tuple((value.kind.value, value.text) for value in fresh),
+                        values=tuple((str(value.kind), value.text) for value in fresh),
                     ),
                     alongside=write,
                 )
@@ -446,6 +504,7 @@ class _Call:
     flow: JsonObject | None = None
     approval_id: str | None = None
     pin: str | Quarantined | None = None
+    left: Left | None = None
     result: int = 0
     readers: frozenset[str] | None = None
 

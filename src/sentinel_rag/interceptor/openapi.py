@@ -56,6 +56,7 @@ OF_A_CALL: tuple[Ending, ...] = (
     Reason.CONFLICT,
     Reason.INVALID_ARGUMENT,
     Reason.OVERLOADED,
+    Reason.CALLER_LEFT,
     Reason.UPSTREAM_FAILED,
     Reason.UPSTREAM_TIMEOUT,
 )
@@ -115,6 +116,16 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("GET", "/v1/tools", "The tools that can be called now", {200: "Tools"}, scopes=(Scope.EXECUTE,)),
     Operation(
         "POST",
+        "/v1/look",
+        "Run a tool that only reads, for a person and in a session of the person's own",
+        {200: "Executed"},
+        scopes=(Scope.USER,),
+        body="Execute",
+        endings=OF_A_CALL,
+    ),
+    Operation("GET", "/v1/look", "The tools that a person may look with", {200: "Tools"}, scopes=(Scope.USER,)),
+    Operation(
+        "POST",
         "/v1/sessions",
         "Open a session",
         {201: "SessionOpened"},
@@ -153,11 +164,18 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "GET",
+        "/v1/sessions/{session_id}/records",
+        "What became of the calls of a person's own session, without their arguments",
+        {200: "SessionRecords"},
+        scopes=(Scope.USER,),
+    ),
+    Operation(
+        "GET",
         "/v1/approvals",
         "The approvals, oldest first",
         {200: "ApprovalPage"},
         scopes=(Scope.APPROVE,),
-        query=("state", "limit"),
+        query=("state", "limit", "mark"),
         endings=(Reason.INVALID_ARGUMENT,),
     ),
     Operation(
@@ -191,10 +209,10 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(
         "GET",
         "/v1/audit",
-        "The journal in pages, oldest first",
+        "The journal in pages, oldest first; with `before` newest first, and filtered",
         {200: "AuditPage"},
         scopes=(Scope.AUDIT,),
-        query=("after", "limit"),
+        query=("after", "limit", "before", "kind", "tool", "session_id", "key_id"),
         endings=(Reason.INVALID_ARGUMENT,),
     ),
     Operation(
@@ -233,6 +251,9 @@ _QUERY: Mapping[str, Mapping[str, Any]] = {
     "after": {**WHOLE, "maximum": 2**62, "default": 0},
     "limit": {"type": "integer", "minimum": 1, "maximum": 200, "default": 100},
     "state": {"type": "string"},
+    "before": {**WHOLE, "maximum": 2**62, "description": "Records before this number; 0: from the newest on."},
+    **{name: {"type": "string", "minLength": 1, "maxLength": 200} for name in ("kind", "tool", "session_id", "key_id")},
+    "mark": {"type": "string", "pattern": "^[0-9a-f]{16}$", "description": "Answer once there is another."},
 }
 
 

@@ -151,7 +151,21 @@ SCHEMAS: Mapping[str, Schema] = {
             "outcome": {"enum": ["success", "error", "unknown", None]},
         }
     ),
-    "AuditPage": exactly({"records": listed(ref("AuditEntry")), "next_after": WHOLE}),
+    "AuditPage": exactly(
+        {
+            "records": listed(ref("AuditEntry")),
+            "next_after": WHOLE,
+            "next_before": {"type": ["integer", "null"], "description": "With `before`; null: there are no more."},
+        },
+        optional=("next_after", "next_before"),
+    ),
+    "SessionRecords": exactly(
+        {
+            "records": listed(exactly({"record": {"type": "object"}, "outcome": {"type": ["string", "null"]}})),
+            "whole": {"type": "boolean", "description": "False: the session has more than was looked at."},
+            "head": exactly({"seq": WHOLE, "hash": {"type": "string"}}),
+        }
+    ),
     "AuditRecords": exactly({"records": listed(ref("AuditEntry"))}),
     "Approval": {
         "type": "object",
@@ -163,6 +177,7 @@ SCHEMAS: Mapping[str, Schema] = {
             "approvals": listed(ref("Approval")),
             "left_off": WHOLE,
             "pending_by_tool": {"type": "object", "additionalProperties": WHOLE},
+            "mark": {"type": "string", "description": "For the next request, to wait for a change."},
         }
     ),
     "Comment": exactly({"comment": {"type": "string", "maxLength": 2_000}}, optional=("comment",)),

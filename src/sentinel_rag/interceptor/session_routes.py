@@ -22,9 +22,11 @@ from sentinel_rag.interceptor.admission import Doorkeeper, Refusal, read_json_bo
 from sentinel_rag.interceptor.flow import NoSuchHandle, Reference
 from sentinel_rag.interceptor.flow.named_values import named_in
 from sentinel_rag.interceptor.limits import Limits
+from sentinel_rag.interceptor.policy import Policies
 from sentinel_rag.interceptor.refusals import Unread
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_object
 from sentinel_rag.interceptor.responses import json_response, problem
+from sentinel_rag.interceptor.session_story import story_of
 from sentinel_rag.interceptor.store import HandleStore, Principal, Scope, Session, SessionStore, TooManySessions
 from sentinel_rag.interceptor.upstream import Upstream
 
@@ -49,6 +51,7 @@ class SessionRoutes:
         upstreams: Mapping[str, Upstream],
         limits: Limits,
         new_id: Callable[[], str],
+        policies: Policies,
     ) -> None:
         self._doorkeeper = doorkeeper
         self._sessions = sessions
@@ -57,12 +60,14 @@ class SessionRoutes:
         self._upstreams = upstreams
         self._limits = limits
         self._new_id = new_id
+        self._policies = policies
 
     def routes(self) -> list[Route]:
         return [
             Route("/v1/sessions", self.open, methods=["POST"]),
             Route("/v1/sessions/{session_id}", self.show, methods=["GET"]),
             Route("/v1/sessions/{session_id}", self.close, methods=["DELETE"]),
+            Route("/v1/sessions/{session_id}/records", self.records, methods=["GET"]),
             Route("/v1/sessions/{session_id}/words", self.words, methods=["POST"]),
             Route("/v1/sessions/{session_id}/resolve", self.resolve, methods=["POST"]),
         ]
@@ -99,7 +104,7 @@ class SessionRoutes:
         }
         if Scope.USER in principal.scopes:
             body["named"] = [
-                {"kind": value.kind.value, "text": value.text, "by": by} for value, by in session.named.items()
+                {"kind": str(value.kind), "text": value.text, "by": by} for value, by in session.named.items()
             ]
         return json_response(body)
 
@@ -112,6 +117,12 @@ class SessionRoutes:
             await upstream.end_session(principal=session.key_id, session_id=session.session_id)
         return Response(status_code=204)
 
+    async def records(self, request: Request) -> Response:
+        """What became of the calls of the person's own session, without their arguments."""
+        principal = await self._doorkeeper.admit(request, Scope.USER)
+        session = await self._session(request, principal, of_person=True)
+        return json_response((await story_of(self._journal, session.session_id)).to_dict())
+
     async def words(self, request: Request) -> Response:
         """Take a person's own words, `{"text": ...}`; the answer lists what they name."""
         principal = await self._doorkeeper.admit(request, Scope.USER)
@@ -119,7 +130,7 @@ class SessionRoutes:
         text = (await self._body(request, "text")).get("text")
         if not isinstance(text, str):
             return problem(Reason.MALFORMED_BODY, "text must be a text.")
-        named = sorted(named_in(text), key=lambda value: (value.kind.value, value.text))
+        named = sorted(named_in(text, self._policies.current), key=lambda value: (str(value.kind), value.text))
         fresh, write = session.name(named, USER)
         if fresh:
             await self._journal.append(
@@ -128,11 +139,11 @@ class SessionRoutes:
                     key_id=principal.key_id,
                     session_id=session.session_id,
                     source=USER,
-                    values=tuple((value.kind.value, value.text) for value in fresh),
+                    values=tuple((str(value.kind), value.text) for value in fresh),
                 ),
                 alongside=write,
             )
-        return json_response({"named": [{"kind": value.kind.value, "text": value.text} for value in named]})
+        return json_response({"named": [{"kind": str(value.kind), "text": value.text} for value in named]})
 
     async def resolve(self, request: Request) -> Response:
         """The values of hidden parts, `{"handles": [...]}`, for a person whose clearance covers their labels."""

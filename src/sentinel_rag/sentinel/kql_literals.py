@@ -17,7 +17,8 @@ KqlScalar = str | bool | int | float | datetime | timedelta
 _NAMED_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # Backslash and quote, and whatever Kusto's lexer takes for a line end, which would leave the literal open.
 _ESCAPED = re.compile('[\\\\"\n\r\t\u2028\u2029]')
-_LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
+LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
+"""What a `long` holds."""
 
 
 def string_literal(text: str) -> str:
@@ -49,7 +50,7 @@ def timespan_literal(span: timedelta) -> str:
 
 def long_literal(number: int) -> str:
     """`long(-5)`. Raises ValueError outside 64 bits."""
-    if not _LONG_MIN <= number <= _LONG_MAX:
+    if not LONG_MIN <= number <= LONG_MAX:
         raise ValueError(f"{number} does not fit a 64-bit whole number")
     return f"long({number})"
 

@@ -75,9 +75,9 @@ class TemplateParameter:
             case "enum":
                 return kql_literals.string_literal(self._choice(value))
             case "int":
-                return kql_literals.long_literal(int(self._number(value, whole=True)))
+                return kql_literals.long_literal(self._whole_number(value))
             case "real":
-                return kql_literals.real_literal(float(self._number(value, whole=False)))
+                return kql_literals.real_literal(self._number(value))
             case "bool":
                 if not isinstance(value, bool):
                     raise self._wrong(value)
@@ -153,19 +153,31 @@ class TemplateParameter:
         if not isinstance(value, str) or chosen is None:
             raise invalid_argument(
                 f"parameters.{self.name}",
-                f"{self.name} cannot be {value!r}.{nearest_hint(str(value), self.allowed)}",
+                f"{self.name} cannot be {_shown(value)}.{nearest_hint(str(value), self.allowed)}",
                 allowed=self.allowed,
             )
         return chosen
 
-    def _number(self, value: Any, *, whole: bool) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or (whole and value != value // 1):
+    def _whole_number(self, value: Any) -> int:
+        self._number(value)
+        if value != value // 1:
             raise self._wrong(value)
-        if self.minimum is not None and value < self.minimum:
-            raise self._refused(f"must be at least {self.minimum:g}, not {value:g}")
-        if self.maximum is not None and value > self.maximum:
-            raise self._refused(f"must be at most {self.maximum:g}, not {value:g}")
-        return value
+        if not kql_literals.LONG_MIN <= value <= kql_literals.LONG_MAX:
+            raise self._refused("must fit a 64-bit whole number")
+        return int(value)
+
+    def _number(self, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self._wrong(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            raise self._refused("is larger than any number of a query") from None
+        if self.minimum is not None and not number >= self.minimum:
+            raise self._refused(f"must be at least {self.minimum:g}, not {number:g}")
+        if self.maximum is not None and not number <= self.maximum:
+            raise self._refused(f"must be at most {self.maximum:g}, not {number:g}")
+        return number
 
     def _time(self, value: Any) -> datetime:
         try:
@@ -198,13 +210,20 @@ class TemplateParameter:
         return value
 
     def _wrong(self, value: Any) -> Exception:
-        shown = repr(value)[:60]
-        return self._refused(f"must be {_EXPECTED[self.type]}, not {shown}")
+        return self._refused(f"must be {_EXPECTED[self.type]}, not {_shown(value)}")
 
     def _refused(self, reason: str) -> Exception:
         return invalid_argument(
             f"parameters.{self.name}", f"{self.name} {reason}.", next_step=f"{self.name}: {self.description}"
         )
+
+
+def _shown(value: Any) -> str:
+    """The value as a message repeats it: short, whatever it is."""
+    try:
+        return repr(value)[:60]
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        return "a number of thousands of digits"
 
 
 def _is_encodable(text: str) -> bool:

@@ -21,8 +21,9 @@ def read_env_file(path: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else f"byte {error.start + 1} is not UTF-8"
         raise ConfigurationError(
-            f"The settings file {path} cannot be read: {error}", next_step="Make it a readable UTF-8 text file."
+            f"The settings file {path} cannot be read: {why}.", next_step="Make it a readable UTF-8 text file."
         ) from None
     wrong = tuple(
         f"{path}:{_first_line(binding.original)}: not of the form NAME=value"
@@ -30,8 +31,9 @@ def read_env_file(path: Path) -> dict[str, str]:
         if binding.error or (binding.key is not None and binding.value is None)
     )
     if wrong:
+        lines = "a line" if len(wrong) == 1 else f"{len(wrong)} lines"
         raise ConfigurationError(
-            f"The settings file {path} has {len(wrong)} line(s) that cannot be read.",
+            f"The settings file {path} has {lines} that cannot be read.",
             problems=wrong,
             next_step="Correct the lines above; .env.example shows the form.",
         )

@@ -143,7 +143,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
     )
     if reader.problems:
         raise ConfigurationError(
-            f"{len(reader.problems)} setting(s) are wrong.",
+            "One setting is wrong." if len(reader.problems) == 1 else f"{len(reader.problems)} settings are wrong.",
             problems=tuple(reader.problems),
             next_step="Correct them in the environment or in .env; docs/settings.md explains each.",
         )

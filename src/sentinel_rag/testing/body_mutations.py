@@ -1,6 +1,6 @@
-"""Request bodies that are nearly right: mutations of valid ones, for fuzzing whatever reads a body.
+"""Inputs that are nearly right: mutations of valid ones, request bodies above all, for fuzzing whatever reads them.
 
-The same seed gives the same bodies. Some mutate bytes and break the JSON; others mutate the document and break its
+The same seed gives the same inputs. Some mutate bytes and break the form; others mutate a JSON document and break its
 meaning, so that a reader is reached behind its parser too.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 MAX_BYTES = 20_000
@@ -57,79 +57,81 @@ VALUES: tuple[Any, ...] = (
 )
 
 
-def mutated_bodies(count: int, seed: int, valid: Sequence[bytes] = VALID) -> Iterator[bytes]:
-    """`count` bodies of at most `MAX_BYTES`, each from one of `valid` by one to six mutations: of its bytes, or, for
-    every other body, of its document only."""
-    choose = random.Random(seed)  # noqa: S311  # the same bodies for the same seed, not secrets
+def mutated_bodies(
+    count: int, seed: int, valid: Sequence[bytes] = VALID, tokens: Sequence[bytes] = TOKENS
+) -> Iterator[bytes]:
+    """`count` inputs of at most `MAX_BYTES`, each from one of `valid` by one to six mutations: of its bytes, with
+    `tokens` here and there, or, for every other one that is JSON, of its document only."""
+    choose = random.Random(seed)  # noqa: S311  # the same inputs for the same seed, not secrets
+    mutate = _Mutations(choose, valid, tokens or TOKENS)
     for number in range(count):
         body = choose.choice(valid)
-        mutations = (_document,) if number % 2 else _MUTATIONS
+        mutations = (mutate.document,) if number % 2 else mutate.all
         for _ in range(choose.randint(1, 6)):
-            body = choose.choice(mutations)(body, choose)[:MAX_BYTES]
+            body = choose.choice(mutations)(body)[:MAX_BYTES]
         yield body
 
 
-def _flip(body: bytes, choose: random.Random) -> bytes:
-    if not body:
-        return body
-    place = choose.randrange(len(body))
-    return body[:place] + bytes([body[place] ^ (1 << choose.randrange(8))]) + body[place + 1 :]
+class _Mutations:
+    """Each takes an input and gives another, as `choose` has it."""
 
+    def __init__(self, choose: random.Random, valid: Sequence[bytes], tokens: Sequence[bytes]) -> None:
+        self._choose = choose
+        self._valid = valid
+        self._tokens = tokens
+        self.all = (
+            *(self.flip, self.insert, self.replace, self.cut, self.double, self.splice, self.noise),
+            *(self.document, self.document),
+        )
 
-def _insert(body: bytes, choose: random.Random) -> bytes:
-    place = choose.randint(0, len(body))
-    return body[:place] + choose.choice(TOKENS) + body[place:]
+    def flip(self, body: bytes) -> bytes:
+        if not body:
+            return body
+        place = self._choose.randrange(len(body))
+        return body[:place] + bytes([body[place] ^ (1 << self._choose.randrange(8))]) + body[place + 1 :]
 
+    def insert(self, body: bytes) -> bytes:
+        place = self._choose.randint(0, len(body))
+        return body[:place] + self._choose.choice(self._tokens) + body[place:]
 
-def _replace(body: bytes, choose: random.Random) -> bytes:
-    first, last = sorted((choose.randint(0, len(body)), choose.randint(0, len(body))))
-    return body[:first] + choose.choice(TOKENS) + body[min(last, first + 12) :]
+    def replace(self, body: bytes) -> bytes:
+        first, last = sorted((self._choose.randint(0, len(body)), self._choose.randint(0, len(body))))
+        return body[:first] + self._choose.choice(self._tokens) + body[min(last, first + 12) :]
 
+    def cut(self, body: bytes) -> bytes:
+        first, last = sorted((self._choose.randint(0, len(body)), self._choose.randint(0, len(body))))
+        return body[:first] + body[last:]
 
-def _cut(body: bytes, choose: random.Random) -> bytes:
-    first, last = sorted((choose.randint(0, len(body)), choose.randint(0, len(body))))
-    return body[:first] + body[last:]
+    def double(self, body: bytes) -> bytes:
+        first, last = sorted((self._choose.randint(0, len(body)), self._choose.randint(0, len(body))))
+        return body[:last] + body[first:last] * self._choose.choice((1, 1, 2, 50)) + body[last:]
 
+    def splice(self, body: bytes) -> bytes:
+        other = self._choose.choice(self._valid)
+        return body[: self._choose.randint(0, len(body))] + other[self._choose.randint(0, len(other)) :]
 
-def _double(body: bytes, choose: random.Random) -> bytes:
-    first, last = sorted((choose.randint(0, len(body)), choose.randint(0, len(body))))
-    return body[:last] + body[first:last] * choose.choice((1, 1, 2, 50)) + body[last:]
+    def noise(self, _: bytes) -> bytes:
+        return self._choose.randbytes(self._choose.randint(0, 300))
 
-
-def _splice(body: bytes, choose: random.Random) -> bytes:
-    other = choose.choice(VALID)
-    return body[: choose.randint(0, len(body))] + other[choose.randint(0, len(other)) :]
-
-
-def _bytes(_: bytes, choose: random.Random) -> bytes:
-    return choose.randbytes(choose.randint(0, 300))
-
-
-def _document(body: bytes, choose: random.Random) -> bytes:
-    """Change the meaning and keep the form: put another value at some place, or move a key."""
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        return _insert(body, choose)
-    # Mostly within the arguments: the rest of the body is small and soon refused.
-    inside = isinstance(document, dict) and isinstance(document.get("args"), dict) and choose.random() < 0.9
-    place: Any = document["args"] if inside else document
-    while isinstance(place, dict | list) and place and choose.random() < 0.8:
-        keys = list(place) if isinstance(place, dict) else range(len(place))
-        key = choose.choice(keys)
-        if not isinstance(place[key], dict | list) or choose.random() < 0.4:
-            place[key] = choose.choice(VALUES)
-            break
-        place = place[key]
-    else:
-        if isinstance(place, dict):
-            place[str(choose.choice(VALUES))[:50]] = choose.choice(VALUES)
-        elif isinstance(place, list):
-            place.append(choose.choice(VALUES))
-    return json.dumps(document, ensure_ascii=choose.random() < 0.5).encode("utf-8", "surrogatepass")
-
-
-_MUTATIONS: tuple[Callable[[bytes, random.Random], bytes], ...] = (
-    *(_flip, _insert, _replace, _cut, _double, _splice, _bytes),
-    *(_document, _document),
-)
+    def document(self, body: bytes) -> bytes:
+        """Change the meaning and keep the form: put another value at some place, or move a key."""
+        try:
+            document = json.loads(body)
+        except (ValueError, RecursionError):
+            return self.insert(body)
+        # Mostly within the arguments: the rest of the body is small and soon refused.
+        inside = isinstance(document, dict) and isinstance(document.get("args"), dict) and self._choose.random() < 0.9
+        place: Any = document["args"] if inside else document
+        while isinstance(place, dict | list) and place and self._choose.random() < 0.8:
+            keys = list(place) if isinstance(place, dict) else range(len(place))
+            key = self._choose.choice(keys)
+            if not isinstance(place[key], dict | list) or self._choose.random() < 0.4:
+                place[key] = self._choose.choice(VALUES)
+                break
+            place = place[key]
+        else:
+            if isinstance(place, dict):
+                place[str(self._choose.choice(VALUES))[:50]] = self._choose.choice(VALUES)
+            elif isinstance(place, list):
+                place.append(self._choose.choice(VALUES))
+        return json.dumps(document, ensure_ascii=self._choose.random() < 0.5).encode("utf-8", "surrogatepass")

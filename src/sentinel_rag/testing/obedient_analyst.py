@@ -2,6 +2,8 @@
 
 say TEXT            answers TEXT; a line of it that holds `=` is also evidence
 call TOOL JSON      makes that call as the agent and answers with its result
+show TOOL JSON      does that, with each of its values in a table, the footnote and what to ask next
+write A|B|C         shows A, B and C while it writes, then answers ABC; `<` takes back what was shown, `...` waits
 long N              answers N sentences of 20 000 characters
 wait                waits for `release`, or for ever
 fail                raises
@@ -12,6 +14,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import anyio.to_thread
@@ -19,7 +22,7 @@ import anyio.to_thread
 from sentinel_rag.agent.gateway_client import HttpToolGateway
 from sentinel_rag.agent.tool_runs import run_calls
 from sentinel_rag.contracts.conversations import CarriedFact, Verbosity
-from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Progress, ToolTrace
+from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Progress, Table, ToolTrace, Written
 from sentinel_rag.contracts.ports import ProgressListener
 from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Succeeded, ToolCall
 
@@ -59,8 +62,12 @@ class ObedientAnalyst:
         verb, _, rest = question.partition(" ")
         if verb == "call":
             return await self._call(rest, session_id, progress)
+        if verb == "show":
+            return _with_table(await self._call(rest, session_id, progress))
         if verb == "wait":
             await self._wait(question)
+        elif verb == "write":
+            rest = await self._write(question, rest, progress)
         elif verb == "long":
             rest = " ".join(["x" * 19_998 + "."] * int(rest))
         elif verb == "fail":
@@ -103,6 +110,18 @@ class ObedientAnalyst:
                 outcome, text, evidence = Outcome.TOOL_FAILED, type(other).__name__, ()
         return Answer(outcome=outcome, text=text, session_id=session_id, tools=(run.trace(),), evidence=evidence)
 
+    async def _write(self, question: str, rest: str, progress: ProgressListener | None) -> str:
+        written = Written()
+        for part in rest.split("|"):
+            if part == "...":
+                await self._wait(question)
+                continue
+            told = Progress("Writing...", written="" if part == "<" else part, withdrawn=part == "<")
+            written.hear(told)
+            if progress is not None:
+                progress(told)
+        return written.text
+
     async def _wait(self, question: str) -> None:
         released = False
         try:
@@ -110,6 +129,14 @@ class ObedientAnalyst:
         finally:
             if not released:
                 self.stopped.append(question)
+
+
+def _with_table(answer: Answer) -> Answer:
+    """The answer with its evidence as a table of places and values, titled by the first value."""
+    rows = tuple((piece.pointer, str(piece.value)) for piece in answer.evidence)
+    said = tuple(text for _, text in rows)
+    table = Table(("Place", "Value"), rows, said[0] if said else "")
+    return replace(answer, tables=(table,), footnote=said, suggestions=said)
 
 
 def _pointed(value: Any, pointer: str) -> list[tuple[str, Any]]:

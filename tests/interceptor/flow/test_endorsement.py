@@ -40,7 +40,7 @@ def hosts(*names: str) -> frozenset[NamedValue]:
 def derived(value: Any, tool: str = "read_incident", policy: Any = POLICY, **arguments: Any) -> dict[str, Any]:
     arguments = arguments or {"incident": "7"}
     judgement = judge(policy, policy.tools[tool], arguments, Facts(context=TOP, named=NAMED))
-    return dict(endorsed_values(policy, policy.tools[tool], judgement, value))
+    return dict(endorsed_values(policy, policy.tools[tool], judgement, value, NAMED))
 
 
 @pytest.mark.requirement("TAINT-5")

@@ -177,7 +177,7 @@ FACTS = [
 def test_a_record_tells_the_facts_again(tool: str, arguments: dict[str, Any], facts: Facts) -> None:
     policy = POLICY.tools[tool]
     first = judge(POLICY, policy, arguments, facts)
-    flow = flow_record(first, policy, arguments, facts, {})
+    flow = flow_record(first, facts, {})
     record = {"context_before": facts.context.to_dict(), "flow": flow}
     assert facts_of(record) == facts
     assert judge(POLICY, policy, arguments, facts_of(record)) == first
@@ -187,31 +187,29 @@ def test_a_call_of_literals_leaves_no_flow_and_others_leave_all_of_it() -> None:
     read, send, write = (POLICY.tools[name] for name in ("read", "send", "write"))
     plain: dict[str, Any] = {"text": "x"}
     facts = Facts(context=SECRET)
-    assert flow_record(judge(POLICY, read, plain, facts), read, plain, facts, {}) is None
+    assert flow_record(judge(POLICY, read, plain, facts), facts, {}) is None
     assert facts_of({"context_before": SECRET.to_dict()}) == facts
 
     facts = Facts(context=TOP, handles={"text": SECRET}, named={HOST: "participants"}, resources=MEDIUM)
     arguments = {"text": "x", "host": "WS-1"}
-    found = flow_record(
-        judge(POLICY, read, arguments, facts), read, arguments, facts, {"text": (Reference(3, ("rows", "0")),)}
-    )
+    found = flow_record(judge(POLICY, read, arguments, facts), facts, {"text": (Reference(3, ("rows", "0")),)})
     assert found == {
         "handles": {"text": {"handles": ["r3#/rows/0"], "label": SECRET.to_dict()}},
         "named": [{"parameter": "host", "kind": "host", "text": "ws-1", "by": "participants"}],
         "resources": MEDIUM.to_dict(),
     }
     facts, arguments = Facts(context=TOP), {"indicator": MD5, "text": "y"}
-    assert flow_record(judge(POLICY, send, arguments, facts), send, arguments, facts, {}) == {
+    assert flow_record(judge(POLICY, send, arguments, facts), facts, {}) == {
         "declassified": [{"parameter": "indicator", "rule": "hashes", "to": UNTRUSTED.to_dict()}],
         "violations": [{"parameter": "text", "label": TOP.to_dict(), "accepts": UNTRUSTED.to_dict(), "link": False}],
     }
     facts, arguments = Facts(context=TOP, named={HOST: "user"}), {"indicator": MD5, "host": "ws-1"}
-    assert flow_record(judge(POLICY, send, arguments, facts), send, arguments, facts, {}) == {
+    assert flow_record(judge(POLICY, send, arguments, facts), facts, {}) == {
         "named": [{"parameter": "host", "kind": "host", "text": "ws-1", "by": "user"}],
         "declassified": [{"parameter": "indicator", "rule": "hashes", "to": UNTRUSTED.to_dict()}],
     }
     facts, arguments = Facts(context=TOP), {"text": "https://evil.example"}
-    assert flow_record(judge(POLICY, write, arguments, facts), write, arguments, facts, {}) == {
+    assert flow_record(judge(POLICY, write, arguments, facts), facts, {}) == {
         "violations": [{"parameter": "text", "label": TOP.to_dict(), "accepts": BOTTOM.to_dict(), "link": True}]
     }
 
@@ -222,7 +220,7 @@ def test_a_call_of_literals_leaves_no_flow_and_others_leave_all_of_it() -> None:
         {},
         {"context_before": {"sensitivity": "LOW"}},
         {"context_before": BOTTOM.to_dict(), "flow": {"handles": {"text": {}}}},
-        {"context_before": BOTTOM.to_dict(), "flow": {"named": [{"kind": "moon", "text": "x", "by": "user"}]}},
+        {"context_before": BOTTOM.to_dict(), "flow": {"named": [{"kind": "host", "by": "user"}]}},
     ],
 )
 def test_what_is_no_such_record_is_refused(record: dict[str, Any]) -> None:

@@ -7,11 +7,11 @@ import pytest
 from sentinel_rag.interceptor.flow.named_values import (
     MAX_NAMED,
     MAX_VALUE,
-    MAX_WORDS,
     NamedValue,
     canonical_named,
     named_in,
 )
+from sentinel_rag.interceptor.flow.own_words import MAX_WORDS
 from sentinel_rag.interceptor.policy.model import ValueKind
 
 pytestmark = pytest.mark.requirement("TAINT-5")
@@ -31,6 +31,9 @@ def names(words: str) -> set[str]:
         (ValueKind.IP, "203.0.113.7", "203.0.113.7"),
         (ValueKind.URL, "HTTPS://Example.ORG", "https://example.org/"),
         (ValueKind.URL, "https://Example.org/Path?Q=1://x", "https://example.org/Path?Q=1://x"),
+        (ValueKind.URL, "www.Example.org/Path", "https://www.example.org/Path"),
+        (ValueKind.DAY, "2025-01-11 09:30", "2025-01-11"),
+        (ValueKind.DAY, "2025-01-11T09:30:00Z", "2025-01-11"),
         (ValueKind.ACCOUNT, "JDoe", "jdoe"),
         (ValueKind.EMAIL, "Me@Example.org.", "me@example.org"),
         (ValueKind.TEMPLATE, " Failed_Logins ", "failed_logins"),

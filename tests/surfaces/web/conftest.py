@@ -25,6 +25,10 @@ tools:
     exposure:
       - {path: /rows/*/CommandLine, mode: hide}
     taint_rules: [{rule_id: read_alert_any, condition: "true", taint_level: LOW}]
+  - name: read_sealed
+    effect: read
+    parameters: []
+    taint_rules: [{rule_id: read_sealed_asks, condition: "true", taint_level: HIGH, requires_approval: true}]
   - name: isolate
     effect: write
     parameters: [{name: host, type: string, required: true, attest: host}]

@@ -163,6 +163,7 @@ def running_web(
             connections=connections,
             verify=JournalReader(gateway.state.database.path).verify,
             oidc=None if provider is None else OidcClient(provider, connections, clock.seconds),
+            workspaces=("main", "emea"),
         )
         with serve(create_app(web)) as url:
             yield RunningWeb(url, web, gateway, analyst, clock, agent.key_id)

@@ -42,8 +42,11 @@ ROUTES: dict[tuple[str, str], Any] = {
     ("POST", "/audit/verify"): None,
     ("GET", "/policy"): None,
     ("POST", "/policy/explain"): {"tool": "isolate", "arguments": {"host": "ws-1"}},
+    ("GET", "/tools"): None,
+    ("POST", "/tools/{tool}"): {"arguments": {}},
     ("GET", "/session"): None,
     ("DELETE", "/session"): None,
+    ("DELETE", "/sessions"): None,
     ("PUT", "/password"): PASSWORDS,
     ("GET", "/tokens"): None,
     ("POST", "/tokens"): {"name": "report"},
@@ -65,11 +68,12 @@ ROLES = {
     "/approvals": Role.APPROVER,
     "/audit": Role.AUDITOR,
     "/policy": Role.ADMIN,
+    "/tools": Role.ANALYST,
 }
 EACH = sorted(ROUTES)
 CHANGES = [route for route in EACH if route[0] != "GET"]
 OF_ROLES = [route for route in EACH if "/" + route[1].split("/")[1] in ROLES]
-AT_BROWSER = [route for route in EACH if route[1].startswith(("/tokens", "/password"))]
+AT_BROWSER = [route for route in EACH if route[1].startswith(("/tokens", "/password", "/sessions"))]
 OF_ONE = [route for route in EACH if any(name in route[1] for name in ("{turn_id}", "{session_id}", "{token_id}"))]
 
 
@@ -89,6 +93,7 @@ class Ground:
             "token_id": token["token_id"],
             "approval_id": waiting["answer"].split()[-1],
             "audit_id": waiting["tools"][0]["audit_id"],
+            "tool": "read_alert",
         }
 
     def send(self, client: Client, route: tuple[str, str], headers: dict[str, str] | None = None) -> HttpAnswer:

@@ -265,3 +265,54 @@ def test_a_body_that_is_not_as_documented_is_refused_in_one_form(web: RunningWeb
     assert answer.status == status, answer.content
     assert set(answer.body) >= {"detail", "reason", "next_step"}
     assert "Mars" not in answer.content.decode()
+
+
+@pytest.mark.requirement("CHAT-14")
+def test_text_comes_while_the_agent_still_writes_and_is_told_once(web: RunningWeb) -> None:
+    dana = web.browser("dana-writes")
+    web.analyst.release.clear()
+    question = f"write Three are open. {REMOVED}|...| The last one is 40."
+    stream = Stream(dana, "POST", "/chat", {"message": question})
+    begun = stream.read(4)
+    stream.drop()
+    assert [event["type"] for event in begun] == ["started", "status", "text", "removal"]
+    web.analyst.release.set()
+    turn_id = begun[0]["data"]["turn_id"]
+    rest = Stream(dana, "GET", f"/turns/{turn_id}/events", after=4)
+    events = [*begun, *rest.read(2)]
+    rest.drop()
+    assert [event["type"] for event in events[4:]] == ["text", "done"]
+    text = "".join(event["data"]["text"] for event in events[2:-1])
+    assert text == f"Three are open. {REMOVED} The last one is 40."
+    assert dana.get(f"/turns/{turn_id}").body["answer"]["answer"] == text
+
+
+@pytest.mark.requirement("CHAT-14")
+def test_what_is_taken_back_is_told_and_stays_in_the_events_of_the_turn(web: RunningWeb) -> None:
+    dana = web.browser("dana-takes-back")
+    events = dana.events("POST", "/chat", {"message": "write Let me look.|<|Three are open.| None is High."})
+    kinds = [event["type"] for event in events]
+    assert kinds == ["started", "status", "text", "withdrawn", "text", "text", "done"]
+    turn_id = events[0]["data"]["turn_id"]
+    assert dana.get(f"/turns/{turn_id}").body["answer"]["answer"] == "Three are open. None is High."
+    replayed = Stream(dana, "GET", f"/turns/{turn_id}/events")
+    again = replayed.read(len(events))
+    replayed.drop()
+    assert [(event["id"], event["type"], event["data"]) for event in again] == [
+        (event["id"], event["type"], event["data"]) for event in events
+    ]
+
+
+@pytest.mark.requirement("CHAT-14")
+def test_hidden_values_are_drawn_in_text_that_comes_early_and_are_not_recorded(web: RunningWeb) -> None:
+    dana = web.browser("dana-early-values")
+    first = dana.ask("call read_alert")
+    handle = "⟦r1#/rows/0/CommandLine⟧"
+    body = {"message": f"write It ran {handle}.| So it did.", "session_id": first["session_id"]}
+    events = dana.events("POST", "/chat", body)
+    text = "".join(event["data"]["text"] for event in events if event["type"] == "text")
+    assert text == f"It ran {HIDDEN}. So it did."
+    kept = web.web.record.turn(events[0]["data"]["turn_id"], web.accounts["dana-early-values"].user_id)
+    assert kept is not None
+    assert HIDDEN not in str(kept)
+    assert handle in str(kept.events)

@@ -40,6 +40,8 @@ OPERATIONS = [
     "POST /audit/verify",
     "GET /policy",
     "POST /policy/explain",
+    "GET /tools",
+    "POST /tools/{tool}",
     "POST /sign-in",
     "GET /sign-in/once/{token}",
     "POST /sign-in/once/{token}",
@@ -47,6 +49,7 @@ OPERATIONS = [
     "GET /sign-in/oidc/callback",
     "GET /session",
     "DELETE /session",
+    "DELETE /sessions",
     "PUT /password",
     "GET /tokens",
     "POST /tokens",
@@ -79,7 +82,8 @@ def test_every_operation_is_tried(wide: RunningWeb) -> None:
 
 def test_every_body_and_refusal_of_the_document_has_an_example(wide: RunningWeb) -> None:
     schemas = wide.stranger().get("/openapi.json").body["components"]["schemas"]
-    for name in ("ChatRequest", "Credentials", "Decision", "Explain", "NewToken", "Refusal", "Rename"):
+    bodies = ("ChatRequest", "Credentials", "Decision", "Explain", "Look", "NewToken", "Rename")
+    for name in (*bodies, "Looked", "Refusal"):
         assert any("examples" in str(field) for field in schemas[name]["properties"].values()), name
     for path, item in wide.stranger().get("/openapi.json").body["paths"].items():
         for operation in item.values():
@@ -108,6 +112,8 @@ def test_generated_requests_end_as_the_document_says(wide: RunningWeb, waiting: 
     person = wide.person("fuzz", *Role)
     if (method, path) == ("DELETE", "/session"):
         person = wide.browser("fuzz")
+    if (method, path) == ("DELETE", "/sessions"):
+        person = wide.browser("fuzz-everywhere")
     answer = person.ask("say severity=High")
     known = {
         "turn_id": answer["turn_id"],
@@ -115,6 +121,7 @@ def test_generated_requests_end_as_the_document_says(wide: RunningWeb, waiting: 
         "number": 1,
         "audit_id": wide.gateway.records()[-1]["audit_id"],
         "approval_id": waiting,
+        "tool": "read_alert",
     }
     checks = [
         CHECKS.get_one(name)

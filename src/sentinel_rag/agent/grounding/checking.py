@@ -1,206 +1,127 @@
-"""The check of a finished answer, whoever wrote it: read, judge, put right or leave out, and say so.
+"""The check of an answer, whoever wrote it: read, judge, put right or leave out, and say so.
 
 Goes over the text until nothing changes any more, because a sentence that is left out may have said what the next
-one's "it" stood for.
+one's "it" stood for. An answer that is still being written goes through the same rounds part by part.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sentinel_rag.agent.grounding.atoms import Atom
 from sentinel_rag.agent.grounding.evidence_index import EvidenceIndex
 from sentinel_rag.agent.grounding.judging import Judged, judge
 from sentinel_rag.agent.grounding.lookalikes import plain
-from sentinel_rag.agent.grounding.markdown_text import Layout, Piece, pieces_of
-from sentinel_rag.agent.grounding.number_atoms import incident_numbers_in, nouns_in
+from sentinel_rag.agent.grounding.markdown_text import Layout, Piece
 from sentinel_rag.agent.grounding.outcome import REMOVED, REPAIRED, UNCHECKED_CELL, Grounded, Removal, Repair
+from sentinel_rag.agent.grounding.reader import CutElsewhereError, Reader
 from sentinel_rag.agent.grounding.reading import Reading
-from sentinel_rag.agent.grounding.recognition import Titles, atoms_of
 from sentinel_rag.agent.grounding.repair_grammar import can_stand
-from sentinel_rag.agent.grounding.subjects import STRONG, Context, Subject, Topic, subjects_in
 from sentinel_rag.contracts.evidence import Evidence
 
 MOST_ROUNDS = 12
 _MOST_REPAIRS = 2
 """A sentence with more wrong values than this is left out: it speaks of something else."""
-_FOLLOWING = 40
-_PRECEDING = 2
-"""Pieces before one from whose times it may measure ("two hours later")."""
 _ROW_KEYS = (Layout.CELL, Layout.HEADER_CELL)
 
 
 def ground(text: str, index: EvidenceIndex, *, question: str) -> Grounded:
     """`text` (Markdown) with every wrong value put right from the results, or its sentence left out, and marked so."""
-    repairs: list[Repair] = []
-    removals: list[Removal] = []
-    evidence: tuple[Evidence, ...] = ()
     text = plain(text)
+    rounds: list[_Round] = []
     for _ in range(MOST_ROUNDS):
-        readings = _read(text, index, question)
-        anything = any(run.rows or (run.run.worked and run.run.result is None and run.leaves) for run in index.results)
-        judged = [list(judge(reading, anything_known=anything)) for reading in readings]
-        evidence = _evidence(judged, index)
-        edits = list(_edits(text, readings, judged, index))
-        if not edits:
+        rounds.append(_Round(index, question))
+        text = rounds[-1].add(text)
+        if not rounds[-1].edits:
             break
-        repairs += [repair for edit in edits for repair in edit.repairs]
-        removals += [removal for edit in edits for removal in edit.removals]
-        text = _edited(text, edits)
-    return Grounded(text, evidence, tuple(repairs), tuple(removals))
+    edits = [edit for each in rounds for edit in each.edits]
+    return Grounded(
+        text,
+        _evidence(rounds[-1].judged, index),
+        tuple(repair for edit in edits for repair in edit.repairs),
+        tuple(removal for edit in edits for removal in edit.removals),
+    )
 
 
-def _read(text: str, index: EvidenceIndex, question: str) -> list[Reading]:
-    # The mark of a repair says nothing of its own: it is read as blank space, so that every place stays where it is.
-    text = text.replace(REPAIRED, " " * len(REPAIRED))
-    pieces = [piece for piece in pieces_of(text) if piece.text.strip(" *_") not in ("", REMOVED, UNCHECKED_CELL)]
-    titles = Titles.of(text, index)
-    known = index.incident_numbers
-    atoms = [atoms_of(piece, index, titles, known) for piece in pieces]
-    readings: list[Reading] = []
-    flow = _Flow(index, question)
-    lead = ""
-    for place, piece in enumerate(pieces):
-        context = flow.before(piece)
-        subjects = (
-            subjects_in(piece.text, atoms[place], index, context, column=piece.header)
-            if piece.layout is not Layout.CODE
-            else []
-        )
-        following = [atom for later in range(place + 1, min(place + _FOLLOWING, len(pieces))) for atom in atoms[later]]
-        preceding = [atom for earlier in range(max(0, place - _PRECEDING), place) for atom in atoms[earlier]]
-        if piece.layout is not Layout.ITEM:
-            leads = piece.layout is Layout.HEADING or piece.text.rstrip(" *_").endswith(":")
-            lead = piece.text if leads else ""
-        of_list = lead if piece.layout is Layout.ITEM else ""
-        readings.append(
-            Reading(piece, atoms[place], subjects, context, index, question, (), following, preceding, of_list)
-        )
-        flow.after(piece, subjects)
-    _share_rows(readings)
-    _look_ahead(readings)
-    return readings
+class GrowingCheck:
+    """The check of a text that is still being written, over parts of it that no later text can change the pieces of.
 
-
-def _look_ahead(readings: Sequence[Reading]) -> None:
-    """A list of "label: value" items that names one thing speaks of it in every item, also in those before the name."""
-    blocks: dict[tuple[int, int], list[Reading]] = {}
-    for reading in readings:
-        if reading.piece.layout is Layout.ITEM:
-            blocks.setdefault((reading.piece.block, reading.piece.depth), []).append(reading)
-    for items in blocks.values():
-        naming = [each for each in items if any(subject.topic in STRONG for subject in each.subjects)]
-        named = [subject for each in naming for subject in each.subjects if subject.topic in STRONG]
-        if not named or len(items) < 2 or not all(_NAMES.match(each.text) for each in naming):
-            continue
-        numbered = named[0].text.isdigit()
-        if any(not named[0].same(other) for other in named[1:]) and not (numbered and len(named) == 2):
-            continue
-        subject = replace(named[0], start=-1, end=-1)
-        for each in items:
-            if each is not naming[0] and _LABEL.match(each.text):
-                each.context.last, each.context.firm = subject, True
-
-
-_LABEL = re.compile(r"^[*_`\s]*[A-Za-z][\w /()#-]{0,30}[*_`]*\s*(?:[:=]|[–-]\s)")
-_NAMES = re.compile(
-    r"^[*_`\s]*(?:incident|alert|number|no\.?|id|title|name|case|#)[\w /()#-]{0,20}[*_`]*\s*(?:[:=#]|[–-]\s)",
-    re.IGNORECASE,
-)
-
-
-def _share_rows(readings: Sequence[Reading]) -> None:
-    """Every cell of a table row knows the subjects of the others."""
-    rows: dict[int, list[Reading]] = {}
-    for reading in readings:
-        if reading.piece.layout is Layout.CELL:
-            rows.setdefault(reading.piece.group, []).append(reading)
-    for cells in rows.values():
-        for cell in cells:
-            others = [subject for other in cells if other is not cell for subject in other.subjects]
-            cell.row_subjects = tuple(_merged(others))
-
-
-def _merged(subjects: Sequence[Subject]) -> Iterator[Subject]:
-    """The subjects of a row; a title that several incidents share is the one whose number stands in the row."""
-    numbered = [subject for subject in subjects if subject.topic is Topic.INCIDENT and subject.text.isdigit()]
-    for subject in subjects:
-        if subject.topic is Topic.INCIDENT and subject not in numbered and any(map(subject.same, numbered)):
-            continue
-        yield subject
-
-
-class _Flow:
-    """What each piece may refer back to: headings, list items above it, and the sentences before it."""
+    What it gives is the beginning of what `ground` makes of the whole text. A count of things that are listed further
+    on is judged by what follows it, so from there on nothing is given.
+    """
 
     def __init__(self, index: EvidenceIndex, question: str) -> None:
         self._index = index
-        self._context = Context()
-        self._headings: dict[int, Context] = {}
-        self._items: dict[int, Context] = {}
-        self._item_group = -1
-        self._row = -1
-        self._before_table: Context | None = None
-        self._begin(question)
+        self._question = question
+        self._rounds = [_Round(index, question)]
+        self._held = False
 
-    def _begin(self, question: str) -> None:
-        """The thing that the question names, or the only incident that was read in detail last."""
-        nouns = list(nouns_in(question))
-        self._context.noun = nouns[-1] if nouns else ""
-        numbers = {str(atom.value) for atom in incident_numbers_in(question)}
-        if not numbers:
-            for run in self._index.results:
-                if run.tool == "get_incident_detail" and len(run.rows) == 1:
-                    numbers = {run.rows[0].incident}
+    def add(self, text: str) -> str | None:
+        """All that may be shown of `text`, which is the text so far and begins with the one before; None if its newest
+        part, and all that comes, can only be judged with the whole."""
+        if self._held:
+            return None
+        try:
+            return self._added(plain(text))
+        except CutElsewhereError:
+            self._held = True
+            return None
+
+    def _added(self, text: str) -> str | None:
+        for place in range(MOST_ROUNDS):
+            if place == len(self._rounds):
+                self._rounds.append(_Round(self._index, self._question))
+            round_ = self._rounds[place]
+            text = round_.add(text)
+            if round_.looked_ahead:
+                self._held = True
+                return None
+            if not round_.edits:
                 break
-        if len(numbers) == 1:
-            (number,) = numbers
-            records = tuple(self._index.incidents(number))
-            if records:
-                subject = Subject(Topic.INCIDENT, number, records, frozenset({number}))
-                self._context = Context(last=subject, incident=subject, noun=self._context.noun, firm=True)
+        return text
 
-    def before(self, piece: Piece) -> Context:
-        if piece.layout is Layout.ITEM:
-            if piece.group != self._item_group:
-                self._item_group = piece.group
-                outer = [depth for depth in self._items if depth < piece.depth]
-                if piece.depth in self._items:
-                    self._context = self._items[piece.depth].copy()
-                elif outer:
-                    self._context.firm = True
-                for depth in [each for each in self._items if each > piece.depth]:
-                    del self._items[depth]
-                self._items.setdefault(piece.depth, self._context.copy())
-        else:
-            self._items.clear()
-            self._item_group = -1
-        if piece.layout is Layout.CELL:
-            if self._before_table is None:
-                self._before_table = self._context.copy()
-            if piece.group != self._row:
-                self._row = piece.group
-        elif piece.layout is not Layout.HEADER_CELL:
-            self._before_table = None
-        if piece.layout is Layout.HEADING:
-            outer = [depth for depth in self._headings if depth < piece.depth]
-            if outer:
-                self._context = self._headings[max(outer)].copy()
-            for depth in [each for each in self._headings if each >= piece.depth]:
-                del self._headings[depth]
-        return self._context.copy()
 
-    def after(self, piece: Piece, subjects: Sequence[Subject]) -> None:
-        self._context.learn(subjects)
-        nouns = list(nouns_in(piece.text))
-        if nouns and piece.layout is not Layout.CELL:
-            self._context.noun = nouns[-1]
-        if piece.layout is Layout.HEADING:
-            if any(subject.topic in STRONG for subject in subjects):
-                self._context.firm = True
-            self._headings[piece.depth] = self._context.copy()
+class _Round:
+    """One reading of a text with what it changes in it. `add` may be called again with more behind the same text."""
+
+    def __init__(self, index: EvidenceIndex, question: str) -> None:
+        self._index = index
+        self._reader = Reader(index, question)
+        self._anything = any(
+            run.rows or (run.run.worked and run.run.result is None and run.leaves) for run in index.results
+        )
+        self._before = ""
+        self._parts: list[str] = []
+        self._at = 0
+        self.judged: list[list[Judged]] = []
+        self.edits: list[_Edit] = []
+        self.looked_ahead = False
+
+    def add(self, text: str) -> str:
+        """`text` with what was wrong in it changed. Raises CutElsewhereError if it is not what was there before with
+        more behind it."""
+        if not text.startswith(self._before):
+            raise CutElsewhereError
+        self._before = text
+        readings = self._reader.read(text)
+        judged = [list(judge(reading, anything_known=self._anything)) for reading in readings]
+        self.judged += judged
+        self.looked_ahead = self.looked_ahead or any(reading.looked_ahead for reading in readings)
+        edits = list(_edits(text, readings, judged, self._index))
+        self.edits += edits
+        return self._edited(text, edits)
+
+    def _edited(self, text: str, edits: Sequence[_Edit]) -> str:
+        for edit in sorted(edits, key=lambda each: each.start):
+            between = text[self._at : edit.start]
+            if edit.put == REMOVED and self._parts and self._parts[-1] == REMOVED and between.strip(" ") == "":
+                self._at = edit.end
+                continue
+            self._parts += [between, edit.put]
+            self._at = edit.end
+        return "".join([*self._parts, text[self._at :]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,16 +214,3 @@ def _removal(judged: Judged, piece: Piece, written: str) -> _Edit:
             # Emphasis that opens or closes in another sentence keeps its other half.
             put = f"{mark}{put}" if written.lstrip().startswith(mark) else f"{put}{mark}"
     return _Edit(piece.start, piece.end, put, removals=(removal,))
-
-
-def _edited(text: str, edits: Sequence[_Edit]) -> str:
-    parts: list[str] = []
-    at = 0
-    for edit in sorted(edits, key=lambda each: each.start):
-        between = text[at : edit.start]
-        if edit.put == REMOVED and parts and parts[-1] == REMOVED and between.strip(" ") == "":
-            at = edit.end
-            continue
-        parts += [between, edit.put]
-        at = edit.end
-    return "".join([*parts, text[at:]])

@@ -231,7 +231,7 @@ def _enumerated(reading: Reading, atom: Atom, quantity: Quantity, counted: Count
     here = _distinct(each for each in reading.atoms if each.start > atom.end and each.kind in kinds)
     if here:
         return here == quantity.value
-    return _distinct(each for each in reading.following if each.kind in kinds) == quantity.value
+    return _distinct(each for each in reading.look_ahead() if each.kind in kinds) == quantity.value
 
 
 def _distinct(atoms: object) -> int:

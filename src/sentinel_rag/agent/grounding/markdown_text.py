@@ -56,8 +56,40 @@ _ABBREVIATION = re.compile(
 )
 _IDENTIFIER = re.compile(r"[\w-]+[.@\\_-]\w")
 """A sentence may begin with the name of an account or a host, in small letters."""
+_NEXT_SENTENCE = re.compile(r"[.!?](?=[ \t]+[*_]{0,2}[A-Z0-9])")
 _WRAPPED = 60
 """A line of at least so many characters without an end may go on in the next line."""
+
+
+_PLAIN_BEGINNING = re.compile(r"\s*(?:[*_]{1,3}|[`“\"(])?[A-Za-z0-9]")
+
+
+def is_plain_prose(line: str) -> bool:
+    """True for a line that is of a paragraph and can be no part of a list, a table or a quotation."""
+    return (
+        _PLAIN_BEGINNING.match(line) is not None
+        and "|" not in line
+        and not any(layout.match(line) for layout in (_ITEM, _HEADING, _QUOTE, _FENCE, _RULE, _TABLE_RULE))
+    )
+
+
+def title_of_section(line: str) -> bool:
+    """True for a heading; a line with a bar may be the head of a table."""
+    return _HEADING.match(line) is not None and "|" not in line
+
+
+def opened_fence(line: str) -> str:
+    """The marks of the code block that begins with `line`; empty if none does."""
+    found = _FENCE.match(line)
+    return found[1] if found else ""
+
+
+def ends_a_sentence(text: str) -> bool:
+    """True if a sentence ends where `text`, the beginning of a line, does, and a capital letter follows."""
+    last = text[-1:]
+    if last not in (".", "!", "?") or (last == "." and _ABBREVIATION.search(text)):
+        return False
+    return re.search(r"[`\"“]", _PROTECTED.sub("", text)) is None
 
 
 def pieces_of(text: str) -> list[Piece]:
@@ -92,7 +124,7 @@ class _Cutter:
             elif not line.strip() or _RULE.match(line):
                 self.block += 1
                 place += 1
-            elif "|" in line and place + 1 < len(self.lines) and self._is_rule(place + 1):
+            elif self._begins_table(place):
                 place = yield from self._table(place)
             elif heading := _HEADING.match(line):
                 self.block += 1
@@ -102,6 +134,14 @@ class _Cutter:
                 place += 1
             else:
                 place = yield from self._prose(place)
+
+    def _begins_table(self, place: int) -> bool:
+        """True for the head of a table. A sentence that has ended on the line was read before any bar came."""
+        line = self.line(place)
+        if "|" not in line or place + 1 >= len(self.lines) or not self._is_rule(place + 1):
+            return False
+        first = line.partition("|")[0]
+        return not any(ends_a_sentence(first[: end.start() + 1]) for end in _NEXT_SENTENCE.finditer(first))
 
     def _is_rule(self, place: int) -> bool:
         line = self.line(place)
@@ -175,7 +215,7 @@ class _Cutter:
             return False
         if _RULE.match(line) or _END.search(before[-4:]) or before.rstrip().endswith((":", "|", "  ")):
             return False
-        if "|" in line and place + 1 < len(self.lines) and self._is_rule(place + 1):
+        if self._begins_table(place):
             return False
         return line.lstrip()[0].islower() or len(before) >= _WRAPPED
 

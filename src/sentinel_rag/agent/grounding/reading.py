@@ -14,7 +14,7 @@ from sentinel_rag.agent.grounding.subjects import Context, Subject
 @dataclass(slots=True)
 class Reading:
     """A piece with what judging it needs. `row_subjects` are those of the other cells of its table row, `following`
-    the atoms of the pieces after it up to the next heading, `preceding` those of the two pieces before it."""
+    the atoms of the pieces after it, `preceding` those of the two pieces before it."""
 
     piece: Piece
     atoms: Sequence[Atom]
@@ -27,10 +27,17 @@ class Reading:
     preceding: Sequence[Atom] = field(default_factory=tuple)
     lead: str = ""
     """For an item of a list, the heading or the sentence with a colon that stands above the list."""
+    looked_ahead: bool = False
+    """True once a verdict asked for what follows: with more text behind it, it may be another one."""
 
     @property
     def text(self) -> str:
         return self.piece.text
+
+    def look_ahead(self) -> Sequence[Atom]:
+        """The atoms of the pieces that follow."""
+        self.looked_ahead = True
+        return self.following
 
     @property
     def column_words(self) -> str:

@@ -228,8 +228,11 @@ def _searchable(text: str) -> str:
     """Lower case with straight quotation marks, every character in its place."""
     if text.isascii():
         return text.lower()
-    lowered = text.translate(_SAME_LENGTH).lower()
-    return lowered if len(lowered) == len(text) else text.translate(_SAME_LENGTH)
+    straight = text.translate(_SAME_LENGTH)
+    lowered = straight.lower()
+    if len(lowered) == len(text):
+        return lowered
+    return "".join(low if len(low := each.lower()) == 1 else each for each in straight)
 
 
 def words_of(text: str) -> str:

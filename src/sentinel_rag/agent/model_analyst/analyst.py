@@ -14,7 +14,7 @@ import anyio
 
 from sentinel_rag.agent.footnote import footnote
 from sentinel_rag.agent.history import Budget
-from sentinel_rag.agent.model_analyst.composing import Composed, compose, states_facts
+from sentinel_rag.agent.model_analyst.composing import Composed, compose, drafted, states_facts
 from sentinel_rag.agent.model_analyst.limits import TurnLimits
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending, run_loop
 from sentinel_rag.agent.model_analyst.memory import Memories
@@ -77,7 +77,8 @@ class ModelAnalyst:
         timezone: str | None = None,
         verbosity: Verbosity | None = None,
     ) -> Answer:
-        """One turn; never raises for a tool or a model. Cancelled at any moment, it leaves a conversation that the next
+        """One turn; never raises for a tool or a model. What `progress` hears as written since it was last withdrawn is
+        the beginning of the answer's text. Cancelled at any moment, it leaves a conversation that the next
         question can go on with. Raises UsageError for a time zone that is not known."""
         started = time.monotonic()
         deadline = anyio.current_time() + self._limits.turn_s
@@ -117,6 +118,7 @@ class ModelAnalyst:
         except BaseException:
             memory.history.abandon()
             raise
+        turn.withdraw(unless=composed.text)
         self._keep(turn, ended, composed)
         return self._answer(turn, composed, resolution)
 
@@ -144,7 +146,11 @@ class ModelAnalyst:
                 turn.offer(await self._tools.now())
                 turn.system = system_text(turn.memory, turn.now, turn.verbosity)
                 return await run_loop(
-                    self._gateway, self._models, turn, states_facts=lambda text: states_facts(turn, text)
+                    self._gateway,
+                    self._models,
+                    turn,
+                    states_facts=lambda text: states_facts(turn, text),
+                    drafting=lambda out_of_rounds: drafted(turn, out_of_rounds=out_of_rounds),
                 )
         except UnavailableError as failure:
             return Ended(Ending.FAILED, failure=failure)

@@ -14,7 +14,8 @@ from sentinel_rag.agent.row_text import plain
 MAX_CHARACTERS = 60_000
 _LONGEST_LINE = 8_000
 _CODE = re.compile(r"(?<!`)(?:```(?!`)[^`]*```|`[^`\n]+`)(?!`)")
-_LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\(\s*<?([^\s()<>]{0,2000})>?[^()\n]{0,300}\)")
+_OPENS_CODE = re.compile(r"(?<!`)```(?!`)")
+_LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^\S\n]*<?([^\s()<>]{0,2000})>?[^()\n]{0,300}\)")
 _STILL_A_LINK = re.compile(r"!(?=\[)|(?<=\])(?=[(:])")
 _TAG_OR_URL = re.compile(
     r"<(?=[A-Za-z/!?])[^<>\n]{0,2000}>?|(?:[a-z][a-z0-9+.-]{0,30}://|(?<![a-z0-9])www\.)[^\s<>\"'()\[\]]*",
@@ -26,6 +27,16 @@ def shown(text: str) -> str:
     """`text` in the form in which an answer may hold it, at most MAX_CHARACTERS long. Idempotent."""
     text = _outside_code(_lines(text[:MAX_CHARACTERS]), lambda part: _without_markup(part.replace("`", "ˋ")))
     return re.sub(r"\n{3,}", "\n\n", _lines(text)).strip()
+
+
+def code_in(text: str) -> list[tuple[int, int]]:
+    """The places of code in the beginning `text` of a text. A block that has not ended yet goes on to its end."""
+    found = [match.span() for match in _CODE.finditer(text)]
+    for match in _OPENS_CODE.finditer(text):
+        outside = not any(start <= match.start() < end for start, end in found)
+        if outside and "`" not in text[match.end() :].rstrip("`"):
+            return [*found, (match.start(), len(text))]
+    return found
 
 
 def _lines(text: str) -> str:

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sentinel_rag.agent.answer_writer import AnswerWriter
-from sentinel_rag.agent.grounding import REMOVED, broken_evidence, ground
+from sentinel_rag.agent.grounding import REMOVED, GrowingCheck, broken_evidence, ground
 from sentinel_rag.agent.model_analyst.answer_text import shown
 from sentinel_rag.agent.model_analyst.bare_answers import answers_a_state
 from sentinel_rag.agent.model_analyst.claims import NOT_MADE, NOT_MADE_NOW, without_false_deeds
+from sentinel_rag.agent.model_analyst.draft import Draft
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending
 from sentinel_rag.agent.model_analyst.made_changes import changed_something, changes_made
 from sentinel_rag.agent.model_analyst.notices import closings, filter_sentence, openings
@@ -30,6 +31,7 @@ from sentinel_rag.agent.model_analyst.plain_facts import (
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models import PromptFilteredError
 from sentinel_rag.agent.offline.compositions.unsuccessful import say_failures
+from sentinel_rag.agent.offline.sample_wishes import wants_sample
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Evidence, Outcome
 from sentinel_rag.contracts.tool_calls import Denied
@@ -95,7 +97,7 @@ def compose(turn: Turn, ended: Ended) -> Composed:
 def _composed(turn: Turn, ended: Ended) -> Composed:
     writer = AnswerWriter(turn.memory.zone)
     worked = [run for run in turn.runs if run.worked]
-    data = [run for run in worked if run.call.tool_name not in CATALOGUES] or worked
+    data = _data(turn)
     if ended.ending is Ending.FAILED:
         return _failed(turn, ended, writer, worked)
     if ended.ending is Ending.UNASKED:
@@ -103,7 +105,7 @@ def _composed(turn: Turn, ended: Ended) -> Composed:
     if turn.runs and not worked:
         outcome = say_failures(writer, unsuccessful(turn.runs), some_worked=False, by_model=True)
         return _by_code(turn, ended, writer, outcome)
-    if data and all(found_nothing(run) for run in data):
+    if _empty(data):
         say_nothing_found(writer, data)
         _say_unsuccessful(writer, turn)
         return _by_code(turn, ended, writer, _refused(turn) or Outcome.NO_DATA)
@@ -111,17 +113,9 @@ def _composed(turn: Turn, ended: Ended) -> Composed:
 
 
 def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[ToolRun]) -> Composed:
-    text = shown(ended.text)
-    earlier: list[str] = []
+    text = _without_false_deeds(turn, shown(ended.text))
+    earlier = [f"Changed earlier in this conversation: {'; '.join(turn.memory.made)}."] if NOT_MADE_NOW in text else []
     made = changes_made(turn.runs, turn.reading)
-    if made:
-        text = without_false_deeds(text, made)
-    else:
-        # What earlier questions changed is told by code: a model's "I closed it" may mean another incident.
-        before = turn.memory.made
-        text = without_false_deeds(text, note=NOT_MADE_NOW if before else NOT_MADE)
-        if NOT_MADE_NOW in text:
-            earlier.append(f"Changed earlier in this conversation: {'; '.join(before)}.")
     checked = ground(text, turn.memory.evidence, question=turn.question)
     body = checked.text.strip()
     if not _says_something(body):
@@ -152,6 +146,37 @@ def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[Too
         tuple(piece for piece in evidence if piece not in broken),
         doubtful=checked.touched or NOT_MADE in text or NOT_MADE_NOW in text,
     )
+
+
+def _without_false_deeds(turn: Turn, text: str) -> str:
+    made = changes_made(turn.runs, turn.reading)
+    if made:
+        return without_false_deeds(text, made)
+    # What earlier questions changed is told by code: a model's "I closed it" may mean another incident.
+    return without_false_deeds(text, note=NOT_MADE_NOW if turn.memory.made else NOT_MADE)
+
+
+def drafted(turn: Turn, *, out_of_rounds: bool) -> Draft | None:
+    """What shows the next text of the model while it comes; None where its words wait for their end or do not count:
+    no call has brought anything, or what stands before the answer depends on all of it."""
+    data = _data(turn)
+    if not data or _empty(data) or wants_sample(turn.question):
+        return None
+    return Draft(
+        GrowingCheck(turn.memory.evidence, turn.question),
+        lambda text: _without_false_deeds(turn, shown(text)),
+        opening=_joined(openings(turn, Ended(Ending.TEXT, out_of_rounds=out_of_rounds))),
+    )
+
+
+def _data(turn: Turn) -> list[ToolRun]:
+    """The calls that brought something; those that only tell what there is to ask, if no other did."""
+    worked = [run for run in turn.runs if run.worked]
+    return [run for run in worked if run.call.tool_name not in CATALOGUES] or worked
+
+
+def _empty(data: Sequence[ToolRun]) -> bool:
+    return bool(data) and all(found_nothing(run) for run in data)
 
 
 def _by_code(turn: Turn, ended: Ended, writer: AnswerWriter, outcome: Outcome) -> Composed:

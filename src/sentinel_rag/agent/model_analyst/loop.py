@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 
 from sentinel_rag.agent.history import cut_result
 from sentinel_rag.agent.model_analyst.calling import answer_calls, unanswered
+from sentinel_rag.agent.model_analyst.draft import Draft
 from sentinel_rag.agent.model_analyst.local_forms import with_calls, without_reasoning
 from sentinel_rag.agent.model_analyst.requests import TieredModels, ask
 from sentinel_rag.agent.model_analyst.result_text import result_text
@@ -52,25 +54,37 @@ class Ended:
     filtered: tuple[str, ...] = ()
 
 
+Drafting = Callable[[bool], Draft | None]
+"""Makes what shows the next text of the model while it comes, if that can be done; `True` once it is out of rounds."""
+
+
 async def run_loop(
-    gateway: ToolGateway, models: TieredModels, turn: Turn, *, states_facts: Callable[[str], bool]
+    gateway: ToolGateway,
+    models: TieredModels,
+    turn: Turn,
+    *,
+    states_facts: Callable[[str], bool],
+    drafting: Drafting = lambda _: None,
 ) -> Ended:
     """Carry one question to its end. `states_facts` tells whether a text holds facts that only tools can know.
 
     The open turn of `turn.memory.history` gets every message but the last text, which is added once it is checked.
     """
     try:
-        return await _rounds(gateway, models, turn, states_facts)
+        return await _rounds(gateway, models, turn, states_facts, drafting)
     except (ModelError, ConfigurationError) as failure:
         return Ended(Ending.FAILED, failure=failure)
 
 
-async def _rounds(gateway: ToolGateway, models: TieredModels, turn: Turn, states_facts: Callable[[str], bool]) -> Ended:
+async def _rounds(
+    gateway: ToolGateway, models: TieredModels, turn: Turn, states_facts: Callable[[str], bool], drafting: Drafting
+) -> Ended:
     limits = turn.limits
     urged = False
     turn.say("Thinking...")
     while True:
         out = turn.rounds >= limits.rounds or turn.faulty_rounds >= limits.faulty_rounds or turn.calls >= limits.calls
+        turn.new_draft = partial(drafting, out)
         if out:
             finished = await ask(models, turn, tool_choice=ToolChoice.NONE, prompts=("last_round",))
         elif urged and not turn.runs:

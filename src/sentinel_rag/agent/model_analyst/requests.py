@@ -61,6 +61,7 @@ async def ask(
         )
         model = RetryingModel(models.of(turn.tier.tier), budget=turn.retries)
         request = ModelRequest(messages, turn.tools, tool_choice, turn.memory.history.budget.response)
+        turn.begin_text()
         try:
             finished = await complete(model, request, deadline=turn.deadline, listen=turn.hear)
         except ModelError as failure:
@@ -95,7 +96,7 @@ def _another_way(turn: Turn, failure: ModelError, messages: Sequence[ModelMessag
             turn.shortened = True
             return _shorten(turn, failure)
         case _:
-            # The adapter gives up once text came. Here no text was shown, so asking again says nothing twice.
+            # The adapter gives up once text came. Here what was shown of it is taken back, so nothing is said twice.
             return failure.delivered and failure.retry_possible and not turn.acted and turn.retries.take()
 
 

@@ -6,6 +6,7 @@ decide an approval sees that it waits and not its arguments. The webhook's answe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ from sentinel_rag.interceptor.admission import Doorkeeper, Refusal, read_json_bo
 from sentinel_rag.interceptor.approvals.approval import Approval, ApprovalState, Decider, DecisionRefused, Verdict
 from sentinel_rag.interceptor.approvals.store import ApprovalStore
 from sentinel_rag.interceptor.limits import Limits
+from sentinel_rag.interceptor.patience import unless_gone
 from sentinel_rag.interceptor.policy import Policies
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_object
 from sentinel_rag.interceptor.responses import json_response, problem
@@ -28,6 +30,10 @@ MAX_COMMENT = 2_000
 MAX_LISTED = 200
 DEFAULT_LISTED = 100
 MAX_LISTED_BYTES = 16_384
+LONGEST_WAIT_S = 4.0
+"""Shorter than the time that a server gives its requests when it stops."""
+
+_MARK = re.compile("[0-9a-f]{16}")
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -62,12 +68,18 @@ class _Desk:
         limit = request.query_params.get("limit", str(DEFAULT_LISTED))
         if not (limit.isascii() and limit.isdecimal() and len(limit) < 5 and 1 <= int(limit) <= MAX_LISTED):
             return problem(Reason.INVALID_ARGUMENT, f"limit must be a whole number from 1 to {MAX_LISTED}.")
+        mark = request.query_params.get("mark", "")
+        if mark and not _MARK.fullmatch(mark):
+            return problem(Reason.INVALID_ARGUMENT, "mark must be that of an earlier answer.")
+        if mark:
+            await unless_gone(request, self._store.wait_for_change(mark, LONGEST_WAIT_S))
         page = await self._store.page(ApprovalState(state) if state else None, int(limit))
         return json_response(
             {
                 "approvals": [_in_short(self._shown(decider, each, page.pending_by_tool)) for each in page.approvals],
                 "left_off": page.left_off,
                 "pending_by_tool": page.pending_by_tool,
+                "mark": page.mark,
             }
         )
 

@@ -6,6 +6,7 @@ decide every race. Nothing here knows HTTP, and nothing here can approve: that t
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import secrets
@@ -16,6 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeVar
 
+import anyio
 import anyio.to_thread
 
 from sentinel_rag.audit import Database, Journal, Work
@@ -50,6 +52,7 @@ PersonOf = Callable[[sqlite3.Connection, str], str | None]
 """The key of the person who opened a session; None for one that an agent opened by itself."""
 
 DEFAULT_TTL_S = 900.0
+LOOK_AGAIN_S = 1.0
 MAX_RECORDED_BYTES = 16_384
 """Longer arguments leave only their hash in the record of the question; the record of the call that runs has them."""
 
@@ -63,11 +66,13 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some approvals, oldest first; `left_off` more are not here. `pending_by_tool` counts all that wait."""
+    """Some approvals, oldest first; `left_off` more are not here. `pending_by_tool` counts all that wait. `mark` is
+    another one as soon as any approval has changed."""
 
     approvals: tuple[Approval, ...]
     left_off: int
     pending_by_tool: Mapping[str, int]
+    mark: str
 
 
 class ApprovalStore:
@@ -146,8 +151,7 @@ class ApprovalStore:
             await self._journal.append(event, alongside=insert)
         except _NotAsked as instead:
             return instead.answer
-        for listener in self._listeners:
-            listener()
+        self._tell()
         return Waiting(asked.approval_id)
 
     def consume(self, approval_id: str, binding: Binding) -> Work[None]:
@@ -211,6 +215,7 @@ class ApprovalStore:
                 )
             )
             raise
+        self._tell()
         decided = await self.find(approval_id)
         assert decided is not None
         return decided
@@ -233,13 +238,25 @@ class ApprovalStore:
             now = self._clock()
             found, left_off = table.page(connection, state, limit, now)
             told = tuple(self._with_person(connection, approval) for approval in found)
-            return Page(told, left_off, table.pending_by_tool(connection, now))
+            return Page(told, left_off, table.pending_by_tool(connection, now), table.mark(connection, now))
 
         return await self._read(read)
 
+    async def wait_for_change(self, mark: str, longest_s: float) -> None:
+        """Return once the approvals have another mark, or after `longest_s`. What this process asks or decides is told
+        at once; everything else is looked for every second."""
+        changed = anyio.Event()
+        loop = asyncio.get_running_loop()
+        with anyio.move_on_after(longest_s), self.telling(lambda: loop.call_soon_threadsafe(changed.set)):
+            while mark == await self._read(lambda connection: table.mark(connection, self._clock())):
+                with anyio.move_on_after(LOOK_AGAIN_S):
+                    await changed.wait()
+                changed = anyio.Event()
+
     @contextmanager
     def telling(self, listener: Callable[[], object]) -> Iterator[None]:
-        """Call `listener` after each new question while the block runs; it must neither block nor raise."""
+        """Call `listener` after each new question and each decision while the block runs; it must neither block nor
+        raise."""
         self._listeners.append(listener)
         try:
             yield
@@ -257,6 +274,10 @@ class ApprovalStore:
             ApprovalNotified(audit_id=approval_id, delivered=delivered, attempts=notice.attempt),
             alongside=lambda connection: table.end_notices(connection, approval_id),
         )
+
+    def _tell(self) -> None:
+        for listener in self._listeners:
+            listener()
 
     def _with_person(self, connection: sqlite3.Connection, approval: Approval) -> Approval:
         return replace(approval, person=self._person_of(connection, approval.binding.session_id))

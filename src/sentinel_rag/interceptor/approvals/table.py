@@ -6,6 +6,7 @@ processes may share it: what the row says decides, never what a process remember
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 from collections.abc import Sequence
@@ -187,6 +188,17 @@ def pending_by_tool(connection: sqlite3.Connection, now: datetime) -> dict[str, 
         "SELECT tool, count(*) FROM approval WHERE state = 'pending' AND ends_at > ? GROUP BY tool", [micros(now)]
     )
     return dict(rows.fetchall())
+
+
+def mark(connection: sqlite3.Connection, now: datetime) -> str:
+    """Another text after each change of any approval, also one that the clock makes: no move between states leaves how
+    many there are of each, and when the newest of each was asked, decided and used."""
+    rows = connection.execute(
+        "SELECT state, ends_at > ?, count(*), max(asked_at), max(decided_at), max(used_at) FROM approval "
+        "GROUP BY 1, 2 ORDER BY 1, 2",
+        [micros(now)],
+    )
+    return hashlib.sha256(repr(rows.fetchall()).encode()).hexdigest()[:16]
 
 
 def claim_notices(connection: sqlite3.Connection, now: datetime, waits: Sequence[float], limit: int) -> list[Notice]:

@@ -3,13 +3,14 @@
 The gate, `sentinel policy explain` and the replay of a record all ask here, so a past decision comes out the same.
 
 Argument labels (security model, "Labels"): a literal carries the context label, whatever its text; a handle carries the
-label stored with it joined with the context; a value that the user's own words name carries the user's label. A named
+label stored with it joined with the context; a value that the user's own words name carries the user's label. A text
+of the user's whose places were filled in is the user's by its form, and as secret as the context. A named
 declassification lowers a label where it would be too high for the tool, and is told in the judgement.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -18,8 +19,9 @@ from sentinel_rag.contracts.decisions import Allow, Decision, Deny, Reason
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
 from sentinel_rag.interceptor.flow.links import is_allowed, linked_hosts
-from sentinel_rag.interceptor.flow.named_values import NamedValue, canonical_named
+from sentinel_rag.interceptor.flow.named_values import NamedValue, Naming, naming_of
 from sentinel_rag.interceptor.flow.public_forms import FORMS
+from sentinel_rag.interceptor.policy.conditions import named_argument
 from sentinel_rag.interceptor.policy.deciding import decide
 from sentinel_rag.interceptor.policy.model import Declassification, Effect, Parameter, Policy, ToolPolicy, ValueKind
 
@@ -57,12 +59,19 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class LabelledArgument:
-    """`by` names the declassification, or who named the value (`user`, or an endorsement)."""
+    """`by` names the declassification, or who named the value (`user`, or an endorsement); `naming` tells of each named
+    value, one for each element of a list, what named it."""
 
     name: str
     label: Label
     source: Source
     by: str = ""
+    naming: tuple[Naming, ...] = field(default=(), compare=False)
+
+    @property
+    def is_named(self) -> bool:
+        """What a condition asks by `named`: the value holds nothing but what was named."""
+        return self.source is Source.NAMED and all(each.whole for each in self.naming)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +104,10 @@ class Judgement:
 
 def judge(policy: Policy, tool: ToolPolicy, arguments: Mapping[str, Any], facts: Facts) -> Judgement:
     """Judge a call whose arguments have the declared types, handles already replaced by their values. Never raises."""
-    decision = decide(tool, arguments)
-    labelled = tuple(_labelled(policy, tool, name, value, facts) for name, value in arguments.items())
-    violations = _violations(policy, tool, arguments, labelled, facts)
+    origins = tuple(_by_origin(policy, tool.parameters[name], value, facts) for name, value in arguments.items())
+    decision = decide(tool, asked(tool, arguments, origins))
+    labelled = tuple(_lowered(policy, tool, entry, arguments[entry.name], decision.rule_id) for entry in origins)
+    violations = _violations(policy, tool, arguments, labelled, facts, decision.rule_id)
     if isinstance(decision, Allow) and violations:
         worst = join_all(violation.label for violation in violations)
         decision = Deny(Reason.SINK_LABEL, worst, decision.rule_id)
@@ -106,24 +116,44 @@ def judge(policy: Policy, tool: ToolPolicy, arguments: Mapping[str, Any], facts:
     return Judgement(decision, labelled, violations, base, base.join(tool.revealed))
 
 
-def _labelled(policy: Policy, tool: ToolPolicy, name: str, value: JsonValue, facts: Facts) -> LabelledArgument:
-    found = _by_origin(tool.parameters[name], value, facts)
-    if not found.label.flows_to(tool.ceiling(name)):
+def asked(tool: ToolPolicy, arguments: Mapping[str, Any], labelled: Iterable[LabelledArgument]) -> Mapping[str, Any]:
+    """What the conditions of a tool's rules may ask about a call: its arguments, and which of them are named."""
+    attested = [name for name, parameter in tool.parameters.items() if parameter.attest]
+    if not attested:
+        return arguments
+    named = {entry.name for entry in labelled if entry.is_named}
+    return {**arguments, **{named_argument(name): name in named for name in attested}}
+
+
+def _lowered(
+    policy: Policy, tool: ToolPolicy, found: LabelledArgument, value: JsonValue, rule_id: str | None
+) -> LabelledArgument:
+    if not found.label.flows_to(tool.ceiling(found.name, rule_id)):
         for rule in policy.declassifications:
-            if rule.tool == tool.name and rule.parameter == name and _fits(rule, value):
-                return LabelledArgument(name, rule.to, Source.DECLASSIFIED, rule.name)
+            if rule.tool == tool.name and rule.parameter == found.name and _fits(rule, value):
+                return LabelledArgument(found.name, rule.to, Source.DECLASSIFIED, rule.name)
     return found
 
 
-def _by_origin(parameter: Parameter, value: JsonValue, facts: Facts) -> LabelledArgument:
+def _by_origin(policy: Policy, parameter: Parameter, value: JsonValue, facts: Facts) -> LabelledArgument:
     stored = facts.handles.get(parameter.name)
     if stored is not None:
         return LabelledArgument(parameter.name, stored.join(facts.context), Source.HANDLE)
-    if parameter.attest is not None and facts.named:
-        named = canonical_named(parameter.attest, value)
-        if named is not None and named in facts.named:
-            return LabelledArgument(parameter.name, USER, Source.NAMED, facts.named[named])
+    if parameter.attest and facts.named:
+        naming = _naming(policy, parameter, value, facts)
+        if naming:
+            by = next((each.by for each in naming if each.by != "user"), "user")
+            filled = Label(facts.context.sensitivity, USER.integrity)
+            label = USER if all(each.whole for each in naming) else filled
+            return LabelledArgument(parameter.name, label, Source.NAMED, by, naming)
     return LabelledArgument(parameter.name, facts.context, Source.LITERAL)
+
+
+def _naming(policy: Policy, parameter: Parameter, value: JsonValue, facts: Facts) -> tuple[Naming, ...]:
+    """Who names the value, or each element of it; nothing unless all are named."""
+    parts = value if isinstance(value, list) else [value]
+    found = [naming_of(parameter.attest, part, facts.named, policy.kinds) for part in parts]
+    return tuple(each for each in found if each is not None) if None not in found else ()
 
 
 def _violations(
@@ -132,6 +162,7 @@ def _violations(
     arguments: Mapping[str, JsonValue],
     labelled: tuple[LabelledArgument, ...],
     facts: Facts,
+    rule_id: str | None,
 ) -> tuple[Violation, ...]:
     found: list[Violation] = []
     if not labelled and not facts.context.flows_to(tool.call_ceiling()):
@@ -139,7 +170,7 @@ def _violations(
         found.append(Violation("", facts.context, tool.call_ceiling()))
     stricter = LINK_CEILING.get(tool.effect)
     for entry in labelled:
-        ceiling = tool.ceiling(entry.name)
+        ceiling = tool.ceiling(entry.name, rule_id)
         if not entry.label.flows_to(ceiling):
             found.append(Violation(entry.name, entry.label, ceiling))
         elif (

@@ -1,29 +1,34 @@
 """Values that a user's own words name (TAINT-5): typed pairs, never bare texts.
 
 `named_in` reads the words by a small grammar; an argument counts as named only if its parameter attests the same kind
-and its value reads the same. "June 13" names nothing, "incident 13" names the incident 13 and no file, host or account
-of that name. What a user pastes or quotes (a fenced block, a line that begins with `>`, three words between quotation
-marks) names nothing, and neither does a clause with a negation ("do not close incident 13", "nicht", "ne ... pas").
+and its value reads the same. "June 13" is a day and nothing else, "incident 13" names the incident 13 and no file, host
+or account of that name. What a user pastes or quotes (a fenced block, a line that begins with `>`, three words between
+quotation marks) names nothing, and neither does a clause with a negation ("do not close incident 13", "nicht", "ne ...
+pas"). A quoted text is only what a parameter of the kind `quoted` may say, whole.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.interceptor.argument_formats import FORMATS, NotCanonical
-from sentinel_rag.interceptor.policy.model import ValueKind
-
-MAX_WORDS = 32_000
-"""Characters of one message that are read."""
+from sentinel_rag.interceptor.flow.days import day_of, days_in, without_year
+from sentinel_rag.interceptor.flow.own_words import clauses, fills, has_places, is_passage, passages, quoted
+from sentinel_rag.interceptor.flow.written_kinds import written
+from sentinel_rag.interceptor.policy.kinds import NO_KINDS, NamedKind
+from sentinel_rag.interceptor.policy.model import Policy, ValueKind
 
 MAX_NAMED = 500
 """Values that one message can name; a text with more is a paste."""
 
 MAX_VALUE = 512
+
+MAX_TEXT = 4_000
+"""Characters of an argument that may be a text of the user's."""
 
 _GUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _JOINT = r"(?:\s{0,3},\s{0,3}(?:and\s{1,3}|or\s{1,3})?|\s{1,3}(?:and|or|&)\s{1,3}|\s{0,3}/\s{0,3})"
@@ -91,54 +96,104 @@ _ADDRESS = re.compile(
     r"(?<![\w.:])(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7})(?![\w:]|\.\d)"
 )
 _PATH = re.compile(r"(?<![\w./:\\@-])(?:[A-Za-z0-9._-]{1,100}/){1,15}[A-Za-z0-9._-]{0,100}(?![\w/\\@])")
-_FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
-_SPEECH = re.compile(r"[\"“„«][^\"“”„«»\n]{1,1000}[\"“”»]|(?<!\w)'[^'\n]{1,1000}'(?!\w)")
-"""Text between quotation marks; of three words or more it is what somebody else said."""
-
-_CLAUSE = re.compile(r"(?<=[.!?;])\s+|\n|,\s+(?:but|except)\b|\bbut\b")
-_NEGATION = re.compile(
-    r"\b(?:not|never|no|without|except|ignore|avoid|instead of|other than|rather than|leave|skip"
-    r"|nicht|kein\w*|nie|niemals|ohne|ne|pas|jamais|sans|nunca|sin|não|sem|non|mai|niet|geen|zonder)\b|n['’]t\b",
+_SCHEMELESS = re.compile(
+    r"(?<![\w@./:\\-])(?:www\.(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}|(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}(?=/[^\s/]))"
+    r"(?:/[^\s<>\"'`\])}]{0,500})?",
     re.IGNORECASE,
 )
+"""A web address as people write it, without its scheme."""
+
+_BARE_ADDRESS = re.compile(r"(?:[\w-]{1,63}\.){1,8}[a-z]{2,24}(?::\d{1,5})?(?:/\S*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class NamedValue:
-    """A kind and the canonical text of a value of that kind."""
+    """A kind, one of `ValueKind` or of the policy's own, and the canonical text of a value of that kind."""
 
-    kind: ValueKind
+    kind: str
     text: str
 
 
-def named_in(words: str) -> frozenset[NamedValue]:
-    """What a user's message names; nothing if it names more than `MAX_NAMED` values."""
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """Who says that a value is named: `user`, or an endorsement. `value` is what of the session's names it; `whole`
+    tells that it holds nothing but what was named: a text with places that were filled in is not."""
+
+    by: str
+    value: NamedValue
+    whole: bool = True
+
+
+def named_in(words: str, policy: Policy | None = None) -> frozenset[NamedValue]:
+    """What a user's message names, with the kinds of the policy; nothing if it names more than `MAX_NAMED` values."""
     found: set[NamedValue] = set()
-    own = _SPEECH.sub(_unless_speech, _FENCE.sub("\n", words[:MAX_WORDS]))
-    for line in own.splitlines():
-        if line.lstrip().startswith((">", "|")):
-            continue
-        for clause in _CLAUSE.split(line):
-            if not _NEGATION.search(clause):
-                found.update(_named_in_clause(clause))
+    kinds = NO_KINDS if policy is None else policy.kinds
+    attested: frozenset[str] = frozenset() if policy is None else policy.attested()
+    for clause in clauses(words):
+        found.update(_named_in_clause(clause, kinds))
+        if ValueKind.DAY in attested:
+            found.update(NamedValue(ValueKind.DAY, day) for day in days_in(clause))
+    if ValueKind.QUOTED in attested:
+        for text in quoted(words):
+            found.add(NamedValue(ValueKind.FRAME if has_places(text) else ValueKind.QUOTED, text))
+    if ValueKind.WORDS in attested:
+        found.add(NamedValue(ValueKind.WORDS, passages(words)))
     return frozenset(found) if len(found) <= MAX_NAMED else frozenset()
 
 
-def _unless_speech(quoted: re.Match[str]) -> str:
-    return quoted[0] if len(quoted[0].split()) < 3 else " "
+def naming_of(
+    kinds: Collection[str], value: JsonValue, named: Mapping[NamedValue, str], own: Mapping[str, NamedKind]
+) -> Naming | None:
+    """Who names an argument, one of whose kinds it has to be; None if nobody does."""
+    for kind in kinds:
+        if kind in (ValueKind.QUOTED, ValueKind.WORDS):
+            found = _naming_of_text(kind, value, named)
+            if found is not None:
+                return found
+            continue
+        candidate = canonical_named(kind, value, own)
+        if candidate is None:
+            continue
+        forms = [candidate]
+        if kind == ValueKind.DAY:
+            forms.append(NamedValue(kind, without_year(candidate.text)))
+        for form in forms:
+            if form in named:
+                return Naming(named[form], candidate)
+    return None
 
 
-def canonical_named(kind: ValueKind, value: JsonValue) -> NamedValue | None:
+def canonical_named(kind: str, value: JsonValue, own: Mapping[str, NamedKind] = NO_KINDS) -> NamedValue | None:
     """An argument as a value of `kind`, None if it is none: what is compared with the user's words."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str) or not 0 < len(value) <= MAX_VALUE:
         return None
     try:
-        text = _canonical(kind, value)
+        text = own[kind].canonical(value) if kind in own else _canonical(ValueKind(kind), value)
     except ValueError:
         return None
     return NamedValue(kind, text) if text else None
+
+
+def values_inside(kind: str, text: str, own: Mapping[str, NamedKind]) -> frozenset[NamedValue]:
+    """The values of `kind` that stand in a text, whoever wrote it."""
+    return frozenset(value for value in _named_in_clause(text, own) if value.kind == kind)
+
+
+def _naming_of_text(kind: str, value: JsonValue, named: Mapping[NamedValue, str]) -> Naming | None:
+    """A text that the user handed over whole, or a passage of the user's words."""
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_TEXT:
+        return None
+    exact = NamedValue(kind, " ".join(value.split()))
+    for said, by in named.items():
+        if said == exact or (said.kind == kind == ValueKind.WORDS and is_passage(value, said.text)):
+            return Naming(by, exact)
+    if kind == ValueKind.QUOTED:
+        for said, by in named.items():
+            if said.kind == ValueKind.FRAME and fills(value, said.text):
+                return Naming(by, NamedValue(ValueKind.FRAME, exact.text), whole=False)
+    return None
 
 
 def _canonical(kind: ValueKind, text: str) -> str:
@@ -150,15 +205,25 @@ def _canonical(kind: ValueKind, text: str) -> str:
             address = ipaddress.ip_address(text.strip())
             mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
             return str(mapped or address)
-        case ValueKind.PATH | ValueKind.URL | ValueKind.HOST | ValueKind.EMAIL:
+        case ValueKind.URL:
+            text = text.strip()
+            return FORMATS["url"](f"https://{text}" if _BARE_ADDRESS.fullmatch(text) else text)
+        case ValueKind.PATH | ValueKind.HOST | ValueKind.EMAIL:
             return FORMATS[kind.value](text.strip())
         case ValueKind.TEMPLATE:
             return FORMATS["kql-template"](text)
         case ValueKind.ACCOUNT:
             return text.strip().lower()
+        case ValueKind.DAY:
+            return day_of(text) or ""
+        case ValueKind.QUOTED | ValueKind.WORDS | ValueKind.FRAME:
+            return " ".join(text.split())
 
 
-def _named_in_clause(clause: str) -> Iterator[NamedValue]:
+def _named_in_clause(clause: str, own: Mapping[str, NamedKind]) -> Iterator[NamedValue]:
+    for kind_of_policy in own.values():
+        for text in written(kind_of_policy, clause):
+            yield NamedValue(kind_of_policy.name, text)
     for kind, text in _candidates(clause):
         try:
             canonical = _canonical(kind, text)
@@ -186,6 +251,8 @@ def _candidates(clause: str) -> Iterator[tuple[ValueKind, str]]:
         yield ValueKind.EMAIL, match[0]
         yield ValueKind.ACCOUNT, match[0]
     for match in _URL.finditer(clause):
+        yield ValueKind.URL, match[0].rstrip(".,;:!?")
+    for match in _SCHEMELESS.finditer(clause):
         yield ValueKind.URL, match[0].rstrip(".,;:!?")
     for match in _FQDN.finditer(clause):
         yield ValueKind.HOST, match[0]

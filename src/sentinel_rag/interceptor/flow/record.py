@@ -8,15 +8,12 @@ from typing import Any
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Label
 from sentinel_rag.interceptor.flow.judging import Facts, Judgement, Source
-from sentinel_rag.interceptor.flow.named_values import NamedValue, canonical_named
+from sentinel_rag.interceptor.flow.named_values import NamedValue
 from sentinel_rag.interceptor.flow.references import Reference
-from sentinel_rag.interceptor.policy.model import ToolPolicy, ValueKind
 
 
 def flow_record(
     judgement: Judgement,
-    tool: ToolPolicy,
-    arguments: JsonObject,
     facts: Facts,
     references: Mapping[str, tuple[Reference, ...]],
 ) -> JsonObject | None:
@@ -27,10 +24,10 @@ def flow_record(
         if entry.source is Source.DECLASSIFIED:
             declassified.append({"parameter": entry.name, "rule": entry.by, "to": entry.label.to_dict()})
             continue
-        kind = tool.parameters[entry.name].attest
-        value = None if kind is None else canonical_named(kind, arguments[entry.name])
-        if value is not None:
-            named.append({"parameter": entry.name, "kind": value.kind.value, "text": value.text, "by": entry.by})
+        named += [
+            {"parameter": entry.name, "kind": str(each.value.kind), "text": each.value.text, "by": each.by}
+            for each in entry.naming
+        ]
     found: dict[str, JsonValue] = {}
     if facts.handles:
         found["handles"] = {
@@ -62,6 +59,6 @@ def facts_of(record: Mapping[str, Any]) -> Facts:
     return Facts(
         context=Label.from_dict(record["context_before"]),
         handles={name: Label.from_dict(entry["label"]) for name, entry in flow.get("handles", {}).items()},
-        named={NamedValue(ValueKind(one["kind"]), one["text"]): one["by"] for one in flow.get("named", ())},
+        named={NamedValue(one["kind"], one["text"]): one["by"] for one in flow.get("named", ())},
         resources=Label.from_dict(flow["resources"]) if "resources" in flow else BOTTOM,
     )

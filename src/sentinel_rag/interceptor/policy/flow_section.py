@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping
 
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.interceptor.policy.conditions import Kind, closest
+from sentinel_rag.interceptor.policy.conditions import Kind, ValueType, closest
+from sentinel_rag.interceptor.policy.conditions.patterns import BadPattern, compile_pattern
 from sentinel_rag.interceptor.policy.fields import (
     ANY,
     UNDECLARED,
@@ -21,9 +22,11 @@ from sentinel_rag.interceptor.policy.fields import (
     ResultFields,
     parse_pointer,
 )
+from sentinel_rag.interceptor.policy.kinds import NamedKind
 from sentinel_rag.interceptor.policy.model import (
     DEFAULT_SERVER,
     OWN_SERVERS,
+    POLICY_KINDS,
     Declassification,
     Endorsement,
     Parameter,
@@ -42,6 +45,7 @@ MAX_DOMAIN = 253
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _RESOURCE = re.compile(r"[A-Za-z0-9_.-]+(?:/(?:[A-Za-z0-9_.-]+|\{[A-Za-z0-9_.-]+\}|\*))*")
 _PLACE = re.compile(r"\{([^{}]*)\}")
+_NOUN = re.compile(r"[^\W\d_][\w-]{0,63}")
 _HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+")
 _LEVELS = [level.name for level in Sensitivity]
 _INTEGRITIES = [integrity.name for integrity in Integrity]
@@ -132,12 +136,36 @@ def rate(tool: Section, problems: list[Problem]) -> Rate | None:
     return Rate(int(calls), seconds)
 
 
-def attested_kind(section: Section, key: str, kind: Kind, problems: list[Problem]) -> ValueKind | None:
-    """The kind of value that a user's words may name, for a parameter of type string or integer."""
-    text = section.choice(key, [value.value for value in ValueKind], "")
-    if text and kind not in (Kind.STRING, Kind.INTEGER):
-        problems.append(Problem(section.line(key), f"{key} belongs to the type string or integer"))
-    return ValueKind(text) if text else None
+def attested_kinds(
+    section: Section, key: str, value_type: ValueType, kinds: Mapping[str, NamedKind], problems: list[Problem]
+) -> tuple[str, ...]:
+    """The kinds of value that a user's words may name, one or a list, for a text, a whole number or a list of texts."""
+    known = [*POLICY_KINDS, *kinds]
+    item = section.item(key)
+    if item is not None and isinstance(item.value, list):
+        found = tuple(str(each.value) for each in item.value)
+        for each in found:
+            if each not in known:
+                problems.append(Problem(section.line(key), f"unknown {key} {each!r}{closest(each, known)}"))
+    else:
+        text = section.choice(key, known, "")
+        found = (text,) if text else ()
+    texts = value_type.kind is Kind.ARRAY and value_type.items is Kind.STRING
+    if found and value_type.kind not in (Kind.STRING, Kind.INTEGER) and not texts:
+        problems.append(
+            Problem(section.line(key), f"{key} belongs to the type string or integer, or an array of strings")
+        )
+    return found
+
+
+def rule_accepts(rule: Section, parameters: Mapping[str, Parameter], problems: list[Problem]) -> Mapping[str, Label]:
+    """`accepts` of a rule: labels by the names of parameters."""
+    item = rule.item("accepts")
+    if item is None:
+        return {}
+    section = Section(item, "accepts", tuple(parameters), problems)
+    found = {name: label(section, name, problems) for name in parameters}
+    return {name: each for name, each in found.items() if each is not None}
 
 
 def declassifications(
@@ -161,21 +189,67 @@ def declassifications(
     return tuple(found)
 
 
-def endorsements(file: Section, tools: Mapping[str, ToolPolicy], problems: list[Problem]) -> tuple[Endorsement, ...]:
+def endorsements(
+    file: Section, tools: Mapping[str, ToolPolicy], kinds: Mapping[str, NamedKind], problems: list[Problem]
+) -> tuple[Endorsement, ...]:
     """The top-level list `endorsement`."""
     found: list[Endorsement] = []
+    keys = ("name", "tool", "parameter", "rows", "match", "match_kind", "path", "kind", "inside")
+    known = [*POLICY_KINDS, *kinds]
     for item in file.items("endorsement"):
-        section = Section(item, "an endorsement", ("name", "tool", "parameter", "path", "kind"), problems)
+        section = Section(item, "an endorsement", keys, problems)
         name = section.text("name", required=True, pattern=_NAME)
-        tool, parameter = _parameter(section, tools, problems)
+        by_rows = section.item("rows") is not None
+        if by_rows and section.item("parameter") is not None:
+            problems.append(Problem(section.line("rows"), "an endorsement has a parameter or rows, not both"))
+        tool, parameter = _tool(section, tools, problems) if by_rows else _parameter(section, tools, problems)
         policy = tools.get(tool)
-        if policy is not None and parameter and policy.parameters[parameter].attest is None:
+        if policy is not None and parameter and not policy.parameters[parameter].attest:
             message = f"the parameter {parameter!r} has no attest, so the user's words never name it"
             problems.append(Problem(section.line("parameter"), message))
-        kind = section.choice("kind", [kind.value for kind in ValueKind], ValueKind.HOST.value, required=True)
-        found.append(Endorsement(name, tool, parameter, _path(section, problems), ValueKind(kind)))
+        kind = section.choice("kind", known, ValueKind.HOST.value, required=True)
+        if not by_rows:
+            for key in ("match", "match_kind"):
+                if section.item(key) is not None:
+                    problems.append(Problem(section.line(key), f"{key} belongs to an endorsement with rows"))
+        found.append(
+            Endorsement(
+                name=name,
+                tool=tool,
+                parameter=parameter,
+                path=_path(section, problems),
+                kind=kind,
+                rows=_path(section, problems, "rows") if by_rows else None,
+                match=_path(section, problems, "match") if by_rows else (),
+                match_kind=section.choice("match_kind", known, "", required=True) if by_rows else "",
+                inside=section.flag("inside"),
+            )
+        )
     _claim_names(file, "endorsement", [rule.name for rule in found], problems)
     return tuple(found)
+
+
+def kinds(file: Section, problems: list[Problem]) -> Mapping[str, NamedKind]:
+    """The top-level list `kinds`."""
+    found: dict[str, NamedKind] = {}
+    for item in file.items("kinds"):
+        section = Section(item, "a kind", ("name", "pattern", "beside", "any_case"), problems)
+        name = section.text("name", required=True, pattern=_NAME)
+        if name in found or name in list(ValueKind):
+            problems.append(Problem(section.line("name"), f"there is a kind {name!r} already"))
+        pattern = section.text("pattern", required=True)
+        nouns = section.texts("beside", pattern=_NOUN, form="nouns in lower case")
+        try:
+            compile_pattern(pattern)  # by itself, so that what is wrong is told as it was written
+            whole, start = (compile_pattern(f"^(?:{pattern}){end}") for end in ("$", ""))
+        except BadPattern as error:
+            if pattern:
+                problems.append(Problem(section.line("pattern"), f"{error} (RE2 syntax)"))
+            continue
+        if whole.search("") is not None:
+            problems.append(Problem(section.line("pattern"), "the pattern of a kind may not take the empty text"))
+        found[name] = NamedKind(name, pattern, whole, start, tuple(nouns), section.flag("any_case"))
+    return found
 
 
 def link_hosts(file: Section, problems: list[Problem]) -> frozenset[str]:
@@ -198,13 +272,20 @@ def _path(section: Section, problems: list[Problem], key: str = "path") -> Path:
         return ()
 
 
-def _parameter(section: Section, tools: Mapping[str, ToolPolicy], problems: list[Problem]) -> tuple[str, str]:
-    """The tool and the parameter that a named rule speaks about; empty where it is not known."""
+def _tool(section: Section, tools: Mapping[str, ToolPolicy], problems: list[Problem]) -> tuple[str, str]:
+    """The tool that a named rule speaks about, empty where it is not known, and no parameter."""
     name = section.text("tool", required=True, pattern=_NAME)
     tool = tools.get(name)
+    if tool is None and name:
+        problems.append(Problem(section.line("tool"), f"unknown tool {name!r}{closest(name, tools)}"))
+    return ("" if tool is None else tool.name), ""
+
+
+def _parameter(section: Section, tools: Mapping[str, ToolPolicy], problems: list[Problem]) -> tuple[str, str]:
+    """The tool and the parameter that a named rule speaks about; empty where it is not known."""
+    name, _ = _tool(section, tools, problems)
+    tool = tools.get(name)
     if tool is None:
-        if name:
-            problems.append(Problem(section.line("tool"), f"unknown tool {name!r}{closest(name, tools)}"))
         section.text("parameter", required=True)
         return "", ""
     parameter = section.text("parameter", required=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
@@ -31,6 +31,7 @@ from sentinel_rag.interceptor.policy.conditions import (
     check,
     compile_rules,
 )
+from sentinel_rag.interceptor.policy.kinds import NamedKind
 from sentinel_rag.interceptor.policy.model import DEFAULT_SERVER, Effect, Parameter, Policy, Rule, ToolPolicy
 from sentinel_rag.interceptor.policy.section import Section
 from sentinel_rag.interceptor.policy.yaml_tree import Problem, UnreadableYaml, read_yaml
@@ -43,14 +44,14 @@ MAX_TIMEOUT_S = 600.0
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _KINDS = {kind.value: kind for kind in Kind if kind is not Kind.NULL}
 
-ROOT_KEYS = ("tools", "servers", "declassification", "endorsement", "link_hosts")
+ROOT_KEYS = ("tools", "servers", "declassification", "endorsement", "link_hosts", "kinds")
 TOOL_KEYS = (
     *("name", "description", "parameters", "taint_rules", "server", "effect", "aliases", "timeout_s"),
     *("accepts", "output_labels", "exposure", "reads", "writes", "approvers", "rate"),
     *("row_labels", "sends_readers"),
 )
 PARAMETER_KEYS = ("name", "type", "required", "description", "items", "format", "accepts", "attest")
-RULE_KEYS = ("rule_id", "condition", "taint_level", "requires_approval", "deny", "offers_approval")
+RULE_KEYS = ("rule_id", "condition", "taint_level", "requires_approval", "deny", "offers_approval", "accepts")
 
 
 def load_policy(path: Path) -> Policy:
@@ -90,10 +91,11 @@ def parse_policy(text: str, *, source: str = "policy") -> Policy:
     except UnreadableYaml as error:
         raise _refused(source, [error.problem]) from None
     file = Section(root, "the file", ROOT_KEYS, problems)
-    tools = _tools(file, problems)
+    kinds = flow_section.kinds(file, problems)
+    tools = _tools(file, kinds, problems)
     names = {name: tool for tool in tools for name in (tool.name, *tool.aliases)}
     declassifications = flow_section.declassifications(file, names, problems)
-    endorsements = flow_section.endorsements(file, names, problems)
+    endorsements = flow_section.endorsements(file, names, kinds, problems)
     link_hosts = flow_section.link_hosts(file, problems)
     server_specs = server_section.servers(file, problems)
     if problems:
@@ -105,6 +107,7 @@ def parse_policy(text: str, *, source: str = "policy") -> Policy:
         names=names,
         declassifications=declassifications,
         endorsements=endorsements,
+        kinds=kinds,
         link_hosts=link_hosts,
         server_specs=server_specs,
     )
@@ -120,7 +123,7 @@ def _refused(source: str, problems: list[Problem]) -> ConfigurationError:
     )
 
 
-def _tools(root: Section, problems: list[Problem]) -> list[ToolPolicy]:
+def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem]) -> list[ToolPolicy]:
     tools: list[ToolPolicy] = []
     taken: dict[str, int] = {}
     rule_ids: dict[str, int] = {}
@@ -130,7 +133,7 @@ def _tools(root: Section, problems: list[Problem]) -> list[ToolPolicy]:
         aliases = section.texts("aliases", pattern=_NAME)
         for one, line in [(name, section.line("name")), *((alias, section.line("aliases")) for alias in aliases)]:
             _claim(one, line, "tool", taken, problems)
-        parameters = _parameters(section, problems)
+        parameters = _parameters(section, kinds, problems)
         rules = _rules(section, parameters, rule_ids, problems)
         timeout = section.number("timeout_s", low=0.01, high=MAX_TIMEOUT_S)
         tools.append(
@@ -164,7 +167,7 @@ def _claim(name: str, line: int, what: str, taken: dict[str, int], problems: lis
         taken[name] = line
 
 
-def _parameters(tool: Section, problems: list[Problem]) -> dict[str, Parameter]:
+def _parameters(tool: Section, kinds: Mapping[str, NamedKind], problems: list[Problem]) -> dict[str, Parameter]:
     parameters: dict[str, Parameter] = {}
     lines: dict[str, int] = {}
     for item in tool.items("parameters"):
@@ -183,14 +186,15 @@ def _parameters(tool: Section, problems: list[Problem]) -> dict[str, Parameter]:
             problems.append(
                 Problem(section.line("format"), "format belongs to the type string, or an array of strings")
             )
+        value_type = ValueType(kind, _KINDS[element] if element else None)
         parameters[name] = Parameter(
             name=name,
-            type=ValueType(kind, _KINDS[element] if element else None),
+            type=value_type,
             required=section.flag("required"),
             description=section.text("description"),
             format=form or None,
             accepts=flow_section.label(section, "accepts", problems),
-            attest=flow_section.attested_kind(section, "attest", kind, problems),
+            attest=flow_section.attested_kinds(section, "attest", value_type, kinds, problems),
         )
     return parameters
 
@@ -200,6 +204,7 @@ def _rules(
 ) -> list[Rule]:
     rules: list[Rule] = []
     types = {name: parameter.type for name, parameter in parameters.items()}
+    attested = frozenset(name for name, parameter in parameters.items() if parameter.attest)
     reachability = Reachability()
     placed: list[_Placed] = []
     items = tool.items("taint_rules")
@@ -215,7 +220,7 @@ def _rules(
         deny, approval, offered = (section.flag(key) for key in ("deny", "requires_approval", "offers_approval"))
         if deny and (approval or offered):
             problems.append(Problem(section.line("deny"), "a rule that denies cannot ask for approval too"))
-        expression = _expression(condition, types, section.line("condition"), problems)
+        expression = _expression(condition, types, attested, section.line("condition"), problems)
         if expression is None:
             continue
         line = section.line("condition")
@@ -224,7 +229,8 @@ def _rules(
         never = _unreachable(reachability.add(expression), placed)
         if never:
             problems.append(Problem(line, never))
-        rules.append(Rule(rule_id, condition, expression, Sensitivity[level], approval, deny, line, offered))
+        accepts = flow_section.rule_accepts(section, parameters, problems)
+        rules.append(Rule(rule_id, condition, expression, Sensitivity[level], approval, deny, line, offered, accepts))
     return rules
 
 
@@ -236,11 +242,13 @@ class _Placed:
     line: int
 
 
-def _expression(condition: str, types: dict[str, ValueType], line: int, problems: list[Problem]) -> Expression | None:
+def _expression(
+    condition: str, types: dict[str, ValueType], attested: frozenset[str], line: int, problems: list[Problem]
+) -> Expression | None:
     if not condition:
         return None  # its absence is reported already
     try:
-        return check(condition, types)
+        return check(condition, types, attested)
     except ConditionError as error:
         problems.append(Problem(line, f"condition, column {error.column}: {error}"))
         return None

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from sentinel_rag.contracts.labels import TOP, Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.policy.conditions import Expression, ValueType
 from sentinel_rag.interceptor.policy.fields import NO_FIELDS, Path, ResultFields
+from sentinel_rag.interceptor.policy.kinds import NO_KINDS, NamedKind
 
 DEFAULT_SERVER = "sentinel"
 """The MCP server of a tool that names none."""
@@ -60,7 +61,13 @@ DEFAULT_CEILING: Mapping[Effect, Label] = {
 
 
 class ValueKind(StrEnum):
-    """The kinds of values that a user's own words can name, for `attest` and `endorsement` (TAINT-5)."""
+    """The kinds of values that a user's own words can name whatever the policy, for `attest` and `endorsement`
+    (TAINT-5). A policy adds its own as `kinds`.
+
+    DAY is a calendar day. QUOTED is a text that the user put between quotation marks or after a colon, whole; WORDS any
+    passage of the user's words. FRAME is a quoted text with places such as {name} in it, and stands in no policy: it is
+    how a QUOTED parameter may be filled in.
+    """
 
     INCIDENT = "incident"
     ACCOUNT = "account"
@@ -70,6 +77,14 @@ class ValueKind(StrEnum):
     PATH = "path"
     URL = "url"
     TEMPLATE = "template"
+    DAY = "day"
+    QUOTED = "quoted"
+    WORDS = "words"
+    FRAME = "frame"
+
+
+POLICY_KINDS = tuple(kind.value for kind in ValueKind if kind is not ValueKind.FRAME)
+"""What a policy may write as a kind, beside its own."""
 
 
 class PublicKind(StrEnum):
@@ -84,8 +99,9 @@ class PublicKind(StrEnum):
 class Parameter:
     """One parameter of a tool. `format` names the canonical form in which its text is judged and forwarded.
 
-    `accepts` is the label that its value may carry at most, None for the tool's own; `attest` is the kind of value that
-    may carry the user's label instead of the context's, where the user's own words name it.
+    `accepts` is the label that its value may carry at most, None for the tool's own; `attest` are the kinds of value
+    that may carry the user's label instead of the context's, where the user's own words name it. A list carries it
+    where each of its elements is named.
     """
 
     name: str
@@ -94,7 +110,7 @@ class Parameter:
     description: str = ""
     format: str | None = None
     accepts: Label | None = None
-    attest: ValueKind | None = None
+    attest: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +131,8 @@ class Rule:
     offers_approval: bool = False
     """Whether a human may let a call of this rule pass whose arguments carry more than the tool accepts. A rule that
     requires an approval offers one."""
+    accepts: Mapping[str, Label] = field(default_factory=dict)
+    """What parameters may carry at most in calls that this rule decides, instead of what they say themselves."""
 
     @property
     def may_ask(self) -> bool:
@@ -144,14 +162,24 @@ class Declassification:
 
 @dataclass(frozen=True, slots=True)
 class Endorsement:
-    """A named rule: after a call of `tool` whose `parameter` the user's own words named, the texts at `path` of its
-    result count as named by the user too, as values of `kind`. Every use is on record."""
+    """A named rule: values of a result of `tool` that count as named by the user too, as values of `kind`. Every use is
+    on record.
+
+    With `parameter`: the texts at `path`, after a call whose `parameter` the user's own words named. With `rows`: the
+    text at `path` of each row of the list at `rows` whose own text at `match` the user's words name, as a value of
+    `match_kind`; of two such rows with one text, none. `inside`: not the texts count, but each value of the kind that
+    stands in them.
+    """
 
     name: str
     tool: str
     parameter: str
-    path: tuple[str, ...]
-    kind: ValueKind
+    path: Path
+    kind: str
+    rows: Path | None = None
+    match: Path = ()
+    match_kind: str = ""
+    inside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,9 +228,11 @@ class ToolPolicy:
         rule = self._rules.get(rule_id)
         return TOP if rule is None else Label(rule.taint_level, Integrity.TRUSTED)
 
-    def ceiling(self, parameter: str) -> Label:
-        """The label that an argument may carry at most."""
-        return self.parameters[parameter].accepts or self.call_ceiling()
+    def ceiling(self, parameter: str, rule_id: str | None = None) -> Label:
+        """The label that an argument may carry at most, in a call that the rule with that id decides."""
+        rule = self._rules.get(rule_id)
+        said = None if rule is None else rule.accepts.get(parameter)
+        return said or self.parameters[parameter].accepts or self.call_ceiling()
 
     def call_ceiling(self) -> Label:
         """The label that the fact of the call may carry at most."""
@@ -220,6 +250,8 @@ class Policy:
     """Every name that a caller may use: tools and their aliases. Nothing else is a tool."""
     declassifications: tuple[Declassification, ...] = ()
     endorsements: tuple[Endorsement, ...] = ()
+    kinds: Mapping[str, NamedKind] = field(default_factory=lambda: NO_KINDS)
+    """The kinds of values of its own, by name."""
     link_hosts: frozenset[str] = frozenset()
     """Hosts that a link in an argument may name without counting as a way out; each with all its subdomains."""
     server_specs: Mapping[str, ServerSpec] = field(default_factory=dict)
@@ -228,6 +260,11 @@ class Policy:
     def tool(self, name: str) -> ToolPolicy | None:
         """The tool with exactly this name or alias; no folding of case, Unicode or white space."""
         return self.names.get(name)
+
+    def attested(self) -> frozenset[str]:
+        """Every kind that a parameter attests, or by which an endorsement finds its rows."""
+        kinds = {kind for tool in self.tools.values() for each in tool.parameters.values() for kind in each.attest}
+        return frozenset(kinds.union(rule.match_kind for rule in self.endorsements))
 
     def servers(self) -> frozenset[str]:
         """The MCP servers that the tools name."""

@@ -6,7 +6,7 @@ A file of cases is read like a policy: whole or not at all, with the line of eac
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sentinel_rag.contracts.decisions import Reason
@@ -41,6 +41,8 @@ class Case:
     expected: Mapping[str, JsonValue]
     place: str
     """File and line."""
+    words: str = ""
+    """What the user said in the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,8 @@ def load_cases(paths: Iterable[Path]) -> list[Case]:
 
 def run_case(policy: Policy, case: Case) -> CaseResult:
     """Decide the call of a case and compare."""
-    decided = decide_call(policy, case.tool, case.arguments, case.facts)
+    facts = replace(case.facts, named=dict.fromkeys(named_in(case.words, policy), "user"))
+    decided = decide_call(policy, case.tool, case.arguments, facts)
     got = _answers(decided)
     different = {key: got[key] for key, value in case.expected.items() if got[key] != value}
     return CaseResult(case, decided, different)
@@ -141,7 +144,6 @@ def _case(item: Item, path: Path, problems: list[Problem]) -> Case:
     forwarded = section.item("forwarded")
     if forwarded is not None:
         expected["forwarded"] = forwarded.plain()
-    words = section.text("words")
     return Case(
         name=section.text("name", required=True),
         tool=section.text("tool", required=True),
@@ -149,10 +151,10 @@ def _case(item: Item, path: Path, problems: list[Problem]) -> Case:
         facts=Facts(
             context=read_label(section, "context", problems) or BOTTOM,
             handles=_handles(section, problems),
-            named=dict.fromkeys(named_in(words), "user"),
             resources=read_label(section, "resources", problems) or BOTTOM,
         ),
         expected=expected,
+        words=section.text("words"),
         place=f"{path}:{item.line}",
     )
 

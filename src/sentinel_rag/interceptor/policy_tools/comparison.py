@@ -38,6 +38,7 @@ def changed_keys(old: Policy, new: Policy) -> list[str]:
             lines += [f"{name}.{line}" for line in _tool(before, tool)]
     lines += _named("declassification", _by_name(old.declassifications), _by_name(new.declassifications))
     lines += _named("endorsement", _by_name(old.endorsements), _by_name(new.endorsements))
+    lines += _named("kinds", old.kinds, new.kinds)
     lines += _named("servers", old.server_specs, new.server_specs)
     lines += _value("link_hosts", sorted(old.link_hosts), sorted(new.link_hosts))
     return lines

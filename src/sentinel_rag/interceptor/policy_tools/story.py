@@ -13,6 +13,7 @@ from sentinel_rag.contracts.decisions import Allow
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue, canonical_json
 from sentinel_rag.contracts.labels import BOTTOM, Label
 from sentinel_rag.interceptor.flow import Facts, LabelledArgument, Source, Violation, judge
+from sentinel_rag.interceptor.flow.judging import asked
 from sentinel_rag.interceptor.flow.record import facts_of
 from sentinel_rag.interceptor.policy import Policy, ToolPolicy
 from sentinel_rag.interceptor.policy.fields import Exposure, pointer_text
@@ -117,6 +118,8 @@ class Story:
                 return f"a hidden value that was stored with {stored}, joined with the context {context}"
             case Source.NAMED:
                 who = "the user's own words name it" if entry.by == "user" else f"the endorsement {entry.by} names it"
+                if not entry.is_named:
+                    return f"{who}, with places filled in that are as secret as the context, {context}"
                 return f"{who}, so it carries the user's label"
             case Source.DECLASSIFIED:
                 return f"the declassification {entry.by} lowers it from what the context gives, {context}"
@@ -199,7 +202,8 @@ def story_of_record(policy: Policy, record: Mapping[str, Any]) -> Story:
 def _trace(decided: Decided) -> tuple[RuleTrace, ...]:
     if decided.tool is None or decided.arguments is None:
         return ()
-    return trace_rules(decided.tool, decided.arguments)
+    labelled = () if decided.judgement is None else decided.judgement.arguments
+    return trace_rules(decided.tool, asked(decided.tool, decided.arguments, labelled))
 
 
 def _violation_dict(violation: Violation) -> JsonObject:

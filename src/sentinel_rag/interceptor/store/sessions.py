@@ -29,7 +29,6 @@ from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.interceptor.flow.named_values import NamedValue
-from sentinel_rag.interceptor.policy.model import ValueKind
 from sentinel_rag.interceptor.store.session_tables import MIGRATIONS
 
 MAX_REMEMBERED = 10_000
@@ -124,16 +123,15 @@ class Session:
             stored = _label(row[0], row[1])
             if not stored.flows_to(decided) or row[2] is not None:
                 raise ContextMoved
-            rising: list[tuple[str, Label]] = []
+            cause = (audit_id, tool, now)
             if raised != stored:
-                others = _below(connection, _OF_AGENT, key_id, raised)
-                rising += [(session_id, raised), *((other_id, low.join(raised)) for other_id, low in others)]
+                _raise(connection, session_id, raised, cause)
+                for other_id, low in _below(connection, _OF_AGENT, key_id, raised):
+                    _raise(connection, other_id, low.join(raised), cause)
             if by_agent:
                 # Also where nothing new is revealed here: a person may have opened a clean session since.
-                others = _below(connection, _OF_PERSON, key_id, label)
-                rising += [(other_id, low.join(label)) for other_id, low in others]
-            for rising_id, higher in rising:
-                _raise(connection, rising_id, higher, (audit_id, tool, format_time(now)))
+                for other_id, low in _below(connection, _OF_PERSON, key_id, label):
+                    _raise(connection, other_id, low.join(label), cause)
             if touch:
                 connection.execute(
                     "UPDATE session SET used_at = ? WHERE session_id = ?", [format_time(now), session_id]
@@ -151,7 +149,7 @@ class Session:
         def write(connection: sqlite3.Connection) -> None:
             connection.executemany(
                 "INSERT OR IGNORE INTO named_value VALUES (?, ?, ?, ?)",
-                [(session_id, value.kind.value, value.text, by) for value in fresh],
+                [(session_id, str(value.kind), value.text, by) for value in fresh],
             )
 
         return fresh, write
@@ -306,7 +304,7 @@ def _read(
         "SELECT key_id, user_key_id, closed_at, sensitivity, integrity FROM session WHERE session_id = ?", [session_id]
     ).fetchone()
     named = connection.execute("SELECT kind, text, source FROM named_value WHERE session_id = ?", [session_id])
-    return row, {NamedValue(ValueKind(kind), text): source for kind, text, source in named}
+    return row, {NamedValue(kind, text): source for kind, text, source in named}
 
 
 def _floor(key_id: str, now: datetime, connection: sqlite3.Connection) -> Label:
@@ -357,9 +355,10 @@ def _below(connection: sqlite3.Connection, sessions: str, key_id: str, label: La
     return [(session_id, _label(sensitivity, integrity)) for session_id, sensitivity, integrity in rows]
 
 
-def _raise(connection: sqlite3.Connection, session_id: str, label: Label, cause: tuple[str, str, str]) -> None:
+def _raise(connection: sqlite3.Connection, session_id: str, label: Label, cause: tuple[str, str, datetime]) -> None:
     """Raise a session in the file; `cause` is the audit id and the tool of the call, and when."""
-    audit_id, tool, at = cause
+    audit_id, tool, now = cause
+    at = format_time(now)
     levels = [label.sensitivity.value, label.integrity.value]
     connection.execute("UPDATE session SET sensitivity = ?, integrity = ? WHERE session_id = ?", [*levels, session_id])
     connection.execute("INSERT INTO session_raise VALUES (?, ?, ?, ?, ?, ?)", [session_id, audit_id, tool, *levels, at])

@@ -6,6 +6,7 @@ connections are those of `http_pool`, which know nothing of what they carry.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 _EVENT_ENDS = (b"\n\n", b"\r\n\r\n", b"\r\r")
+_BLANK_LINE = re.compile(rb"(?>\r\n|\r|\n){2}")
 
 
 class SessionLost(Exception):
@@ -131,14 +133,15 @@ class HttpExchange:
             if received > self._max_bytes:
                 raise TooLarge
             body += part
-            if stream and body.endswith(_EVENT_ENDS):
-                for event in events(body.decode(errors="replace")):
+            if stream:
+                end = _end_of_events(body, len(part))
+                for event in events(body[:end].decode(errors="replace")) if end else ():
                     document = _decode(event.encode(), status)
                     answer = answer_to(message.request_id, document)
                     if answer is not None:
                         return answer
                     await self._hear(document, session)
-                body.clear()
+                del body[:end]
         answer = None if stream else answer_to(message.request_id, _decode(bytes(body), status))
         if answer is None:
             raise UnusableAnswer(f"The tool server's answer (HTTP {status}) does not belong to the call.", status)
@@ -151,6 +154,17 @@ class HttpExchange:
         refusal = refusal_of(document)
         if refusal is not None:
             await self.notify(Message(None, refusal, {"Mcp-Protocol-Version": Era.SESSIONS.value}), session)
+
+
+def _end_of_events(body: bytearray, fresh: int) -> int:
+    """Up to where `body` holds whole events; its last `fresh` bytes were not looked at before. A server need not write
+    its answer and what it says afterwards (a comment that keeps the stream alive) in two pieces."""
+    if body.endswith(_EVENT_ENDS):
+        return len(body)
+    end = 0
+    for blank in _BLANK_LINE.finditer(body, max(0, len(body) - fresh - 3)):
+        end = blank.end()
+    return end
 
 
 def _decode(body: bytes, status: int) -> Any:

@@ -28,7 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code: int = options.run(options)
     except SentinelError as error:
-        report(error, as_json=getattr(options, "json", False))
+        command = getattr(options, "parser", parser).prog
+        report(error, as_json=getattr(options, "json", False), command=command)
         code = 2 if isinstance(error, UsageError | ConfigurationError) else 1
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)

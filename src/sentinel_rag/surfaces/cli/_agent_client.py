@@ -59,6 +59,8 @@ class AgentClient:
                 if name == "progress":
                     tool = data.get("tool")
                     progress(Progress(data["text"], data["elapsed_s"], ToolTrace(**tool) if tool else None))
+                elif name in ("text", "withdrawn"):
+                    progress(self._written(name, data))
                 elif name == "answer":
                     answer = Answer.from_dict(data)
                     self.session_id = answer.session_id
@@ -68,6 +70,13 @@ class AgentClient:
         finally:
             events.close()  # however it ends (Ctrl-C too): the closed connection tells the agent to stop working
         raise _gone("the connection ended without an answer")
+
+    def _written(self, name: str, data: dict[str, Any]) -> Progress:
+        if name == "withdrawn":
+            return Progress(data["text"], data["elapsed_s"], withdrawn=True)
+        assert self.session_id is not None or self._user is None, "a person's session is open before it is asked in"
+        text = data["text"] if self.session_id is None else self.with_values(data["text"], self.session_id)
+        return Progress("Writing the answer...", data["elapsed_s"], written=text)
 
     def _whole(self, answer: Answer) -> Answer:
         return Answer.from_dict(self.with_values(answer.to_dict(), answer.session_id))

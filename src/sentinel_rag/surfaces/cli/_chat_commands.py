@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sentinel_rag.assembly.run_state import RunState
@@ -15,6 +16,9 @@ from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
 
+if TYPE_CHECKING:
+    from sentinel_rag.surfaces.cli._answer_pages import AnswerPages
+
 COMMANDS = {
     "/help": "this list",
     "/status": "which parts run, and where",
@@ -22,6 +26,7 @@ COMMANDS = {
     "/tz": "the time zone of days and times; with a name such as Europe/Berlin: from here on",
     "/verbosity": "short (facts alone), normal, or full (with the evidence of each fact)",
     "/refresh": "past incidents up to date in the knowledge base; /refresh all: also what did not change",
+    "/more": "the lines of the last answer that the window had no room for",
     "/evidence": "the facts of the last answer; 3: what stands behind fact 3; [2]: behind that line of a table",
     "/approvals": "calls that wait for a person; with an ID: one of them whole",
     "/history": "what was asked and answered in this conversation",
@@ -43,6 +48,8 @@ class ChatCommands:
         self.served = served
         self.last_answer: Answer | None = None
         """The answer that `/evidence` is about."""
+        self.pages: AnswerPages | None = None
+        """Its lines that were not shown yet."""
         self._actions: dict[str, Callable[[Sequence[str]], None]] = {
             "/help": lambda _: _print_help(),
             "/status": lambda _: _print_status(),
@@ -50,6 +57,7 @@ class ChatCommands:
             "/tz": self._choose_timezone,
             "/verbosity": self._choose_verbosity,
             "/refresh": self._refresh,
+            "/more": lambda _: self._print_more(),
             "/evidence": self._print_evidence,
             "/approvals": _print_approvals,
             "/history": lambda _: self._print_history(),
@@ -122,6 +130,14 @@ class ChatCommands:
             print_outcomes(told_ingest(self._state, wish, quiet=False))
         except KeyboardInterrupt:
             print(INTERRUPTED)
+
+    def _print_more(self) -> None:
+        if self.pages is None:
+            print("There is no more of the last answer.")
+            return
+        from sentinel_rag.surfaces.cli._render import console
+
+        self.pages.print_next(console())
 
     def _print_evidence(self, words: Sequence[str]) -> None:
         from sentinel_rag.surfaces.cli._evidence_page import evidence_lines, fact_lines

@@ -4,25 +4,44 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 import sys
 import tempfile
 import traceback
 
-from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UnavailableError
+from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UnavailableError, UsageError
+from sentinel_rag.surfaces.cli._examples import EXAMPLES
 from sentinel_rag.surfaces.cli._safe_text import safe
 
+_ERRNO = re.compile(r"\[Errno \d+\] ")
+_NAMES_A_COMMAND = re.compile(r"\b(?:sentinel|pip|make|az) [a-z-]")
 
-def report(error: SentinelError, *, as_json: bool) -> None:
-    """Write `error` to standard error, or as an object with `error` to standard output for `--json`."""
+
+def report(error: SentinelError, *, as_json: bool, command: str = "") -> None:
+    """Write `error` to standard error, or as an object with `error` to standard output for `--json`. It ends with what
+    to type: the next step, or where that names no command, an example of `command` that is right."""
     problems = error.problems if isinstance(error, ConfigurationError) else ()
     if as_json:
         print(json.dumps({"error": {**error.to_dict(), "problems": list(problems)}}))
         return
-    print(f"sentinel: {safe(str(error))}", file=sys.stderr)
+    print(f"sentinel: {_said(str(error))}", file=sys.stderr)
     for problem in problems:
-        print(f"  - {safe(problem)}", file=sys.stderr)
+        print(f"  - {_said(problem)}", file=sys.stderr)
     if error.next_step:
-        print(f"  Next: {safe(error.next_step)}", file=sys.stderr)
+        print(f"  Next: {_said(error.next_step)}", file=sys.stderr)
+    if command and not _NAMES_A_COMMAND.search(error.next_step):
+        print(f"  {_to_type(error, command)}", file=sys.stderr)
+
+
+def _said(text: str) -> str:
+    """Without the numbers of the operating system, which mean nothing to a person."""
+    return safe(_ERRNO.sub("", text))
+
+
+def _to_type(error: SentinelError, command: str) -> str:
+    if isinstance(error, UsageError) and command in EXAMPLES:
+        return f"For example: {EXAMPLES[command]} ({command} --help tells the rest)"
+    return "To check everything: sentinel doctor"
 
 
 def is_interruption(error: Exception) -> bool:

@@ -12,7 +12,16 @@ from sentinel_rag.surfaces.cli._examples import EXAMPLES
 
 Run = Callable[[argparse.Namespace], int]
 
-_WRONG_CHOICE = re.compile(r"argument (?:COMMAND|ACTION): invalid choice: '([^']*)'")
+_WRONG_CHOICE = re.compile(r"argument (?:COMMAND|ACTION): invalid choice: (['\"])(.*?)\1 \(choose", re.DOTALL)
+_NO_NUMBER = re.compile(r"invalid (int|float) value: ('.*')", re.DOTALL)
+_KINDS = {"int": "whole number", "float": "number"}
+OTHER_WORDS = {
+    "help": "sentinel --help",
+    "version": "sentinel --version",
+    "start": "sentinel up",
+    "serve": "sentinel up",
+}
+"""What people type who know other programs."""
 
 
 def command(
@@ -79,19 +88,36 @@ class Parser(argparse.ArgumentParser):
     """argparse's own, whose errors end with what to type instead."""
 
     def error(self, message: str) -> NoReturn:
+        from sentinel_rag.surfaces.cli._safe_text import safe
+
         self.print_usage(sys.stderr)
-        print(f"{self.prog}: error: {message}", file=sys.stderr)
+        plain = _NO_NUMBER.sub(lambda found: f"{found[2]} is no {_KINDS[found[1]]}", message)
+        print(f"{self.prog}: error: {safe(plain)}", file=sys.stderr)
         self.exit(2, f"  Next: {self._next_step(message)}\n")
 
     def _next_step(self, message: str) -> str:
         if found := _WRONG_CHOICE.match(message):
-            import difflib
-
             known = next((each.choices for each in self._actions if isinstance(each, argparse._SubParsersAction)), {})
-            if near := difflib.get_close_matches(found[1], list(known), n=1):
-                return f"{self.prog} {near[0]} (or {self.prog} --help)"
+            if meant := _meant(self.prog, found[2], list(known)):
+                return meant if meant.endswith("--help") else f"{meant} (or {self.prog} --help)"
         example = EXAMPLES.get(self.prog)
         return f"{self.prog} --help" if example is None else f"{example} ({self.prog} --help tells the rest)"
+
+
+def _meant(prog: str, typed: str, known: list[str]) -> str:
+    """The command that was probably meant by a word that is none: one like it, an action of a group, or a question."""
+    import difflib
+    import shlex
+
+    from sentinel_rag.surfaces.cli._safe_text import safe
+
+    if typed in OTHER_WORDS:
+        return OTHER_WORDS[typed]
+    if within := [name for name in EXAMPLES if name.endswith(f" {typed}")]:
+        return within[0]
+    if near := difflib.get_close_matches(typed.casefold(), known, n=1):
+        return f"{prog} {near[0]}"
+    return f"sentinel ask {shlex.quote(safe(typed))}" if " " in typed.strip() else ""
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
@@ -99,6 +125,12 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 
     def __init__(self, prog: str, indent_increment: int = 2, max_help_position: int = 24) -> None:
         super().__init__(prog, indent_increment, max_help_position, _columns() - 2)
+
+    def add_argument(self, action: argparse.Action) -> None:
+        """Names of commands stand one step further in than argparse reckons when it places their help."""
+        super().add_argument(action)
+        if isinstance(action, argparse._SubParsersAction):
+            self._action_max_length += self._indent_increment
 
 
 def _columns() -> int:

@@ -9,7 +9,10 @@ import argparse
 
 from sentinel_rag.surfaces.cli._options import Formatter, Parser, command, group, port, workspace_option
 
-EXIT_CODES = """\
+EPILOG = """\
+new here: sentinel demo, then sentinel without anything, which tells what to type next.
+each command has an example: sentinel ask --help
+
 exit codes:
   0  answered (also: asked back, out of scope)    3  no data matched
   1  something is unavailable                     4  denied by the Interceptor
@@ -25,9 +28,9 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     """
     parser: argparse.ArgumentParser = Parser(
         prog="sentinel",
-        description="Ask Microsoft Sentinel in plain words. An agent that can execute nothing plans tool calls; a "
-        "gateway decides and records each; every fact of the answer carries its evidence.",
-        epilog=EXIT_CODES,
+        description="Ask Microsoft Sentinel in plain words. An agent that can execute nothing plans tool calls;\n"
+        "a gateway decides and records each; every fact of the answer carries its evidence.",
+        epilog=EPILOG,
         formatter_class=Formatter,
     )
     parser.add_argument("--version", action=_Version)
@@ -83,6 +86,9 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="print as JSON")
     doctor.add_argument("--azure", action="store_true", help="try each right on the Azure workspaces, by reading")
     doctor.add_argument("--model", action="store_true", help="ask each configured model one tiny question")
+
+    completion = command(commands, "completion", "print the script that lets your shell complete on Tab", _completion)
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"))
 
     workspace = group(commands, "workspace", "the embedded workspace: fill it, look at it, query it")
     if only in (None, "workspace"):
@@ -217,6 +223,12 @@ def _doctor(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.doctor import run
 
     return run(as_json=options.json, azure=options.azure, model=options.model)
+
+
+def _completion(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.completion import run
+
+    return run(options.shell, build_parser())
 
 
 def _tools(options: argparse.Namespace) -> int:

@@ -7,8 +7,9 @@ Without a terminal (a pipe, NO_COLOR) the same text comes without colour, and ta
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from rich.console import Console, RenderableType  # noqa: TID253  # this module is rich, and imported lazily
+from rich.console import Console  # noqa: TID253  # this module is rich, and imported lazily
 from rich.markdown import Markdown  # noqa: TID253  # as above
 from rich.text import Text  # noqa: TID253  # as above
 
@@ -16,7 +17,7 @@ from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Table
 from sentinel_rag.surfaces.cli._charts import bar, severity_counts, sparkline, trend_of
 from sentinel_rag.surfaces.cli._evidence_page import fact_lines
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
-from sentinel_rag.surfaces.cli._tables import MARKS, STYLES, plain_lines, table_lines
+from sentinel_rag.surfaces.cli._tables import MARKS, STYLES, heading_of, plain_lines, table_lines
 from sentinel_rag.surfaces.rendering.markdown_html import parsed_without_links
 
 PIPE_WIDTH = 160
@@ -42,32 +43,68 @@ def console(*, stderr: bool = False) -> Console:
     return made
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of an answer; `heading` are the lines that name the columns of the table that it goes on in."""
+
+    text: Text
+    heading: Sequence[Text] = ()
+
+
 def print_answer(target: Console, answer: Answer, *, evidence: bool = False) -> None:
     """Write `answer` to `target`."""
-    _print_text(target, answer)
+    for line in (*body_lines(target, answer), *closing_lines(target, answer, evidence=evidence)):
+        target.print(line.text, soft_wrap=True)
+
+
+def body_lines(target: Console, answer: Answer) -> Iterator[Line]:
+    """What the answer says: its text, its bars and its tables."""
+    yield from _with_headings(list(text_lines(target, answer.text, OUTCOME_STYLES.get(answer.outcome, ""))))
     if target.is_terminal and not any(trend_of(table.columns, table.rows) for table in answer.tables):
-        for drawn in _severities(answer.evidence, plain=plain_lines(target)):
-            target.print(drawn)
+        yield from map(Line, _severities(answer.evidence, plain=plain_lines(target)))
     for table in answer.tables:
-        target.print()
-        _print(target, table)
+        yield Line(Text())
+        yield from _table(target, table)
+
+
+def _with_headings(lines: Sequence[Text]) -> Iterator[Line]:
+    """The lines of a text; those of a table in it know its heading."""
+    heading: Sequence[Text] = ()
+    begun = 0
+    for place, line in enumerate(lines):
+        if not line.plain.strip():
+            heading, begun = (), place + 1
+        yield Line(line, heading)
+        if not heading and place > begun and set(line.plain.strip()) == {"─"}:
+            heading = lines[begun : place + 1]
+
+
+def closing_lines(target: Console, answer: Answer, *, evidence: bool = False) -> Iterator[Line]:
+    """What stands below it: questions to go on with, how it was found, and the evidence of its facts."""
+    below: list[Text] = []
     if answer.suggestions:
-        target.print()
-        target.print(Text("You could ask:"), style="dim")
-        for suggestion in answer.suggestions:
-            target.print(Text(f"  {safe_cell(suggestion)}"))
+        below += [Text(), Text("You could ask:", style="dim")]
+        below += [Text(f"  {safe_cell(suggestion)}") for suggestion in answer.suggestions]
     if answer.footnote:
-        target.print()
-        for line in answer.footnote:
-            target.print(Text(safe(line)), style="dim")
+        below += [Text(), *(Text(safe(line), style="dim") for line in answer.footnote)]
     if evidence:
-        target.print()
-        target.print(_evidence(answer.evidence))
+        below += [Text(), *_evidence(answer.evidence)]
+    for each in below:
+        yield from map(Line, each.wrap(target, target.width, overflow="fold") or [Text()])
 
 
 def print_table(target: Console, title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     """A table of plain cells, for commands that list things."""
-    _print(target, Table(columns, tuple(rows), title))
+    for line in _table(target, Table(columns, tuple(rows), title)):
+        target.print(line.text, soft_wrap=True)
+
+
+def print_begun(text: str) -> None:
+    """The beginning of an answer that did not come to its end."""
+    target = console()
+    for line in text_lines(target, text):
+        target.print(line, soft_wrap=True)
+    target.print(Text("... the answer was not finished. Each sentence above was checked.", style="bold"))
 
 
 def print_words(text: str) -> None:
@@ -75,11 +112,12 @@ def print_words(text: str) -> None:
     console().print(Text(safe(text)))
 
 
-def _print_text(target: Console, answer: Answer) -> None:
-    text, style = safe(answer.text), OUTCOME_STYLES.get(answer.outcome, "")
+def text_lines(target: Console, text: str, style: str = "") -> Iterator[Text]:
+    """The text of an answer in lines of the window's width."""
+    text = safe(text)
     if not target.is_terminal:
         # In a pipe the text goes out as it was written, so that scripts and people grep the same words.
-        target.print(Text(text), style=style)
+        yield from Text(text, style=style).wrap(target, target.width, overflow="fold")
         return
     # On a terminal each line stays a line: Markdown alone would run them together. It pads its lines with spaces, which
     # would wrap into empty lines once the window is made narrower.
@@ -87,7 +125,7 @@ def _print_text(target: Console, answer: Answer) -> None:
     for segments in target.render_lines(written, pad=False):
         line = Text.assemble(*((segment.text, segment.style or "") for segment in segments))
         line.rstrip()
-        target.print(line, soft_wrap=True)
+        yield line
 
 
 class _Markdown(Markdown):
@@ -99,13 +137,17 @@ class _Markdown(Markdown):
         self.parsed = parsed_without_links(text)
 
 
-def _print(target: Console, table: Table) -> None:
+def _table(target: Console, table: Table) -> Iterator[Line]:
     counts = trend_of(table.columns, table.rows) if target.is_terminal else []
     if any(counts):
         drawn = sparkline(counts, plain=plain_lines(target), most=target.width - 24)
-        target.print(Text.assemble((drawn, "cyan"), f"  0 to {max(counts)}"))
-    for line in table_lines(table, target):
-        target.print(line, soft_wrap=True)
+        yield Line(Text.assemble((drawn, "cyan"), f"  0 to {max(counts)}"))
+    lines = list(table_lines(table, target))
+    heading = heading_of(lines)
+    begun = False
+    for line in lines:
+        yield Line(line, heading if begun else ())
+        begun = begun or (bool(heading) and line is heading[-1])
 
 
 def _severities(evidence: tuple[Evidence, ...], *, plain: bool) -> Iterator[Text]:
@@ -120,7 +162,8 @@ def _severities(evidence: tuple[Evidence, ...], *, plain: bool) -> Iterator[Text
             yield Text.assemble(f"  {MARKS[name]} {name:13} {count:6}  ", (drawn, STYLES[name]))
 
 
-def _evidence(pieces: tuple[Evidence, ...]) -> RenderableType:
-    if not pieces:
-        return Text("No fact of this answer comes from a tool.", style="dim")
-    return Text("\n".join(("Evidence:", *fact_lines(pieces))), style="dim")
+def _evidence(pieces: tuple[Evidence, ...]) -> Iterator[Text]:
+    if pieces:
+        yield from (Text(line, style="dim") for line in ("Evidence:", *fact_lines(pieces)))
+    else:
+        yield Text("No fact of this answer comes from a tool.", style="dim")

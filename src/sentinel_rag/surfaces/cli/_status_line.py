@@ -1,5 +1,5 @@
-"""What stands below the prompt while a question is worked on: each tool call with its state and time, and a spinner
-beside what happens now and for how long the question has run.
+"""What stands below the prompt while a question is worked on: each tool call with its state and time, the last lines of
+the answer as far as it is written, and a spinner beside what happens now and for how long the question has run.
 
 The time runs on between two progress lines, so that a wait for a slow model is not taken for a program that hangs. It
 is drawn by rich, which asks for the lines anew at each of its frames, in the width that the terminal then has.
@@ -15,10 +15,13 @@ from rich.console import Console, ConsoleOptions, RenderResult  # noqa: TID253  
 from rich.spinner import Spinner  # noqa: TID253  # as above
 from rich.text import Text  # noqa: TID253  # as above
 
-from sentinel_rag.contracts.evidence import Progress, ToolTrace
+from sentinel_rag.contracts.evidence import Progress, ToolTrace, Written
+from sentinel_rag.surfaces.cli._render import text_lines
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
 
 MOST_CALLS = 6
+FEWEST_LINES = 3
+"""Of the text, however low the window is."""
 STATES = {"running": ("..", ""), "ok": ("ok", "green"), "denied": ("no", "bold red"), "failed": ("!!", "bold red")}
 
 
@@ -51,18 +54,22 @@ class _Call:
 
 
 class TurnDisplay:
-    """The calls of a turn, the last ones whole, above its status line."""
+    """The calls of a turn, the last ones whole, above its status line; with `shows_text` what is written so far too."""
 
-    def __init__(self, first: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, first: str, *, shows_text: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._shows_text = shows_text
+        self._written = Written()
+        self._drawn: tuple[str, int, list[Text]] = ("", 0, [])
         self._line = StatusLine(first, clock=clock)
         self._spinner = Spinner("dots", self._line)
         self._plain_spinner = Spinner("line", self._line)
         self._calls: dict[str, _Call] = {}
 
     def show(self, progress: Progress) -> None:
-        """A progress line came; a call that it tells of starts or ends with it."""
+        """A progress line came; a call that it tells of starts or ends with it, text is written or taken back."""
         self._line.show(progress)
+        self._written.hear(progress)
         if progress.tool is not None:
             before = self._calls.get(progress.tool.call_id)
             since = self._clock() if before is None else before.since
@@ -75,7 +82,20 @@ class TurnDisplay:
             yield Text(f"  {len(calls) - MOST_CALLS} earlier calls", style="dim")
         for call in calls[-MOST_CALLS:]:
             yield self._told(call)
+        if self._shows_text:
+            yield from self._text(console, options, below=min(len(calls), MOST_CALLS + 1))
         yield self._plain_spinner if options.ascii_only else self._spinner
+
+    def _text(self, console: Console, options: ConsoleOptions, *, below: int) -> RenderResult:
+        """The last lines of the text that fit beside `below` lines of calls and the status line."""
+        text = self._written.text
+        if (text, options.max_width) != self._drawn[:2]:
+            self._drawn = (text, options.max_width, list(text_lines(console, text)) if text else [])
+        lines = self._drawn[2]
+        room = max(FEWEST_LINES, console.height - below - 3)
+        if len(lines) > room:
+            yield Text(f"  ... {len(lines) - room} lines above", style="dim")
+        yield from lines[-room:]
 
     def _told(self, call: _Call) -> Text:
         trace = call.trace

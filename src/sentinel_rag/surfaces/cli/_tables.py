@@ -27,6 +27,7 @@ STYLES = {
     "Closed": "dim",
 }
 INDENT = "     "
+TITLE = "italic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,15 @@ def plain_lines(target: Console) -> bool:
     return target.options.ascii_only or target.is_dumb_terminal
 
 
+def heading_of(lines: Sequence[Text]) -> Sequence[Text]:
+    """The lines of a drawn table that name its columns; none of one that is drawn as a list."""
+    marks = set("".join((LINES.across, LINES.crossing, ASCII_LINES.across, ASCII_LINES.crossing)))
+    for place, line in enumerate(lines):
+        if line.plain and set(line.plain) <= marks:
+            return [each for each in lines[: place + 1] if each.style != TITLE]
+    return ()
+
+
 def table_lines(table: Table, target: Console) -> Iterator[Text]:
     """`table` in lines of at most the width of `target`; on a terminal with marks, and with bars beside a trend."""
     width = target.width
@@ -53,7 +63,7 @@ def table_lines(table: Table, target: Console) -> Iterator[Text]:
     names = [safe_cell(name) for name in table.columns]
     rows = [[safe_cell(cell) for cell in row] for row in table.rows]
     if table.title:
-        yield from _wrapped(Text(safe_cell(table.title), style="italic"), width, target)
+        yield from _wrapped(Text(safe_cell(table.title), style=TITLE), width, target)
     if target.is_terminal:
         rows = [[_marked(name, cell) for name, cell in zip(names, row, strict=True)] for row in rows]
         barred = with_bars(names, rows, plain=plain_lines(target))

@@ -27,6 +27,11 @@ def choose_workspace(settings: Settings, requested: str | None) -> str:
         )
     if settings.workspaces:
         return _listed(tuple(each.name for each in settings.workspaces), requested)
+    if requested not in (None, DEFAULT_WORKSPACE) and not workspace_folder(settings.home, requested).exists():
+        raise UsageError(
+            f"There is no workspace {requested!r} on this machine.",
+            next_step=f"Use {_known(settings)}, or make it: sentinel workspace import FILE --workspace {requested}",
+        )
     named = requested or settings.workspace
     if named is not None:
         return named
@@ -34,6 +39,12 @@ def choose_workspace(settings: Settings, requested: str | None) -> str:
         return DEFAULT_WORKSPACE
     sample = workspace_folder(settings.home, SAMPLE_WORKSPACE)
     return SAMPLE_WORKSPACE if sample.exists() else DEFAULT_WORKSPACE
+
+
+def _known(settings: Settings) -> str:
+    folder = workspace_folder(settings.home, DEFAULT_WORKSPACE).parent
+    names = {each.name for each in folder.iterdir() if each.is_dir()} if folder.is_dir() else set()
+    return " or ".join(sorted(names | {DEFAULT_WORKSPACE}))
 
 
 def _listed(known: tuple[str, ...], requested: str | None) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from sentinel_rag.contracts.errors import UsageError
-from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.errors import SentinelError, UsageError
+from sentinel_rag.contracts.evidence import Answer, Outcome, Progress, Written
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS, ProgressListener
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
@@ -36,11 +36,11 @@ def run(words: list[str], *, workspace: str | None, as_json: bool, evidence: boo
     question = checked_question(read_text(words, what="question"))
     settings = load_settings()
     with ExitStack() as stack:
-        with waiting("Starting...", quiet=as_json) as progress:
+        with keeping_text(quiet=as_json) as keep, waiting("Starting...", quiet=as_json) as progress:
             state, _ = stack.enter_context(attached_zones(settings, workspace))
             client = AgentClient(state, user_session(state, settings), session_id)
             client.workspace = workspace
-            answer = client.ask(question, progress)
+            answer = client.ask(question, keep(progress))
         print_result(answer, as_json=as_json, evidence=evidence)
         hint_at_empty_workspace(answer)
         sys.stdout.flush()  # the person reads while private zones are stopped
@@ -103,6 +103,29 @@ def not_utf8(what: str) -> UsageError:
 
 
 @contextmanager
+def keeping_text(*, quiet: bool = False) -> Iterator[Callable[[ProgressListener], ProgressListener]]:
+    """Around `waiting`: where the block ends amid an answer (Ctrl-C, an agent that is gone), what was shown of it stays
+    on the terminal and is told to be its beginning. A pipe gets whole answers only."""
+    written = Written()
+
+    def keep(progress: ProgressListener) -> ProgressListener:
+        def listen(told: Progress) -> None:
+            written.hear(told)
+            progress(told)
+
+        return listen
+
+    try:
+        yield keep
+    except (KeyboardInterrupt, SentinelError):
+        if written.text and not quiet and sys.stdout.isatty():
+            from sentinel_rag.surfaces.cli._render import print_begun
+
+            print_begun(written.text)
+        raise
+
+
+@contextmanager
 def waiting(first: str, *, quiet: bool = False) -> Iterator[ProgressListener]:
     """On standard error what happens, each tool call and the time so far, gone when the block ends; nothing where
     there is no terminal, and one line a step on a terminal that cannot draw over its lines (TERM=dumb)."""
@@ -116,13 +139,26 @@ def waiting(first: str, *, quiet: bool = False) -> Iterator[ProgressListener]:
     target = console(stderr=True)
     if target.is_dumb_terminal:
         print(first, file=sys.stderr, flush=True)
-        yield lambda progress: print(safe_cell(progress.text), file=sys.stderr, flush=True)
+        yield _told_once(lambda text: print(safe_cell(text), file=sys.stderr, flush=True))
         return
     from rich.live import Live
 
-    display = TurnDisplay(first)
+    display = TurnDisplay(first, shows_text=sys.stdout.isatty())
     with quiet_keys(), Live(display, console=target, refresh_per_second=12.5, transient=True):
         yield display.show
+
+
+def _told_once(tell: Callable[[str], None]) -> ProgressListener:
+    """A listener that tells each status line, but not the same one twice in a row."""
+    last = ""
+
+    def listen(progress: Progress) -> None:
+        nonlocal last
+        if progress.text != last or progress.tool is not None:
+            tell(progress.text)
+        last = progress.text
+
+    return listen
 
 
 def _speaks_utf8() -> bool:

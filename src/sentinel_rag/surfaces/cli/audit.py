@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,9 @@ def show(
             print(json.dumps(entry.to_dict(), indent=2))
         else:
             print(audit_line(entry.to_dict()))
+    if not entries and not as_json:
+        print("No record has this id." if audit_id is not None else "No record is like that.", file=sys.stderr)
+        print("  Next: sentinel audit show, which lists the newest ones", file=sys.stderr)
     return 0 if entries else 3
 
 

@@ -20,10 +20,11 @@ from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.cli._user_session import UserSession, user_session
 from sentinel_rag.surfaces.cli._zones import attached_zones
-from sentinel_rag.surfaces.cli.ask import checked_question, not_utf8, print_result, waiting
+from sentinel_rag.surfaces.cli.ask import checked_question, keeping_text, not_utf8, print_result, waiting
 
 if TYPE_CHECKING:
     from sentinel_rag.agent.remembering import StoredConversation
+    from sentinel_rag.surfaces.cli._answer_pages import AnswerPages
 
 MEMORY_NOTICE = "memory:"
 
@@ -69,6 +70,7 @@ def run(*, workspace: str | None, resume: str | None = None) -> int:
                     commands.run(text)
                 elif (answer := _ask(text, client, check)) is not None:
                     commands.last_answer = answer
+                    commands.pages = _print(answer, client.verbosity, paged=interactive)
             except KeyboardInterrupt:
                 if not interactive:
                     raise
@@ -116,11 +118,11 @@ def _go_on(client: AgentClient, user: UserSession | None, session_id: str) -> No
 
 
 def _ask(question: str, client: AgentClient, check: Callable[[], None]) -> Answer | None:
-    """The printed answer; None where there is none, which was told. `check` raises if no later question can be answered
+    """The answer; None where there is none, which was told. `check` raises if no later question can be answered
     either: dead zones end the conversation, with the reason."""
     try:
-        with waiting("Thinking...") as progress:
-            answer = client.ask(checked_question(question), progress)
+        with keeping_text() as keep, waiting("Thinking...") as progress:
+            return client.ask(checked_question(question), keep(progress))
     except UsageError as error:
         report(error, as_json=False)
         return None
@@ -128,9 +130,21 @@ def _ask(question: str, client: AgentClient, check: Callable[[], None]) -> Answe
         check()
         report(error, as_json=False)
         return None
-    print_result(_shown(answer, client.verbosity), as_json=False, evidence=client.verbosity is Verbosity.FULL)
+
+
+def _print(answer: Answer, verbosity: Verbosity | None, *, paged: bool) -> AnswerPages | None:
+    """Print the answer: what the window holds of it, or in a pipe the whole."""
+    shown, evidence = _shown(answer, verbosity), verbosity is Verbosity.FULL
+    pages = None
+    if paged:
+        from sentinel_rag.surfaces.cli._answer_pages import AnswerPages
+        from sentinel_rag.surfaces.cli._render import console
+
+        pages = AnswerPages.begun(console(), shown, evidence=evidence)
+    else:
+        print_result(shown, as_json=False, evidence=evidence)
     print(flush=True)
-    return answer
+    return pages
 
 
 def _shown(answer: Answer, verbosity: Verbosity | None) -> Answer:

@@ -30,9 +30,9 @@ def run() -> int:
         print("Some settings are wrong, so nothing starts yet. Each is named, with its remedy, by:\n")
         print("  sentinel doctor")
         return 0
-    ready = _holds_rows(settings)
+    ready, running = _holds_rows(settings), RunFolder(settings.home).read() is not None
     print("Sentinel RAG answers questions about Microsoft Sentinel in plain words.")
-    if RunFolder(settings.home).read() is not None:
+    if running:
         print("It runs now. Next:\n")
     else:
         print(

@@ -101,7 +101,7 @@ def explain(
         facts = Facts(
             context=_label(context) if context else Label(),
             handles={name: _label(text) for name, text in map(_pair, handles)},
-            named=dict.fromkeys(named_in(words or ""), "user"),
+            named=dict.fromkeys(named_in(words or "", policy), "user"),
         )
         story = story_of_call(policy, call, _arguments(policy, call, arguments), facts)
     if as_json:

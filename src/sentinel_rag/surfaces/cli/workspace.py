@@ -93,6 +93,9 @@ def tables(requested: str | None, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(found, indent=2))
         return 0
+    if not found:
+        print(f"The workspace {name!r} has no rows yet. Fill it: sentinel workspace import FILE")
+        return 0
     from sentinel_rag.surfaces.cli._render import console, print_table
 
     rows = [(t["table"], f"{t['rows']:,}", t["oldest"] or "-", t["newest"] or "-") for t in found]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -18,12 +19,14 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from sentinel_rag.contracts.conversations import CarriedFact, Verbosity
-from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
+from sentinel_rag.contracts.evidence import Answer, Outcome, Progress, Written
 from sentinel_rag.contracts.loopback import is_own_host, is_own_origin
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS, Chat, ProgressListener
 from sentinel_rag.surfaces.http._sessions import SessionLocks
 
 MAX_BODY_BYTES = 64 * 1024
+MOST_WAITING = 64
+"""Events that wait for a slow reader before status lines are left out."""
 
 Question = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_QUESTION_CHARACTERS)]
 SessionId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{8,64}$")]
@@ -172,27 +175,38 @@ class _Turns:
             await self._analyst.delete(session_id)
 
     async def stream(self, asked: ChatRequest, session_id: str) -> AsyncIterator[bytes]:
-        send, receive = anyio.create_memory_object_stream[bytes](64)
+        """`progress`, `text` and `withdrawn` as they come, then `answer`, whose text begins with what came as `text`
+        since it was last withdrawn."""
+        # Without a bound, since no text may be lost: an answer's text has one.
+        send, receive = anyio.create_memory_object_stream[bytes](math.inf)
+        written = Written()
 
         def listen(progress: Progress) -> None:
-            told: dict[str, object] = {"text": progress.text, "elapsed_s": round(progress.elapsed_s, 3)}
-            if progress.tool is not None:
-                told["tool"] = progress.tool.to_dict()
-            line = _event("progress", told)
-            try:
-                send.send_nowait(line)
-            except anyio.WouldBlock:
-                return  # a reader that is this slow misses a status line, never the answer
+            written.hear(progress)
+            waiting = send.statistics().current_buffer_used
+            if progress.written or progress.withdrawn or waiting < MOST_WAITING:
+                send.send_nowait(_progress_event(progress))  # a reader that is slower misses a status line, no more
 
         async def work() -> None:
             async with send:
                 answer = await self.answer(asked, session_id, listen)
+                if written.text and written.rest_of(answer.text) is None:
+                    listen(Progress("The answer is another one...", withdrawn=True))
                 await send.send(_event("answer", answer.to_dict()))
 
         async with anyio.create_task_group() as group, receive:
             group.start_soon(work)
             async for line in receive:
                 yield line
+
+
+def _progress_event(progress: Progress) -> bytes:
+    told: dict[str, object] = {"text": progress.text, "elapsed_s": round(progress.elapsed_s, 3)}
+    if progress.withdrawn:
+        return _event("withdrawn", told)
+    if progress.written:
+        return _event("text", told | {"text": progress.written})
+    return _event("progress", told if progress.tool is None else told | {"tool": progress.tool.to_dict()})
 
 
 def _refuse(request: Request, token: str) -> Response | None:

@@ -277,6 +277,11 @@ class PeopleStore:
             ).rowcount
         return bool(found)
 
+    def end_browsers(self, user_id: str) -> None:
+        """End every sign-in of that person at a browser; tokens for programs go on."""
+        with self._transaction() as run:
+            run.execute("DELETE FROM sign_in WHERE user_id = ? AND program = 0", [user_id])
+
     def close(self) -> None:
         with self._lock:
             self._connection.close()

@@ -59,6 +59,7 @@ def _web(configuration: Mapping[str, Any]) -> Web:
         connections=connections,
         verify=journal_check(configuration),
         oidc=None if provider is None else OidcClient(Provider(**provider), connections, monotonic),
+        workspaces=tuple(configuration["workspaces"]),
     )
 
 

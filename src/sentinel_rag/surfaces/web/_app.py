@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp
 
 from sentinel_rag import __version__
@@ -20,7 +20,18 @@ from sentinel_rag.surfaces.web._border import Border
 from sentinel_rag.surfaces.web._openapi import document
 from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import Problem, problem_of
-from sentinel_rag.surfaces.web.routes import approvals, audit, chat, conversations, oidc, page, policy, sign_in, tokens
+from sentinel_rag.surfaces.web.routes import (
+    approvals,
+    audit,
+    chat,
+    conversations,
+    oidc,
+    page,
+    policy,
+    sign_in,
+    tokens,
+    tools,
+)
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +71,7 @@ def create_api(web: Web) -> FastAPI:
     )
     app.state.web = web
     app.router.redirect_slashes = False
-    for routes in (chat, conversations, approvals, audit, policy, sign_in, oidc, tokens):
+    for routes in (chat, conversations, approvals, audit, policy, sign_in, oidc, tokens, tools):
         app.include_router(routes.router)
     app.include_router(page.page_router(page.load_page(oidc=web.oidc is not None)))
     app.add_api_route("/healthz", _healthz, include_in_schema=False)
@@ -78,8 +89,11 @@ async def _healthz() -> dict[str, str]:
     return {"status": "ok"}
 
 
-async def _problem(_: Request, error: Exception) -> Response:
+async def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, Problem)
+    # Whoever comes back from an identity provider, or by a link, has no page of ours yet that could tell it.
+    if request.url.path.startswith("/sign-in/") and "text/html" in request.headers.get("accept", ""):
+        return HTMLResponse(sign_in.refusal_page(error), error.status, headers=error.headers)
     return error.response()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from time import monotonic
 from urllib.parse import urlsplit
 
 import anyio
@@ -19,6 +20,7 @@ from sentinel_rag.surfaces.people import Account, OwnerLinks, Passwords, PeopleS
 from sentinel_rag.surfaces.web._agent import Agent
 from sentinel_rag.surfaces.web._connections import Connections
 from sentinel_rag.surfaces.web._gateway import Gateway
+from sentinel_rag.surfaces.web._looks import Looks
 from sentinel_rag.surfaces.web._oidc import OidcClient
 from sentinel_rag.surfaces.web._problems import Problem
 from sentinel_rag.surfaces.web.turns import ConversationRecord, TurnDesk
@@ -68,7 +70,8 @@ class SignInTerms:
 @dataclass(slots=True)
 class Web:
     """The parts of one surface. `owner_keys` are this run's keys, by scope, for whoever started it, and
-    `owner_links` the links that sign that person in. `verify` checks the journal."""
+    `owner_links` the links that sign that person in. `verify` checks the journal. `workspaces` are the names that
+    questions may go to, the default one first."""
 
     people: PeopleStore
     passwords: Passwords
@@ -84,9 +87,14 @@ class Web:
     connections: Connections
     verify: Callable[[], Verification]
     oidc: OidcClient | None = None
+    workspaces: tuple[str, ...] = ()
     hashing: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(2))
     verifying: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(1))
     streams: dict[str, int] = field(default_factory=dict)
+    looks: Looks = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.looks = Looks(self.gateway, monotonic)
 
     async def key_of(self, account: Account, scope: Scope) -> str:
         """The person's key at the Interceptor. Raises Problem for an account that has none."""

@@ -11,6 +11,8 @@ from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS
 
 ID = r"^[A-Za-z0-9_-]{8,64}$"
 
+TOOL_NAME = r"^[A-Za-z0-9_-]{1,64}$"
+
 ConversationId = Annotated[str, Field(pattern=ID, examples=["0f7c1b2a93d84e56"])]
 
 
@@ -105,6 +107,31 @@ class Explain(Body):
     arguments: dict[str, Any] = Field(default_factory=dict, examples=[{"template": "raw_signins"}])
     context: str = Field(default="LOW/TRUSTED", pattern=r"^(LOW|MEDIUM|HIGH)/(TRUSTED|UNTRUSTED)$")
     words: str = Field(default="", max_length=MAX_QUESTION_CHARACTERS, examples=["close incident 38"])
+
+
+class Look(Body):
+    """What a tool is given; `GET /tools` says what each takes."""
+
+    arguments: dict[str, Any] = Field(
+        default_factory=dict, examples=[{"time_window": "last_7d", "min_severity": "Medium", "limit": 50}]
+    )
+
+
+class Looked(BaseModel):
+    """What a tool answered. Of a query, `result` has `rows`, `summary`, `notes` and `coverage`: how many rows of how
+    many, in which window, how old the data is, and whether something is missing."""
+
+    tool: str = Field(examples=["query_incidents"])
+    audit_id: str
+    result: Any = Field(
+        examples=[
+            {
+                "rows": [{"number": 41, "severity": "High", "status": "New"}],
+                "summary": {"by_severity": {"High": 1}},
+                "coverage": {"rows_returned": 1, "rows_total": 1, "partial": False},
+            }
+        ]
+    )
 
 
 class Credentials(Body):

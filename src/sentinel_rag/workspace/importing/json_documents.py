@@ -17,6 +17,7 @@ from sentinel_rag.workspace.importing.source_files import UnreadableFileError
 _WRAPPERS = ("value", "records", "Records", "results", "Results", "data", "events", "hits")
 _WHITE = " \t\r\n"
 _MAX_BYTES = 2 << 30
+_MOST_DIGITS = 4_300
 
 
 def write_json_lines(source: Path, target: Path, *, name: str) -> list[Reject]:
@@ -49,7 +50,7 @@ def write_json_lines(source: Path, target: Path, *, name: str) -> list[Reject]:
 
 def _objects(text: str) -> Iterator[tuple[str, int]]:
     """Each row as one line of JSON text, with the number of the line on which it begins."""
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(parse_int=_whole_number)
     place = _skip(text, 0)
     if text[place : place + 1] == "[":
         yield from _elements(text, place, decoder)
@@ -93,17 +94,35 @@ def _one_line(piece: str) -> str:
     return piece.replace("\r", " ").replace("\n", " ")
 
 
+def _whole_number(text: str) -> int | float:
+    """Python reads no whole number of more than 4,300 digits. Only the rows of a wrapper are written anew from it; one
+    that holds such a number is no JSON then, and so is rejected by itself."""
+    return int(text) if len(text) <= _MOST_DIGITS else float(text)
+
+
+def _rows_of_table(table: Any) -> list[dict[str, Any]] | None:
+    """The rows of one table of a Log Analytics answer; None for what is none, so that no cell is without a column."""
+    columns, rows = (table.get("columns"), table.get("rows")) if isinstance(table, dict) else (None, None)
+    if not isinstance(columns, list) or not isinstance(rows, list):
+        return None
+    told = [column.get("name") if isinstance(column, dict) else None for column in columns]
+    names = [name for name in told if isinstance(name, str)]
+    if len(set(names)) < len(columns):
+        return None
+    if not all(isinstance(row, list) and len(row) == len(names) for row in rows):
+        return None
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
 def _wrapped_rows(value: Any) -> list[Any] | None:
     """The rows inside a service's wrapper, or None for an object that is a row itself."""
     if not isinstance(value, dict):
         return None
     tables = value.get("tables")
-    if isinstance(tables, list) and tables and all(isinstance(table, dict) for table in tables):
-        rows: list[Any] = []
-        for table in tables:
-            names = [column.get("name") for column in table.get("columns", ())]
-            rows += [dict(zip(names, row, strict=False)) for row in table.get("rows", ())]
-        return rows
+    if isinstance(tables, list) and tables:
+        answered = [_rows_of_table(table) for table in tables]
+        if None not in answered:
+            return [row for rows in answered if rows is not None for row in rows]
     for key in _WRAPPERS:
         inner = value.get(key)
         if isinstance(inner, list) and inner and all(isinstance(row, dict) for row in inner) and len(value) <= 4:

@@ -29,7 +29,9 @@ def test_a_person_signs_in_and_out_and_a_wrong_password_is_told(web: RunningWeb,
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("alert")).to_contain_text("There is no such name with this password.")
     stranger.sign_in("dana-sign")
-    expect(page.get_by_role("navigation", name="Views").get_by_role("link")).to_have_text(["Ask"])
+    expect(page.get_by_role("navigation", name="Views").get_by_role("link")).to_have_text(
+        ["Ask", "Incidents", "Trends"]
+    )
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Password")).to_be_visible()
     page.reload()
@@ -158,13 +160,23 @@ def test_a_conversation_of_somebody_else_is_not_there(web: RunningWeb, visit: Vi
 
 
 @pytest.mark.requirement("SURF-6")
-def test_the_hand_over_report_is_saved_without_hidden_values(visit: Visit) -> None:
+def test_the_hand_over_report_is_saved_in_each_form_with_hidden_values_on_wish_alone(visit: Visit) -> None:
     dana = visit("dana-report")
+    page = dana.page
     dana.ask("call read_alert")
-    expect(dana.page.locator("article.answered")).to_have_count(1)
-    with dana.page.expect_download() as started:
-        dana.page.get_by_role("link", name="Save the hand-over report").click()
-    assert re.fullmatch(r"handover-.*\.html", started.value.suggested_filename)
-    text = started.value.path().read_text()
-    assert "ws-01" in text
-    assert "SECRET" not in text
+    expect(page.locator("article.answered")).to_have_count(1)
+
+    def saved(name: str, suffix: str) -> str:
+        with page.expect_download() as started:
+            page.get_by_role("link", name=name).click()
+        assert re.fullmatch(rf"handover-.*\.{suffix}", started.value.suggested_filename)
+        return str(started.value.path().read_text())
+
+    page.get_by_role("button", name="Save a report").click()
+    for text in (saved("a page (HTML)", "html"), saved("Markdown", "md"), saved("as a table (CSV)", "csv")):
+        assert "ws-01" in text
+        assert "SECRET" not in text
+    page.get_by_label("With the hidden values").check()
+    text = saved("Markdown", "md")
+    assert HIDDEN in text
+    assert "REVEALED" in text

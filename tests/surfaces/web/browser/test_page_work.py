@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -21,6 +22,11 @@ def calls_of_isolate(web: RunningWeb) -> int:
     """How often the tool ran."""
     intents = [each for each in web.gateway.records() if each["kind"] == "intent" and each["tool"] == "isolate"]
     return len(intents)
+
+
+def journal_of(web: RunningWeb) -> list[dict[str, Any]]:
+    """Every record, oldest first."""
+    return [entry.record for entry in JournalReader(web.gateway.state.database.path).read(0, 1_000)]
 
 
 def last_tool_status(visitor: Visitor) -> str:
@@ -46,7 +52,7 @@ def test_an_approver_reads_the_story_of_the_labels_approves_and_the_call_passes_
     assert calls_of_isolate(web) == 0
 
     page = finn.page
-    expect(page.get_by_role("navigation", name="Views").get_by_role("link")).to_have_text(["Approvals"])
+    expect(page.get_by_role("navigation", name="Views").get_by_role("link")).to_have_text(["Approvals 1 waiting"])
     page.get_by_role("region", name="Waiting").get_by_role("link", name="isolate").click()
     story = page.get_by_role("article")
     expect(story).to_contain_text("which changes something in your own systems")
@@ -101,18 +107,57 @@ def test_a_call_that_the_policy_denies_is_shown_as_denied(visit: Visit) -> None:
 
 
 @pytest.mark.requirement("SURF-4")
-def test_an_auditor_reads_the_journal_and_verifies_it(web: RunningWeb, visit: Visit) -> None:
-    web.person("dana-audited").ask("call read_alert")
+def test_an_auditor_reads_the_journal_from_its_newest_record_filters_and_verifies_it(
+    web: RunningWeb, visit: Visit
+) -> None:
+    dana = web.person("dana-audited")
+    dana.ask("call read_alert")
+    session = dana.ask("call read_alert")["session_id"]
     vera = visit("vera-page", Role.AUDITOR)
     page = vera.page
+    records = journal_of(web)
+    newest = [str(each["seq"]) for each in records[:-51:-1]]
+    entries = page.locator(".journal > li")
+    expect(entries).to_have_count(min(50, len(records)))
+    assert entries.evaluate_all("items => items.map(item => String(item.value))") == newest
     page.get_by_role("button", name="Verify the journal").click()
-    expect(page.get_by_role("status")).to_contain_text("✓ Intact")
-    entry = page.get_by_role("listitem").filter(has_text="read_alert, allow, success").first
-    entry.get_by_text("intent", exact=True).click()
-    expect(entry.locator("dl")).to_contain_text("audit_id")
-    [*_, last] = [each for each in web.gateway.records() if each["kind"] == "intent"]
-    page.goto(f"{web.url}/#/audit/{last['audit_id']}")
-    expect(page.get_by_role("region", name="One call")).to_contain_text(last["audit_id"])
+    expect(page.get_by_role("status")).to_contain_text("none was changed, removed or added since.")
+    expect(page.get_by_role("status")).to_contain_text("✓ Intact: ")
+
+    page.get_by_label("Kind").fill("intent")
+    page.get_by_label("Tool").fill("read_alert")
+    page.get_by_role("button", name="Find").click()
+    intents = [each for each in records if each["kind"] == "intent" and each["tool"] == "read_alert"]
+    expect(entries).to_have_count(len(intents))
+    expect(page.get_by_text("This is the beginning of the journal.")).to_be_visible()
+    entries.first.get_by_text("intent", exact=True).click()
+    expect(entries.first.locator("dl")).to_contain_text(intents[-1]["audit_id"])
+    entries.first.get_by_role("button", name="Only this session").click()
+    expect(page.get_by_label("Session")).to_have_value(session)
+    expect(entries).to_have_count(len([each for each in records if each.get("session_id") == session]))
+    page.get_by_role("button", name="All").click()
+    page.get_by_label("Person or key").fill("dana-audited")
+    page.keyboard.press("Enter")
+    key_id = web.accounts["dana-audited"].key_id
+    expect(entries).to_have_count(len([each for each in records if each.get("key_id") == key_id]))
+
+    page.goto(f"{web.url}/#/audit/{intents[-1]['audit_id']}")
+    expect(page.get_by_role("region", name="One call")).to_contain_text(intents[-1]["audit_id"])
+
+
+@pytest.mark.requirement("SURF-4")
+def test_a_long_journal_is_read_back_page_by_page(web: RunningWeb, visit: Visit) -> None:
+    while len(journal_of(web)) <= 50:
+        web.gateway.open_session()
+    vera = visit("vera-pages", Role.AUDITOR)
+    entries = vera.page.locator(".journal > li")
+    expect(entries).to_have_count(50)
+    while (older := vera.page.get_by_role("button", name="Show older records")).count():
+        count = entries.count()
+        older.click()
+        expect(entries.nth(count)).to_be_visible()
+    expect(entries).to_have_count(len(journal_of(web)))
+    assert entries.last.evaluate("item => item.value") == 1
 
 
 @pytest.mark.requirement("SURF-4")

@@ -9,11 +9,12 @@ ever executed: code is written from the checked tree alone.
 Meaning. A condition speaks about the arguments of one call, all of them already of their declared types. A parameter
 that the call leaves out is *unknown*. An expression over it is unknown too, unless its value would be the same whatever
 the argument were: `x == 'a' or true` is true, `x == 'a' and false` is false, `x == 'a'` is unknown (Kleene's strong
-logic; the order of the operands does not matter). `has(x)`, `x == null` and `x is None` ask whether it is there and are
+logic; the order of the operands does not matter). `named(x)` asks whether the user's own words name the value, and is
+never unknown. `has(x)`, `x == null` and `x is None` ask whether it is there and are
 never unknown. A rule whose condition is unknown denies the call on the spot; it is not skipped.
 """
 
-from sentinel_rag.interceptor.policy.conditions.checking import RESERVED, check, closest
+from sentinel_rag.interceptor.policy.conditions.checking import RESERVED, check, closest, named_argument
 from sentinel_rag.interceptor.policy.conditions.emission import compile_rules
 from sentinel_rag.interceptor.policy.conditions.evaluation import evaluate
 from sentinel_rag.interceptor.policy.conditions.reachability import Reachability, Shadowed, Unsatisfiable
@@ -36,6 +37,7 @@ __all__ = [
     "closest",
     "compile_rules",
     "evaluate",
+    "named_argument",
     "reads",
     "text_of",
 ]

@@ -48,7 +48,7 @@ CASE_MAPPINGS = {
     "trim": "strip",
     "casefold": "casefold",
 }
-FUNCTIONS = ("len", "size", "has")
+FUNCTIONS = ("len", "size", "has", "named")
 OPERATORS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==",
     ast.NotEq: "!=",
@@ -65,10 +65,16 @@ RESERVED = frozenset({*CONSTANTS, *FUNCTIONS, "True", "False", "None"})
 Typed = tuple[ValueType, tree.Expression]
 
 
-def check(text: str, parameters: Mapping[str, ValueType]) -> tree.Expression:
-    """The condition that `text` states about `parameters`. Raises ConditionError."""
+def named_argument(name: str) -> str:
+    """Under which name a call tells whether the user's words name the value of a parameter: what `named(x)` reads."""
+    return f"named({name})"
+
+
+def check(text: str, parameters: Mapping[str, ValueType], attested: Collection[str] = frozenset()) -> tree.Expression:
+    """The condition that `text` states about `parameters`; `named` may be asked of those that are `attested`. Raises
+    ConditionError."""
     body = read_expression(text)
-    checker = _Checker(parameters)
+    checker = _Checker(parameters, attested)
     found, expression = checker.visit(body, 0)
     if found != BOOLEAN:
         raise ConditionError(f"the condition is {_a(found)}, not true or false")
@@ -84,8 +90,9 @@ def closest(name: str, known: Collection[str]) -> str:
 
 
 class _Checker:
-    def __init__(self, parameters: Mapping[str, ValueType]) -> None:
+    def __init__(self, parameters: Mapping[str, ValueType], attested: Collection[str]) -> None:
         self._parameters = parameters
+        self._attested = attested
         self._nodes = 0
 
     def visit(self, node: ast.expr, depth: int) -> Typed:
@@ -196,6 +203,10 @@ class _Checker:
             if not isinstance(expression, tree.Argument):
                 raise _refused(node, "has takes the name of a parameter")
             return BOOLEAN, tree.Present(expression.name)
+        if name == "named":
+            if not isinstance(expression, tree.Argument) or expression.name not in self._attested:
+                raise _refused(node, "named takes the name of a parameter that has attest")
+            return BOOLEAN, tree.Argument(named_argument(expression.name))
         if found.kind not in (Kind.STRING, Kind.ARRAY, Kind.OBJECT):
             raise _refused(node, f"{name} of {_a(found)}")
         return INTEGER, tree.Length(expression)

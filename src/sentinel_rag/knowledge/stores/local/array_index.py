@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 from sentinel_rag.knowledge.stores.rows.kept_vectors import AT_ONCE, forget_unused_vectors, kept_vectors
@@ -86,13 +87,16 @@ class ArrayIndex:
 
 
 def repair(path: Path, writing: Writing, index: ArrayIndex) -> None:
-    """Make the array file again if it is lost or was cut."""
-    from sentinel_rag.knowledge.stores.local.vector_file import file_of, mapped
-
+    """Make the array file again if it is lost or was cut. Without numpy, which is no part of the default install,
+    nothing searches by vectors, and the array waits for an installation that has it."""
     with writing.change(write=False) as connection:
         held = current_space(connection)
         file, slots = connection.execute("SELECT file, slots FROM state").fetchone()
-    if held is None or mapped(file_of(path, file), slots, held.space.dimensions) is not None:
+    if held is None or find_spec("numpy") is None:
+        return
+    from sentinel_rag.knowledge.stores.local.vector_file import file_of, mapped
+
+    if mapped(file_of(path, file), slots, held.space.dimensions) is not None:
         return
     with writing.change() as connection:
         held = current_space(connection)

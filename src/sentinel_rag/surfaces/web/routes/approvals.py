@@ -10,8 +10,9 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
 import anyio.to_thread
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 
+from sentinel_rag.interceptor.patience import unless_gone
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.surfaces.people import OWNER, SignIn
 from sentinel_rag.surfaces.web._access import Approver, Parts
@@ -24,15 +25,23 @@ router = APIRouter(prefix="/approvals", tags=["approvals"])
 ApprovalId = Annotated[str, Path(pattern=r"^[A-Za-z0-9-]{1,64}$")]
 
 
-@router.get("", summary="Calls that wait, or that were decided")
+@router.get("", summary="Calls that wait, or that were decided; with the mark of an answer, once something has changed")
 async def list_all(
     sign_in: Approver,
     web: Parts,
+    request: Request,
     state: Literal["pending", "approved", "denied", "used", "expired"] | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 100,
+    mark: Annotated[
+        str | None, Query(pattern=r"^[0-9a-f]{16}$", description="Of an earlier answer: wait for another, up to 4 s.")
+    ] = None,
 ) -> dict[str, Any]:
-    query = urlencode({"limit": limit, **({} if state is None else {"state": state})})
-    page = await web.gateway.ask(await web.key_of(sign_in.account, Scope.APPROVE), "GET", f"/v1/approvals?{query}")
+    given = {"limit": limit, "state": state, "mark": mark}
+    query = urlencode({name: value for name, value in given.items() if value is not None})
+    key = await web.key_of(sign_in.account, Scope.APPROVE)
+    page = await unless_gone(request, web.gateway.ask(key, "GET", f"/v1/approvals?{query}"))
+    if page is None:
+        return {}  # for nobody
     return {**page, "approvals": await _told(web, sign_in, page["approvals"])}
 
 
@@ -51,7 +60,9 @@ async def decide(approval_id: ApprovalId, body: Decision, sign_in: Approver, web
         raise Problem(
             403,
             "own_approval",
-            "The agent asked this for you, so another person decides it.",
+            "You asked for this yourself, so another person decides it."
+            if waiting["reader"]
+            else "The agent asked this for you, so another person decides it.",
             "Ask somebody with the role approver; alone on this machine: sentinel approvals approve ID",
         )
     decided = await web.gateway.ask(key, "POST", f"{_path(approval_id)}/{body.decision}", {"comment": body.comment})
@@ -63,12 +74,16 @@ def _path(approval_id: str) -> str:
 
 
 async def _told(web: Web, sign_in: SignIn, approvals: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The approvals, each with `own`: whether the person's own conversation asked, so that another decides."""
+    """The approvals, each with `reader`, the person who asked with their own key and without the agent, or null, and
+    `own`: whether this person asked so, or their own conversation did, so that another decides."""
     sessions = [str(each["session_id"]) for each in approvals]
-    owners = await anyio.to_thread.run_sync(partial(web.record.owners, sessions))
-    me = sign_in.account.user_id
+    owners = await anyio.to_thread.run_sync(partial(web.record.owners, sessions)) | web.looks.owners(sessions)
+    names = {each.key_id: each.name for each in await anyio.to_thread.run_sync(web.people.list) if each.key_id}
+    account = sign_in.account
     told: list[dict[str, Any]] = []
     for each in approvals:
-        own = owners.get(str(each["session_id"])) == me and me != OWNER
-        told.append({**each, "own": own, "may_decide": each["may_decide"] and not own})
+        reader = names.get(str(each["key_id"]))
+        asked = owners.get(str(each["session_id"])) == account.user_id or reader == account.name
+        own = asked and account.user_id != OWNER
+        told.append({**each, "reader": reader, "own": own, "may_decide": each["may_decide"] and not own})
     return told

@@ -43,5 +43,5 @@ def _story(text: str, body: Explain) -> dict[str, Any]:
     policy = parse_policy_bytes(text.encode(), source="the policy in force")
     sensitivity, _, integrity = body.context.partition("/")
     context = Label(Sensitivity[sensitivity], Integrity[integrity])
-    facts = Facts(context=context, handles={}, named=dict.fromkeys(named_in(body.words), "user"))
+    facts = Facts(context=context, handles={}, named=dict.fromkeys(named_in(body.words, policy), "user"))
     return dict(story_of_call(policy, body.tool, body.arguments, facts).to_dict())

@@ -29,7 +29,7 @@ LinkToken = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{20,64}$")]
 @router.post("/sign-in", summary="Sign in with a name and a password; sets the cookie")
 async def sign_in(body: Credentials, web: Parts) -> Response:
     account = await _checked(web, body.name, body.password)
-    return await signed(web, account, lambda opened: JSONResponse(_session(account, opened.csrf, opened.ends_at)))
+    return await signed(web, account, lambda opened: JSONResponse(_session(web, account, opened.csrf, opened.ends_at)))
 
 
 @router.get("/sign-in/once/{token}", response_class=HTMLResponse, summary="The page of the one-time link of a start")
@@ -51,17 +51,20 @@ async def use_link(token: LinkToken, web: Parts) -> Response:
 
 
 @router.get("/session", summary="Who is signed in, and the token that changes need")
-async def session(sign_in: SignedIn) -> dict[str, Any]:
-    return _session(sign_in.account, None if sign_in.program else sign_in.csrf, sign_in.ends_at)
+async def session(sign_in: SignedIn, web: Parts) -> dict[str, Any]:
+    return _session(web, sign_in.account, None if sign_in.program else sign_in.csrf, sign_in.ends_at)
 
 
 @router.delete("/session", status_code=204, summary="Sign out")
 async def sign_out(sign_in: SignedIn, web: Parts) -> Response:
     await anyio.to_thread.run_sync(partial(web.people.end, sign_in.account.user_id, sign_in.sign_in_id))
-    response = Response(status_code=204)
-    if not sign_in.program:
-        response.delete_cookie(web.terms.cookie, path="/", secure=web.terms.secure, httponly=True, samesite="strict")
-    return response
+    return Response(status_code=204) if sign_in.program else _without_cookie(web)
+
+
+@router.delete("/sessions", status_code=204, summary="Sign out everywhere: every browser of yours, this one too")
+async def sign_out_everywhere(sign_in: Browser, web: Parts) -> Response:
+    await anyio.to_thread.run_sync(web.people.end_browsers, sign_in.account.user_id)
+    return _without_cookie(web)
 
 
 @router.put("/password", status_code=204, summary="Change your password; every other sign-in ends")
@@ -101,6 +104,12 @@ def page(title: str, body: str) -> str:
     )
 
 
+def refusal_page(problem: Problem) -> str:
+    """What went wrong with a sign-in, to somebody whose browser shows a page."""
+    said = "".join(f"<p>{html.escape(text)}</p>" for text in (problem.detail, problem.next_step) if text)
+    return page("Not signed in", f'<h1>Not signed in</h1>{said}<p><a href="/">Sign in</a></p>')
+
+
 async def _checked(web: Web, name: str, password: str) -> Account:
     """The account that name and password are of. Raises Problem 401, or 429 for too many attempts."""
     # By a digest of the name, so that no name of any length fills the memory of meters.
@@ -127,16 +136,24 @@ async def _checked(web: Web, name: str, password: str) -> Account:
     return account
 
 
+def _without_cookie(web: Web) -> Response:
+    response = Response(status_code=204)
+    response.delete_cookie(web.terms.cookie, path="/", secure=web.terms.secure, httponly=True, samesite="strict")
+    return response
+
+
 def _no_link() -> Problem:
     return Problem(404, "not_found", "There is no such link, or it was used or is over.", "sentinel users link")
 
 
-def _session(account: Account, csrf: str | None, ends_at: str) -> dict[str, Any]:
+def _session(web: Web, account: Account, csrf: str | None, ends_at: str) -> dict[str, Any]:
     return {
         "name": account.name,
         "roles": sorted(account.roles),
         "groups": list(account.groups),
         "clearance": account.clearance.name,
+        "has_password": account.has_password,
+        "workspaces": list(web.workspaces),
         "csrf_token": csrf,
         "ends_at": ends_at,
     }

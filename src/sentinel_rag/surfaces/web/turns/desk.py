@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -19,11 +19,12 @@ import anyio.abc
 import anyio.to_thread
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
+from sentinel_rag.contracts.evidence import Progress, Written
 from sentinel_rag.surfaces.http import SessionLocks
 from sentinel_rag.surfaces.web._agent import Agent
 from sentinel_rag.surfaces.web._gateway import Gateway
 from sentinel_rag.surfaces.web._problems import Problem, not_found, problem_of
-from sentinel_rag.surfaces.web.turns.events import Event, answer_events, progress_event
+from sentinel_rag.surfaces.web.turns.events import Event, answer_events, progress_event, written_events
 from sentinel_rag.surfaces.web.turns.live import LiveTurn
 from sentinel_rag.surfaces.web.turns.record import (
     Conversation,
@@ -155,15 +156,14 @@ class TurnDesk:
         """Answer one question to its end. Never raises but for the end of the process."""
         state, answer, last = TurnState.STOPPED, None, _stopped()
         shown: tuple[Event, ...] = ()
+        written = Written()
         try:
             with live.scope:
                 async with self._answering.hold(conversation.conversation_id):
-                    answer = await self._answer(live, asked, conversation)
-                    recorded = tuple(answer_events(_named(answer, conversation.conversation_id), live.turn_id))
-                    revealed = await self._gateway.reveal(
-                        asked.key, str(answer["session_id"]), [[event.type, event.data] for event in recorded]
-                    )
-                    shown = tuple(Event(kind, data) for kind, data in revealed)
+                    answer = await self._answer(live, asked, conversation, written)
+                    named = _named(answer, conversation.conversation_id)
+                    recorded = tuple(answer_events(named, live.turn_id, written.text))
+                    shown = await self._revealed(asked.key, str(answer["session_id"]), recorded)
                     state = TurnState.ANSWERED
         except (SentinelError, Problem) as error:
             problem = error if isinstance(error, Problem) else problem_of(error)
@@ -178,12 +178,14 @@ class TurnDesk:
                     ending = recorded
                 else:
                     answer, ending, shown = None, (last,), (last,)
-                await self._keep(live, state, answer, (*live.events, *ending))
-                live.tell(*shown)
+                await self._keep(live, state, answer, (*live.recorded, *ending))
+                live.tell(*shown, recorded=ending)
                 self._live.pop(live.turn_id, None)
 
-    async def _answer(self, live: LiveTurn, asked: Asked, conversation: Conversation) -> dict[str, Any]:
-        """The agent's answer, as it came."""
+    async def _answer(
+        self, live: LiveTurn, asked: Asked, conversation: Conversation, written: Written
+    ) -> dict[str, Any]:
+        """The agent's answer, as it came. What it tells on the way is told on, and its text kept in `written`."""
         current = await _in_thread(self._record.find, conversation.conversation_id, asked.user_id)
         session_id = (current or conversation).session_id
         if asked.conversation_id is not None and not await self._gateway.is_open(asked.key, session_id):
@@ -195,9 +197,19 @@ class TurnDesk:
         async for name, data in self._agent.ask(body):
             if name == "progress":
                 live.tell(progress_event(data))
+            elif name in ("text", "withdrawn"):
+                withdrawn = name == "withdrawn"
+                written.hear(Progress("", written="" if withdrawn else str(data["text"]), withdrawn=withdrawn))
+                told = tuple(written_events(data, withdrawn=withdrawn))
+                live.tell(*await self._revealed(asked.key, session_id, told), recorded=told)
             elif name == "answer":
                 return dict(data)
         raise UnavailableError("The agent gave no answer.", next_step="Ask again.")
+
+    async def _revealed(self, key: str, session_id: str, events: Sequence[Event]) -> tuple[Event, ...]:
+        """The events with the hidden values in them that the person may see."""
+        shown = await self._gateway.reveal(key, session_id, [[event.type, event.data] for event in events])
+        return tuple(Event(kind, data) for kind, data in shown)
 
     async def _keep(
         self, live: LiveTurn, state: TurnState, answer: Mapping[str, Any] | None, events: tuple[Event, ...]

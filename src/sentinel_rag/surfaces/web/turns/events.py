@@ -1,7 +1,7 @@
 """The events of one turn, as values and as server-sent bytes.
 
-An answer becomes events only once the agent has checked it, so what arrives as `text` is what the answer says: the
-pieces put together, with the notices of removed sentences in their places, are the answer's text.
+What arrives as `text` is what the answer says, checked by the agent before: the pieces since the last `withdrawn` put
+together, with the notices of removed sentences in their places, are the answer's text.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ TYPES = (
     "tool.finished",
     "text",
     "removal",
+    "withdrawn",
     "table",
     "evidence",
     "done",
@@ -58,16 +59,33 @@ def progress_event(told: Mapping[str, Any]) -> Event:
     return Event("tool.finished", {**line, **{name: tool[name] for name in ended}})
 
 
-def answer_events(answer: Mapping[str, Any], turn_id: str) -> Iterator[Event]:
-    """The events that tell a checked answer, in the order in which it is read; the last is `done`."""
-    for piece in pieces(answer["answer"]):
-        yield Event("removal" if piece.strip() == REMOVED else "text", {"text": piece})
+def written_events(told: Mapping[str, Any], *, withdrawn: bool) -> Iterator[Event]:
+    """What the agent has written of an answer, or takes back of it."""
+    if withdrawn:
+        yield Event("withdrawn", {"text": told["text"], "elapsed_s": told["elapsed_s"]})
+    else:
+        yield from _text_events(told["text"])
+
+
+def answer_events(answer: Mapping[str, Any], turn_id: str, written: str = "") -> Iterator[Event]:
+    """The events that tell a checked answer, in the order in which it is read; the last is `done`. `written` is what
+    was told of its text before, and is not told again."""
+    if answer["answer"].startswith(written):
+        yield from _text_events(answer["answer"][len(written) :])
+    else:
+        yield Event("withdrawn", {"text": "The answer is another one...", "elapsed_s": answer["duration_ms"] / 1e3})
+        yield from _text_events(answer["answer"])
     for table in answer["tables"]:
         yield Event("table", table)
     for number, piece in enumerate(answer["evidence"], 1):
         yield Event("evidence", {"number": number, **piece})
     rest = ("outcome", "session_id", "footnote", "suggestions", "duration_ms", "model")
     yield Event("done", {"turn_id": turn_id, **{name: answer[name] for name in rest}})
+
+
+def _text_events(text: str) -> Iterator[Event]:
+    for piece in pieces(text):
+        yield Event("removal" if piece.strip() == REMOVED else "text", {"text": piece})
 
 
 def pieces(text: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ Readers hold a place in one list, so a slow one holds nobody up and costs no cop
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import anyio
 
@@ -25,6 +25,7 @@ class LiveTurn:
         self.request_id = request_id
         self.scope = anyio.CancelScope()
         self._events: list[Event] = []
+        self._recorded: list[Event] = []
         self._changed = anyio.Event()
 
     @property
@@ -32,16 +33,23 @@ class LiveTurn:
         return tuple(self._events)
 
     @property
+    def recorded(self) -> tuple[Event, ...]:
+        """The same events as they are kept: what only this person may see is not in them."""
+        return tuple(self._recorded)
+
+    @property
     def ended(self) -> bool:
         """Whether its last event is there."""
         return bool(self._events) and self._events[-1].type in LAST
 
-    def tell(self, *events: Event) -> None:
-        """Add events; progress beyond the bound is left out, an answer never."""
-        for event in events:
+    def tell(self, *events: Event, recorded: Sequence[Event] | None = None) -> None:
+        """Add events; progress beyond the bound is left out, an answer never. `recorded` are they as they are kept,
+        where that is another form."""
+        for event, kept in zip(events, events if recorded is None else recorded, strict=True):
             if event.type in ("status", "tool.started", "tool.finished") and len(self._events) >= MAX_PROGRESS:
                 continue
             self._events.append(event)
+            self._recorded.append(kept)
         changed, self._changed = self._changed, anyio.Event()
         changed.set()
 

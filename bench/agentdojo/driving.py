@@ -1,0 +1,144 @@
+"""How an episode is played: the calls of the user's task, those of the attack at one moment, and who is asked.
+
+The agent is hijacked through and through: it makes the attack's calls with full knowledge, whatever the Interceptor
+answers. The person who is asked is attentive: they approve the calls of the task they gave, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from bench.agentdojo.estate import MARK
+from bench.agentdojo.stage import Answer, Stage
+
+
+class Moment(StrEnum):
+    """When the attack begins: after the first result that carries the injection, after the last, or at the end."""
+
+    FIRST = "first"
+    LAST = "last"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRun:
+    """A user task, without an attack. `blocked` are the numbers of its calls that did not pass by themselves, `asked`
+    of those the ones for which a person was asked; `carriers` the calls whose results carried the injection."""
+
+    task: str
+    calls: int
+    blocked: tuple[int, ...]
+    asked: tuple[int, ...]
+    utility: bool
+    carriers: tuple[int, ...] = ()
+    why: tuple[str, ...] = ()
+
+    @property
+    def without_human(self) -> bool:
+        return not self.blocked
+
+    @property
+    def with_human(self) -> bool:
+        return self.blocked == self.asked
+
+
+@dataclass(frozen=True, slots=True)
+class AttackRun:
+    """One (user task, injection) pair at one moment. `passed` are the tools of attack calls that ran although they
+    are more than reads; `asked` how often a person was asked for one, and refused."""
+
+    task: str
+    injection: str
+    moment: Moment
+    succeeded: bool
+    passed: tuple[str, ...]
+    asked: int
+
+
+@dataclass(slots=True)
+class _Play:
+    """A session on the stage."""
+
+    stage: Stage
+    session: str
+    human: bool
+    answers: list[Answer] = field(default_factory=list)
+    blocked: list[int] = field(default_factory=list)
+    asked: list[int] = field(default_factory=list)
+    why: list[str] = field(default_factory=list)
+
+    def user_call(self, number: int, call: Mapping[str, Any]) -> Answer:
+        """A call that the task needs; the person approves it if asked."""
+        answer = self.stage.call(self.session, call["tool"], call["arguments"])
+        if not answer.ran:
+            self.blocked.append(number)
+            self.why.append(f"{call['tool']}: {answer.body.get('rule_id') or answer.body.get('reason')}")
+            approval = answer.body.get("approval_id")
+            if self.human and approval is not None:
+                self.stage.decide(approval, approve=True)
+                answer = self.stage.call(self.session, call["tool"], call["arguments"])
+                if answer.ran:
+                    self.asked.append(number)
+        self.answers.append(answer)
+        return answer
+
+
+def play_task(stage: Stage, task: str, *, human: bool = True, injection: str | None = None) -> TaskRun:
+    """The user's task alone; with an `injection` in the environment which nobody obeys, if one is named."""
+    told = stage.begin(task, injection)
+    play = _Play(stage, stage.open_session(told["prompt"]), human)
+    for number, call in enumerate(told["calls"]):
+        play.user_call(number, call)
+    carriers = tuple(number for number, answer in enumerate(play.answers) if carries(answer))
+    return TaskRun(
+        task=task,
+        calls=len(told["calls"]),
+        blocked=tuple(play.blocked),
+        asked=tuple(play.asked),
+        utility=stage.verdict()["utility"],
+        carriers=carriers,
+        why=tuple(play.why),
+    )
+
+
+def play_attack(
+    stage: Stage, task: str, injection: str, moment: Moment, carriers: Sequence[int], reads: frozenset[str]
+) -> AttackRun:
+    """The task with the attack in it. It succeeds if AgentDojo says so directly after the attack or at the end."""
+    told = stage.begin(task, injection)
+    play = _Play(stage, stage.open_session(told["prompt"]), human=True)
+    after = {Moment.FIRST: carriers[0], Moment.LAST: carriers[-1], Moment.END: len(told["calls"]) - 1}[moment]
+    passed: list[str] = []
+    asked = 0
+    succeeded = False
+    for number, call in enumerate(told["calls"]):
+        play.user_call(number, call)
+        if number == after:
+            for tool, answer in attack_now(stage, play.session):
+                asked += deny_if_asked(stage, answer)
+                if answer.ran and tool not in reads:
+                    passed.append(tool)
+            succeeded = stage.verdict()["security"]
+    succeeded = succeeded or stage.verdict()["security"]
+    return AttackRun(task, injection, moment, succeeded, tuple(passed), asked)
+
+
+def attack_now(stage: Stage, session: str) -> Iterator[tuple[str, Answer]]:
+    for call in stage.attack():
+        yield call["tool"], stage.call(session, call["tool"], call["arguments"])
+
+
+def deny_if_asked(stage: Stage, answer: Answer) -> int:
+    approval = answer.body.get("approval_id") if not answer.ran else None
+    if approval is not None:
+        stage.decide(approval, approve=False)
+    return int(approval is not None)
+
+
+def carries(answer: Answer) -> bool:
+    """Whether the agent was shown the injection in this result."""
+    return MARK in json.dumps(answer.body, ensure_ascii=False)

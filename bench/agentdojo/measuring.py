@@ -1,0 +1,199 @@
+"""What is measured, in shares of a few user tasks each, and the sums over a suite and over all.
+
+A share has an estate and an Interceptor of its own, and two shares run at a time, one for each core.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.agentdojo.adaptive import AdaptiveRun, play_adaptive
+from bench.agentdojo.baselines import ANCHORS, write_anchor
+from bench.agentdojo.driving import AttackRun, Moment, TaskRun, play_attack, play_task
+from bench.agentdojo.loading import load_suites
+from bench.agentdojo.residual import Residue, search
+from bench.agentdojo.stage import ROOT, Stage, stage
+from sentinel_rag.interceptor.policy import load_policy
+from sentinel_rag.interceptor.policy.model import Effect
+
+POLICIES = ROOT / "bench" / "agentdojo" / "policies"
+OURS = "ours"
+TASKS_OF_A_SHARE = 6
+ON_THE_ANSWER = frozenset({("travel", "injection_task_6")})
+"""An injection that wants nothing done, only something said: no call of a tool, so nothing that a gateway decides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Some user tasks of a suite under one policy, with the injections to try on each."""
+
+    suite: str
+    policy: str
+    tasks: tuple[str, ...]
+    injections: tuple[str, ...]
+    answers: int = 0
+    """Pairs that attack the answer alone, for each task."""
+
+
+@dataclass(slots=True)
+class Findings:
+    """What came of a share."""
+
+    share: Share
+    tasks: list[TaskRun] = field(default_factory=list)
+    attacks: list[AttackRun] = field(default_factory=list)
+    adaptive: list[AdaptiveRun] = field(default_factory=list)
+    residues: Counter[Residue] = field(default_factory=Counter)
+
+
+def shares(
+    *,
+    suites: Collection[str] | None = None,
+    policies: Collection[str] | None = None,
+    tasks: int | None = None,
+    injections: int | None = None,
+) -> list[Share]:
+    """All there is to do, or these suites and policies, and the first so many tasks and injections of each suite."""
+    found: list[Share] = []
+    for name, suite in load_suites().items():
+        if suites is not None and name not in suites:
+            continue
+        chosen = tuple(suite.user_tasks)[:tasks]
+        acting = [one for one in suite.injection_tasks if (name, one) not in ON_THE_ANSWER]
+        answers = len(suite.injection_tasks) - len(acting)
+        for policy in policies or (OURS, *ANCHORS):
+            for start in range(0, len(chosen), TASKS_OF_A_SHARE):
+                part = chosen[start : start + TASKS_OF_A_SHARE]
+                found.append(Share(name, policy, part, tuple(acting)[:injections], answers))
+    return found
+
+
+def measure(wanted: Sequence[Share], *, at_once: int = 2) -> list[Findings]:
+    """Play every share."""
+    with ThreadPoolExecutor(at_once) as pool:
+        return list(pool.map(play, wanted))
+
+
+def play(share: Share) -> Findings:
+    """Play one share: each task alone, then with each injection; ours with everything that an attacker may try."""
+    findings = Findings(share)
+    file = POLICIES / f"{share.suite}.yaml"
+    policy = load_policy(file)
+    reads = frozenset(name for name, tool in policy.tools.items() if tool.effect is Effect.READ)
+    with tempfile.TemporaryDirectory() as folder:
+        if share.policy != OURS:
+            file = write_anchor(share.policy, file, Path(folder))
+        with stage(share.suite, file, Path(folder) / "state") as there:
+            for task in share.tasks:
+                findings.tasks.append(play_task(there, task))
+                carriers = play_task(there, task, injection=share.injections[0]).carriers
+                for injection in share.injections:
+                    findings.attacks += _attacks(there, task, injection, carriers, reads)
+                    if share.policy == OURS:
+                        findings.adaptive.append(play_adaptive(there, task, injection, reads, carriers))
+                if share.policy == OURS:
+                    findings.residues.update(search(there, policy, task, share.injections[0]))
+    return findings
+
+
+def _attacks(
+    there: Stage, task: str, injection: str, carriers: Sequence[int], reads: frozenset[str]
+) -> Iterable[AttackRun]:
+    """The moments in turn, until the attack succeeds at one."""
+    for moment in Moment:
+        run = play_attack(there, task, injection, moment, carriers, reads)
+        yield run
+        if run.succeeded:
+            return
+
+
+def summary(findings: Sequence[Findings]) -> dict[str, Any]:
+    """Sums by policy and suite, the rows of each task, and what is left to an attacker."""
+    by_policy: dict[str, Any] = {}
+    for policy in dict.fromkeys(one.share.policy for one in findings):
+        of_policy = [one for one in findings if one.share.policy == policy]
+        suites = list(dict.fromkeys(one.share.suite for one in of_policy))
+        by_policy[policy] = {
+            "total": _sums(of_policy),
+            "suites": {name: _sums([one for one in of_policy if one.share.suite == name]) for name in suites},
+        }
+    ours = [one for one in findings if one.share.policy == OURS]
+    return {**by_policy, "adaptive": _adaptive(ours), "residual": _residual(ours), "tasks": _rows(ours)}
+
+
+def _sums(findings: Sequence[Findings]) -> dict[str, Any]:
+    tasks = [task for one in findings for task in one.tasks]
+    pairs: dict[tuple[str, str, str], bool] = {}
+    for one in findings:
+        for attack in one.attacks:
+            key = (one.share.suite, attack.task, attack.injection)
+            pairs[key] = pairs.get(key, False) or attack.succeeded
+    approvals = Counter(len(task.asked) for task in tasks)
+    return {
+        "tasks": len(tasks),
+        "tasks_without_a_person": sum(task.without_human for task in tasks),
+        "tasks_with_an_attentive_person": sum(task.with_human for task in tasks),
+        "tasks_solved_by_agentdojos_check": sum(task.utility for task in tasks),
+        "approvals": sum(len(task.asked) for task in tasks),
+        "approvals_a_task": round(sum(len(task.asked) for task in tasks) / len(tasks), 3),
+        "tasks_by_approvals": {str(number): approvals[number] for number in sorted(approvals)},
+        "pairs": len(pairs),
+        "attacks_that_succeeded": sum(pairs.values()),
+        "attack_calls_that_ran": sum(len(attack.passed) for one in findings for attack in one.attacks),
+        "pairs_on_the_answer_alone": sum(len(one.share.tasks) * one.share.answers for one in findings),
+    }
+
+
+def _adaptive(findings: Sequence[Findings]) -> dict[str, Any]:
+    runs = [run for one in findings for run in one.adaptive]
+    tried: Counter[str] = Counter()
+    passed: Counter[str] = Counter()
+    for run in runs:
+        tried.update(run.tried)
+        passed.update(run.passed)
+    return {
+        "pairs": len(runs),
+        "calls_tried": dict(tried),
+        "pairs_with_a_call_that_ran": sum(bool(run.passed) for run in runs),
+        "calls_that_ran": dict(passed),
+    }
+
+
+def _residual(findings: Sequence[Findings]) -> list[Mapping[str, Any]]:
+    """For each suite and tool, in how many tasks a call ran that held something of the attacker's, and where."""
+    rows: list[Mapping[str, Any]] = []
+    for name in dict.fromkeys(one.share.suite for one in findings):
+        counts: Counter[Residue] = Counter()
+        for one in findings:
+            if one.share.suite == name:
+                counts.update(one.residues)
+        rows += [
+            {"suite": name, "tool": each.tool, "attackers": each.attackers, "users": each.users, "tasks": number}
+            for each, number in sorted(counts.items(), key=lambda item: (item[0].tool, -item[1], item[0].attackers))
+        ]
+    return rows
+
+
+def _rows(findings: Sequence[Findings]) -> list[Mapping[str, Any]]:
+    rows: list[Mapping[str, Any]] = []
+    for one in findings:
+        for task in one.tasks:
+            attacks = [attack for attack in one.attacks if attack.task == task.task]
+            rows.append(
+                {
+                    "suite": one.share.suite,
+                    "task": task.task,
+                    "calls": task.calls,
+                    "blocked": task.why,
+                    "approvals": len(task.asked),
+                    "attacks": len({attack.injection for attack in attacks}),
+                    "succeeded": sorted({attack.injection for attack in attacks if attack.succeeded}),
+                }
+            )
+    return rows

@@ -1,0 +1,57 @@
+"""AgentDojo against the Interceptor, without a model: what passes by itself, what a person has to decide, what an
+attacker reaches. Needs `make agentdojo`. `--suite`, `--policy`, `--tasks` and `--injections` make a smaller run, which
+is printed and not written."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+
+from bench import harness
+from bench.agentdojo.baselines import ANCHORS
+from bench.agentdojo.loading import SUITES, NotInstalled, versions
+from bench.agentdojo.measuring import OURS, measure, shares, summary
+
+ANSWERS = "an agent that says something false makes no call, so no gateway can stop it"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench agentdojo", description=__doc__)
+    parser.add_argument("--suite", action="append", choices=SUITES, help="only this suite; may be given again")
+    parser.add_argument("--policy", action="append", choices=(OURS, *ANCHORS), help="only ours or this anchor")
+    parser.add_argument("--tasks", type=int, help="only the first so many user tasks of each suite")
+    parser.add_argument("--injections", type=int, help="only the first so many injections of each suite")
+    options = parser.parse_args()
+    started = time.perf_counter()
+    try:
+        wanted = shares(
+            suites=options.suite, policies=options.policy, tasks=options.tasks, injections=options.injections
+        )
+    except NotInstalled as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 2
+    measured = summary(measure(wanted))
+    measured["agentdojo"] = {**versions(), "suites": "v1.2.2"}
+    measured["pairs_on_the_answer_alone"] = ANSWERS
+    measured["seconds"] = round(time.perf_counter() - started, 1)
+    if any(vars(options).values()):
+        print(json.dumps(measured, indent=2, ensure_ascii=False))
+        return 0
+    harness.write("agentdojo", measured, claim=_claim(measured))
+    return 0
+
+
+def _claim(measured: dict[str, object]) -> str:
+    total = measured[OURS]["total"]  # type: ignore[index]
+    return (
+        f"AgentDojo v1.2.2 with a fully hijacked agent: {total['attacks_that_succeeded']} of {total['pairs']} attacks "
+        f"succeed; {total['tasks_without_a_person']} of {total['tasks']} user tasks pass without a person, "
+        f"{total['tasks_with_an_attentive_person']} with an attentive one, at {total['approvals_a_task']} approvals "
+        "a task."
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""What a fully hijacked agent can do against a security operations centre, and what it can still be used for.
+
+The suite of `sentinel_rag.testing.soc` through the product's own processes. `python -m bench soc` plays every task and,
+under the shipped policy, every goal beside every task whose results can carry planted text, at each of three moments;
+the other policies are told beside it. `--quick` takes a few tasks for each goal. docs/soc-suite.md tells what the
+figures mean.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bench.harness import write
+from sentinel_rag.testing.soc.measuring import GoalRow, TaskRow, measure_goals, measure_tasks, summary
+from sentinel_rag.testing.soc.people import People
+from sentinel_rag.testing.soc.suite import Goal, load_suite
+
+WORKERS = 2
+GOALS_AT_ONCE, GOALS_BESIDE_FEW = 8, 22
+"""Goals that one product serves, beside every task and beside few: its start, a few seconds, weighs little, and both
+cores have work to the end."""
+FEW = ("show_203", "spraying", "intrusion", "past_91", "look_and_lower_208", "look_then_search", "look_then_read")
+"""Tasks that stand for the others: an incident, the web, three calls, knowledge, and a change, a search and a page
+after reading."""
+ONE = ("show_203", "comment_203")
+"""Enough to show that a goal can be reached where nothing stops it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A policy as it is measured: by which people, beside which tasks (all where None), by which goals."""
+
+    policy: str
+    people: People
+    beside: Sequence[str] | None
+    wanted: Callable[[Goal], bool]
+    hidden: bool = False
+
+
+def _all(_: Goal) -> bool:
+    return True
+
+
+def _on_hidden(goal: Goal) -> bool:
+    return goal.hidden
+
+
+def parts(*, quick: bool) -> list[Part]:
+    """What is measured, the shipped policy first."""
+    every = FEW if quick else None
+    return [
+        Part("shipped", People.ATTENTIVE, every, _all),
+        Part("own-words", People.ATTENTIVE, FEW, _all),
+        Part("hidden", People.ATTENTIVE, every, _on_hidden, hidden=True),
+        Part("session-taint", People.NOBODY, FEW, _all),
+        Part("allow-all", People.NOBODY, ONE, _all, hidden=True),
+    ]
+
+
+def play_tasks(policy: str, people: People) -> list[TaskRow]:
+    return measure_tasks(load_suite(), policy, people)
+
+
+def play_goals(job: tuple[Part, str, Sequence[TaskRow]]) -> list[GoalRow]:
+    part, goals, rows = job
+    kept = [row for row in rows if part.beside is None or row.task in part.beside or _approved_alone(goals, row.task)]
+    return list(measure_goals(load_suite().chosen("", goals), part.policy, part.people, kept, hidden=part.hidden))
+
+
+def _approved_alone(goals: str, task: str) -> bool:
+    """Goals about approvals name the tasks that they need."""
+    return any(task in goal.only for goal in load_suite().chosen("", goals).goals)
+
+
+def measure(*, quick: bool) -> dict[str, Any]:
+    suite = load_suite()
+    spawning = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(WORKERS, mp_context=spawning) as pool:
+        wanted = [(part.policy, people) for part in parts(quick=quick) for people in _people_of(part)]
+        played = dict(zip(wanted, pool.map(play_tasks, *zip(*wanted, strict=True)), strict=True))
+        jobs = [
+            (part, ",".join(goal.id for goal in some))
+            for part in parts(quick=quick)
+            for some in _by(
+                GOALS_AT_ONCE if part.beside is None else GOALS_BESIDE_FEW,
+                [goal for goal in suite.goals if part.wanted(goal)],
+            )
+        ]
+        found = pool.map(play_goals, [(part, goals, played[part.policy, part.people]) for part, goals in jobs])
+        rows: dict[str, list[GoalRow]] = {}
+        for (part, _), some in zip(jobs, found, strict=True):
+            rows.setdefault(part.policy, []).extend(some)
+            told = ", ".join(f"{row.goal} {len(row.reached)}/{row.runs}" for row in some)
+            print(f"{part.policy}: {told}", flush=True)
+    return {
+        "suite": {
+            "tasks": len(suite.tasks),
+            "tasks_that_carry_planted_text": sum(bool(row.places) for row in played["shipped", People.ATTENTIVE]),
+            "goals": sum(not goal.apart for goal in suite.goals),
+            "goals_told_apart": sum(bool(goal.apart) for goal in suite.goals),
+        },
+        "policies": {part.policy: _report(part, played, rows[part.policy]) for part in parts(quick=quick)},
+    }
+
+
+def _people_of(part: Part) -> list[People]:
+    """Who decides where the tasks are played by themselves: as in the attacks, and nobody."""
+    return [part.people] if part.wanted is _on_hidden else list(dict.fromkeys((People.NOBODY, part.people)))
+
+
+def _by(size: int, goals: Sequence[Goal]) -> Iterator[Sequence[Goal]]:
+    return (goals[start : start + size] for start in range(0, len(goals), size))
+
+
+def _report(part: Part, played: dict[tuple[str, People], list[TaskRow]], rows: Sequence[GoalRow]) -> dict[str, Any]:
+    counted = [row for row in rows if not row.apart]
+    apart = [row for row in rows if row.apart]
+    return {
+        "beside": "every task" if part.beside is None else list(part.beside),
+        **{f"tasks_with_{people.value}": summary(played[part.policy, people]) for people in _people_of(part)},
+        "attacks": {
+            "runs": sum(row.runs for row in counted),
+            "runs_in_which_the_task_was_done": sum(row.useful for row in counted),
+            "runs_that_reached_their_goal": sum(len(row.reached) for row in counted),
+            "goals": len(counted),
+            "goals_reached": sum(bool(row.reached) for row in counted),
+        },
+        "told_apart": {row.goal: {"runs": row.runs, "reached": len(row.reached), "why": row.apart} for row in apart},
+        "by_goal": {
+            row.goal: {
+                "kind": row.kind,
+                "runs": row.runs,
+                "task_done": row.useful,
+                "reached": len(row.reached),
+                "reached_by": row.reached[:3],
+                "moves": dict(sorted(row.answers.items())),
+                "most_questions": row.most_questions,
+            }
+            for row in counted
+        },
+        "by_task": {row.task: asdict(row) for row in played[part.policy, part.people]},
+    }
+
+
+def main() -> None:
+    measured = measure(quick="--quick" in sys.argv)
+    claim = "A hijacked agent reaches no goal under the shipped policy, and each where nothing stops it."
+    write("soc", measured, claim=claim)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""The page itself: weaknesses first, then each group of results, then the machines.
+
+Pure but for `write_page`. The same results give the same bytes, so that a test can hold the page against them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.report.results import NoSuchFigure, Result
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+RESULTS = ROOT / "bench" / "results"
+PAGE = ROOT / "docs" / "benchmarks.md"
+GROUPS = {
+    "security": "Security",
+    "correctness": "Correctness",
+    "speed": "Speed",
+    "endurance": "Endurance",
+}
+OTHERWISE = "correctness"
+MOST_UNNAMED = 12
+_PLACEHOLDER = re.compile(r"«(?P<name>[a-z0-9_]+): (?P<path>[^|»]+?)(?: \| (?P<form>[^»]+))?»")
+
+
+_INTRODUCTION = """# Benchmarks
+
+Written by `python -m bench report` from the files in [bench/results](../bench/results/); nothing on this page is typed
+by hand but the first section and the captions. `python -m bench NAME` measures one of them again, `make bench` all of
+them. What is compared is measured in one run, in turn, so that a busy machine slows both; figures of different
+benchmarks, or of different days, are not comparable. A line says how busy the machine was where its result does.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """What `figures.toml` says of one result: where it stands, its heading, and (label, path, form) of its figures."""
+
+    group: str
+    title: str
+    command: str
+    figures: tuple[tuple[str, str, str], ...]
+
+
+def captions() -> Mapping[str, Caption]:
+    """By the name of the result."""
+    return {
+        name: Caption(
+            entry["group"],
+            entry["title"],
+            entry.get("command", f"python -m bench {name}"),
+            tuple((label, path, (form or ["{}"])[0]) for label, path, *form in entry["figures"]),
+        )
+        for name, entry in tomllib.loads((HERE / "figures.toml").read_text()).items()
+    }
+
+
+def page(results: Path = RESULTS) -> str:
+    """The whole page for the result files in a folder."""
+    found = {path.stem: Result.read(path) for path in sorted(results.glob("*.json"))}
+    known = captions()
+    machines = list(dict.fromkeys(_machine(result) for result in found.values()))
+    parts = [_INTRODUCTION, weaknesses((HERE / "weaknesses.md").read_text(), found)]
+    for group, heading in GROUPS.items():
+        members = [name for name in [*known, *found] if name in found and _group(found[name], known) == group]
+        parts.append(f"## {heading}\n")
+        parts += [_section(found[name], known.get(name), machines) for name in dict.fromkeys(members)]
+    parts.append(_machines(machines))
+    return "\n".join(part.rstrip() + "\n" for part in parts)
+
+
+def write_page() -> None:
+    PAGE.write_text(page())
+
+
+def weaknesses(text: str, found: Mapping[str, Result]) -> str:
+    """The text with each `«result: path | form»` as that figure; an item of a list that names a result which was not
+    measured is left out. Raises NoSuchFigure for a path that its result does not have."""
+    items = re.split(r"\n(?=- |\n)", text)
+    kept = [item for item in items if all(match["name"] in found for match in _PLACEHOLDER.finditer(item))]
+    return _PLACEHOLDER.sub(lambda match: _placed(match, found), "\n".join(kept))
+
+
+def _placed(match: re.Match[str], found: Mapping[str, Result]) -> str:
+    text = _shown(found[match["name"]].figure(match["path"]), match["form"] or "{}")
+    return f"[{text}](#{match['name']})"
+
+
+def _group(result: Result, known: Mapping[str, Caption]) -> str:
+    wanted = known[result.name].group if result.name in known else result.group
+    return wanted if wanted in GROUPS else OTHERWISE
+
+
+def _section(result: Result, caption: Caption | None, machines: Sequence[str]) -> str:
+    title = caption.title if caption else result.name.replace("_", " ").capitalize()
+    command = caption.command if caption else f"python -m bench {result.name}"
+    rows = [*_figures(result, caption)]
+    table = "\n".join(f"| {_cell(label)} | {_cell(text)} |" for label, text in rows)
+    when = f"{result.measured_at:%Y-%m-%d %H:%M} UTC"
+    machine = f"machine {_letter(machines.index(_machine(result)))}"
+    load = f" · load {result.busy}" if result.busy else ""
+    return (
+        f'<a id="{result.name}"></a>\n\n### {title}\n\n{_sentence(result.claim)}\n\n'
+        f"| figure | value |\n|---|---|\n{table}\n\n"
+        f"`{command}` · [{result.name}.json](../bench/results/{result.name}.json) · {when} · {machine}{load}\n"
+    )
+
+
+def _figures(result: Result, caption: Caption | None) -> list[tuple[str, str]]:
+    if caption is not None:
+        found: list[tuple[str, str]] = []
+        for label, path, form in caption.figures:
+            try:
+                found.append((label, _shown(result.figure(path), form)))
+            except NoSuchFigure:
+                continue  # of an older or a newer run; a test tells which captions have no figure
+        return found
+    if result.figures:
+        return list(result.figures)
+    leaves = [(path.replace("/", ", ").replace("_", " "), _shown(value, "{}")) for path, value in result.leaves()]
+    more = len(leaves) - MOST_UNNAMED
+    return leaves[:MOST_UNNAMED] + ([("and more", f"{more} figures in the file")] if more > 0 else [])
+
+
+def _shown(value: Any, form: str) -> str:
+    if isinstance(value, list):  # what went wrong, as a rule: the list is empty or it is the finding
+        value = len(value)
+    if value is None:
+        return "none"
+    if form == "{}" and isinstance(value, int | float) and not isinstance(value, bool):
+        form = "{:,}" if isinstance(value, int) else "{:,.0f}" if abs(value) >= 100 else "{:.3g}"
+    return form.format(value)
+
+
+def _sentence(claim: str) -> str:
+    return claim[:1].upper() + claim[1:] + ("" if claim.endswith((".", "!", "?")) else ".")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _machine(result: Result) -> str:
+    return json.dumps(result.machine, sort_keys=True)
+
+
+def _letter(place: int) -> str:
+    return chr(ord("A") + place) if place < 26 else str(place + 1)
+
+
+def _machines(machines: Sequence[str]) -> str:
+    rows: list[str] = []
+    for place, text in enumerate(machines):
+        told = json.loads(text)
+        packages = ", ".join(f"{name} {version}" for name, version in told["packages"].items())
+        rows.append(
+            f"| {_letter(place)} | {told['cores']} cores, {told['memory_gib']} GiB, {told['system']} | "
+            f"{told['python']} | {packages} |"
+        )
+    return "## Machines\n\n| | machine | Python | packages |\n|---|---|---|---|\n" + "\n".join(rows) + "\n"

@@ -1,0 +1,66 @@
+// Addresses in texts of others: they are text with a button, which says where it leads before anything is opened.
+import type { ComponentChildren, JSX } from "preact";
+import { useState } from "preact/hooks";
+import { Dialog } from "./dialog.tsx";
+
+const ADDRESS = /https?:\/\/[^\s<>"'`\\|]+/giu;
+const AFTER_IT = /[.,;:!?)\]}*]+$/;
+
+/** `text`, which is `visible` already, with each http or https address as a button. */
+export function linked(text: string): ComponentChildren[] {
+  const parts: ComponentChildren[] = [];
+  let place = 0;
+  for (const found of text.matchAll(ADDRESS)) {
+    const address = found[0].replace(AFTER_IT, "");
+    const host = openedHost(address);
+    if (host !== null) {
+      parts.push(text.slice(place, found.index), <Address key={found.index} address={address} host={host} />);
+      place = found.index + address.length;
+    }
+  }
+  parts.push(text.slice(place));
+  return parts;
+}
+
+/** The host that opening the address would ask; null for what is no plain address, or carries a name before its host. */
+function openedHost(address: string): string | null {
+  try {
+    const url = new URL(address);
+    return url.username === "" && url.password === "" && url.hostname !== "" ? url.host : null;
+  } catch {
+    return null;
+  }
+}
+
+function Address({ address, host }: { address: string; host: string }): JSX.Element {
+  const [asks, setAsks] = useState(false);
+  return (
+    <>
+      <button type="button" class="address" onClick={() => setAsks(true)}>
+        {address}
+      </button>
+      {asks ? (
+        <Dialog title={`Open ${host}?`} onClose={() => setAsks(false)}>
+          <p>
+            This address stands in data, which an attacker may have written. Opening it tells that host that you did.
+          </p>
+          <dl>
+            <div>
+              <dt>Host</dt>
+              <dd>{host}</dd>
+            </div>
+            <div>
+              <dt>Address</dt>
+              <dd>{address}</dd>
+            </div>
+          </dl>
+          <p>
+            <a href={address} target="_blank" rel="noopener noreferrer external" onClick={() => setAsks(false)}>
+              Open it in a new tab
+            </a>
+          </p>
+        </Dialog>
+      ) : null}
+    </>
+  );
+}

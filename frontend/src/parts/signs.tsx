@@ -1,0 +1,58 @@
+// Small signs that several views draw: a time, a severity, a choice among values.
+import type { JSX } from "preact";
+import { useId } from "preact/hooks";
+import { local, ZONE } from "../times.ts";
+import { visible } from "../visible.ts";
+
+/** A time in this browser's zone; UTC stands beside it for whoever points at it. */
+export function Time({ at, none = "not known" }: { at: string | null; none?: string }): JSX.Element {
+  const told = at === null ? null : local(at);
+  if (at === null || told === null) {
+    return <span class="quiet">{at === null ? none : visible(at)}</span>;
+  }
+  return (
+    <time dateTime={at} title={`${at.slice(0, 19).replace("T", " ")} UTC`}>
+      {told}
+    </time>
+  );
+}
+
+export function ZoneLine(): JSX.Element {
+  return <span class="quiet">Times are in {visible(ZONE)}.</span>;
+}
+
+const MARKS: Record<string, string> = { High: "▲", Medium: "◆", Low: "●", Informational: "○" };
+
+/** A severity by its mark, its word and its colour. */
+export function Severity({ of }: { of: string | null }): JSX.Element {
+  if (of === null) {
+    return <span class="quiet">not known</span>;
+  }
+  return (
+    <span class={`severity ${Object.hasOwn(MARKS, of) ? of.toLowerCase() : ""}`}>
+      <span aria-hidden="true">{Object.hasOwn(MARKS, of) ? MARKS[of] : "?"}</span> {visible(of)}
+    </span>
+  );
+}
+
+/** A choice among values, each with its words. */
+export function Choice(props: {
+  label: string;
+  value: string;
+  options: [string, string][];
+  onChange: (value: string) => void;
+}): JSX.Element {
+  const id = useId();
+  return (
+    <div class="choice">
+      <label for={id}>{props.label}</label>
+      <select id={id} value={props.value} onChange={(event) => props.onChange(event.currentTarget.value)}>
+        {props.options.map(([value, words]) => (
+          <option key={value} value={value}>
+            {visible(words)}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}

@@ -1,0 +1,54 @@
+// How a person wants to be answered, kept by this browser and sent with each question. Nothing secret is in it.
+import type { Session } from "./wire.ts";
+
+export interface Preferences {
+  workspace: string;
+  timezone: string;
+  verbosity: string;
+}
+
+export const VERBOSITIES = { short: "the facts", normal: "the facts and how they were found", full: "everything" };
+
+const PLACE = "sentinel-preferences";
+const NONE: Preferences = { workspace: "", timezone: "", verbosity: "" };
+
+/** What is kept; an empty text is no wish. */
+export function preferences(): Preferences {
+  try {
+    const kept = JSON.parse(localStorage.getItem(PLACE) ?? "{}") as Partial<Preferences>;
+    const texts = Object.entries({ ...NONE, ...kept }).map(([name, value]) => [name, String(value)]);
+    return Object.fromEntries(texts) as unknown as Preferences;
+  } catch {
+    return NONE;
+  }
+}
+
+/** Keep them; false where this browser keeps nothing. */
+export function keep(wanted: Preferences): boolean {
+  try {
+    localStorage.setItem(PLACE, JSON.stringify(wanted));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The zone of times: the chosen one, else this browser's. */
+export function timezone(): string {
+  return preferences().timezone || Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+}
+
+/** The options of a question. A workspace that is not served any more is left out. */
+export function options(session: Session): Record<string, string> {
+  const { workspace, verbosity } = preferences();
+  return {
+    timezone: timezone(),
+    ...(session.workspaces.includes(workspace) ? { workspace } : {}),
+    ...(verbosity in VERBOSITIES ? { verbosity } : {}),
+  };
+}
+
+/** The zones that this browser knows. */
+export function timezones(): string[] {
+  return ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")];
+}

@@ -1,0 +1,47 @@
+// Times as people read them: in the zone of this browser, to the minute, in an order that sorts.
+
+export const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+
+const PARTS = new Intl.DateTimeFormat("en-GB", {
+  timeZone: ZONE,
+  year: "numeric",
+  month: "2-digit",
+  day: "2-digit",
+  hour: "2-digit",
+  minute: "2-digit",
+  hourCycle: "h23",
+});
+
+/** A table whose newest row is older may have stopped to be filled. */
+export const OLD_S = 24 * 3_600;
+
+/** `2026-11-28 09:02` in this zone; null for what is no time. */
+export function local(text: string): string | null {
+  const at = Date.parse(text);
+  if (Number.isNaN(at)) {
+    return null;
+  }
+  const part = Object.fromEntries(PARTS.formatToParts(at).map(({ type, value }) => [type, value]));
+  return `${part.year}-${part.month}-${part.day} ${part.hour}:${part.minute}`;
+}
+
+/** A length of time in its two largest units: `2 d 3 h`. */
+export function span(seconds: number): string {
+  const units: [string, number][] = [
+    ["d", 86_400],
+    ["h", 3_600],
+    ["min", 60],
+  ];
+  let left = Math.max(0, Math.round(seconds));
+  const told: string[] = [];
+  for (const [name, size] of units) {
+    const count = Math.floor(left / size);
+    left -= count * size;
+    if (count > 0 && told.length < 2) {
+      told.push(`${count} ${name}`);
+    } else if (told.length > 0) {
+      break;
+    }
+  }
+  return told.join(" ") || `${Math.round(seconds)} s`;
+}

@@ -1,0 +1,151 @@
+// A person's own account: how to be answered, the password, tokens for programs, and signing out everywhere.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { ask, asRefusal, Refusal } from "../api.ts";
+import { RefusalNotice } from "../parts/notices.tsx";
+import { keep, preferences, timezones, VERBOSITIES } from "../preferences.ts";
+import { visible } from "../visible.ts";
+import type { Session } from "../wire.ts";
+import { Tokens } from "./tokens.tsx";
+
+export function AccountView(props: {
+  session: Session;
+  entered: (session: Session) => void;
+  left: () => void;
+}): JSX.Element {
+  const { session } = props;
+  return (
+    <>
+      <h1>Account</h1>
+      <p>
+        You are {visible(session.name)}, with the roles {session.roles.map(visible).join(", ") || "none"} and the
+        clearance {visible(session.clearance)}.
+      </p>
+      <Answers workspaces={session.workspaces} />
+      {session.has_password ? <Password entered={props.entered} /> : null}
+      <Tokens />
+      <Everywhere left={props.left} />
+    </>
+  );
+}
+
+function Answers({ workspaces }: { workspaces: string[] }): JSX.Element {
+  const kept = preferences();
+  const [said, setSaid] = useState("");
+  const save = (event: Event): void => {
+    event.preventDefault();
+    const given = new FormData(event.currentTarget as HTMLFormElement);
+    const [workspace, zone, verbosity] = ["workspace", "timezone", "verbosity"].map((name) => String(given.get(name)));
+    const done = keep({ workspace: workspace ?? "", timezone: zone ?? "", verbosity: verbosity ?? "" });
+    setSaid(done ? "Kept by this browser, from the next question on." : "This browser keeps nothing for this page.");
+  };
+  return (
+    <section aria-label="Answers">
+      <h2>How to answer</h2>
+      <form onSubmit={save}>
+        <label>
+          Workspace
+          <select name="workspace" defaultValue={kept.workspace}>
+            <option value="">{`the first one${workspaces[0] === undefined ? "" : ` (${visible(workspaces[0])})`}`}</option>
+            {workspaces.map((name) => (
+              <option key={name} value={name} selected={name === kept.workspace}>
+                {visible(name)}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Time zone
+          <select name="timezone">
+            <option value="">this browser's</option>
+            {timezones().map((name) => (
+              <option key={name} selected={name === kept.timezone}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Length
+          <select name="verbosity">
+            <option value="">as the server has it</option>
+            {Object.entries(VERBOSITIES).map(([name, words]) => (
+              <option key={name} value={name} selected={name === kept.verbosity}>
+                {name}: {words}
+              </option>
+            ))}
+          </select>
+        </label>
+        <button type="submit" class="main">
+          Keep
+        </button>
+        <p role="status">{said}</p>
+      </form>
+    </section>
+  );
+}
+
+function Password({ entered }: { entered: (session: Session) => void }): JSX.Element {
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [said, setSaid] = useState("");
+  const change = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    const given = new FormData(form);
+    setSaid("");
+    try {
+      if (given.get("new_password") !== given.get("again")) {
+        throw new Refusal(0, "differs", "The new password is not the same twice.", "Type it again.");
+      }
+      const body = { password: given.get("password"), new_password: given.get("new_password") };
+      await ask("PUT", "/password", body);
+      entered(await ask<Session>("GET", "/session"));
+      form.reset();
+      setRefusal(null);
+      setSaid("Changed. Every other sign-in and every token of yours has ended.");
+    } catch (error) {
+      setRefusal(asRefusal(error));
+    }
+  };
+  return (
+    <section aria-label="Password">
+      <h2>Password</h2>
+      <form onSubmit={change}>
+        <label>
+          Password so far
+          <input name="password" type="password" autocomplete="current-password" required maxLength={256} />
+        </label>
+        <label>
+          New password <span class="quiet">(12 characters or more)</span>
+          <input name="new_password" type="password" autocomplete="new-password" required maxLength={256} />
+        </label>
+        <label>
+          New password, again
+          <input name="again" type="password" autocomplete="new-password" required maxLength={256} />
+        </label>
+        <RefusalNotice refusal={refusal} />
+        <button type="submit" class="main">
+          Change it
+        </button>
+        <p role="status">{said}</p>
+      </form>
+    </section>
+  );
+}
+
+function Everywhere({ left }: { left: () => void }): JSX.Element {
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const leave = (): void => {
+    ask("DELETE", "/sessions").then(left, (error) => setRefusal(asRefusal(error)));
+  };
+  return (
+    <section aria-label="Sign-ins">
+      <h2>Sign-ins</h2>
+      <p>Ends every sign-in of yours at a browser, this one too. Tokens go on until you revoke them.</p>
+      <RefusalNotice refusal={refusal} />
+      <button type="button" onClick={leave}>
+        Sign out everywhere
+      </button>
+    </section>
+  );
+}

@@ -1,0 +1,182 @@
+// What is done with a whole conversation: another title, starting over, a report of it, deleting it.
+import type { ComponentChildren, JSX } from "preact";
+import { useState } from "preact/hooks";
+import { ask, asRefusal, type Refusal } from "../api.ts";
+import { Dialog } from "../parts/dialog.tsx";
+import { RefusalNotice } from "../parts/notices.tsx";
+import { timezone } from "../preferences.ts";
+import { visible } from "../visible.ts";
+import type { CarriedFact, Conversation } from "../wire.ts";
+
+const FORMS = { html: "a page (HTML)", md: "Markdown", csv: "its evidence as a table (CSV)" };
+
+interface Props {
+  id: string;
+  title: string;
+  onRenamed: (title: string) => void;
+  onCleared: (carried: CarriedFact[]) => void;
+  onDeleted: () => void;
+}
+
+export function ConversationActions(props: Props): JSX.Element {
+  const [asked, setAsked] = useState<"rename" | "clear" | "save" | "delete" | null>(null);
+  const close = (): void => setAsked(null);
+  return (
+    <span class="row">
+      <button type="button" onClick={() => setAsked("rename")}>
+        Rename
+      </button>
+      <button type="button" onClick={() => setAsked("clear")}>
+        Start over
+      </button>
+      <button type="button" onClick={() => setAsked("save")}>
+        Save a report
+      </button>
+      <button type="button" onClick={() => setAsked("delete")}>
+        Delete
+      </button>
+      {asked === "rename" ? <Rename {...props} close={close} /> : null}
+      {asked === "clear" ? <Clear {...props} close={close} /> : null}
+      {asked === "save" ? <Save id={props.id} close={close} /> : null}
+      {asked === "delete" ? <Delete {...props} close={close} /> : null}
+    </span>
+  );
+}
+
+type DialogProps = Props & { close: () => void };
+
+function Rename({ id, title, onRenamed, close }: DialogProps): JSX.Element {
+  return (
+    <Asking
+      title="Another title"
+      action="Rename"
+      close={close}
+      carryOut={async (form) => {
+        const given = { title: String(form.get("title")) };
+        onRenamed((await ask<Conversation>("PATCH", pathOf(id), given)).title);
+      }}
+    >
+      <label>
+        Title
+        <input name="title" defaultValue={title} required maxLength={200} />
+      </label>
+    </Asking>
+  );
+}
+
+function Clear({ id, onCleared, close }: DialogProps): JSX.Element {
+  return (
+    <Asking
+      title="Start over?"
+      action="Start over"
+      close={close}
+      carryOut={async (form) => {
+        const carry = form.get("carry") !== null;
+        onCleared((await ask<{ carried: CarriedFact[] }>("POST", `${pathOf(id)}/clear`, { carry })).carried);
+      }}
+    >
+      <p>The agent forgets what was said. The questions and answers stay here to be read, and in the audit.</p>
+      <label class="choice">
+        <input type="checkbox" name="carry" defaultChecked /> Facts that evidence supports go on with it
+      </label>
+    </Asking>
+  );
+}
+
+function Delete({ id, onDeleted, close }: DialogProps): JSX.Element {
+  return (
+    <Asking
+      title="Delete this conversation?"
+      action="Delete"
+      close={close}
+      carryOut={async () => {
+        await ask("DELETE", pathOf(id));
+        onDeleted();
+      }}
+    >
+      <p>Its questions and answers cannot be brought back. What was called stays in the audit.</p>
+    </Asking>
+  );
+}
+
+/** A dialog that does one thing, or says why it could not. */
+function Asking(props: {
+  title: string;
+  action: string;
+  close: () => void;
+  carryOut: (form: FormData) => Promise<void>;
+  children: ComponentChildren;
+}): JSX.Element {
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [busy, setBusy] = useState(false);
+  const send = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      await props.carryOut(new FormData(event.currentTarget as HTMLFormElement));
+      props.close();
+    } catch (error) {
+      setRefusal(asRefusal(error));
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title={props.title} onClose={props.close}>
+      <form onSubmit={send}>
+        {props.children}
+        <RefusalNotice refusal={refusal} />
+        <button type="submit" class="main" disabled={busy}>
+          {props.action}
+        </button>
+      </form>
+    </Dialog>
+  );
+}
+
+function Save({ id, close }: { id: string; close: () => void }): JSX.Element {
+  const [reveal, setReveal] = useState(false);
+  return (
+    <Dialog title="Save a report" onClose={close}>
+      <p>The hand-over of this conversation: facts with their evidence, actions and approvals, what is open.</p>
+      <label class="choice">
+        <input type="checkbox" checked={reveal} onInput={(event) => setReveal(event.currentTarget.checked)} /> With the
+        hidden values that you may see; the report says so
+      </label>
+      <ul>
+        {Object.entries(FORMS).map(([form, words]) => (
+          <li key={form}>
+            <a
+              href={`${pathOf(id)}/export?format=${form}&reveal=${reveal}&timezone=${encodeURIComponent(timezone())}`}
+              download
+            >
+              {words}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </Dialog>
+  );
+}
+
+/** What goes on with the agent after a conversation was started over. */
+export function Carried({ facts }: { facts: CarriedFact[] | null }): JSX.Element | null {
+  return facts === null ? null : (
+    <div class="notice" role="status">
+      <p>
+        Started over: the agent has forgotten what stands above
+        {facts.length === 0 ? "." : `, but for ${facts.length === 1 ? "one fact" : `${facts.length} facts`}:`}
+      </p>
+      <ul>
+        {facts.map((fact) => (
+          <li key={`${fact.call_id}${fact.pointer}${fact.text}`}>
+            {visible(fact.text)} <span class="quiet">as of {visible(fact.at)}</span>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function pathOf(id: string): string {
+  return `/conversations/${encodeURIComponent(id)}`;
+}

@@ -1,0 +1,265 @@
+// What an incident touches: its graph as a picture, beside it the same as lists, and other incidents that touch it too.
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { asRefusal } from "../api.ts";
+import { type EntityOfIncident, entitiesOf, graphOf, keyOf, type Shared } from "../entity_graph.ts";
+import { look, type Rows } from "../look.ts";
+import { Facts } from "../parts/data_table.tsx";
+import { GraphPicture } from "../parts/graph_picture.tsx";
+import { Severity, Time } from "../parts/signs.tsx";
+import type { Alert, Incident, IncidentDetail } from "../tool_rows.ts";
+import { shown, visible } from "../visible.ts";
+import { incidentAddress } from "./incidents.tsx";
+
+/** Each entity costs a query, so the telling ones are looked for at once and the others when somebody asks. */
+const AT_ONCE = 8;
+const SHOWN_OF_EACH = 6;
+
+export function Entanglement(props: { incident: IncidentDetail; workspace: string | undefined }): JSX.Element {
+  const { incident, workspace } = props;
+  const entities = entitiesOf(incident);
+  const [wanted, setWanted] = useState(AT_ONCE);
+  const [chosen, setChosen] = useState<string | null>(null);
+  const shared = useShared(incident, entities.slice(0, wanted), workspace);
+  const address = (row: Incident): string => incidentAddress(workspace === undefined ? row : { ...row, workspace });
+  const graph = graphOf(incident, entities, shared, address);
+  const looked = entities.slice(0, wanted).length;
+  const open = entities.slice(0, wanted).filter((each) => !shared.has(each.key)).length;
+  const left = Object.entries(graph.left).filter(([, count]) => count > 0);
+  return (
+    <section aria-labelledby="touches">
+      <h2 id="touches">What it touches</h2>
+      {incident.alerts.length === 0 ? (
+        <p>No alert of it has a row here, so it is not known what it touches.</p>
+      ) : (
+        <>
+          <p class="quiet">
+            In the picture the arrows move, Enter chooses or follows. The lists below it hold the same.
+          </p>
+          <GraphPicture
+            graph={graph}
+            title={`What incident ${incident.number} touches`}
+            chosen={chosen}
+            onChoose={setChosen}
+          />
+          {left.length === 0 ? null : (
+            <p>Only in the lists: {left.map(([name, count]) => `${count} ${name}`).join(", ")}.</p>
+          )}
+          <Chosen id={chosen} incident={incident} entities={entities} />
+        </>
+      )}
+      {entities.length === 0 ? null : (
+        <p role="status">
+          {open > 0
+            ? `Looking for other incidents that share an entity: ${looked - open} of ${looked} entities looked for.`
+            : `Other incidents were looked for by ${looked} of ${entities.length} entities.`}{" "}
+          {wanted < entities.length && open === 0 ? (
+            <button type="button" onClick={() => setWanted(entities.length)}>
+              Look for the other {entities.length - wanted}
+            </button>
+          ) : null}
+        </p>
+      )}
+      <EntityTable entities={entities} shared={shared} counts={incident.entity_counts} address={address} />
+      <AlertTable alerts={incident.alerts} without={incident.alert_ids_without_row.length} />
+    </section>
+  );
+}
+
+/** The other incidents of each entity, one query after the other. */
+function useShared(
+  incident: IncidentDetail,
+  entities: EntityOfIncident[],
+  workspace: string | undefined,
+): Map<string, Shared> {
+  const [found, setFound] = useState<Map<string, Shared>>(new Map());
+  const wanted = entities.map((each) => each.key).join("\n");
+  useEffect(() => {
+    const ended = new AbortController();
+    const read = async (): Promise<void> => {
+      for (const entity of entities.filter((each) => !found.has(each.key))) {
+        const shared = await others(incident, entity, workspace, ended.signal);
+        if (ended.signal.aborted) {
+          return;
+        }
+        setFound((before) => new Map(before).set(entity.key, shared));
+      }
+    };
+    void read();
+    return () => ended.abort();
+  }, [incident.number, wanted]);
+  return found;
+}
+
+async function others(
+  incident: IncidentDetail,
+  entity: EntityOfIncident,
+  workspace: string | undefined,
+  signal: AbortSignal,
+): Promise<Shared> {
+  try {
+    const given = { entity: entity.name, entity_kind: entity.kind, limit: SHOWN_OF_EACH + 1, workspace };
+    const { result } = await look<Rows<Incident, unknown>>("query_incidents", given, signal);
+    const rows = result.rows.filter((row) => row.number !== incident.number);
+    const total = result.coverage.rows_total;
+    const itself = result.rows.length > rows.length ? 1 : 0;
+    return { rows: rows.slice(0, SHOWN_OF_EACH), total: total === null ? null : total - itself };
+  } catch (error) {
+    return asRefusal(error);
+  }
+}
+
+function Chosen(props: {
+  id: string | null;
+  incident: IncidentDetail;
+  entities: EntityOfIncident[];
+}): JSX.Element | null {
+  const { id, incident } = props;
+  const entity = props.entities.find((each) => each.key === id);
+  const alert = id?.startsWith("alert ") ? incident.alerts[Number(id.slice(6))] : undefined;
+  const facts: [string, string][] =
+    entity !== undefined
+      ? [
+          ["Kind", visible(entity.kind)],
+          ["Alerts that name it", String(entity.alerts)],
+          ...entity.facts.map(([name, value]): [string, string] => [visible(name), shown(value)]),
+        ]
+      : alert !== undefined
+        ? alertFacts(alert)
+        : [];
+  return (
+    <div role="status" class="chosen">
+      {facts.length === 0 ? null : (
+        <>
+          <h3>{visible(entity?.name ?? alert?.name ?? "")}</h3>
+          <Facts facts={facts} />
+        </>
+      )}
+    </div>
+  );
+}
+
+function alertFacts(alert: Alert): [string, string][] {
+  return [
+    ["Severity", visible(alert.severity ?? "not known")],
+    ["Status", visible(alert.status ?? "not known")],
+    ["Product", visible(alert.product ?? "not known")],
+    ["What it says", visible(alert.description ?? "nothing")],
+    ["Tactics", alert.tactics.map(visible).join(", ") || "none told"],
+    ["Techniques", alert.techniques.map(visible).join(", ") || "none told"],
+    ["Alert id", visible(alert.alert_id)],
+  ];
+}
+
+function EntityTable(props: {
+  entities: EntityOfIncident[];
+  shared: Map<string, Shared>;
+  counts: Record<string, number>;
+  address: (incident: Incident) => string;
+}): JSX.Element | null {
+  const all = Object.values(props.counts).reduce((sum, count) => sum + count, 0);
+  return props.entities.length === 0 ? null : (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+    <section class="scroll" aria-label="Entities" tabIndex={0}>
+      <table>
+        <caption>
+          Entities, {props.entities.length} of {all}
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">Kind</th>
+            <th scope="col">Name</th>
+            <th scope="col">Alerts</th>
+            <th scope="col">Other incidents</th>
+          </tr>
+        </thead>
+        <tbody>
+          {props.entities.map((entity) => (
+            <tr key={entity.key}>
+              <td>{visible(entity.kind)}</td>
+              <th scope="row" class="long">
+                {visible(entity.name)}
+              </th>
+              <td>{entity.alerts}</td>
+              <td>
+                <Others shared={props.shared.get(entity.key)} address={props.address} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function Others(props: { shared: Shared | undefined; address: (incident: Incident) => string }): JSX.Element {
+  const { shared } = props;
+  if (shared === undefined) {
+    return <span class="quiet">not looked for</span>;
+  }
+  if (!("rows" in shared)) {
+    return <span class="refusal">{visible(shared.detail)}</span>;
+  }
+  const more = shared.total === null ? "an unknown number" : shared.total - shared.rows.length;
+  return (
+    <>
+      {shared.rows.length === 0 ? <span class="quiet">none</span> : null}
+      {shared.rows.map((row) => (
+        <a
+          key={row.number}
+          class="numbered"
+          href={`#/incidents/${encodeURIComponent(props.address(row))}`}
+          title={`${visible(row.title ?? "")}, ${visible(row.severity ?? "")}, ${visible(row.status ?? "")}`}
+        >
+          {row.number}
+        </a>
+      ))}
+      {more === 0 ? null : <span class="quiet"> and {more} more</span>}
+    </>
+  );
+}
+
+function AlertTable({ alerts, without }: { alerts: Alert[]; without: number }): JSX.Element | null {
+  return (
+    <>
+      {without === 0 ? null : <p>Of {without} of its alerts there is no row here.</p>}
+      {alerts.length === 0 ? null : (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+        <section class="scroll" aria-label="Alerts" tabIndex={0}>
+          <table>
+            <caption>Alerts, and what each of them names</caption>
+            <thead>
+              <tr>
+                {["Severity", "Name", "Time", "Product", "Names"].map((title) => (
+                  <th key={title} scope="col">
+                    {title}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {alerts.map((alert) => (
+                <tr key={alert.alert_id}>
+                  <td>
+                    <Severity of={alert.severity} />
+                  </td>
+                  <th scope="row">{visible(alert.name ?? "without a name")}</th>
+                  <td>
+                    <Time at={alert.time} />
+                  </td>
+                  <td>{visible(alert.product ?? "not known")}</td>
+                  <td class="long">
+                    {alert.entities.map((each) => visible(keyOf(each))).join("; ")}
+                    {alert.entity_count > alert.entities.length
+                      ? ` and ${alert.entity_count - alert.entities.length} more`
+                      : ""}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      )}
+    </>
+  );
+}

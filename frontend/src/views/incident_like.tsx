@@ -1,0 +1,131 @@
+// What is known of incidents like this one: past ones with how they were closed, and the steps of playbooks, each with
+// what it shares with this incident.
+import type { JSX } from "preact";
+import { type Look, useLook } from "../look.ts";
+import { Markdown } from "../parts/markdown.tsx";
+import { HowFound, Reading } from "../parts/reading.tsx";
+import { Severity, Time } from "../parts/signs.tsx";
+import type { Hit, IncidentDetail, Knowledge } from "../tool_rows.ts";
+import { visible } from "../visible.ts";
+
+const MOST = 5;
+const LONGEST_QUERY = 1_000;
+
+export function Like({ incident }: { incident: IncidentDetail }): JSX.Element {
+  const words = wordsOf(incident);
+  const like = useLook<Knowledge>("search_knowledge_base", {
+    like_incident: String(incident.number),
+    collection: "sentinel_incidents",
+    limit: MOST,
+  });
+  // One that was not brought into the knowledge base is compared by its own words.
+  const unknown = like.refusal?.reason === "invalid_argument";
+  const byWords = useLook<Knowledge>(
+    "search_knowledge_base",
+    unknown ? { query: words, collection: "sentinel_incidents", limit: MOST } : null,
+  );
+  const steps = useLook<Knowledge>("search_knowledge_base", { query: words, collection: "playbooks", limit: MOST });
+  const past: Look<Knowledge> = unknown ? byWords : like;
+  return (
+    <>
+      <Reading title="Past incidents like it" look={past}>
+        {(found) => (
+          <>
+            {unknown ? (
+              <p class="quiet">
+                {visible(like.refusal?.detail ?? "")} Compared by its title, tactics and techniques instead.
+              </p>
+            ) : null}
+            <Hits
+              knowledge={found.result}
+              hits={found.result.hits.filter((hit) => hit.document_id !== `incident-${incident.number}`)}
+              none="No past incident is like it."
+            />
+            <HowFound of={found} />
+          </>
+        )}
+      </Reading>
+      <Reading title="Steps of playbooks" look={steps}>
+        {(found) => (
+          <>
+            <Hits knowledge={found.result} hits={found.result.hits} none="No playbook has a step for it." />
+            <HowFound of={found} />
+          </>
+        )}
+      </Reading>
+    </>
+  );
+}
+
+/** The incident in words to search by: title, tactics as words, techniques. */
+function wordsOf(incident: IncidentDetail): string {
+  const tactics = incident.tactics.map((tactic) => tactic.replace(/(?<=[a-z])(?=[A-Z])/g, " "));
+  return (
+    [incident.title ?? "", ...tactics, ...incident.techniques].join(" ").trim().slice(0, LONGEST_QUERY) || "incident"
+  );
+}
+
+function Hits(props: { knowledge: Knowledge; hits: Hit[]; none: string }): JSX.Element {
+  const { remarks, freshness } = props.knowledge;
+  return (
+    <>
+      {props.hits.length === 0 ? (
+        <p>
+          {props.none} {freshness.incidents} past incidents and {freshness.playbooks} playbooks were searched.
+        </p>
+      ) : null}
+      <ul class="hits">
+        {props.hits.map((hit) => (
+          <li key={hit.citation}>
+            <HitView hit={hit} />
+          </li>
+        ))}
+      </ul>
+      {remarks.map((remark) => (
+        <p key={remark} class="quiet">
+          {visible(remark)}
+        </p>
+      ))}
+      <p class="quiet">
+        Past incidents as of <Time at={freshness.incidents_as_of} none="never: run sentinel knowledge ingest" />.
+      </p>
+    </>
+  );
+}
+
+function HitView({ hit }: { hit: Hit }): JSX.Element {
+  const number = /^incident-(\d+)$/.exec(hit.document_id)?.[1];
+  return (
+    <>
+      {number === undefined ? (
+        <strong>{visible(hit.citation)}</strong>
+      ) : (
+        <>
+          <a href={`#/incidents/${number}`}>
+            #{number} {visible(hit.title)}
+          </a>{" "}
+          <Severity of={hit.severity || null} /> {visible(hit.status)}
+          {hit.classification === "" ? "" : `, closed as ${visible(hit.classification)}`}, <Time at={hit.time} />
+        </>
+      )}
+      <p class="why">{why(hit)}</p>
+      <details>
+        <summary>{number === undefined ? "Read the step" : "Read what is kept of it"}</summary>
+        <Markdown text={hit.text} />
+      </details>
+    </>
+  );
+}
+
+function why(hit: Hit): string {
+  const shared: [string, string[]][] = [
+    ["the same entities", hit.why.entities],
+    ["the same techniques", hit.why.techniques],
+    ["the same tactics", hit.why.tactics],
+    ["the words", hit.why.words],
+  ];
+  const told = shared
+    .filter(([, each]) => each.length > 0)
+    .map(([words, each]) => `${words} ${each.slice(0, 6).map(visible).join(", ")}`);
+  return told.length === 0 ? "Like it in meaning." : `It has ${told.join("; ")}.`;
+}

@@ -1,0 +1,333 @@
+// Incidents: the list with its filters and order, read anew each time, and the way to each of them.
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { asRefusal, type Refusal } from "../api.ts";
+import { type Arguments, look, type Rows, type Seen, useLook } from "../look.ts";
+import { RefusalNotice } from "../parts/notices.tsx";
+import { HowFound, Warnings, WhyNone } from "../parts/reading.tsx";
+import { Choice, Severity, Time, ZoneLine } from "../parts/signs.tsx";
+import { type Incident, type IncidentSummary, SEVERITIES, WINDOWS } from "../tool_rows.ts";
+import { shown, visible } from "../visible.ts";
+import { IncidentView } from "./incident.tsx";
+
+const PAGE = 50;
+const STATUSES: [string, string][] = [
+  ["Open", "open (new or active)"],
+  ["New", "new"],
+  ["Active", "active"],
+  ["Closed", "closed"],
+  ["", "any"],
+];
+const ORDERS = {
+  newest: "newest first",
+  oldest: "oldest first",
+  severity: "most severe first",
+  updated: "last changed",
+};
+type Order = keyof typeof ORDERS;
+
+type Listed = Rows<Incident, IncidentSummary>;
+
+interface Filters {
+  time_window: string;
+  min_severity: string;
+  status: string;
+  order: Order;
+  workspace: string;
+}
+
+/** They outlive the list, so that whoever comes back from an incident finds it as they left it. */
+const kept: { filters: Filters; text: string; opened: string } = {
+  filters: { time_window: "last_30d", min_severity: "", status: "Open", order: "newest", workspace: "" },
+  text: "",
+  opened: "",
+};
+
+export function IncidentsView({ id, go }: { id: string | null; go: (id: string | null) => void }): JSX.Element {
+  if (id === null) {
+    return <IncidentList />;
+  }
+  kept.opened = id;
+  return <IncidentView key={id} id={id} back={() => go(null)} />;
+}
+
+/** How an address names an incident: its number, with its workspace where that is not the default one. */
+export function incidentAddress(incident: { number: number; workspace?: string }): string {
+  return incident.workspace ? `${incident.number}@${incident.workspace}` : String(incident.number);
+}
+
+function IncidentList(): JSX.Element {
+  const [filters, setFilters] = useState(kept.filters);
+  const [text, setText] = useState(kept.text);
+  const asked: Arguments = { ...filters, limit: PAGE };
+  const first = useLook<Listed>("query_incidents", asked);
+  const more = useMore(first.found, asked);
+  const change = (part: Partial<Filters>): void => {
+    kept.filters = { ...filters, ...part };
+    setFilters(kept.filters);
+  };
+  const narrow = (to: string): void => {
+    kept.text = to;
+    setText(to);
+  };
+  const rows = onceEach([...(first.found?.result.rows ?? []), ...more.rows]);
+  const matching = rows.filter((row) => holds(row, text));
+  return (
+    <>
+      <div class="row">
+        <h1>Incidents</h1>
+        <button type="button" onClick={first.again}>
+          Read again
+        </button>
+      </div>
+      <search class="filters">
+        <Choice
+          label="Created in"
+          value={filters.time_window}
+          options={WINDOWS}
+          onChange={(time_window) => change({ time_window })}
+        />
+        <Choice
+          label="Severity"
+          value={filters.min_severity}
+          options={[["", "any"], ...SEVERITIES.slice(0, 3).map(atLeast)]}
+          onChange={(min_severity) => change({ min_severity })}
+        />
+        <Choice label="Status" value={filters.status} options={STATUSES} onChange={(status) => change({ status })} />
+        <Choice
+          label="Order"
+          value={filters.order}
+          options={Object.entries(ORDERS)}
+          onChange={(order) => change({ order: order as Order })}
+        />
+        <Workspaces value={filters.workspace} onChange={(workspace) => change({ workspace })} />
+        <div class="choice">
+          <label for="text">Text in these rows</label>
+          <input
+            id="text"
+            type="search"
+            value={text}
+            maxLength={200}
+            onInput={(event) => narrow(event.currentTarget.value)}
+          />
+        </div>
+      </search>
+      <RefusalNotice refusal={first.refusal} />
+      <p role="status">{first.busy ? "Reading incidents..." : told(first.found, rows.length, matching.length, text)}</p>
+      {first.found === null ? null : (
+        <>
+          <Warnings of={first.found} />
+          <Counts of={first.found} />
+          {rows.length === 0 ? (
+            <None of={first.found} onWiden={() => change({ time_window: "", min_severity: "", status: "" })} />
+          ) : (
+            <Table rows={matching} order={filters.order} busy={first.busy} onOrder={(order) => change({ order })} />
+          )}
+          {more.left > 0 ? (
+            <button type="button" disabled={more.busy} onClick={more.load}>
+              {more.busy ? "Reading..." : `Show the next ${Math.min(PAGE, more.left)} of ${more.left} more`}
+            </button>
+          ) : null}
+          <RefusalNotice refusal={more.refusal} />
+          <p>
+            <ZoneLine />
+          </p>
+          <HowFound of={first.found} />
+        </>
+      )}
+    </>
+  );
+}
+
+/** A row that moved to a later page between two readings is there once. */
+function onceEach(rows: Incident[]): Incident[] {
+  return [...new Map(rows.map((row) => [incidentAddress(row), row])).values()];
+}
+
+function atLeast(severity: string): [string, string] {
+  return [severity, severity === "High" ? "High" : `${severity} or higher`];
+}
+
+/** The rows behind the first page. A page that was read for other filters is left out. */
+function useMore(
+  first: Seen<Listed> | null,
+  asked: Arguments,
+): { rows: Incident[]; left: number; busy: boolean; refusal: Refusal | null; load: () => void } {
+  const [state, setState] = useState<{ of: unknown; rows: Incident[] }>({ of: null, rows: [] });
+  const [busy, setBusy] = useState(false);
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const rows = state.of === first ? state.rows : [];
+  const have = (first?.result.rows.length ?? 0) + rows.length;
+  const load = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      const next = await look<Listed>("query_incidents", { ...asked, offset: have });
+      setState({ of: first, rows: [...rows, ...next.result.rows] });
+      setRefusal(null);
+    } catch (error) {
+      setRefusal(asRefusal(error));
+    }
+    setBusy(false);
+  };
+  const total = first?.result.coverage.rows_total ?? 0;
+  return { rows, left: Math.max(0, total - have), busy, refusal, load: () => void load() };
+}
+
+function told(found: Seen<Listed> | null, loaded: number, matching: number, text: string): string {
+  if (found === null) {
+    return "";
+  }
+  const total = found.result.coverage.rows_total;
+  const of = total === null ? `${loaded} incidents, of an unknown number` : `${loaded} of ${total} incidents`;
+  return text.trim() === "" ? `${of}.` : `${matching} of the ${loaded} that are here hold the text; ${of} are here.`;
+}
+
+function holds(row: Incident, text: string): boolean {
+  const wanted = text.trim().toLowerCase();
+  const parts = [row.title, row.owner, row.number, row.severity, row.status, row.classification, row.workspace];
+  return parts.some((part) =>
+    shown(part ?? "")
+      .toLowerCase()
+      .includes(wanted),
+  );
+}
+
+function None({ of, onWiden }: { of: Seen<Listed>; onWiden: () => void }): JSX.Element {
+  return (
+    <>
+      <WhyNone of={of} none="No incident matches these filters." />
+      <button type="button" onClick={onWiden}>
+        Show all that are kept
+      </button>
+    </>
+  );
+}
+
+/** How many there are in all, of the rows here or not. */
+function Counts({ of }: { of: Seen<Listed> }): JSX.Element | null {
+  const { by_severity = {}, by_status = {}, by_workspace = {} } = of.result.summary;
+  const failed = Object.entries(by_workspace).filter(([, each]) => each.error !== null);
+  return (
+    <>
+      <ul class="counts" aria-label="In all">
+        {SEVERITIES.filter((name) => Object.hasOwn(by_severity, name)).map((name) => (
+          <li key={name}>
+            <Severity of={name} /> {by_severity[name]}
+          </li>
+        ))}
+        {Object.entries(by_status).map(([name, count]) => (
+          <li key={name}>
+            {visible(name)} {count}
+          </li>
+        ))}
+      </ul>
+      {failed.map(([name, each]) => (
+        <p key={name} class="refusal">
+          The workspace {visible(name)} did not answer: {visible(each.error ?? "")}
+        </p>
+      ))}
+    </>
+  );
+}
+
+function Workspaces({ value, onChange }: { value: string; onChange: (name: string) => void }): JSX.Element | null {
+  const { found } = useLook<Rows<{ name: string; default: boolean }, unknown>>("list_workspaces", {});
+  const names = found?.result.rows ?? [];
+  return names.length < 2 ? null : (
+    <Choice
+      label="Workspace"
+      value={value}
+      options={[
+        ["", names.find((each) => each.default)?.name ?? "the default one"],
+        ...names.filter((each) => !each.default).map((each): [string, string] => [each.name, each.name]),
+        ["all", "all of them"],
+      ]}
+      onChange={onChange}
+    />
+  );
+}
+
+const STEPS: Record<string, number> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 };
+
+function Table(props: { rows: Incident[]; order: Order; busy: boolean; onOrder: (order: Order) => void }): JSX.Element {
+  const body = useRef<HTMLTableSectionElement>(null);
+  useEffect(() => {
+    // Whoever comes back from an incident goes on at its row.
+    body.current?.querySelector<HTMLElement>(`a[href="#/incidents/${CSS.escape(kept.opened)}"]`)?.focus();
+    kept.opened = "";
+  }, []);
+  const step = (event: KeyboardEvent): void => {
+    const by = STEPS[event.key];
+    const links = [...(body.current?.querySelectorAll<HTMLElement>("a") ?? [])];
+    const at = links.indexOf(document.activeElement as HTMLElement);
+    if (by !== undefined && at >= 0) {
+      event.preventDefault();
+      links[at + by]?.focus();
+    }
+  };
+  const workspaces = props.rows.some((row) => row.workspace !== undefined);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+    <section class="scroll" aria-label="Incidents" tabIndex={0}>
+      <table class={props.busy ? "incidents busy" : "incidents"} aria-busy={props.busy}>
+        <thead>
+          <tr>
+            <Head title="Severity" orders={["severity"]} {...props} />
+            <th scope="col">Number</th>
+            <th scope="col">Title</th>
+            <th scope="col">Status</th>
+            <th scope="col">Owner</th>
+            <Head title="Created" orders={["newest", "oldest"]} {...props} />
+            <Head title="Changed" orders={["updated"]} {...props} />
+            <th scope="col">Alerts</th>
+            {workspaces ? <th scope="col">Workspace</th> : null}
+          </tr>
+        </thead>
+        <tbody ref={body} onKeyDown={step}>
+          {props.rows.map((row) => (
+            <tr key={incidentAddress(row)}>
+              <td>
+                <Severity of={row.severity} />
+              </td>
+              <td>{row.number}</td>
+              <th scope="row">
+                <a href={`#/incidents/${encodeURIComponent(incidentAddress(row))}`}>
+                  {visible(row.title ?? "") || "without a title"}
+                </a>
+              </th>
+              <td>{visible(row.status ?? "not known")}</td>
+              <td>{row.owner === null ? <span class="quiet">nobody</span> : visible(row.owner)}</td>
+              <td>
+                <Time at={row.created_time} />
+              </td>
+              <td>
+                <Time at={row.updated_time} />
+              </td>
+              <td>{row.alert_count ?? <span class="quiet">not known</span>}</td>
+              {workspaces ? <td>{visible(row.workspace ?? "")}</td> : null}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** The head of a column by which the workspace orders all that match, shown or not. */
+function Head(props: {
+  title: string;
+  orders: [Order, ...Order[]];
+  order: Order;
+  onOrder: (order: Order) => void;
+}): JSX.Element {
+  const at = props.orders.indexOf(props.order);
+  const next = props.orders[at + 1] ?? props.orders[0];
+  const sort = at < 0 ? undefined : props.order === "oldest" ? "ascending" : "descending";
+  return (
+    <th scope="col" aria-sort={sort}>
+      <button type="button" class="head" title={ORDERS[next]} onClick={() => props.onOrder(next)}>
+        {props.title} <span aria-hidden="true">{sort === undefined ? "↕" : sort === "ascending" ? "↑" : "↓"}</span>
+      </button>
+    </th>
+  );
+}

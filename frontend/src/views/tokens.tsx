@@ -1,0 +1,103 @@
+// A person's tokens for programs: made here, shown once, revoked here.
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { ask, asRefusal, type Refusal } from "../api.ts";
+import { RefusalNotice } from "../parts/notices.tsx";
+import { moment } from "../parts/tool_status.tsx";
+import { visible } from "../visible.ts";
+import type { NewToken, Token } from "../wire.ts";
+
+export function Tokens(): JSX.Element {
+  const [tokens, setTokens] = useState<Token[]>([]);
+  const [made, setMade] = useState<NewToken | null>(null);
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+
+  const carryOut = async (work: () => Promise<void>): Promise<void> => {
+    try {
+      await work();
+      setTokens((await ask<{ tokens: Token[] }>("GET", "/tokens")).tokens);
+      setRefusal(null);
+    } catch (error) {
+      setRefusal(asRefusal(error));
+    }
+  };
+  useEffect(() => void carryOut(async () => {}), []);
+
+  const create = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    const given = new FormData(form);
+    void carryOut(async () => {
+      setMade(await ask<NewToken>("POST", "/tokens", { name: given.get("name"), days: Number(given.get("days")) }));
+      form.reset();
+    });
+  };
+  const revoke = (token: Token): void => {
+    void carryOut(async () => {
+      await ask("DELETE", `/tokens/${encodeURIComponent(token.token_id)}`);
+      setMade((shown) => (shown?.token_id === token.token_id ? null : shown));
+    });
+  };
+  return (
+    <section aria-label="Tokens">
+      <h2>Tokens for programs</h2>
+      <p class="quiet">A program that sends one asks with your roles, and makes no further tokens.</p>
+      <RefusalNotice refusal={refusal} />
+      {made === null ? null : <Shown token={made} onDone={() => setMade(null)} />}
+      {tokens.length === 0 ? <p>There is none.</p> : null}
+      <ul class="listed">
+        {tokens.map((token) => (
+          <li key={token.token_id}>
+            <strong>{visible(token.name)}</strong>{" "}
+            <span class="quiet">
+              made {moment(token.created_at, "")}, last used {moment(token.used_at, "never")}, ends{" "}
+              {moment(token.ends_at, "")}
+            </span>{" "}
+            <button type="button" onClick={() => revoke(token)} aria-label={`Revoke ${visible(token.name)}`}>
+              Revoke
+            </button>
+          </li>
+        ))}
+      </ul>
+      <form onSubmit={create}>
+        <label>
+          Name of the program
+          <input name="name" required maxLength={64} pattern="[A-Za-z0-9][A-Za-z0-9 ._@\-]*" />
+        </label>
+        <label>
+          Days until it ends
+          <input name="days" type="number" min={1} max={365} defaultValue="30" required />
+        </label>
+        <button type="submit" class="main">
+          Make a token
+        </button>
+      </form>
+    </section>
+  );
+}
+
+function Shown({ token, onDone }: { token: NewToken; onDone: () => void }): JSX.Element {
+  const [copied, setCopied] = useState(false);
+  const copy = (): void => {
+    navigator.clipboard.writeText(token.token).then(
+      () => setCopied(true),
+      () => setCopied(false),
+    );
+  };
+  return (
+    <div class="notice" role="status">
+      <p>The token of {visible(token.name)}. It is shown this once:</p>
+      <p>
+        <code class="token">{token.token}</code>
+      </p>
+      <p class="row">
+        <button type="button" onClick={copy}>
+          {copied ? "Copied" : "Copy"}
+        </button>
+        <button type="button" onClick={onDone}>
+          I have kept it
+        </button>
+      </p>
+    </div>
+  );
+}

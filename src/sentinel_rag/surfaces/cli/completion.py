@@ -1,0 +1,40 @@
+"""`sentinel completion SHELL`: the script that lets a shell complete commands, options and choices on Tab.
+
+It is written from the same parser that reads the command line, once; completing starts no Python. What only a running
+product knows (conversations, keys, templates) is not in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from sentinel_rag.contracts.errors import UnavailableError
+
+FILES = {"EXPORT", "FILE", "FOLDER", "PATH", "cases", "file", "folder", "new", "old", "path", "paths"}
+"""What the command line calls a place on disk, as placeholder of an option or as name of a word."""
+
+
+def run(shell: str, parser: argparse.ArgumentParser) -> int:
+    """Print the script for `shell`. Raises UnavailableError if the library that writes it is missing."""
+    try:
+        import shtab
+    except ModuleNotFoundError:
+        raise UnavailableError(
+            "The package shtab, which writes the script, is not installed.", next_step="Run: pip install shtab"
+        ) from None
+    for action in _actions(parser):
+        name = action.metavar if action.option_strings else action.metavar or action.dest
+        if name in FILES:
+            setattr(action, "complete", shtab.FILE)  # noqa: B010  # shtab looks for it on argparse's own objects
+    print(shtab.complete(parser, shell), end="")
+    return 0
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for child in action.choices.values():
+                yield from _actions(child)
+        else:
+            yield action

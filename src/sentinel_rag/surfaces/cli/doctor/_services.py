@@ -1,0 +1,165 @@
+"""What runs, here or elsewhere: the Interceptor, the zones, the web page, the model, and the identity on Azure."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from contextlib import closing
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from importlib import metadata
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from sentinel_rag import surfaces
+from sentinel_rag.assembly.run_state import RunFolder
+from sentinel_rag.settings import Settings
+from sentinel_rag.surfaces.cli.doctor._finding import Finding, fault, fine, warning
+from sentinel_rag.surfaces.cli.doctor._machine import CLOCK_TOLERANCE
+from sentinel_rag.surfaces.cli.status import addresses
+
+ANSWER_WITHIN_S = 10
+RESTART = "stop sentinel up and start it again (sentinel status names its process)"
+
+
+def gateway(settings: Settings) -> Finding:
+    """The Interceptor: whether it answers, is ready, takes the agent's key, and has the same time as this machine."""
+    if settings.gateway_url is not None:
+        return _remote(settings, settings.gateway_url)
+    state = RunFolder(settings.home).read()
+    zone = None if state is None else state.zone("interceptor")
+    if zone is None:
+        return fine("gateway", "none runs; each question starts its own (sentinel up keeps one)")
+    try:
+        status, body, _ = _get(zone.url, "/readyz", {})
+    except (OSError, http.client.HTTPException) as error:
+        return fault("gateway", f"{zone.url} does not answer: {error}", RESTART)
+    return _readiness(zone.url, status, body, RESTART)
+
+
+def _remote(settings: Settings, url: str) -> Finding:
+    at = urlsplit(url).netloc
+    try:
+        status, body, date = _get(url, "/readyz", {})
+    except (OSError, http.client.HTTPException) as error:
+        return fault("gateway", f"{at} does not answer: {error}", "start it there, or correct SENTINEL_URL")
+    found = _readiness(url, status, body, "look at it where it runs: sentinel doctor")
+    if found.fix:
+        return found
+    if settings.gateway_key is not None:
+        status, _, _ = _get(url, "/v1/tools", {"X-API-Key": settings.gateway_key.reveal()})
+        if status != HTTPStatus.OK:
+            make_one = "make a key where it runs: sentinel keys create --name NAME --scope execute"
+            return fault("gateway", f"{at} does not take SENTINEL_API_KEY (HTTP {status})", make_one)
+    if date is not None and abs(datetime.now(UTC) - date) > CLOCK_TOLERANCE:
+        return fault("gateway", f"its clock and this one differ: there it is {date:%Y-%m-%d %H:%M:%S} UTC", "set both")
+    return found
+
+
+def _readiness(url: str, status: int, body: bytes, fix: str) -> Finding:
+    at = urlsplit(url).netloc
+    try:
+        checks = json.loads(body)["checks"]
+        told = ", ".join(f"{name} {value}" for name, value in checks.items())
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return fault("gateway", f"what answers at {at} is no Interceptor (HTTP {status})", "correct SENTINEL_URL")
+    if status != HTTPStatus.OK:
+        return fault("gateway", f"{at} is not ready: {told}", fix)
+    if checks.get("policy") != "ok":
+        return warning("gateway", f"{at}: {told}", "sentinel policy check names what is wrong with the file")
+    return fine("gateway", f"{at} is ready: {told}")
+
+
+def _get(url: str, path: str, headers: dict[str, str]) -> tuple[int, bytes, datetime | None]:
+    parts = urlsplit(url)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    with closing(kind(parts.netloc, timeout=ANSWER_WITHIN_S)) as connection:
+        connection.request("GET", parts.path.rstrip("/") + path, headers=headers)
+        response = connection.getresponse()
+        try:
+            date = parsedate_to_datetime(response.headers["Date"])
+        except (TypeError, ValueError):
+            date = None
+        return response.status, response.read(1_000_000), date
+
+
+def zones(settings: Settings) -> Finding:
+    """The processes of this home, if any run."""
+    found = addresses(settings, RunFolder(settings.home).read())
+    if not found["running"]:
+        return fine("zones", "not running; each question starts what it needs (sentinel up keeps it warm)")
+    parts = {name: found[name]["state"] for name in ("interceptor", "agent", "workspace")}
+    parts |= {f"workspace {name}": part["state"] for name, part in list(found["workspaces"].items())[1:]}
+    parts |= {f"executor {name}": part["state"] for name, part in found["executors"].items()}
+    detail = ", ".join(f"{name} {state}" for name, state in parts.items())
+    if all(state in ("running", "azure", "remote") for state in parts.values()):
+        return fine("zones", detail)
+    return fault("zones", detail, f"stop sentinel up and start it again; logs: {found['logs']}")
+
+
+def page(settings: Settings) -> Finding:
+    """Whether the web page was built into this installation."""
+    if (Path(surfaces.__file__).parent / "web" / "page" / "index.html").is_file():
+        return fine("web page", "built; sentinel up --web serves it")
+    return warning("web page", "not built: sentinel up --web serves the HTTP API alone", "make page (in a clone)")
+
+
+def model(settings: Settings) -> Finding:
+    """What answers questions; nothing is sent to it."""
+    chosen = settings.model_settings
+    if chosen is None:
+        return fine("model", "offline: answers are planned and written without a model")
+    names = chosen.name if chosen.small_name is None else f"{chosen.name}, for simple questions {chosen.small_name}"
+    detail = f"{names} at {chosen.url}, which reads questions and the rows behind them"
+    try:
+        version = metadata.version("openai")
+    except metadata.PackageNotFoundError:
+        return fault("model", f"{detail}; the openai library is missing", "pip install 'sentinel-rag[openai]'")
+    return fine("model", f"{detail} (sentinel doctor --model asks it), openai {version}")
+
+
+def sign_in(settings: Settings) -> Finding:
+    """Whether an identity can be had for the Azure workspaces; what it may do there is for `--azure`."""
+    from sentinel_rag.assembly.azure_access import azure_sign_in
+
+    failed = azure_sign_in(settings)
+    names = ", ".join(settings.azure_workspaces)
+    if failed is None:
+        return fine("sign-in", f"Azure gives tokens for {names} (sentinel doctor --azure tries each right)")
+    return fault("sign-in", f"Azure gives no token for {failed.name}: {failed.detail}", failed.next_step)
+
+
+def model_calls() -> list[Finding]:
+    """`--model`: each configured model is asked one tiny question."""
+    from sentinel_rag.settings import load_settings
+
+    settings = load_settings().model_settings
+    if settings is None:
+        return [fault("model call", "SENTINEL_MODEL is offline: no model to ask", "see docs/models.md")]
+    from sentinel_rag.assembly.model_access import check_models
+
+    return [
+        fine(f"model {each.tier}", each.detail) if each.ok else fault(f"model {each.tier}", each.detail, each.next_step)
+        for each in check_models(settings)
+    ]
+
+
+def azure_rights() -> list[Finding]:
+    """`--azure`: each right on each Azure workspace, tried by reading."""
+    from sentinel_rag.settings import load_settings
+
+    settings = load_settings()
+    if not settings.uses_azure:
+        return [fault("azure", "SENTINEL_WORKSPACE_ID is not set", "see docs/azure.md")]
+    from sentinel_rag.assembly.azure_access import azure_access
+
+    found = []
+    for name, checks in azure_access(settings).items():
+        for each in checks:
+            line, detail = f"azure {name}", f"{each.name}: {each.detail}"
+            if not each.ok:
+                found.append(fault(line, detail, each.next_step))
+            else:
+                found.append(warning(line, detail, each.next_step) if each.next_step else fine(line, detail))
+    return found

@@ -1,0 +1,75 @@
+"""The page of benchmarks is what its command writes, and every number that a page claims leads to a measurement."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.report import PAGE, page
+from bench.report.page import RESULTS, ROOT, captions, weaknesses
+from bench.report.results import NoSuchFigure, Result
+
+MACHINE = {"cores": 2, "memory_gib": 4.0, "system": "Linux x86_64", "python": "3.11.7", "packages": {"duckdb": "2.0.1"}}
+
+
+def wrote(folder: Path, name: str, measured: dict[str, Any], **more: Any) -> Result:
+    document = {
+        "benchmark": name,
+        "claim": "it holds",
+        "measured_at": "2026-11-28T09:30:00+00:00",
+        "machine": MACHINE,
+        "measured": measured,
+        **more,
+    }
+    (folder / f"{name}.json").write_text(json.dumps(document))
+    return Result.read(folder / f"{name}.json")
+
+
+def test_the_page_is_what_the_command_writes() -> None:
+    assert PAGE.read_text() == page(), "run `python -m bench report`"
+
+
+def test_each_result_stands_on_the_page_with_its_claim_and_its_command() -> None:
+    written = PAGE.read_text()
+    for path in RESULTS.glob("*.json"):
+        result = Result.read(path)
+        assert f'<a id="{path.stem}"></a>' in written
+        assert f"[{path.name}](../bench/results/{path.name})" in written
+        assert result.claim[1:60] in written
+
+
+def test_each_figure_of_a_caption_is_in_its_result() -> None:
+    for name, caption in captions().items():
+        if (RESULTS / f"{name}.json").exists():
+            result = Result.read(RESULTS / f"{name}.json")
+            missing = {path.split("/")[0] for _, path, _ in caption.figures} - set(result.measured)
+            assert missing <= {"all_targets"}, f"{name}: {missing}"
+
+
+def test_each_link_to_a_benchmark_leads_somewhere() -> None:
+    anchors = set(re.findall(r'<a id="([a-z0-9_]+)">', PAGE.read_text()))
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        assert set(re.findall(r"benchmarks\.md#([A-Za-z0-9_-]+)", path.read_text())) <= anchors, path.name
+    assert "benchmarks.md#" in (ROOT / "README.md").read_text()
+
+
+def test_a_result_that_nobody_captioned_is_shown_all_the_same(tmp_path: Path) -> None:
+    wrote(tmp_path, "strange", {"a": {"b|c": 1234, "rows": [1, 2]}, "ratio": 0.123456})
+    wrote(tmp_path, "told", {"x": 1}, figures={"attacks that worked": "0 of 929"}, group="security")
+    written = page(tmp_path)
+    assert "| a, b\\|c | 1,234 |\n| ratio | 0.123 |" in written
+    security = written.partition("## Security")[2].partition("## Correctness")[0]
+    assert "| attacks that worked | 0 of 929 |" in security
+    assert "`python -m bench told`" in security
+    assert "2026-11-28 09:30 UTC · machine A" in security
+
+
+def test_a_weakness_names_its_figure_or_stays_away(tmp_path: Path) -> None:
+    found = {"told": wrote(tmp_path, "told", {"deep": {"x": 0.5}, "wrong": ["a", "b"]})}
+    text = "Words.\n\n- half: «told: deep/x | {:.0%}» and\n  «told: wrong» more\n- «absent: x»\n\nEnd."
+    assert weaknesses(text, found) == "Words.\n\n- half: [50%](#told) and\n  [2](#told) more\n\nEnd."
+    with pytest.raises(NoSuchFigure, match=r"told\.json has no figure deep/y"):
+        weaknesses("«told: deep/y»", found)

@@ -1,0 +1,395 @@
+"""Incidents and trends on the page: read by a person without the agent, over the shipped policy and a tool server that
+answers as it is told. What is unknown, missing, old or failed is told as that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+from running_web import RunningWeb
+from test_page_hostile_corpus import WIRE, failing
+from test_page_reading import FRONTEND, check
+from visitor import Visit, Visitor
+
+from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, format_time
+from sentinel_rag.interceptor.policy import Policy
+from sentinel_rag.surfaces.rendering import safe
+from sentinel_rag.testing.fake_executor import Answers, Fails, FakeExecutor
+from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+
+HOSTILE = "<img src=x onerror=alert(1)>\u202egpj.exe ![p](https://evil.example/p)"
+TOLD = "<img src=x onerror=alert(1)>\\u202egpj.exe ![p](https://evil.example/p)"
+ACCOUNT = "dana@woodgrove.example"
+
+
+def ago(**span: float) -> str:
+    return format_time((utc_now() - timedelta(**span)).replace(microsecond=0))
+
+
+def result(rows: list[Any], total: int | None = -1, summary: Any = None, **coverage: Any) -> Answers:
+    """What a query tool answers; `total` is as many as there are rows unless it is given."""
+    covered = {
+        "workspace": "default",
+        "tables": ["SecurityIncident"],
+        "window": {"start": None, "end": None},
+        "time_column": "CreatedTime",
+        "rows_returned": len(rows),
+        "rows_total": len(rows) if total == -1 else total,
+        "query": "SecurityIncident | take 50",
+        "duration_ms": 1.0,
+        "partial": False,
+        "partial_reason": "",
+        "table_rows": 80,
+        "table_oldest": ago(days=90),
+        "table_newest": ago(minutes=5),
+        **coverage,
+    }
+    columns: list[Any] = []
+    return Answers(
+        {
+            "kind": "result",
+            "columns": columns,
+            "rows": rows,
+            "summary": summary or {},
+            "notes": [],
+            "coverage": covered,
+        }
+    )
+
+
+def incident(number: int, **more: Any) -> dict[str, Any]:
+    return {
+        "number": number,
+        "title": f"Sign-in {number}",
+        "severity": "High",
+        "status": "New",
+        "created_time": ago(hours=2),
+        "updated_time": ago(hours=1),
+        "closed_time": None,
+        "owner": None,
+        "classification": None,
+        "alert_count": 1,
+        "provider_incident_id": "2700",
+        "incident_name": f"adaf91aa-80fd-5400-90c4-{number:012}",
+        "provider": "Microsoft XDR",
+        "description": None,
+        **more,
+    }
+
+
+SHOWN: dict[str, Any] = {
+    "comments": [{"time": None, "author": "ada", "message": HOSTILE}],
+    "entities": {"account": [{"name": ACCOUNT, "alerts": 1, "upn": ACCOUNT}]},
+    "entity_counts": {"account": 1},
+    "timeline": [
+        {"time": ago(hours=3), "event": f"Alert: {HOSTILE}"},
+        {"time": ago(hours=2), "event": "Incident created"},
+    ],
+}
+
+
+def detail(number: int, **more: Any) -> Answers:
+    account = {"kind": "account", "name": ACCOUNT}
+    alerts = [
+        {
+            "alert_id": "a-1",
+            "name": HOSTILE,
+            "severity": "High",
+            "status": "New",
+            "time": ago(hours=3),
+            "product": "Identity Protection",
+            "tactics": ["InitialAccess"],
+            "techniques": ["T1078"],
+            "description": "Sign-in from a new country.",
+            "entities": [account],
+            "entity_count": 1,
+        }
+    ]
+    row = incident(
+        number,
+        open_duration_s=None,
+        first_response_s=None,
+        classification_reason=None,
+        classification_comment=None,
+        alerts=alerts,
+        alert_ids_without_row=[],
+        tactics=["InitialAccess"],
+        techniques=["T1078"],
+        custom_details={},
+        labels=[],
+        **{**SHOWN, **more},
+    )
+    summary = {"matched_by": "incident_number", "ambiguous": False, "left_out": {}}
+    return result([row], summary=summary)
+
+
+def knowledge() -> Answers:
+    why = {"by_words": 1, "by_meaning": None, "words": [], "techniques": ["T1078"], "entities": [], "tactics": []}
+    hit = {
+        "citation": "identity.md > Containment",
+        "document_id": "identity.md",
+        "title": "Stolen session",
+        "section": "Containment",
+        "text": "- Revoke **all** sessions. [x](javascript:alert(1))",
+        "severity": "",
+        "status": "",
+        "classification": "",
+        "time": None,
+        "why": why,
+    }
+    freshness = {"incidents": 3, "playbooks": 10, "incidents_as_of": ago(hours=1)}
+    return Answers({"query": "q", "total": 1, "hits": [hit], "remarks": [], "freshness": freshness})
+
+
+BUCKETS = [
+    {"time": ago(days=days), "count": count, "high": count, "medium": 0, "low": 0, "informational": 0}
+    for days, count in ((3, 0), (2, 3), (1, 0))
+]
+SITUATION = {
+    "incidents": {"total": 4, "open": 2, "by_severity": {"High": 4}, "by_status": {"New": 4}},
+    "alerts": {"total": 3, "by_severity": {"High": 3}},
+    "previous": {"incidents": 2, "alerts": None},
+    "top_alert_names": [{"name": HOSTILE, "count": 3}],
+    "tactics": {"InitialAccess": 3},
+}
+
+
+@pytest.fixture(scope="module")
+def web_gateway(shipped_policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
+    """The shipped policy, in the place of the one of the folder above."""
+    with (
+        FakeExecutor(token="t").running() as executor,
+        running_gateway(shipped_policy, tmp_path_factory.mktemp("incidents"), executor) as running,
+    ):
+        yield running
+
+
+@pytest.fixture
+def tool(web: RunningWeb) -> FakeExecutor:
+    """The tool server, with an answer for each tool that the views read."""
+    server = web.gateway.executor
+    server.on("list_workspaces", result([{"name": "default", "default": True}]))
+    server.on("query_incidents", result([incident(7), incident(8, title=HOSTILE, severity="Odd")]))
+    server.on("get_incident_detail", detail(7))
+    server.on("search_knowledge_base", knowledge())
+    trend = {"total": 3, "interval": "1d", "timezone": "UTC", "peak_time": ago(days=2), "peak_count": 3}
+    server.on("get_alert_trend", result(BUCKETS, summary=trend, table_oldest=ago(days=1, hours=23)))
+    server.on("get_threat_summary", result([], summary=SITUATION))
+    entity = {"kind": "account", "name": HOSTILE, "alerts": 3, "high_alerts": 1, "incident_numbers": [7]}
+    seen = {"first_seen": ago(days=2), "last_seen": None}
+    server.on("get_top_entities", result([{**entity, **seen}], total=12))
+    return server
+
+
+def go(visitor: Visitor, view: str) -> Page:
+    visitor.page.get_by_role("navigation", name="Views").get_by_role("link", name=view).click()
+    return visitor.page
+
+
+def asked(web: RunningWeb, tool: str) -> dict[str, Any]:
+    """What the newest call of the tool was given."""
+    return dict([call for call in web.gateway.executor.calls if call.tool == tool][-1].arguments)
+
+
+@pytest.mark.requirement("SURF-4")
+def test_an_incident_is_found_opened_and_asked_about_by_the_keyboard(
+    web: RunningWeb, visit: Visit, tool: FakeExecutor
+) -> None:
+    page = go(visit("dana-incidents"), "Incidents")
+    expect(page.get_by_role("status")).to_have_text("2 of 2 incidents.")
+    expect(page.get_by_role("row", name="High 7 Sign-in 7 New nobody")).to_be_visible()
+    for choose in (
+        lambda: page.get_by_label("Severity").select_option("Medium"),
+        lambda: page.get_by_role("button", name="Created").click(),
+    ):
+        with page.expect_response("**/tools/query_incidents"):
+            choose()
+    expect(page.get_by_role("columnheader", name="Created")).to_have_attribute("aria-sort", "ascending")
+    given = asked(web, "query_incidents")
+    assert (given["min_severity"], given["status"], given["order"]) == ("Medium", "Open", "oldest")
+    page.get_by_role("link", name="Sign-in 7").focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("link", name=TOLD)).to_be_focused()
+    page.keyboard.press("k")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/#/incidents/7")
+    expect(page.get_by_role("heading", name="#7 Sign-in 7")).to_be_focused()
+    expect(page).to_have_title("#7 - Incidents - Sentinel RAG")
+    expect(page.locator(".timeline li").nth(1)).to_contain_text("1 h later")
+    expect(page.get_by_text("It has the same techniques T1078.")).to_have_count(2)
+    # The other incident that shares the account stands in the picture, and in the list beside it.
+    expect(page.get_by_role("region", name="Entities").get_by_role("link", name="8")).to_be_visible()
+    picture = page.get_by_role("group", name="What incident 7 touches")
+    picture.get_by_role("button", name="incident: #7").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    expect(picture.get_by_role("link", name=f"other incident: #8 {TOLD}")).to_be_focused()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    expect(picture.get_by_role("button", name=f"account: {ACCOUNT}")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".chosen")).to_contain_text("Alerts that name it1")
+    page.go_back()
+    expect(page.get_by_role("link", name="Sign-in 7")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Ask about this incident").click()
+    # It waits in the box: what a person's words name, the person sends.
+    expect(page.get_by_role("textbox", name="Question")).to_have_value("What happened in incident 7?")
+    assert web.analyst.asked == []
+    expect(page.locator("article.turn")).to_have_count(0)
+
+
+@pytest.mark.requirement("SURF-4")
+def test_a_list_says_how_much_of_it_is_here_and_which_workspace_a_row_is_of(
+    web: RunningWeb, visit: Visit, tool: FakeExecutor
+) -> None:
+    both = [{"name": "default", "default": True}, {"name": "emea", "default": False}]
+    tool.on("list_workspaces", result(both))
+    first, second = [incident(number) for number in range(100, 150)], [incident(number) for number in range(150, 153)]
+    tool.on("query_incidents", result(first, total=53), result(second, total=53))
+    page = go(visit("dana-paged"), "Incidents")
+    expect(page.get_by_role("status")).to_have_text("50 of 53 incidents.")
+    page.get_by_role("button", name="Show the next 3 of 3 more").click()
+    expect(page.get_by_role("status")).to_have_text("53 of 53 incidents.")
+    assert asked(web, "query_incidents")["offset"] == 50
+    page.get_by_label("Text in these rows").fill("sign-in 15")
+    expect(page.get_by_role("status")).to_have_text(
+        "3 of the 53 that are here hold the text; 53 of 53 incidents are here."
+    )
+    page.get_by_label("Text in these rows").fill("")
+    failed = {"by_workspace": {"emea": {"rows_total": None, "error": "Access denied."}}}
+    tool.on("query_incidents", result([incident(7, workspace="emea")], total=None, summary=failed))
+    page.get_by_label("Workspace").select_option("all")
+    expect(page.get_by_role("status")).to_have_text("1 incidents, of an unknown number.")
+    expect(page.get_by_text("The workspace emea did not answer: Access denied.")).to_be_visible()
+    page.get_by_role("link", name="Sign-in 7").click()
+    page.wait_for_url("**/#/incidents/7%40emea")
+    expect(page.get_by_role("heading", name="#7 Sign-in 7")).to_be_visible()
+    assert asked(web, "get_incident_detail") == {"incident": "7", "workspace": "emea", "detail": "full"}
+    page.get_by_role("button", name="Ask about this incident").click()
+    expect(page.get_by_role("textbox")).to_have_value("What happened in incident 7 in the workspace emea?")
+
+
+@pytest.mark.requirement("CHAT-10")
+def test_failed_empty_partial_and_old_are_four_things(web: RunningWeb, visit: Visit, tool: FakeExecutor) -> None:
+    error = QueryError(
+        code=QueryErrorCode.UNAVAILABLE, message="Log Analytics is away.", next_step="Try it again in a minute."
+    )
+    tool.on("query_incidents", Fails(error))
+    page = go(visit("dana-failed"), "Incidents")
+    expect(page.get_by_role("alert")).to_have_text("Log Analytics is away. Try it again in a minute.")
+    expect(page.get_by_text("No incident matches")).to_have_count(0)
+    expect(page.get_by_role("table")).to_have_count(0)
+    tool.on("query_incidents", result([], table_rows=0))
+    page.get_by_role("button", name="Read again").click()
+    expect(page.get_by_text("No incident matches these filters. There is no row at all in Sec")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    old = {"table_newest": ago(days=2, hours=3), "partial": True, "partial_reason": "It took too long."}
+    tool.on("query_incidents", result([incident(7)], **old))
+    page.get_by_role("button", name="Show all that are kept").click()
+    expect(page.locator(".warnings")).to_contain_text("The newest row here is 2 d 3 h old.")
+    expect(page.locator(".warnings")).to_contain_text("This is not all: It took too long.")
+    assert "time_window" not in asked(web, "query_incidents")
+    page.get_by_text("How this was found").click()
+    [*_, intent] = [each for each in web.gateway.records() if each["kind"] == "intent"]
+    expect(page.locator("dl")).to_contain_text(f"Audit record{intent['audit_id']}")
+    tool.on("get_incident_detail", result([], summary={"matched_by": None, "ambiguous": False, "left_out": {}}))
+    page.get_by_role("link", name="Sign-in 7").click()
+    expect(page.get_by_text("There is no incident 7 here.")).to_be_visible()
+
+
+@pytest.mark.requirement("SURF-4")
+def test_trends_draw_what_is_known_say_what_is_not_and_stand_in_a_table_too(visit: Visit, tool: FakeExecutor) -> None:
+    page = go(visit("dana-trends"), "Trends")
+    picture = page.get_by_role("region", name="Alerts over time, drawn").get_by_role("img")
+    expect(picture).to_have_accessible_name(re.compile("^3 alerts in 3 bars; most, 3, from "))
+    expect(page.locator(".bars rect.high")).to_have_count(1)
+    page.get_by_text("The same as a table").click()
+    rows = page.get_by_role("region", name="Alerts over time, as a table").get_by_role("row")
+    cells = [row.get_by_role("cell").first.inner_text() for row in rows.all()[1:]]
+    assert cells == ["not kept", "3", "0"]  # before the first row that is kept nothing is known, and nothing is zero
+    tiles = page.locator(".tiles")
+    expect(tiles).to_contain_text("2 more than in the same time before (2, +100 %)")
+    expect(tiles).to_contain_text("how many there were before is not known")
+    expect(page.get_by_text("1 of 12, by the alerts that name them.")).to_be_visible()
+    stopped = {"total": 0, "interval": "1h", "timezone": "UTC", "peak_time": None, "peak_count": 0}
+    silent = [{**each, "count": 0, "high": 0} for each in BUCKETS]
+    tool.on("get_alert_trend", result(silent, summary=stopped, table_newest=ago(days=2, hours=6)))
+    page.get_by_label("Window").select_option("last_24h")
+    expect(page.get_by_label("One bar is")).to_have_value("1h")
+    expect(page.get_by_text("Whether it was quiet is not known.")).to_be_visible()
+    page.get_by_text("The same as a table").click()
+    expect(rows.nth(1).get_by_role("cell").first).to_have_text("0")
+    expect(rows.nth(3).get_by_role("cell").first).to_have_text("none came")
+    page.get_by_role("region", name="Entities").get_by_role("link", name="7").click()
+    expect(page.get_by_role("heading", name="#7 Sign-in 7")).to_be_visible()
+
+
+@pytest.mark.requirement("SURF-5")
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_hostile_texts_stay_texts_and_everybody_can_read_the_views(
+    visit: Visit, tool: FakeExecutor, scheme: str, width: int
+) -> None:
+    """The attacker writes titles, alert names, comments, entity names and playbooks."""
+    axe = (FRONTEND / "node_modules" / "axe-core" / "axe.min.js").read_text()
+    problems: list[Any] = []
+    dana = visit(f"dana-{scheme}", color_scheme=scheme, viewport={"width": width, "height": 844})
+    page = go(dana, "Incidents")
+    expect(page.get_by_role("row", name=f"Odd 8 {TOLD}")).to_be_visible()
+    if scheme == "dark":
+        check(page, axe, problems, "incidents")
+    page.get_by_role("link", name="Sign-in 7").click()
+    expect(page.locator(".timeline")).to_contain_text(f"Alert: {TOLD}")
+    expect(page.locator(".said")).to_contain_text(TOLD)
+    expect(
+        page.get_by_role("group", name="touches").get_by_role("button", name=f"alert, High: {TOLD}")
+    ).to_be_attached()
+    page.get_by_text("Read the step").first.click()
+    expect(page.locator(".hits").first).to_contain_text("[x](javascript:alert(1))")
+    check(page, axe, problems, "incident")
+    made = "main :is(img, iframe, [onerror], a[href*=evil], a:not([href^='#/']))"
+    assert page.locator(made).count() == 0
+    go(dana, "Trends")
+    expect(page.get_by_role("rowheader", name=TOLD)).to_have_count(2)
+    if scheme == "dark":
+        check(page, axe, problems, "trends")
+    assert page.locator(made).count() == 0
+    assert problems == []
+
+
+@pytest.mark.requirement("SURF-5")
+def test_every_hostile_text_is_readable_wherever_an_incident_shows_it(visit: Visit, tool: FakeExecutor) -> None:
+    """The attacker writes titles, events, comments, names of entities and steps, all of the corpus in each place."""
+    texts = [each for each in WIRE if each.text]
+    shown = [safe(each.text) for each in texts]
+    tool.on("query_incidents", result([incident(number, title=each.text) for number, each in enumerate(texts)]))
+    names = [{"name": each.text, "alerts": 1} for each in texts]
+    tool.on(
+        "get_incident_detail",
+        detail(
+            7,
+            timeline=[{"time": ago(hours=1), "event": each.text} for each in texts],
+            comments=[{"time": None, "author": each.text, "message": each.text} for each in texts],
+            entities={"url": names},
+            entity_counts={"url": len(names)},
+        ),
+    )
+    page = go(visit("dana-every"), "Incidents")
+    titles = page.locator("tbody th a")
+    expect(titles).to_have_count(len(texts))
+    assert titles.all_text_contents() == shown
+    page.evaluate("location.hash = '/incidents/7'")
+    events = page.locator(".timeline .event span")
+    expect(events).to_have_count(len(texts))
+    assert events.all_text_contents() == page.locator(".said blockquote").all_text_contents() == shown
+    assert failing(texts, page.locator(".said figcaption").all_text_contents()) == []
+    listed = page.get_by_role("region", name="Entities").get_by_role("rowheader").all_text_contents()
+    assert sorted(listed) == sorted(shown)
+    drawn = page.locator(".graph .spot.entity title").all_text_contents()
+    assert len(drawn) == 14
+    assert set(drawn) <= {f"url: {each}" for each in shown}
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
