@@ -37,8 +37,13 @@ const PLACES: Place[] = [
     role: "analyst",
     view: (id, go, { session }) => <ChatView id={id} go={go} session={session} />,
   },
-  { name: "incidents", title: "Incidents", role: "analyst", view: (id, go) => <IncidentsView id={id} go={go} /> },
-  { name: "trends", title: "Trends", role: "analyst", view: () => <TrendsView /> },
+  {
+    name: "incidents",
+    title: "Incidents",
+    role: "analyst",
+    view: (id, go, { session }) => <IncidentsView id={id} go={go} session={session} />,
+  },
+  { name: "trends", title: "Trends", role: "analyst", view: (_, __, { session }) => <TrendsView session={session} /> },
   {
     name: "approvals",
     title: "Approvals",

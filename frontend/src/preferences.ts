@@ -57,6 +57,12 @@ export function options(session: Session): Record<string, string> {
   };
 }
 
+/** The workspace to read in, as its tools take it: the chosen one, empty for the first, which is the default. */
+export function preferredWorkspace(session: Session): string {
+  const chosen = options(session).workspace ?? "";
+  return chosen === session.workspaces[0] ? "" : chosen;
+}
+
 /** The zones that this browser knows. */
 export function timezones(): string[] {
   return ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")];
