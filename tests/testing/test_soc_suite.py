@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.interceptor.policy import load_policy
+from sentinel_rag.interceptor.policy_tools import load_cases, run_case
 from sentinel_rag.testing.soc.__main__ import main
 from sentinel_rag.testing.soc.encodings import PIECES, WHOLE, encoded, has_arrived, pieces
 from sentinel_rag.testing.soc.judging import Observation, holds
@@ -149,9 +150,15 @@ def test_every_policy_that_is_measured_loads(name: str, tmp_path: Path) -> None:
     assert policy.names["update_incident"].rules
 
 
-def test_own_words_is_the_example_file(tmp_path: Path) -> None:
-    example = Path(__file__).resolve().parents[2] / "config" / "examples" / "own_words.yaml"
+def test_own_words_is_the_example_file_and_answers_its_cases(tmp_path: Path) -> None:
+    """Where the shipped policy has changed, change the example in the same way."""
+    examples = Path(__file__).resolve().parents[2] / "config" / "examples"
+    example = examples / "own_words.yaml"
     assert yaml.safe_load(example.read_text()) == yaml.safe_load(policy_file("own-words", tmp_path).read_text())
+    policy = load_policy(example)
+    results = [run_case(policy, case) for case in load_cases([examples / "cases"])]
+    assert len(results) >= 10
+    assert [result.case.name for result in results if not result.passed] == []
 
 
 def test_the_command_lists_refuses_and_prints_the_schema(capsys: pytest.CaptureFixture[str]) -> None:
