@@ -1,6 +1,6 @@
 """AgentDojo against the Interceptor, without a model: what passes by itself, what a person has to decide, what an
-attacker reaches. Needs `make agentdojo`. `--suite NAME` and `--tasks N` make a smaller run, which is printed and not
-written."""
+attacker reaches. Needs `make agentdojo`. `--suite`, `--policy`, `--tasks` and `--injections` make a smaller run, which
+is printed and not written."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 import time
 
 from bench import harness
+from bench.agentdojo.baselines import ANCHORS
 from bench.agentdojo.loading import SUITES, NotInstalled, versions
 from bench.agentdojo.measuring import OURS, measure, shares, summary
 
@@ -19,11 +20,15 @@ ANSWERS = "an agent that says something false makes no call, so no gateway can s
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench agentdojo", description=__doc__)
     parser.add_argument("--suite", action="append", choices=SUITES, help="only this suite; may be given again")
+    parser.add_argument("--policy", action="append", choices=(OURS, *ANCHORS), help="only ours or this anchor")
     parser.add_argument("--tasks", type=int, help="only the first so many user tasks of each suite")
+    parser.add_argument("--injections", type=int, help="only the first so many injections of each suite")
     options = parser.parse_args()
     started = time.perf_counter()
     try:
-        wanted = shares(suites=options.suite, tasks=options.tasks)
+        wanted = shares(
+            suites=options.suite, policies=options.policy, tasks=options.tasks, injections=options.injections
+        )
     except NotInstalled as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2
@@ -31,7 +36,7 @@ def main() -> int:
     measured["agentdojo"] = {**versions(), "suites": "v1.2.2"}
     measured["pairs_on_the_answer_alone"] = ANSWERS
     measured["seconds"] = round(time.perf_counter() - started, 1)
-    if options.suite or options.tasks:
+    if any(vars(options).values()):
         print(json.dumps(measured, indent=2, ensure_ascii=False))
         return 0
     harness.write("agentdojo", measured, claim=_claim(measured))

@@ -64,7 +64,7 @@ from sentinel_rag.testing.loopback import serve
 behind, folder = json.loads(sys.argv[1]), Path(sys.argv[3])
 upstream = (McpHttpUpstream(behind, token="bench", is_ours=True) if isinstance(behind, str)
             else McpStdioUpstream(Launch(tuple(behind), {}, folder)))
-with open_state(folder, segment_records=10**9) as state:
+with open_state(folder, segment_records=int(sys.argv[4])) as state:
     key, _ = state.keys.create([Scope.EXECUTE])
     app = create_app(policies=FixedPolicy(load_policy(Path(sys.argv[2]))), keys=state.keys, state=state,
                      upstreams={"sentinel": upstream},
@@ -132,9 +132,10 @@ class Gateway:
 
 
 @contextmanager
-def interceptor(executor: str | Sequence[str], folder: Path) -> Iterator[Gateway]:
-    """An Interceptor with its state in `folder`, before the executor at a URL or the one that a command starts."""
-    with child(INTERCEPTOR, json.dumps(executor), str(CONFIG), str(folder)) as process:
+def interceptor(executor: str | Sequence[str], folder: Path, *, segment_records: int = 10**9) -> Iterator[Gateway]:
+    """An Interceptor with its state in `folder`, before the executor at a URL or the one that a command starts; all of
+    its journal in one file, unless `segment_records` says."""
+    with child(INTERCEPTOR, json.dumps(executor), str(CONFIG), str(folder), str(segment_records)) as process:
         url, key = json.loads(line(process))
         yield Gateway(url, key, process)
 

@@ -59,11 +59,12 @@ def try_out(binaries: Path, folder: Path) -> str:
     """What the commands of a first user print. Raises CalledProcessError for one that fails."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SENTINEL_", "AZURE_", "PYTHON"))}
     environment = {**kept, "SENTINEL_HOME": str(folder / "home"), "PATH": f"{binaries}{os.pathsep}{kept['PATH']}"}
-    printed = []
+    printed: list[str] = []
     for command in (
         ["sentinel", "--version"],
         ["sentinel", "demo"],
         ["sentinel", "ask", "which incidents are still open?"],
+        ["sentinel", "ask", "what do the playbooks say about phishing?"],
         ["sentinel", "policy", "test"],
         ["sentinel", "knowledge", "search", "phished account"],
         ["sentinel", "doctor"],

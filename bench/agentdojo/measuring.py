@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,9 +53,13 @@ class Findings:
 
 
 def shares(
-    *, suites: Iterable[str] | None = None, tasks: int | None = None, injections: int | None = None
+    *,
+    suites: Collection[str] | None = None,
+    policies: Collection[str] | None = None,
+    tasks: int | None = None,
+    injections: int | None = None,
 ) -> list[Share]:
-    """All there is to do, or the first so many tasks and injections of each suite; the anchors too."""
+    """All there is to do, or these suites and policies, and the first so many tasks and injections of each suite."""
     found: list[Share] = []
     for name, suite in load_suites().items():
         if suites is not None and name not in suites:
@@ -63,7 +67,7 @@ def shares(
         chosen = tuple(suite.user_tasks)[:tasks]
         acting = [one for one in suite.injection_tasks if (name, one) not in ON_THE_ANSWER]
         answers = len(suite.injection_tasks) - len(acting)
-        for policy in (OURS, *ANCHORS):
+        for policy in policies or (OURS, *ANCHORS):
             for start in range(0, len(chosen), TASKS_OF_A_SHARE):
                 part = chosen[start : start + TASKS_OF_A_SHARE]
                 found.append(Share(name, policy, part, tuple(acting)[:injections], answers))
@@ -112,7 +116,7 @@ def _attacks(
 def summary(findings: Sequence[Findings]) -> dict[str, Any]:
     """Sums by policy and suite, the rows of each task, and what is left to an attacker."""
     by_policy: dict[str, Any] = {}
-    for policy in (OURS, *ANCHORS):
+    for policy in dict.fromkeys(one.share.policy for one in findings):
         of_policy = [one for one in findings if one.share.policy == policy]
         suites = list(dict.fromkeys(one.share.suite for one in of_policy))
         by_policy[policy] = {

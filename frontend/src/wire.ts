@@ -148,6 +148,8 @@ export interface Approval {
   may_decide: boolean;
   outdated: boolean;
   own: boolean;
+  /** Who asked with their own key, without the agent. */
+  reader: string | null;
 }
 
 export interface AuditEntry {

@@ -47,6 +47,7 @@ TABLE: dict[tuple[str, str], Entry] = {
     ("POST", "/v1/sessions"): Entry((EXECUTE, USER), None, (201, 409)),
     ("GET", "/v1/sessions/{session_id}"): Entry((EXECUTE, USER), None, (200,), (404, "not_found")),
     ("DELETE", "/v1/sessions/{session_id}"): Entry((EXECUTE, USER), None, (204,), (404, "not_found")),
+    ("GET", "/v1/sessions/{session_id}/records"): Entry((USER,), None, (200,), (404, "not_found")),
     ("POST", "/v1/sessions/{session_id}/words"): Entry((USER,), {"text": "713"}, (200,), (404, "not_found")),
     ("POST", "/v1/sessions/{session_id}/resolve"): Entry((USER,), {"handles": []}, (200,), (404, "not_found")),
     ("GET", "/v1/audit"): Entry((AUDIT,)),

@@ -73,3 +73,11 @@ def test_a_weakness_names_its_figure_or_stays_away(tmp_path: Path) -> None:
     assert weaknesses(text, found) == "Words.\n\n- half: [50%](#told) and\n  [2](#told) more\n\nEnd."
     with pytest.raises(NoSuchFigure, match=r"told\.json has no figure deep/y"):
         weaknesses("«told: deep/y»", found)
+
+
+def test_a_table_has_a_row_for_each_member_and_leaves_open_what_one_lacks(tmp_path: Path) -> None:
+    peers = {"one, two": {"version": "1.0", "authenticates": True}, "three/four": {"audits": False, "decides": None}}
+    wrote(tmp_path, "gateway_peers", {"peers": peers})
+    written = page(tmp_path)
+    assert "| one, two | 1.0 | yes |  |  |" in written
+    assert "| three/four |  |  |  | no |" in written

@@ -95,7 +95,9 @@ def test_the_index_names_every_page_and_so_does_llms_txt() -> None:
     index = (REPOSITORY / "docs" / "README.md").read_text()
     for_models = (REPOSITORY / "llms.txt").read_text()
     pages = [page.relative_to(REPOSITORY / "docs").as_posix() for page in PAGES if "docs" in page.parts]
-    assert [page for page in pages if page != "README.md" and f"({page})" not in index] == []
-    assert [page for page in pages if f"(docs/{page})" not in for_models] == []
+    assert [page for page in pages if page != "README.md" and f"({page})" not in index] == [], (
+        "add them: docs/README.md"
+    )
+    assert [page for page in pages if f"(docs/{page})" not in for_models] == [], "add them to llms.txt"
     for target in re.findall(r"\]\(([^)#]+)\)", for_models):
         assert (REPOSITORY / target).is_file(), target

@@ -102,7 +102,8 @@ function OneApproval(props: { id: string; back: () => void; change: Approval[] }
           <Decided approval={found} />
           <h2>What will happen</h2>
           <p>
-            The agent calls <code>{visible(found.tool)}</code>, which {EFFECTS[found.effect] ?? visible(found.effect)}.{" "}
+            {found.reader === null ? "The agent" : `${visible(found.reader)}, without the agent,`} calls{" "}
+            <code>{visible(found.tool)}</code>, which {EFFECTS[found.effect] ?? visible(found.effect)}.{" "}
             {visible(found.description)}
           </p>
           <h2>With exactly this</h2>
@@ -113,7 +114,7 @@ function OneApproval(props: { id: string; back: () => void; change: Approval[] }
               <li key={reason}>{visible(reason)}</li>
             ))}
           </ul>
-          <h2>What the agent had read before</h2>
+          <h2>{found.reader === null ? "What the agent had read before" : "What had been read before"}</h2>
           <History approval={found} />
           <h2>Who asks</h2>
           <p>
@@ -193,7 +194,8 @@ function Decide(props: {
   if (!approval.may_decide) {
     const named = approval.approvers.map(visible).join(", ");
     const others = named === "" ? "Another person decides this one." : `It may be decided by: ${named}.`;
-    return <p>{approval.own ? "The agent asked this for you, so another person decides it." : others}</p>;
+    const asker = approval.reader === null ? "The agent asked this for you" : "You asked for this yourself";
+    return <p>{approval.own ? `${asker}, so another person decides it.` : others}</p>;
   }
   const decide = async (decision: "approve" | "deny"): Promise<void> => {
     setBusy(true);

@@ -41,6 +41,7 @@ class Reason(StrEnum):
     INVALID_ARGUMENT = "invalid_argument"
     RATE_LIMITED = "rate_limited"
     OVERLOADED = "overloaded"
+    CALLER_LEFT = "caller_left"
     # 500, 502, 504
     INTERNAL = "internal"
     UPSTREAM_FAILED = "upstream_failed"

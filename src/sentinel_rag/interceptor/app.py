@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
 
 import anyio
 from starlette.applications import Starlette
@@ -26,7 +27,8 @@ from sentinel_rag.interceptor import openapi
 from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
 from sentinel_rag.interceptor.approval_desk import Webhook, notifying, served_routes
 from sentinel_rag.interceptor.catalogue import survey
-from sentinel_rag.interceptor.gate import Gate, Stores
+from sentinel_rag.interceptor.express_way import ExpressWay
+from sentinel_rag.interceptor.gate import Gate, Left, Stores
 from sentinel_rag.interceptor.host_guard import HostGuard
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.outcomes import Outcome
@@ -86,6 +88,8 @@ def create_app(
         doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id, policies
     )
 
+    execute = Route("/v1/proxy-execute", routes.execute, methods=["POST"])
+
     async def refused(request: Request, refusal: Exception) -> Response:
         assert isinstance(refusal, Refusal)
         return await refusals.unread(request, refusal) if isinstance(refusal, Unread) else refusal.response
@@ -108,7 +112,7 @@ def create_app(
 
     app = Starlette(
         routes=[
-            Route("/v1/proxy-execute", routes.execute, methods=["POST"]),
+            execute,
             Route("/v1/tools", routes.tools, methods=["GET"]),
             Route("/v1/look", routes.look, methods=["POST"]),
             Route("/v1/look", routes.tools_to_look_with, methods=["GET"]),
@@ -124,7 +128,10 @@ def create_app(
             Route("/healthz", routes.health, methods=["GET"]),
             Route("/readyz", routes.ready, methods=["GET"]),
         ],
-        middleware=[Middleware(HostGuard, allowed_hosts=allowed_hosts, limits=limits, refusals=refusals)],
+        middleware=[
+            Middleware(HostGuard, allowed_hosts=allowed_hosts, limits=limits, refusals=refusals),
+            Middleware(ExpressWay, route=execute, refused=refused, not_possible=_not_possible),
+        ],
         exception_handlers={
             404: _no_route,
             405: _no_method,
@@ -171,7 +178,10 @@ class _Routes:
         return await self._called(request, principal, self._gate.look)
 
     async def _called(
-        self, request: Request, principal: Principal, call: Callable[[Principal, ExecuteRequest], Awaitable[Outcome]]
+        self,
+        request: Request,
+        principal: Principal,
+        call: Callable[[Principal, ExecuteRequest, Left], Awaitable[Outcome]],
     ) -> Response:
         body = await read_json_body(request, self._limits)
         try:
@@ -179,7 +189,7 @@ class _Routes:
         except MalformedBody as fault:
             self._doorkeeper.rates.take(principal.key_id, principal.rate)
             return outcome_response(await self._gate.refuse_body(principal, str(fault)))
-        return outcome_response(await call(principal, wish))
+        return outcome_response(await call(principal, wish, partial(_left, request)))
 
     async def tools(self, request: Request) -> Response:
         await self._doorkeeper.admit(request, Scope.EXECUTE)
@@ -243,6 +253,12 @@ def _wanted(request: Request) -> RecordFilter:
         if text is not None and not 1 <= len(text) <= MAX_WANTED:
             raise Refusal(problem(Reason.INVALID_ARGUMENT, f"{name} must have 1 to {MAX_WANTED} characters."))
     return RecordFilter(kind=given["kind"], tool=given["tool"], session_id=given["session_id"], key_id=given["key_id"])
+
+
+async def _left(request: Request) -> None:
+    """Wait until the client has closed the connection. Its body is read by then."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _whole_number(request: Request, name: str, default: int, largest: int) -> int:

@@ -11,10 +11,13 @@ rise of the context label. If the file turns out to know more, or an answer was 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import assert_never
+
+import anyio
 
 from sentinel_rag.audit import (
     CallIntended,
@@ -69,11 +72,15 @@ from sentinel_rag.interceptor.store import (
 )
 from sentinel_rag.interceptor.store.sessions import Work
 from sentinel_rag.interceptor.upstream import Returned, ToolFailed, Unanswered, Upstream, UpstreamReply
+from sentinel_rag.interceptor.upstream.unanswered import nobody_waits
 
 MAX_REFUSED_BYTES = 16_384
 """Longer arguments of a call that did not run leave only their hash: refusals cost nothing and could fill the disk."""
 
 CLOSED = "This session is closed."
+
+Left = Callable[[], Awaitable[None]]
+"""Waits until whoever asked does not wait for the outcome any more."""
 
 MAX_ATTEMPTS = 10
 """How often a call is decided again because labels rose meanwhile. A context label can rise three times in all."""
@@ -121,22 +128,25 @@ class Gate:
         self._readers_of = readers_of
         self._in_flight = InFlight(limits)
 
-    async def execute(self, principal: Principal, wish: ExecuteRequest) -> Outcome:
+    async def execute(self, principal: Principal, wish: ExecuteRequest, left: Left | None = None) -> Outcome:
         """Judge one call and run it if allowed. Raises UnavailableError if it cannot be recorded; then it did not run,
-        or its outcome is on record as unknown."""
-        return await self._take(principal, wish)
+        or its outcome is on record as unknown. `left` ends once nobody waits for the outcome: a call that only reads is
+        then stopped, any other goes on to its end, and the outcome of both is recorded."""
+        return await self._take(principal, wish, left)
 
-    async def look(self, principal: Principal, wish: ExecuteRequest) -> Outcome:
+    async def look(self, principal: Principal, wish: ExecuteRequest, left: Left | None = None) -> Outcome:
         """`execute` for a person who reads without an agent: only what reads, in a session of the person's own key.
 
         No agent's key enters such a session, so nothing of a conversation reaches it; it raises no conversation, since
         labels rise within the sessions of one key.
         """
-        return await self._take(principal, wish, looking=True)
+        return await self._take(principal, wish, left, looking=True)
 
-    async def _take(self, principal: Principal, wish: ExecuteRequest, *, looking: bool = False) -> Outcome:
+    async def _take(
+        self, principal: Principal, wish: ExecuteRequest, left: Left | None, *, looking: bool = False
+    ) -> Outcome:
         policy = self._policies.current
-        call = _Call(self._new_id(), principal.key_id, policy, wish, policy.tool(wish.tool_name))
+        call = _Call(self._new_id(), principal.key_id, policy, wish, policy.tool(wish.tool_name), left=left)
         try:
             session = await self._stores.sessions.claim(
                 wish.session_id,
@@ -288,20 +298,40 @@ class Gate:
             await self._intend(run)
             started = time.perf_counter()
             try:
-                reply = await upstream.call(
-                    tool.name,
-                    run.arguments,
-                    principal=call.key_id,
-                    session_id=session.session_id,
-                    timeout_s=tool.timeout_s or self._limits.tool_seconds,
-                    readers=call.readers,
-                )
+                reply = await self._reply(run, upstream)
             except BaseException:  # this server stops, or the upstream broke its promise not to raise
                 await self._journal.append(CallOutcome(audit_id=call.audit_id, status=OutcomeStatus.UNKNOWN))
                 raise
             return await self._finish(run, reply, (time.perf_counter() - started) * 1e3)
         finally:
             self._in_flight.leave(call.key_id)
+
+    async def _reply(self, run: _Run, upstream: Upstream) -> UpstreamReply:
+        """What the tool server answers. A call that only reads is stopped once its caller has left."""
+        call, tool = run.call, run.tool
+        asked = partial(
+            upstream.call,
+            tool.name,
+            run.arguments,
+            principal=call.key_id,
+            session_id=run.session.session_id,
+            timeout_s=tool.timeout_s or self._limits.tool_seconds,
+            readers=call.readers,
+        )
+        left = call.left
+        if left is None or tool.effect is not Effect.READ:
+            return await asked()
+        reply: UpstreamReply = nobody_waits()
+        async with anyio.create_task_group() as group:
+
+            async def wait_for_leaving() -> None:
+                await left()
+                group.cancel_scope.cancel()
+
+            group.start_soon(wait_for_leaving)
+            reply = await asked()
+            group.cancel_scope.cancel()
+        return reply
 
     async def _intend(self, run: _Run) -> None:
         """Raise every label that the call may raise, and write the intent, in one transaction."""
@@ -355,7 +385,8 @@ class Gate:
                 return await self._record_outcome(run, reply, duration_ms)
             if view.hidden:
                 alongside = self._stores.handles.keep(session.session_id, view.hidden)
-            reply = replace(reply, encoded=view.encoded)
+            if view.encoded is not reply.encoded:
+                reply = replace(reply, encoded=view.encoded)
         elif isinstance(reply, ToolFailed) and tool.fields.hides:
             # Its text may quote what the policy hides.
             withheld = "The tool failed; its message is withheld, because the policy hides parts of its results."
@@ -473,6 +504,7 @@ class _Call:
     flow: JsonObject | None = None
     approval_id: str | None = None
     pin: str | Quarantined | None = None
+    left: Left | None = None
     result: int = 0
     readers: frozenset[str] | None = None
 

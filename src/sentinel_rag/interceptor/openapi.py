@@ -56,6 +56,7 @@ OF_A_CALL: tuple[Ending, ...] = (
     Reason.CONFLICT,
     Reason.INVALID_ARGUMENT,
     Reason.OVERLOADED,
+    Reason.CALLER_LEFT,
     Reason.UPSTREAM_FAILED,
     Reason.UPSTREAM_TIMEOUT,
 )
@@ -160,6 +161,13 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: "HandleValues"},
         scopes=(Scope.USER,),
         body="Handles",
+    ),
+    Operation(
+        "GET",
+        "/v1/sessions/{session_id}/records",
+        "What became of the calls of a person's own session, without their arguments",
+        {200: "SessionRecords"},
+        scopes=(Scope.USER,),
     ),
     Operation(
         "GET",

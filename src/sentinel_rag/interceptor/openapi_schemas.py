@@ -159,6 +159,13 @@ SCHEMAS: Mapping[str, Schema] = {
         },
         optional=("next_after", "next_before"),
     ),
+    "SessionRecords": exactly(
+        {
+            "records": listed(exactly({"record": {"type": "object"}, "outcome": {"type": ["string", "null"]}})),
+            "whole": {"type": "boolean", "description": "False: the session has more than was looked at."},
+            "head": exactly({"seq": WHOLE, "hash": {"type": "string"}}),
+        }
+    ),
     "AuditRecords": exactly({"records": listed(ref("AuditEntry"))}),
     "Approval": {
         "type": "object",

@@ -43,6 +43,7 @@ HTTP_STATUS: Mapping[Reason, int] = {
     Reason.INTERNAL: 500,
     Reason.UPSTREAM_FAILED: 502,
     Reason.OVERLOADED: 503,
+    Reason.CALLER_LEFT: 503,
     Reason.UPSTREAM_TIMEOUT: 504,
 }
 

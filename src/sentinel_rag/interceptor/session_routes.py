@@ -26,6 +26,7 @@ from sentinel_rag.interceptor.policy import Policies
 from sentinel_rag.interceptor.refusals import Unread
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_object
 from sentinel_rag.interceptor.responses import json_response, problem
+from sentinel_rag.interceptor.session_story import story_of
 from sentinel_rag.interceptor.store import HandleStore, Principal, Scope, Session, SessionStore, TooManySessions
 from sentinel_rag.interceptor.upstream import Upstream
 
@@ -66,6 +67,7 @@ class SessionRoutes:
             Route("/v1/sessions", self.open, methods=["POST"]),
             Route("/v1/sessions/{session_id}", self.show, methods=["GET"]),
             Route("/v1/sessions/{session_id}", self.close, methods=["DELETE"]),
+            Route("/v1/sessions/{session_id}/records", self.records, methods=["GET"]),
             Route("/v1/sessions/{session_id}/words", self.words, methods=["POST"]),
             Route("/v1/sessions/{session_id}/resolve", self.resolve, methods=["POST"]),
         ]
@@ -114,6 +116,12 @@ class SessionRoutes:
         for upstream in self._upstreams.values():
             await upstream.end_session(principal=session.key_id, session_id=session.session_id)
         return Response(status_code=204)
+
+    async def records(self, request: Request) -> Response:
+        """What became of the calls of the person's own session, without their arguments."""
+        principal = await self._doorkeeper.admit(request, Scope.USER)
+        session = await self._session(request, principal, of_person=True)
+        return json_response((await story_of(self._journal, session.session_id)).to_dict())
 
     async def words(self, request: Request) -> Response:
         """Take a person's own words, `{"text": ...}`; the answer lists what they name."""

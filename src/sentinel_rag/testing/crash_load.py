@@ -118,15 +118,19 @@ class Caller:
         self._next = itertools.cycle(self._connections)
         self._numbers = itertools.count()
 
-    def run(self, kill_after: int, enough: threading.Event) -> None:
-        """Go round until the Interceptor is gone; set `enough` when all callers together were told so many ends."""
+    def run(self, kill_after: int, enough: threading.Event, half: threading.Event) -> None:
+        """Go round until the Interceptor is gone; set `enough` when all callers together were told so many ends, and
+        `half` when they were told half as many."""
         with suppress(OSError, http.client.HTTPException, ValueError):
             while True:
                 for _ in self._round():
                     if len(self._told.calls) >= kill_after:
                         enough.set()
+                    elif 2 * len(self._told.calls) >= kill_after:
+                        half.set()
         for connection in self._connections:
             connection.close()
+        half.set()
         enough.set()
 
     def _round(self) -> Iterator[Mapping[str, Any]]:

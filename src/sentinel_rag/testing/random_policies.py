@@ -46,6 +46,10 @@ def random_policy(rng: random.Random, *, sinks_accept_all: bool, ceiling: Label 
         accepts = {name: ceiling if rng.random() < 0.7 else rng.choice(_all_labels()) for name in PARAMETERS}
         promised[f"sink{number}"] = accepts
         sinks.append(_sink(rng, number, dict.fromkeys(PARAMETERS, TOP) if sinks_accept_all else accepts))
+    if rng.random() < 0.5:
+        promised = {
+            name: _by_rule(rng, sink, promised[name], ceiling) for name, sink in zip(promised, sinks, strict=True)
+        }
     document: dict[str, Any] = {"tools": [*sources, *sinks]}
     if rng.random() < 0.2:
         to = Label().to_dict()
@@ -111,6 +115,17 @@ def _sink(rng: random.Random, number: int, accepts: Mapping[str, Label]) -> dict
     if rng.random() < 0.4:
         tool["writes"] = ["store/{p}"]
     return tool
+
+
+def _by_rule(
+    rng: random.Random, sink: dict[str, Any], accepts: Mapping[str, Label], ceiling: Label
+) -> Mapping[str, Label]:
+    """Let a rule of a sink say what its calls may carry; what the sink then promises whichever rule decides."""
+    rule, name = rng.choice(sink["taint_rules"]), rng.choice(list(PARAMETERS))
+    label = rng.choice([each for each in _all_labels() if each.flows_to(ceiling)]) if rng.random() < 0.7 else TOP
+    rule["accepts"] = {name: label.to_dict()}
+    # A rule may say less for one call; for another one the parameter's own word still holds.
+    return {**accepts, name: accepts[name].join(label)}
 
 
 def _rules(rng: random.Random, name: str, *, may_offer: bool = False) -> list[dict[str, Any]]:

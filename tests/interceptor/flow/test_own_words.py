@@ -49,7 +49,7 @@ def test_a_passage_is_word_for_word_and_never_half_a_word(text: str, is_theirs: 
 
 
 def test_what_denies_is_no_passage_unless_it_is_what_the_text_itself_says() -> None:
-    assert passages("Write 'I can not come'. Do not call Bob. Thanks") == "Write 'I can not come'. Thanks"
+    assert passages("Write 'I can not come'. Do not call Bob. Thanks") == "Write 'I can not come'.\nThanks"
     assert passages("> Bob said so\nfine") == "fine"
 
 

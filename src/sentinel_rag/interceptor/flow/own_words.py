@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 MAX_WORDS = 32_000
 """Characters of one message that are read."""
@@ -52,17 +51,19 @@ def clauses(words: str) -> Iterator[str]:
 
 
 def passages(words: str) -> str:
-    """The user's words as one text with single blanks, without the clauses that deny something. Quoted texts stay, and
-    a denial inside one is no denial of the user's."""
-    return " ".join(" ".join(whole.split()) for whole in _affirmed(words) if whole.strip())
+    """The user's words, with single blanks and without the clauses that deny something: a line break stands wherever
+    one was, or a line ended, so that no passage reaches over it. Quoted texts stay, and a denial inside one is no
+    denial of the user's."""
+    whole = "\n".join("".join(clause or "\n" for clause in _parts(line)) for line in own_lines(words))
+    return "\n".join(line for part in whole.split("\n") if (line := " ".join(part.split())))
 
 
 def quoted(words: str) -> frozenset[str]:
     """The texts that the user hands over whole, with single blanks."""
     found: set[str] = set()
-    for clause in _affirmed(words):
-        found.update(" ".join(match[0][1:-1].split()) for match in _SPEECH.finditer(clause))
     for line in own_lines(words):
+        for clause in _parts(line):
+            found.update(" ".join(match[0][1:-1].split()) for match in _SPEECH.finditer(clause))
         colon = _COLON.search(line)
         if colon is not None and not _NEGATION.search(_masked(line[: colon.start()])):
             found.add(" ".join(colon["text"].split()))
@@ -75,8 +76,23 @@ def has_places(text: str) -> bool:
 
 
 def fills(text: str, frame: str) -> bool:
-    """Whether `text` is `frame` with each of its places filled in."""
-    return _frame_pattern(frame).fullmatch(" ".join(text.split())) is not None and "\n" not in text
+    """Whether `text` is `frame` with each of its places filled in. Takes time in proportion to both, whatever they
+    are: what a place holds is tried at each length, and never two places together."""
+    if "\n" in text or len(text) > MAX_QUOTED + MAX_FILLED:
+        return False
+    text = " ".join(text.split())
+    first, *others = _PLACE.split(frame)
+    if not text.startswith(first):
+        return False
+    ends = {len(first)}
+    for literal in others:
+        ends = {
+            start + len(literal)
+            for end in ends
+            for start in range(end + 1, min(end + MAX_FILLED, len(text)) + 1)
+            if text.startswith(literal, start)
+        }
+    return len(text) in ends
 
 
 def is_passage(text: str, of: str) -> bool:
@@ -96,22 +112,14 @@ def is_passage(text: str, of: str) -> bool:
     return False
 
 
-@lru_cache(maxsize=256)
-def _frame_pattern(frame: str) -> re.Pattern[str]:
-    literal = [re.escape(part) for part in _PLACE.split(frame)]
-    return re.compile(rf"[^\n]{{1,{MAX_FILLED}}}?".join(literal))
-
-
-def _affirmed(words: str) -> Iterator[str]:
-    """The clauses that deny nothing, quoted texts whole."""
-    for line in own_lines(words):
-        masked = _masked(line)
-        start = 0
-        for cut in [*_CLAUSE.finditer(masked), None]:
-            end = len(line) if cut is None else cut.start()
-            if not _NEGATION.search(masked[start:end]):
-                yield line[start:end]
-            start = end if cut is None else cut.end()
+def _parts(line: str) -> Iterator[str]:
+    """The clauses of a line with what follows each, quoted texts whole; empty for one that denies something."""
+    masked = _masked(line)
+    start = 0
+    for cut in [*_CLAUSE.finditer(masked), None]:
+        end = len(line) if cut is None else cut.end()
+        yield "" if _NEGATION.search(masked[start:end]) else line[start:end]
+        start = end
 
 
 def _masked(line: str) -> str:

@@ -20,6 +20,16 @@ def timed_out(timeout_s: float, *, may_have_run: bool) -> Unanswered:
     return Unanswered(Reason.UPSTREAM_TIMEOUT, error, may_have_run)
 
 
+def nobody_waits() -> Unanswered:
+    """Whoever asked ended the connection, so the call was stopped; nobody reads this but the audit."""
+    error = QueryError(
+        code=QueryErrorCode.UNAVAILABLE,
+        message="Whoever asked for this ended the connection before the tool had answered.",
+        next_step="Ask again.",
+    )
+    return Unanswered(Reason.CALLER_LEFT, error, may_have_run=True)
+
+
 def too_large(max_bytes: int, *, may_have_run: bool) -> Unanswered:
     """The answer passes the limit; it is refused and never cut."""
     error = QueryError(

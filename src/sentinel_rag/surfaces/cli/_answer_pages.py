@@ -17,7 +17,7 @@ from sentinel_rag.surfaces.cli._render import Line, body_lines, closing_lines
 FEWEST_LINES = 8
 """Of an answer's body, however much stands below it."""
 _AROUND = 5
-"""Lines of a window that are not the answer: question, note of what is left, an empty one, two of the prompt."""
+"""Lines of a window that are no answer's: the question, the note of what is left, an empty one, two of the prompt."""
 _TOO_FEW = 2
 """Lines that are not worth a page of their own; the question may leave the window for them."""
 

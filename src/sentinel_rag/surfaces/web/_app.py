@@ -11,7 +11,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp
 
 from sentinel_rag import __version__
@@ -89,8 +89,11 @@ async def _healthz() -> dict[str, str]:
     return {"status": "ok"}
 
 
-async def _problem(_: Request, error: Exception) -> Response:
+async def _problem(request: Request, error: Exception) -> Response:
     assert isinstance(error, Problem)
+    # Whoever comes back from an identity provider, or by a link, has no page of ours yet that could tell it.
+    if request.url.path.startswith("/sign-in/") and "text/html" in request.headers.get("accept", ""):
+        return HTMLResponse(sign_in.refusal_page(error), error.status, headers=error.headers)
     return error.response()
 
 

@@ -56,6 +56,15 @@ class Gateway:
         if status not in (204, 404, 409):
             raise refused(status, body)
 
+    async def records(self, key: str, session_id: str) -> Any | None:
+        """What became of the calls of the person's session; None where it is not known any more."""
+        status, body = await self._call(key, "GET", f"/v1/sessions/{_part(session_id)}/records")
+        if status == 404:
+            return None
+        if status != 200:
+            raise refused(status, body)
+        return body
+
     async def reveal(self, key: str, session_id: str, value: Any) -> Any:
         """A JSON value with the hidden values in it that this person may see; the others stay placeholders, and all do
         where the session is not there any more."""

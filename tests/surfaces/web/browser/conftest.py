@@ -30,11 +30,12 @@ def visit(chromium: Browser, web: RunningWeb) -> Iterator[Visit]:
         clearance: Sensitivity = Sensitivity.HIGH,
         url: str = web.url,
         at: str = "/",
+        provider: str = "",
         **options: Any,
     ) -> Visitor:
         context = chromium.new_context(reduced_motion="reduce", **options)
         context.set_default_timeout(LONGEST_WAIT_MS)
-        visitor = Visitor(context, url, context.new_page())
+        visitor = Visitor(context, url, context.new_page(), provider=provider)
         visitor.watched(visitor.page)
         visitors.append(visitor)
         visitor.page.goto(url + at)

@@ -13,12 +13,13 @@ REFUSED = ("Content Security Policy", "Content-Security-Policy", "Refused to")
 
 @dataclass(slots=True)
 class Visitor:
-    """A person at a browser of their own; `page` is the first tab."""
+    """A person at a browser of their own; `page` is the first tab. `provider` is where else the page may lead."""
 
     context: BrowserContext
     url: str
     page: Page
     faults: list[str] = field(default_factory=list)
+    provider: str = ""
 
     def tab(self) -> Page:
         """Another tab of the same browser."""
@@ -37,7 +38,7 @@ class Visitor:
             self.faults.append(f"said: {message.text}")
 
     def _asked(self, url: str) -> None:
-        if not url.startswith(f"{self.url}/"):
+        if not url.startswith(f"{self.url}/") and not (self.provider and url.startswith(f"{self.provider}/")):
             self.faults.append(f"asked elsewhere: {url}")
 
     def sign_in(self, name: str) -> None:

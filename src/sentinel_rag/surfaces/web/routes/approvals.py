@@ -60,7 +60,9 @@ async def decide(approval_id: ApprovalId, body: Decision, sign_in: Approver, web
         raise Problem(
             403,
             "own_approval",
-            "The agent asked this for you, so another person decides it.",
+            "You asked for this yourself, so another person decides it."
+            if waiting["reader"]
+            else "The agent asked this for you, so another person decides it.",
             "Ask somebody with the role approver; alone on this machine: sentinel approvals approve ID",
         )
     decided = await web.gateway.ask(key, "POST", f"{_path(approval_id)}/{body.decision}", {"comment": body.comment})
@@ -72,12 +74,16 @@ def _path(approval_id: str) -> str:
 
 
 async def _told(web: Web, sign_in: SignIn, approvals: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The approvals, each with `own`: whether the person's own conversation asked, so that another decides."""
+    """The approvals, each with `reader`, the person who asked with their own key and without the agent, or null, and
+    `own`: whether this person asked so, or their own conversation did, so that another decides."""
     sessions = [str(each["session_id"]) for each in approvals]
     owners = await anyio.to_thread.run_sync(partial(web.record.owners, sessions)) | web.looks.owners(sessions)
-    me = sign_in.account.user_id
+    names = {each.key_id: each.name for each in await anyio.to_thread.run_sync(web.people.list) if each.key_id}
+    account = sign_in.account
     told: list[dict[str, Any]] = []
     for each in approvals:
-        own = owners.get(str(each["session_id"])) == me and me != OWNER
-        told.append({**each, "own": own, "may_decide": each["may_decide"] and not own})
+        reader = names.get(str(each["key_id"]))
+        asked = owners.get(str(each["session_id"])) == account.user_id or reader == account.name
+        own = asked and account.user_id != OWNER
+        told.append({**each, "reader": reader, "own": own, "may_decide": each["may_decide"] and not own})
     return told

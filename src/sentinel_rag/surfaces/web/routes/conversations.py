@@ -31,9 +31,8 @@ FORMS = {
     "html": (as_html, "text/html"),
     "csv": (as_csv, "text/csv"),
 }
-NO_RECORD = (
-    "The Interceptor's record of approvals is not in this report: who has the role of an auditor finds it under /audit."
-)
+GONE = "The Interceptor knows a session of this conversation no more, so what it recorded there is not in this report."
+NOT_WHOLE = "Only the newest records of the conversation were read."
 
 
 @router.get("", summary="Your conversations, the one used last first")
@@ -79,24 +78,33 @@ async def export(
 ) -> Response:
     found = await _conversation(web, sign_in, session_id)
     turns = await anyio.to_thread.run_sync(partial(web.record.turns, session_id, 0, MOST_TURNS))
+    key = await web.key_of(sign_in.account, Scope.USER)
     told: list[ReportTurn] = []
     for turn in turns:
         answer = turn.answer
         if answer is not None and reveal:
-            key = await web.key_of(sign_in.account, Scope.USER)
             answer = await web.gateway.reveal(key, str(answer["session_id"]), dict(answer))
         outcome = turn.state.value if answer is None else str(answer["outcome"])
         told.append(ReportTurn(turn.number, turn.asked_at, turn.question, outcome, answer=answer))
+    sessions = dict.fromkeys(str(turn.answer["session_id"]) for turn in turns if turn.answer is not None)
+    stories = [await web.gateway.records(key, session) for session in (sessions | {found.session_id: None})]
+    known = [story for story in stories if story is not None]
     head = Head(
         conversation_id=found.conversation_id,
         exported_by=sign_in.account.name,
         exported_at=utc_now(),
         timezone=timezone,
         revealed=reveal,
-        notes=(NO_RECORD,),
+        journal_head="number {seq}, hash {hash}".format(**known[-1]["head"]) if known else "",
+        notes=(
+            *((GONE,) if len(known) < len(stories) else ()),
+            *((NOT_WHOLE,) if not all(story["whole"] for story in known) else ()),
+        ),
     )
+    records = [record for story in known for record in story["records"]]
+    records.sort(key=lambda each: int(each["record"]["seq"]))
     write, kind = FORMS[form]
-    written = await anyio.to_thread.run_sync(lambda: write(hand_over(head, told, ())))
+    written = await anyio.to_thread.run_sync(lambda: write(hand_over(head, told, records)))
     return Response(
         written.encode("utf-8", "backslashreplace"),
         media_type=f"{kind}; charset=utf-8",

@@ -104,6 +104,12 @@ def page(title: str, body: str) -> str:
     )
 
 
+def refusal_page(problem: Problem) -> str:
+    """What went wrong with a sign-in, to somebody whose browser shows a page."""
+    said = "".join(f"<p>{html.escape(text)}</p>" for text in (problem.detail, problem.next_step) if text)
+    return page("Not signed in", f'<h1>Not signed in</h1>{said}<p><a href="/">Sign in</a></p>')
+
+
 async def _checked(web: Web, name: str, password: str) -> Account:
     """The account that name and password are of. Raises Problem 401, or 429 for too many attempts."""
     # By a digest of the name, so that no name of any length fills the memory of meters.
