@@ -88,6 +88,19 @@ class Database:
             loop.call_soon(self._flush, loop)
         return await waiting
 
+    async def look(self, work: Work[T]) -> T:
+        """`run` for work of a single statement that only reads: at once, if nothing that was submitted earlier is under
+        way, since a transaction for it alone would cost more than the rest of it."""
+        self._refuse_if_closed()
+        if not (self._waiting or self._queued) and self._writing.acquire(blocking=False):
+            try:
+                return work(self._connection)
+            except sqlite3.Error as error:
+                raise unavailable(self.path, error) from error
+            finally:
+                self._writing.release()
+        return await self.run(work)
+
     def run_now(self, work: Work[T]) -> T:
         """`run` for callers without an event loop, and for longer work; blocks."""
         waiting: Future[T] = Future()

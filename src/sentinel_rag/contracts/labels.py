@@ -27,6 +27,10 @@ class Integrity(IntEnum):
     UNTRUSTED = 1
 
 
+_SENSITIVITY_NAMES = tuple(level.name for level in Sensitivity)
+_INTEGRITY_NAMES = tuple(level.name for level in Integrity)
+
+
 @dataclass(frozen=True, slots=True)
 class Label:
     """A point of the lattice. `Label()` is the bottom: public and trusted."""
@@ -45,7 +49,10 @@ class Label:
         return self.sensitivity <= ceiling.sensitivity and self.integrity <= ceiling.integrity
 
     def to_dict(self) -> dict[str, str]:
-        return {"sensitivity": self.sensitivity.name, "integrity": self.integrity.name}
+        return {
+            "sensitivity": _SENSITIVITY_NAMES[self.sensitivity],
+            "integrity": _INTEGRITY_NAMES[self.integrity],
+        }
 
     @classmethod
     def from_dict(cls, data: dict[str, str]) -> Label:

@@ -27,6 +27,7 @@ from sentinel_rag.interceptor import openapi
 from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
 from sentinel_rag.interceptor.approval_desk import Webhook, notifying, served_routes
 from sentinel_rag.interceptor.catalogue import survey
+from sentinel_rag.interceptor.express_way import ExpressWay
 from sentinel_rag.interceptor.gate import Gate, Left, Stores
 from sentinel_rag.interceptor.host_guard import HostGuard
 from sentinel_rag.interceptor.limits import Limits
@@ -87,6 +88,8 @@ def create_app(
         doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id, policies
     )
 
+    execute = Route("/v1/proxy-execute", routes.execute, methods=["POST"])
+
     async def refused(request: Request, refusal: Exception) -> Response:
         assert isinstance(refusal, Refusal)
         return await refusals.unread(request, refusal) if isinstance(refusal, Unread) else refusal.response
@@ -109,7 +112,7 @@ def create_app(
 
     app = Starlette(
         routes=[
-            Route("/v1/proxy-execute", routes.execute, methods=["POST"]),
+            execute,
             Route("/v1/tools", routes.tools, methods=["GET"]),
             Route("/v1/look", routes.look, methods=["POST"]),
             Route("/v1/look", routes.tools_to_look_with, methods=["GET"]),
@@ -125,7 +128,10 @@ def create_app(
             Route("/healthz", routes.health, methods=["GET"]),
             Route("/readyz", routes.ready, methods=["GET"]),
         ],
-        middleware=[Middleware(HostGuard, allowed_hosts=allowed_hosts, limits=limits, refusals=refusals)],
+        middleware=[
+            Middleware(HostGuard, allowed_hosts=allowed_hosts, limits=limits, refusals=refusals),
+            Middleware(ExpressWay, route=execute, refused=refused, not_possible=_not_possible),
+        ],
         exception_handlers={
             404: _no_route,
             405: _no_method,

@@ -385,7 +385,8 @@ class Gate:
                 return await self._record_outcome(run, reply, duration_ms)
             if view.hidden:
                 alongside = self._stores.handles.keep(session.session_id, view.hidden)
-            reply = replace(reply, encoded=view.encoded)
+            if view.encoded is not reply.encoded:
+                reply = replace(reply, encoded=view.encoded)
         elif isinstance(reply, ToolFailed) and tool.fields.hides:
             # Its text may quote what the policy hides.
             withheld = "The tool failed; its message is withheld, because the policy hides parts of its results."

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -37,17 +36,18 @@ class HostGuard:
         await self._app(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> Unread | None:
-        headers = Headers(scope=scope)
+        raw = scope["headers"]
         own = self._allowed
-        if not (is_own_host(headers.getlist("host"), own) and is_own_origin(headers.getlist("origin"), own)):
+        hosts = [text.decode("latin-1") for name, text in raw if name == b"host"]
+        origins = [text.decode("latin-1") for name, text in raw if name == b"origin"]
+        if not (is_own_host(hosts, own) and is_own_origin(origins, own)):
             return Unread(Reason.MISDIRECTED, "This request is for another host.")
         if not scope["path"].isprintable():  # a route also matches with a line end behind it
             return Unread(Reason.NOT_FOUND, "There is no such route.")
         limits = self._limits
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > limits.url_bytes:
             return Unread(Reason.TOO_LARGE, f"The URL may have at most {limits.url_bytes} bytes.", status=414)
-        raw = scope["headers"]
-        if len(raw) > limits.header_count or sum(len(name) + len(text) for name, text in raw) > limits.header_bytes:
+        if len(raw) > limits.header_count or sum([len(name) + len(text) for name, text in raw]) > limits.header_bytes:
             detail = f"There may be {limits.header_count} headers with {limits.header_bytes} bytes in all."
             return Unread(Reason.TOO_LARGE, detail, status=431)
         return None

@@ -4,6 +4,7 @@ sessions, keys, or the names of servers."""
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, assert_never
 
 import msgspec
@@ -12,15 +13,29 @@ from starlette.responses import Response
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.interceptor.outcomes import HTTP_STATUS, Completed, Denied, NotCompleted, Outcome
 
-_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_HEADERS = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-type", b"application/json"),
+)
 OVERLOAD_RETRY_S = 1
 DEFAULT_RETRY_S = 5
 
 
-def json_response(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Any value msgspec can write, as JSON that no cache keeps."""
-    content = msgspec.json.encode(body)
-    return Response(content, status, {**_HEADERS, **(headers or {})}, media_type="application/json")
+class _JsonResponse(Response):
+    """JSON that no cache keeps. Its head is written here, and not put together anew for each answer."""
+
+    def __init__(self, content: bytes, status: int, headers: Mapping[str, str]) -> None:
+        self.status_code = status
+        self.background = None
+        self.body = content
+        more = [(name.lower().encode("latin-1"), text.encode("latin-1")) for name, text in headers.items()]
+        self.raw_headers = [*_HEADERS, (b"content-length", b"%d" % len(content)), *more]
+
+
+def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Any value msgspec can write, as JSON that no cache keeps. `headers` come beside those of every answer."""
+    return _JsonResponse(msgspec.json.encode(body), status, headers or {})
 
 
 def outcome_response(outcome: Outcome) -> Response:

@@ -14,8 +14,12 @@ from urllib.parse import quote
 
 from sentinel_rag.audit import Database
 from sentinel_rag.contracts.json_values import JsonObject
-from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
+from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.store.sessions import ContextMoved, Work
+
+_ONE = "SELECT sensitivity, integrity FROM resource_label WHERE resource = ?"
+MAX_TERMS = 64
+"""Names in one statement; SQLite takes 500."""
 
 
 class ResourceLabels:
@@ -28,15 +32,13 @@ class ResourceLabels:
         """The join of what is stored with them."""
         if not resources:
             return BOTTOM
-        return await self._database.run(
-            lambda connection: join_all(_stored(connection, resource) for resource in resources)
-        )
+        return await self._database.look(lambda connection: _stored(connection, resources))
 
     def confirm(self, resources: Collection[str], decided: Label) -> Work:
         """The check, in the transaction of an intent, that the file knows no more than the call was decided by."""
 
         def check(connection: sqlite3.Connection) -> None:
-            if not all(_stored(connection, resource).flows_to(decided) for resource in resources):
+            if not _stored(connection, resources).flows_to(decided):
                 raise ContextMoved
 
         return check
@@ -77,15 +79,16 @@ def _with_parents(resource: str) -> list[str]:
     return [resource, *("/".join([*parts[:length], "*"]) for length in range(1, len(parts)))]
 
 
-def _stored(connection: sqlite3.Connection, resource: str) -> Label:
-    """What a reader of `resource` hears: its own label, that of its parts, and those of what it is part of."""
-    parts = resource.removesuffix("/*").split("/")
-    wholes = ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]
+def _stored(connection: sqlite3.Connection, resources: Collection[str]) -> Label:
+    """What a reader of them hears: their own labels, those of their parts, and of what they are part of."""
+    names: list[str] = []
+    for resource in resources:
+        parts = resource.removesuffix("/*").split("/")
+        names += ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]
+        names.append(f"{names[-1]}/*")
     label = BOTTOM
-    for name in (*wholes, f"{wholes[-1]}/*"):
-        row = connection.execute(
-            "SELECT sensitivity, integrity FROM resource_label WHERE resource = ?", [name]
-        ).fetchone()
-        if row is not None:
-            label = label.join(Label(Sensitivity(row[0]), Integrity(row[1])))
+    for start in range(0, len(names), MAX_TERMS):
+        asked = names[start : start + MAX_TERMS]
+        for sensitivity, integrity in connection.execute(" UNION ALL ".join([_ONE] * len(asked)), asked).fetchall():
+            label = label.join(Label(Sensitivity(sensitivity), Integrity(integrity)))
     return label

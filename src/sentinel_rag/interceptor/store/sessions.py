@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
 
 from sentinel_rag.audit import Database, Journal, SessionChanged
 from sentinel_rag.contracts.errors import SentinelError
@@ -108,7 +108,7 @@ class Session:
             for other in self._of_key.opened_by_agent:
                 other.context = other.context.join(raised)
         by_agent = self.user_key_id is None and label != BOTTOM
-        if by_agent:
+        if by_agent and self._of_key.opened_by_person:
             for other in self._of_key.opened_by_person:
                 other.context = other.context.join(label)
         session_id, key_id = self.session_id, self.key_id
@@ -123,7 +123,7 @@ class Session:
             stored = _label(row[0], row[1])
             if not stored.flows_to(decided) or row[2] is not None:
                 raise ContextMoved
-            cause = (audit_id, tool, format_time(now))
+            cause = (audit_id, tool, now)
             if raised != stored:
                 _raise(connection, session_id, raised, cause)
                 for other_id, low in _below(connection, _OF_AGENT, key_id, raised):
@@ -329,28 +329,36 @@ def _insert(ids: tuple[str, str, str | None], floor: Label, now: datetime, conne
 
 
 _OF_AGENT, _OF_PERSON = (
-    "SELECT session_id FROM session WHERE key_id = ? AND user_key_id IS NULL AND closed_at IS NULL "
-    "AND sensitivity = ? AND integrity = ?",
-    "SELECT session_id FROM session WHERE key_id = ? AND user_key_id IS NOT NULL AND closed_at IS NULL "
-    "AND sensitivity = ? AND integrity = ?",
+    "SELECT session_id, sensitivity, integrity FROM session WHERE key_id = ?1 AND user_key_id IS NULL "
+    "AND closed_at IS NULL AND sensitivity = {} AND integrity = {}",
+    "SELECT session_id, sensitivity, integrity FROM session WHERE key_id = ?1 AND user_key_id IS NOT NULL "
+    "AND closed_at IS NULL AND sensitivity = {} AND integrity = {}",
 )
+
+
+@cache
+def _those_below(sessions: str, label: Label) -> str:
+    """The statement that finds the open ones of these sessions that `label` would raise; empty for none. One look-up by
+    index for each lower label, so that those which are high already cost nothing."""
+    return " UNION ALL ".join(
+        sessions.format(sensitivity.value, integrity.value)
+        for sensitivity in Sensitivity
+        for integrity in Integrity
+        if not label.flows_to(Label(sensitivity, integrity))
+    )
 
 
 def _below(connection: sqlite3.Connection, sessions: str, key_id: str, label: Label) -> list[tuple[str, Label]]:
     """The open ones of these sessions of a key that `label` would raise, with their own labels."""
-    return [
-        (session_id, low)
-        for low in (Label(sensitivity, integrity) for sensitivity in Sensitivity for integrity in Integrity)
-        if not label.flows_to(low)
-        for (session_id,) in connection.execute(
-            sessions, [key_id, low.sensitivity.value, low.integrity.value]
-        ).fetchall()
-    ]
+    statement = _those_below(sessions, label)
+    rows = connection.execute(statement, [key_id]).fetchall() if statement else []
+    return [(session_id, _label(sensitivity, integrity)) for session_id, sensitivity, integrity in rows]
 
 
-def _raise(connection: sqlite3.Connection, session_id: str, label: Label, cause: tuple[str, str, str]) -> None:
+def _raise(connection: sqlite3.Connection, session_id: str, label: Label, cause: tuple[str, str, datetime]) -> None:
     """Raise a session in the file; `cause` is the audit id and the tool of the call, and when."""
-    audit_id, tool, at = cause
+    audit_id, tool, now = cause
+    at = format_time(now)
     levels = [label.sensitivity.value, label.integrity.value]
     connection.execute("UPDATE session SET sensitivity = ?, integrity = ? WHERE session_id = ?", [*levels, session_id])
     connection.execute("INSERT INTO session_raise VALUES (?, ?, ?, ?, ?, ?)", [session_id, audit_id, tool, *levels, at])

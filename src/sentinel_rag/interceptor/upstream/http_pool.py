@@ -10,8 +10,6 @@ import asyncio
 import socket
 import ssl
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from urllib.parse import quote, urlsplit
 from weakref import WeakSet
 
@@ -27,6 +25,23 @@ ADDRESS_S = 1.5
 
 class ConnectionNotMade(ConnectionFailed):
     """The request surely was not sent."""
+
+
+class Exchange:
+    """One request and its answer, as an `async with`."""
+
+    __slots__ = ("_connection", "_pool", "_request")
+
+    def __init__(self, pool: ConnectionPool, request: bytes) -> None:
+        self._pool = pool
+        self._request = request
+
+    async def __aenter__(self) -> Connection:
+        self._connection = await self._pool.begin(self._request)
+        return self._connection
+
+    async def __aexit__(self, *_: object) -> None:
+        self._pool.end(self._connection)
 
 
 class ConnectionPool:
@@ -53,18 +68,32 @@ class ConnectionPool:
         self._sweeping: asyncio.TimerHandle | None = None
         self._closed = False
 
-    @asynccontextmanager
-    async def exchange(self, request: bytes) -> AsyncIterator[Connection]:
-        """Send a whole request, head and body; the connection with the head of the answer on it. What is left unread
-        at the end is not read any more. Raises ConnectionNotMade, ConnectionFailed."""
-        async with self._free:
+    def exchange(self, request: bytes) -> Exchange:
+        """Send a whole request, head and body, in an `async with` whose value is the connection with the head of the
+        answer on it. What is left unread at the end is not read any more. Entering raises ConnectionNotMade,
+        ConnectionFailed."""
+        return Exchange(self, request)
+
+    async def begin(self, request: bytes) -> Connection:
+        """Of an exchange: wait for a connection, send, and wait for the head of the answer."""
+        await self._free.acquire()
+        try:
             connection = self._take() or await self._connect()
-            try:
-                await connection.ask(request)
-                yield connection
-            finally:
-                if connection.release():
-                    self._keep(connection)
+        except BaseException:
+            self._free.release()
+            raise
+        try:
+            await connection.ask(request)
+        except BaseException:
+            self.end(connection)
+            raise
+        return connection
+
+    def end(self, connection: Connection) -> None:
+        """Of an exchange: take the connection back."""
+        if connection.release():
+            self._keep(connection)
+        self._free.release()
 
     async def aclose(self) -> None:
         """Close all connections, in use or not, and wait until they are gone."""
