@@ -39,7 +39,7 @@ def main() -> int:
     if any(vars(options).values()):
         print(json.dumps(measured, indent=2, ensure_ascii=False))
         return 0
-    harness.write("agentdojo", measured, claim=_claim(measured))
+    harness.write("agentdojo", measured, claim=_claim(measured), group="security")
     return 0
 
 
