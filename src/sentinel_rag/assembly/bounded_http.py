@@ -54,6 +54,10 @@ class _OnePiece:
         if self._size > LARGE_BYTES:
             self._send()
 
+    def flush(self) -> None:
+        """Send now what is held: nothing more comes with it."""
+        self._send()
+
     def close(self) -> None:
         self._send()
         self._transport.close()
@@ -84,7 +88,8 @@ class BoundedHttp(HttpToolsProtocol):
         self._wire = transport
         self._reader: asyncio.TimerHandle | None = None
         super().connection_made(transport)
-        self.transport = _OnePiece(transport, self.loop, self._watch_reader)  # type: ignore[assignment]  # all of a transport that is used
+        self._one_piece = _OnePiece(transport, self.loop, self._watch_reader)
+        self.transport = self._one_piece  # type: ignore[assignment]  # all of a transport that is used
         self._wait(HEAD_SECONDS)
         if len(self.connections) > CONNECTIONS:
             self._end(HTTPStatus.SERVICE_UNAVAILABLE, "overloaded", "Too many connections are open.")
@@ -143,6 +148,7 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
+        self._one_piece.flush()
         super().on_response_complete()
         if not self._in_head:  # the client still sends what nobody will read
             self._wait(DRAIN_SECONDS)
