@@ -71,7 +71,7 @@ def campaign(target: Target, *, seconds: int, seed: int = 1) -> Campaign:
         left = seconds - int(time.monotonic() - started)
         if left <= 0 and start:
             break
-        log = _tried(target.name, folder, max(1, left), seed + start)
+        log = _tried(target, folder, max(1, left), seed + start)
         executed += _last_number(r"stat::number_of_executed_units:\s*(\d+)", log) or _last_number(r"^#(\d+)", log)
         reached = max(reached, _last_number(r"cov: (\d+)", log))
         known = {finding.path for finding in stopped}
@@ -119,18 +119,27 @@ def reproduce(target: Target, path: Path) -> str | None:
     return None
 
 
-def _tried(name: str, folder: Path, seconds: int, seed: int) -> str:
+def _tried(target: Target, folder: Path, seconds: int, seed: int) -> str:
     environment = dict(os.environ)
     if ATHERIS.is_dir():
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ATHERIS), environment.get("PYTHONPATH"))))
-    command = [sys.executable, "-m", "bench.guided_fuzz", name, str(folder), str(seconds), str(seed)]
+    command = [
+        sys.executable,
+        "-m",
+        "bench.guided_fuzz",
+        target.opened.__module__,
+        target.name,
+        str(folder),
+        str(seconds),
+        str(seed),
+    ]
     # Reading the code that is instrumented, and the input that is under way at the end, come on top of the time.
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, timeout=seconds + 5 * SLOWEST_S, check=False
     )
     log = done.stderr.decode(errors="replace")
     if done.returncode and not list(folder.glob("stopped-*")):
-        raise SystemExit(f"The fuzzer of {name} did not run:\n{_without_notes(log)[-3_000:]}")
+        raise SystemExit(f"The fuzzer of {target.name} did not run:\n{_without_notes(log)[-3_000:]}")
     return log
 
 

@@ -32,8 +32,8 @@ from sentinel_rag.testing.crash_process import Surroundings, interceptor_process
 from sentinel_rag.testing.fake_executor import FakeExecutor
 
 CALLERS = 4
-DEADLINE_S = 1.0
-"""What the policy gives a call."""
+DEADLINE_S = 0.5
+"""What the policy gives a call of the tool that meets a silent server; others have more than a busy machine takes."""
 PATIENCE_S = 60.0
 """A call that takes longer hangs. Far above the deadline and SQLite's waiting, so that a busy machine is no fault."""
 WAITING = {"tool_server_silent": 10, "database_held_by_another_program": 25}
@@ -43,9 +43,14 @@ POLICY = f"""
 tools:
   - name: read_public
     effect: read
-    timeout_s: {DEADLINE_S}
+    timeout_s: {PATIENCE_S / 2}
     parameters: [{{name: marker, type: string, required: true}}]
     taint_rules: [{{rule_id: read_public_any, condition: "true", taint_level: LOW}}]
+  - name: read_secret
+    effect: read
+    timeout_s: {DEADLINE_S}
+    parameters: [{{name: marker, type: string, required: true}}]
+    taint_rules: [{{rule_id: read_secret_any, condition: "true", taint_level: HIGH}}]
 """
 
 
@@ -61,7 +66,7 @@ class Load:
     violations: list[str] = field(default_factory=list)
     _number: int = 0
 
-    def calls(self, count: int) -> Counter[int]:
+    def calls(self, count: int, tool: str = "read_public") -> Counter[int]:
         """Make so many calls, `CALLERS` at once; how many ended with each status."""
         statuses: Counter[int] = Counter()
         lock = threading.Lock()
@@ -74,7 +79,7 @@ class Load:
                     marker = next(markers, None)
                 if marker is None:
                     return
-                status = self._call(own, marker)
+                status = self._call(own, tool, marker)
                 with lock:
                     statuses[status] += 1
 
@@ -85,9 +90,9 @@ class Load:
             thread.join()
         return statuses
 
-    def _call(self, own: Keys, marker: str) -> int:
+    def _call(self, own: Keys, tool: str, marker: str) -> int:
         session = f"of-{own.agent[:12]}".replace("/", "-")
-        body = json.dumps({"session_id": session, "tool_name": "read_public", "args": {"marker": marker}})
+        body = json.dumps({"session_id": session, "tool_name": tool, "args": {"marker": marker}})
         connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=PATIENCE_S)
         try:
             headers = {"X-API-Key": own.agent, "Content-Type": "application/json"}
@@ -102,7 +107,7 @@ class Load:
         if response.status == 500 and "could not record" in answer["detail"]:
             self.unrecorded.add(marker)
         elif "audit_id" in answer:
-            self.told.calls.append(Acknowledged(answer["audit_id"], session, "read_public", marker, response.status))
+            self.told.calls.append(Acknowledged(answer["audit_id"], session, tool, marker, response.status))
         else:
             self.violations.append(f"call {marker} ended with {response.status} and no audit id: {answer}")
         return response.status
@@ -124,7 +129,8 @@ def faults(calls: int) -> dict[str, Any]:
                 for scenario, broken in _scenarios(wire, folder, disk, clock).items():
                     started = time.monotonic()
                     with broken():
-                        during = load.calls(max(CALLERS, calls // WAITING.get(scenario, 1)))
+                        tool = "read_secret" if scenario == "tool_server_silent" else "read_public"
+                        during = load.calls(max(CALLERS, calls // WAITING.get(scenario, 1)), tool)
                         while scenario == "disk_full" and set(during) == {200} and during.total() < MOST_ON_A_FULL_DISK:
                             during += load.calls(calls)  # the database's log has room of its own, for a while
                     after = load.calls(calls)

@@ -43,7 +43,8 @@ class Wire:
             before, self._mode = self._mode, mode
             for each in self._open:
                 with suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)
+                    each.shutdown(socket.SHUT_RDWR)  # wakes the threads that read it
+                each.close()
             self._open.clear()
         if mode is Mode.REFUSED:
             self._end_listening()

@@ -30,7 +30,7 @@ from sentinel_rag.workspace.workspace import Workspace
 ANSWER_S = 60.0
 TOLD_S = 30.0
 """How long a supervisor may take to tell of a process that died: it looks five times a second."""
-TOOL, ARGUMENTS = "query_incidents", {"min_severity": "High", "time_window": "all"}
+TOOL, ARGUMENTS = "query_incidents", {"min_severity": "High", "limit": 20}
 
 
 def zones(calls: int) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from bench.report.results import NoSuchFigure, Result
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
+WEAKNESSES = HERE / "weaknesses.md"
 RESULTS = ROOT / "bench" / "results"
 PAGE = ROOT / "docs" / "benchmarks.md"
 GROUPS = {
@@ -41,12 +43,15 @@ benchmarks, or of different days, are not comparable. A line says how busy the m
 
 @dataclass(frozen=True, slots=True)
 class Caption:
-    """What `figures.toml` says of one result: where it stands, its heading, and (label, path, form) of its figures."""
+    """What `figures.toml` says of one result: where it stands, its heading, and (label, path, form) of its figures.
+    `rows` is the path of an object each of whose keys is a row of a second table, with `columns` like figures."""
 
     group: str
     title: str
     command: str
     figures: tuple[tuple[str, str, str], ...]
+    rows: str = ""
+    columns: tuple[tuple[str, str, str], ...] = ()
 
 
 def captions() -> Mapping[str, Caption]:
@@ -56,10 +61,16 @@ def captions() -> Mapping[str, Caption]:
             entry["group"],
             entry["title"],
             entry.get("command", f"python -m bench {name}"),
-            tuple((label, path, (form or ["{}"])[0]) for label, path, *form in entry["figures"]),
+            _formed(entry["figures"]),
+            entry.get("rows", ""),
+            _formed(entry.get("columns", ())),
         )
         for name, entry in tomllib.loads((HERE / "figures.toml").read_text()).items()
     }
+
+
+def _formed(figures: Sequence[Sequence[str]]) -> tuple[tuple[str, str, str], ...]:
+    return tuple((label, path, (form or ["{}"])[0]) for label, path, *form in figures)
 
 
 def page(results: Path = RESULTS) -> str:
@@ -67,7 +78,7 @@ def page(results: Path = RESULTS) -> str:
     found = {path.stem: Result.read(path) for path in sorted(results.glob("*.json"))}
     known = captions()
     machines = list(dict.fromkeys(_machine(result) for result in found.values()))
-    parts = [_INTRODUCTION, weaknesses((HERE / "weaknesses.md").read_text(), found)]
+    parts = [_INTRODUCTION, weaknesses(WEAKNESSES.read_text(), found)]
     for group, heading in GROUPS.items():
         members = [name for name in [*known, *found] if name in found and _group(found[name], known) == group]
         parts.append(f"## {heading}\n")
@@ -82,13 +93,17 @@ def write_page() -> None:
 
 def weaknesses(text: str, found: Mapping[str, Result]) -> str:
     """The text with each `«result: path | form»` as that figure; an item of a list that names a result which was not
-    measured is left out. Raises NoSuchFigure for a path that its result does not have."""
-    items = re.split(r"\n(?=- |\n)", text)
-    kept = [item for item in items if all(match["name"] in found for match in _PLACEHOLDER.finditer(item))]
-    return _PLACEHOLDER.sub(lambda match: _placed(match, found), "\n".join(kept))
+    measured, or not whole, is left out; a test tells which those are."""
+    kept: list[str] = []
+    for item in re.split(r"\n(?=- |\n)", text):
+        with suppress(NoSuchFigure):
+            kept.append(_PLACEHOLDER.sub(lambda match: _placed(match, found), item))
+    return "\n".join(kept)
 
 
 def _placed(match: re.Match[str], found: Mapping[str, Result]) -> str:
+    if match["name"] not in found:
+        raise NoSuchFigure(f"{match['name']} was not measured")
     text = _shown(found[match["name"]].figure(match["path"]), match["form"] or "{}")
     return f"[{text}](#{match['name']})"
 
@@ -101,20 +116,48 @@ def _group(result: Result, known: Mapping[str, Caption]) -> str:
 def _section(result: Result, caption: Caption | None, machines: Sequence[str]) -> str:
     title = caption.title if caption else result.name.replace("_", " ").capitalize()
     command = caption.command if caption else f"python -m bench {result.name}"
-    rows = [*_figures(result, caption)]
-    table = "\n".join(f"| {_cell(label)} | {_cell(text)} |" for label, text in rows)
+    tables = "\n\n".join(filter(None, (_figures_table(result, caption), _rows_table(result, caption))))
     when = f"{result.measured_at:%Y-%m-%d %H:%M} UTC"
     machine = f"machine {_letter(machines.index(_machine(result)))}"
     load = f" · load {result.busy}" if result.busy else ""
     return (
         f'<a id="{result.name}"></a>\n\n### {title}\n\n{_sentence(result.claim)}\n\n'
-        f"| figure | value |\n|---|---|\n{table}\n\n"
+        f"{tables}\n\n"
         f"`{command}` · [{result.name}.json](../bench/results/{result.name}.json) · {when} · {machine}{load}\n"
     )
 
 
+def _figures_table(result: Result, caption: Caption | None) -> str:
+    rows = _figures(result, caption)
+    table = "\n".join(f"| {_cell(label)} | {_cell(text)} |" for label, text in rows)
+    return f"| figure | value |\n|---|---|\n{table}" if rows else ""
+
+
+def _rows_table(result: Result, caption: Caption | None) -> str:
+    """The second table, a row for each key; a cell is empty where a row lacks the figure."""
+    if caption is None or not caption.columns:
+        return ""
+    try:
+        members = result.figure(caption.rows)
+    except NoSuchFigure:
+        return ""
+    lines = [
+        f"| | {' | '.join(_cell(label) for label, _, _ in caption.columns)} |",
+        "|---" * (len(caption.columns) + 1) + "|",
+    ]
+    for key in members:
+        cells: list[str] = []
+        for _, path, form in caption.columns:
+            try:
+                cells.append(_cell(_shown(result.figure(f"{caption.rows}/{key}/{path}"), form)))
+            except NoSuchFigure:
+                cells.append("")
+        lines.append(f"| {_cell(str(key).replace('_', ' '))} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def _figures(result: Result, caption: Caption | None) -> list[tuple[str, str]]:
-    if caption is not None:
+    if caption is not None and (caption.figures or caption.columns):
         found: list[tuple[str, str]] = []
         for label, path, form in caption.figures:
             try:
@@ -133,7 +176,9 @@ def _shown(value: Any, form: str) -> str:
     if isinstance(value, list):  # what went wrong, as a rule: the list is empty or it is the finding
         value = len(value)
     if value is None:
-        return "none"
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if form == "{}" and isinstance(value, int | float) and not isinstance(value, bool):
         form = "{:,}" if isinstance(value, int) else "{:,.0f}" if abs(value) >= 100 else "{:.3g}"
     return form.format(value)

@@ -37,8 +37,13 @@ const PLACES: Place[] = [
     role: "analyst",
     view: (id, go, { session }) => <ChatView id={id} go={go} session={session} />,
   },
-  { name: "incidents", title: "Incidents", role: "analyst", view: (id, go) => <IncidentsView id={id} go={go} /> },
-  { name: "trends", title: "Trends", role: "analyst", view: () => <TrendsView /> },
+  {
+    name: "incidents",
+    title: "Incidents",
+    role: "analyst",
+    view: (id, go, { session }) => <IncidentsView id={id} go={go} session={session} />,
+  },
+  { name: "trends", title: "Trends", role: "analyst", view: (_, __, { session }) => <TrendsView session={session} /> },
   {
     name: "approvals",
     title: "Approvals",
@@ -123,7 +128,8 @@ function Frame(props: { session: Session; entered: (session: Session) => void; l
         <nav aria-label="Views">
           {offered.map((place) => (
             <a key={place.name} href={`#/${place.name}`} aria-current={place === here ? "page" : undefined}>
-              {place.title} {place.name === "approvals" && mine.length > 0 ? <Count count={mine.length} /> : null}
+              {place.title}
+              {place.name === "approvals" && mine.length > 0 ? <Count count={mine.length} /> : null}
             </a>
           ))}
         </nav>
@@ -170,6 +176,7 @@ function useWaiting(session: Session): Approval[] {
 function Count({ count }: { count: number }): JSX.Element {
   return (
     <span class="count">
+      <span class="unseen">&#32;</span>
       {count}
       <span class="unseen"> waiting</span>
     </span>

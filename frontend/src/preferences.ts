@@ -35,7 +35,16 @@ export function keep(wanted: Preferences): boolean {
 
 /** The zone of times: the chosen one, else this browser's. */
 export function timezone(): string {
-  return preferences().timezone || Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+  const chosen = preferences().timezone;
+  return (isZone(chosen) && chosen) || Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
+}
+
+function isZone(name: string): boolean {
+  try {
+    return name !== "" && Intl.DateTimeFormat("en", { timeZone: name }) !== null;
+  } catch {
+    return false;
+  }
 }
 
 /** The options of a question. A workspace that is not served any more is left out. */
@@ -46,6 +55,12 @@ export function options(session: Session): Record<string, string> {
     ...(session.workspaces.includes(workspace) ? { workspace } : {}),
     ...(verbosity in VERBOSITIES ? { verbosity } : {}),
   };
+}
+
+/** The workspace to read in, as its tools take it: the chosen one, empty for the first, which is the default. */
+export function preferredWorkspace(session: Session): string {
+  const chosen = options(session).workspace ?? "";
+  return chosen === session.workspaces[0] ? "" : chosen;
 }
 
 /** The zones that this browser knows. */

@@ -1,16 +1,35 @@
-// Times as people read them: in the zone of this browser, to the minute, in an order that sorts.
+// Times as people read them: in the zone that they chose, to the minute, in an order that sorts.
+import { timezone } from "./preferences.ts";
 
-export const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
-
-const PARTS = new Intl.DateTimeFormat("en-GB", {
-  timeZone: ZONE,
+const PARTS: Intl.DateTimeFormatOptions = {
   year: "numeric",
   month: "2-digit",
   day: "2-digit",
   hour: "2-digit",
   minute: "2-digit",
   hourCycle: "h23",
-});
+};
+const forms = new Map<string, Intl.DateTimeFormat>();
+
+/** The zone of times; UTC where the chosen one is none that this browser knows. */
+export function zone(): string {
+  return formOf(timezone()).resolvedOptions().timeZone;
+}
+
+function formOf(name: string): Intl.DateTimeFormat {
+  const known = forms.get(name);
+  if (known !== undefined) {
+    return known;
+  }
+  let made: Intl.DateTimeFormat;
+  try {
+    made = new Intl.DateTimeFormat("en-GB", { ...PARTS, timeZone: name });
+  } catch {
+    made = new Intl.DateTimeFormat("en-GB", { ...PARTS, timeZone: "UTC" });
+  }
+  forms.set(name, made);
+  return made;
+}
 
 /** A table whose newest row is older may have stopped to be filled. */
 export const OLD_S = 24 * 3_600;
@@ -21,7 +40,11 @@ export function local(text: string): string | null {
   if (Number.isNaN(at)) {
     return null;
   }
-  const part = Object.fromEntries(PARTS.formatToParts(at).map(({ type, value }) => [type, value]));
+  const part = Object.fromEntries(
+    formOf(timezone())
+      .formatToParts(at)
+      .map(({ type, value }) => [type, value]),
+  );
   return `${part.year}-${part.month}-${part.day} ${part.hour}:${part.minute}`;
 }
 

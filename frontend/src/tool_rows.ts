@@ -52,6 +52,8 @@ export interface Entity extends Record<string, unknown> {
 }
 
 export interface IncidentDetail extends Incident {
+  url: string | null;
+  defender_url: string | null;
   open_duration_s: number | null;
   first_response_s: number | null;
   classification_reason: string | null;

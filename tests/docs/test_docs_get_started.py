@@ -66,7 +66,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
         "README.md",
     ):
         (clone / name).symlink_to(REPOSITORY / name)
-    kept = {n: v for n, v in os.environ.items() if not n.startswith(("SENTINEL_", "AZURE_")) and n != "MAKEFLAGS"}
+    kept = {n: v for n, v in os.environ.items() if not n.startswith(("SENTINEL_", "AZURE_", "MAKE", "MFLAGS"))}
     with subprocess.Popen(
         ["bash", "--norc", "--noprofile"],
         cwd=clone,

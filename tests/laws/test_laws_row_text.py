@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel_rag.agent.row_text import code, plain, quoted
+from sentinel_rag.contracts.visible_text import visible
 
 HOSTILE = st.lists(
     st.sampled_from(
@@ -28,9 +29,22 @@ HOSTILE = st.lists(
 @given(HOSTILE)
 def test_plain_text_is_one_line_of_visible_characters(text: str) -> None:
     shown = plain(text)
-    assert all(unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Zl", "Zp"} for character in shown)
+    assert visible(shown) == shown
+    assert len(shown.splitlines()) <= 1
     assert shown == shown.strip()
     assert plain(shown) == shown
+
+
+@given(HOSTILE.filter(lambda text: len(text) < 60))
+@pytest.mark.requirement("SURF-5")
+def test_nothing_of_a_value_is_dropped_but_blank_space(text: str) -> None:
+    """Whoever hides something in a log row is seen to have done it."""
+    shown = plain(text, limit=10_000)
+    hidden = {character for character in text.replace("\r\n", "") if visible(character) != character}
+    if "hidden)" not in shown:  # a flood is told by its first characters and their number
+        assert all(visible(each) in shown for each in hidden - {"\u200c", "\u200d"})  # joiners may belong there
+    for word in re.findall(r"[A-Za-z]{2,}", text):
+        assert word in shown
 
 
 @given(HOSTILE, st.integers(2, 80))

@@ -95,6 +95,13 @@ def test_a_home_that_cannot_be_written(doctor: Doctor, tmp_path: Path) -> None:
     assert "SENTINEL_HOME" in found["home folder"]["fix"]
 
 
+def test_a_home_that_cannot_even_be_looked_at(doctor: Doctor, tmp_path: Path) -> None:
+    """As for a folder of another account; no disk takes this name, whoever asks."""
+    found = doctor.finds(SENTINEL_HOME=str(tmp_path / ("x" * 300)))
+    assert list(found) == ["python", "packages", "settings"]
+    assert "SENTINEL_HOME: the folder" in found["settings"]["detail"]
+
+
 def test_a_clock_behind_what_is_stored(doctor: Doctor) -> None:
     assert doctor.finds()["clock"]["level"] == "ok"
     journal = doctor.home / "gateway" / "audit.sqlite"

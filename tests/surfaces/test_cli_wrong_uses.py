@@ -31,6 +31,7 @@ zzz                                          | sentinel demo
 ask                                          | There is no question
 ask --evidnce x                              | unrecognized arguments: --evidnce
 ask hello --workspace nosuch                 | There is no workspace 'nosuch'
+ask hello --workspace sample                 | or make it: sentinel demo
 ask hello --workspace ../x                   | is not a workspace name
 chat --resume nosuch                         | No conversation begins with 'nosuch'
 chat --delete nosuch                         | No conversation begins with 'nosuch'
@@ -151,6 +152,10 @@ SETTINGS = [
     ({"SENTINEL_HOME": "{file}/x"}, "users list", "Not a directory"),
     ({"SENTINEL_HOME": "{file}/x"}, "keys list", "Not a directory"),
     ({"SENTINEL_HOME": "{file}/x"}, "knowledge status", "Not a directory"),
+    *(
+        ({"SENTINEL_HOME": "{file}-" + "x" * 300}, typed, "too long")
+        for typed in ("ask hi", "status", "users list", "up")
+    ),
     ({"SENTINEL_CONFIG": "{file}"}, "policy check", "must be a mapping"),
     ({"SENTINEL_CONFIG": "/nofile"}, "policy check", "No such file"),
     ({"SENTINEL_TIMEZONE": "Mars/Olympus"}, "ask hi", "One setting is wrong"),

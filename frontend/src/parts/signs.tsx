@@ -1,10 +1,10 @@
 // Small signs that several views draw: a time, a severity, a choice among values.
 import type { JSX } from "preact";
 import { useId } from "preact/hooks";
-import { local, ZONE } from "../times.ts";
+import { local, zone } from "../times.ts";
 import { visible } from "../visible.ts";
 
-/** A time in this browser's zone; UTC stands beside it for whoever points at it. */
+/** A time in the zone of the person; UTC stands beside it for whoever points at it. */
 export function Time({ at, none = "not known" }: { at: string | null; none?: string }): JSX.Element {
   const told = at === null ? null : local(at);
   if (at === null || told === null) {
@@ -18,7 +18,7 @@ export function Time({ at, none = "not known" }: { at: string | null; none?: str
 }
 
 export function ZoneLine(): JSX.Element {
-  return <span class="quiet">Times are in {visible(ZONE)}.</span>;
+  return <span class="quiet">Times are in {visible(zone())}.</span>;
 }
 
 const MARKS: Record<string, string> = { High: "▲", Medium: "◆", Low: "●", Informational: "○" };
@@ -55,4 +55,22 @@ export function Choice(props: {
       </select>
     </div>
   );
+}
+
+/** A choice among the workspaces, the default one first; nothing where there is one. */
+export function WorkspaceChoice(props: {
+  names: string[];
+  value: string;
+  all?: boolean;
+  onChange: (name: string) => void;
+}): JSX.Element | null {
+  const [first, ...others] = props.names;
+  if (first === undefined || others.length === 0) {
+    return null;
+  }
+  const options: [string, string][] = [["", first], ...others.map((name): [string, string] => [name, name])];
+  if (props.all) {
+    options.push(["all", "all of them"]);
+  }
+  return <Choice label="Workspace" value={props.value} options={options} onChange={props.onChange} />;
 }

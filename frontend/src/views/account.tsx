@@ -15,7 +15,7 @@ export function AccountView(props: {
 }): JSX.Element {
   const { session } = props;
   return (
-    <>
+    <div class="narrow">
       <h1>Account</h1>
       <p>
         You are {visible(session.name)}, with the roles {session.roles.map(visible).join(", ") || "none"} and the
@@ -25,7 +25,7 @@ export function AccountView(props: {
       {session.has_password ? <Password entered={props.entered} /> : null}
       <Tokens />
       <Everywhere left={props.left} />
-    </>
+    </div>
   );
 }
 

@@ -67,7 +67,7 @@ function verdict(found: Verification): string {
     : "No signature kept elsewhere was compared, so whoever owns this machine could have written it all anew.";
   const rest = found.unsealed === 0 ? "" : ` The ${found.unsealed} newest are not signed yet.`;
   return (
-    `✓ Intact: ${found.records} records, ${found.sealed} of them signed; none was changed, removed or added since.` +
+    `✓ Intact: ${found.records} records, ${found.sealed} of them signed; none was changed, removed or put in between.` +
     `${rest} ${anchored}`
   );
 }
@@ -94,7 +94,7 @@ function Journal(): JSX.Element {
   };
   return (
     <section aria-label="Journal">
-      <form ref={form} class="filters" onSubmit={submit}>
+      <form ref={form} class="journal-filters" onSubmit={submit}>
         {Object.entries(FILTERS).map(([name, label]) => (
           <label key={name}>
             {label}

@@ -1,6 +1,6 @@
 // What is done with a whole conversation: another title, starting over, a report of it, deleting it.
 import type { ComponentChildren, JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, asRefusal, type Refusal } from "../api.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
@@ -76,7 +76,7 @@ function Clear({ id, onCleared, close }: DialogProps): JSX.Element {
       }}
     >
       <p>The agent forgets what was said. The questions and answers stay here to be read, and in the audit.</p>
-      <label class="choice">
+      <label class="tick">
         <input type="checkbox" name="carry" defaultChecked /> Facts that evidence supports go on with it
       </label>
     </Asking>
@@ -138,7 +138,7 @@ function Save({ id, close }: { id: string; close: () => void }): JSX.Element {
   return (
     <Dialog title="Save a report" onClose={close}>
       <p>The hand-over of this conversation: facts with their evidence, actions and approvals, what is open.</p>
-      <label class="choice">
+      <label class="tick">
         <input type="checkbox" checked={reveal} onInput={(event) => setReveal(event.currentTarget.checked)} /> With the
         hidden values that you may see; the report says so
       </label>
@@ -160,8 +160,10 @@ function Save({ id, close }: { id: string; close: () => void }): JSX.Element {
 
 /** What goes on with the agent after a conversation was started over. */
 export function Carried({ facts }: { facts: CarriedFact[] | null }): JSX.Element | null {
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => place.current?.scrollIntoView({ block: "center" }), [facts]);
   return facts === null ? null : (
-    <div class="notice" role="status">
+    <div ref={place} class="notice" role="status">
       <p>
         Started over: the agent has forgotten what stands above
         {facts.length === 0 ? "." : `, but for ${facts.length === 1 ? "one fact" : `${facts.length} facts`}:`}

@@ -85,9 +85,10 @@ function OneIncident(props: {
     if (document.activeElement === null || document.activeElement === document.body) {
       heading.current?.focus();
     }
-    document.title = `#${incident.number} - Incidents - Sentinel RAG`;
+    const before = document.title;
+    document.title = `#${incident.number} - ${before}`;
     return () => {
-      document.title = "Incidents - Sentinel RAG";
+      document.title = before;
     };
   }, [incident.number]);
   const where = workspace === undefined ? "" : ` in the workspace ${workspace}`;
@@ -174,6 +175,8 @@ function factsOf(incident: IncidentDetail): [string, string][] {
     ["Defender id", visible(incident.provider_incident_id ?? UNKNOWN)],
     ["GUID", visible(incident.incident_name ?? UNKNOWN)],
     ["Comes from", visible(incident.provider ?? UNKNOWN)],
+    ["In the Azure portal", visible(incident.url ?? UNKNOWN)],
+    ["In the Defender portal", visible(incident.defender_url ?? UNKNOWN)],
     ...Object.entries(incident.custom_details).map(([name, value]): [string, string] => [visible(name), shown(value)]),
   ];
 }

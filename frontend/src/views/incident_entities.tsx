@@ -3,13 +3,13 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { asRefusal } from "../api.ts";
 import { type EntityOfIncident, entitiesOf, graphOf, keyOf, type Shared } from "../entity_graph.ts";
+import { incidentAddress } from "../incident_address.ts";
 import { look, type Rows } from "../look.ts";
 import { Facts } from "../parts/data_table.tsx";
 import { GraphPicture } from "../parts/graph_picture.tsx";
 import { Severity, Time } from "../parts/signs.tsx";
 import type { Alert, Incident, IncidentDetail } from "../tool_rows.ts";
 import { shown, visible } from "../visible.ts";
-import { incidentAddress } from "./incidents.tsx";
 
 /** Each entity costs a query, so the telling ones are looked for at once and the others when somebody asks. */
 const AT_ONCE = 8;

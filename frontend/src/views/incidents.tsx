@@ -2,12 +2,15 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { asRefusal, type Refusal } from "../api.ts";
+import { incidentAddress, incidentLink } from "../incident_address.ts";
 import { type Arguments, look, type Rows, type Seen, useLook } from "../look.ts";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { HowFound, Warnings, WhyNone } from "../parts/reading.tsx";
-import { Choice, Severity, Time, ZoneLine } from "../parts/signs.tsx";
+import { Choice, Severity, Time, WorkspaceChoice, ZoneLine } from "../parts/signs.tsx";
+import { preferredWorkspace } from "../preferences.ts";
 import { type Incident, type IncidentSummary, SEVERITIES, WINDOWS } from "../tool_rows.ts";
 import { shown, visible } from "../visible.ts";
+import type { Session } from "../wire.ts";
 import { IncidentView } from "./incident.tsx";
 
 const PAGE = 50;
@@ -18,13 +21,12 @@ const STATUSES: [string, string][] = [
   ["Closed", "closed"],
   ["", "any"],
 ];
-const ORDERS = {
+const ORDERS: Record<string, string> = {
   newest: "newest first",
   oldest: "oldest first",
   severity: "most severe first",
   updated: "last changed",
 };
-type Order = keyof typeof ORDERS;
 
 type Listed = Rows<Incident, IncidentSummary>;
 
@@ -32,45 +34,63 @@ interface Filters {
   time_window: string;
   min_severity: string;
   status: string;
-  order: Order;
+  order: string;
   workspace: string;
 }
 
-/** They outlive the list, so that whoever comes back from an incident finds it as they left it. */
-const kept: { filters: Filters; text: string; opened: string } = {
-  filters: { time_window: "last_30d", min_severity: "", status: "Open", order: "newest", workspace: "" },
-  text: "",
-  opened: "",
-};
+const USUAL: Filters = { time_window: "last_30d", min_severity: "", status: "Open", order: "newest", workspace: "" };
+const NAMES = Object.keys(USUAL) as (keyof Filters)[];
 
-export function IncidentsView({ id, go }: { id: string | null; go: (id: string | null) => void }): JSX.Element {
-  if (id === null) {
-    return <IncidentList />;
+/** They outlive the list, so that whoever comes back from an incident finds it as they left it. */
+const kept: { filters: Filters | null; text: string; opened: string } = { filters: null, text: "", opened: "" };
+
+/** `id` is that of an incident, or `?` and the filters of the list, each as its tool takes it. */
+export function IncidentsView(props: {
+  id: string | null;
+  go: (id: string | null) => void;
+  session: Session;
+}): JSX.Element {
+  const { id, go, session } = props;
+  const usual = kept.filters ?? { ...USUAL, workspace: preferredWorkspace(session) };
+  if (id === null || id.startsWith("?")) {
+    const filters = id === null ? usual : filtersOf(id);
+    kept.filters = filters;
+    return <IncidentList filters={filters} workspaces={session.workspaces} onFilter={(to) => go(addressOf(to))} />;
   }
   kept.opened = id;
-  return <IncidentView key={id} id={id} back={() => go(null)} />;
+  return <IncidentView key={id} id={id} back={() => go(addressOf(usual))} />;
 }
 
-/** How an address names an incident: its number, with its workspace where that is not the default one. */
-export function incidentAddress(incident: { number: number; workspace?: string }): string {
-  return incident.workspace ? `${incident.number}@${incident.workspace}` : String(incident.number);
+function addressOf(filters: Filters): string {
+  return `?${new URLSearchParams(NAMES.map((name) => [name, filters[name]])).toString()}`;
 }
 
-function IncidentList(): JSX.Element {
-  const [filters, setFilters] = useState(kept.filters);
+/** The filters of an address. What is not in it is as usual; what the tool does not take, it refuses in its words. */
+function filtersOf(address: string): Filters {
+  const given = new URLSearchParams(address.slice(1));
+  const filters = { ...USUAL };
+  for (const name of NAMES) {
+    filters[name] = (given.get(name) ?? USUAL[name]).slice(0, 40);
+  }
+  return filters;
+}
+
+function IncidentList(props: {
+  filters: Filters;
+  workspaces: string[];
+  onFilter: (filters: Filters) => void;
+}): JSX.Element {
+  const { filters } = props;
   const [text, setText] = useState(kept.text);
   const asked: Arguments = { ...filters, limit: PAGE };
   const first = useLook<Listed>("query_incidents", asked);
   const more = useMore(first.found, asked);
-  const change = (part: Partial<Filters>): void => {
-    kept.filters = { ...filters, ...part };
-    setFilters(kept.filters);
-  };
+  const change = (part: Partial<Filters>): void => props.onFilter({ ...filters, ...part });
   const narrow = (to: string): void => {
     kept.text = to;
     setText(to);
   };
-  const rows = onceEach([...(first.found?.result.rows ?? []), ...more.rows]);
+  const rows = onceEach([...(first.found?.result.rows ?? []), ...more.rows], filters.workspace);
   const matching = rows.filter((row) => holds(row, text));
   return (
     <>
@@ -98,9 +118,14 @@ function IncidentList(): JSX.Element {
           label="Order"
           value={filters.order}
           options={Object.entries(ORDERS)}
-          onChange={(order) => change({ order: order as Order })}
+          onChange={(order) => change({ order })}
         />
-        <Workspaces value={filters.workspace} onChange={(workspace) => change({ workspace })} />
+        <WorkspaceChoice
+          all
+          names={props.workspaces}
+          value={filters.workspace}
+          onChange={(workspace) => change({ workspace })}
+        />
         <div class="choice">
           <label for="text">Text in these rows</label>
           <input
@@ -139,9 +164,11 @@ function IncidentList(): JSX.Element {
   );
 }
 
-/** A row that moved to a later page between two readings is there once. */
-function onceEach(rows: Incident[]): Incident[] {
-  return [...new Map(rows.map((row) => [incidentAddress(row), row])).values()];
+/** Each row once, though it moved to a later page between two readings, and with the workspace that it is of. */
+function onceEach(rows: Incident[], asked: string): Incident[] {
+  const workspace = asked === "" || asked === "all" ? {} : { workspace: asked };
+  const placed = rows.map((row) => ({ ...workspace, ...row }));
+  return [...new Map(placed.map((row) => [incidentAddress(row), row])).values()];
 }
 
 function atLeast(severity: string): [string, string] {
@@ -230,26 +257,14 @@ function Counts({ of }: { of: Seen<Listed> }): JSX.Element | null {
   );
 }
 
-function Workspaces({ value, onChange }: { value: string; onChange: (name: string) => void }): JSX.Element | null {
-  const { found } = useLook<Rows<{ name: string; default: boolean }, unknown>>("list_workspaces", {});
-  const names = found?.result.rows ?? [];
-  return names.length < 2 ? null : (
-    <Choice
-      label="Workspace"
-      value={value}
-      options={[
-        ["", names.find((each) => each.default)?.name ?? "the default one"],
-        ...names.filter((each) => !each.default).map((each): [string, string] => [each.name, each.name]),
-        ["all", "all of them"],
-      ]}
-      onChange={onChange}
-    />
-  );
-}
-
 const STEPS: Record<string, number> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 };
 
-function Table(props: { rows: Incident[]; order: Order; busy: boolean; onOrder: (order: Order) => void }): JSX.Element {
+function Table(props: {
+  rows: Incident[];
+  order: string;
+  busy: boolean;
+  onOrder: (order: string) => void;
+}): JSX.Element {
   const body = useRef<HTMLTableSectionElement>(null);
   useEffect(() => {
     // Whoever comes back from an incident goes on at its row.
@@ -291,9 +306,7 @@ function Table(props: { rows: Incident[]; order: Order; busy: boolean; onOrder: 
               </td>
               <td>{row.number}</td>
               <th scope="row">
-                <a href={`#/incidents/${encodeURIComponent(incidentAddress(row))}`}>
-                  {visible(row.title ?? "") || "without a title"}
-                </a>
+                <a href={incidentLink(row)}>{visible(row.title ?? "") || "without a title"}</a>
               </th>
               <td>{visible(row.status ?? "not known")}</td>
               <td>{row.owner === null ? <span class="quiet">nobody</span> : visible(row.owner)}</td>
@@ -316,9 +329,9 @@ function Table(props: { rows: Incident[]; order: Order; busy: boolean; onOrder: 
 /** The head of a column by which the workspace orders all that match, shown or not. */
 function Head(props: {
   title: string;
-  orders: [Order, ...Order[]];
-  order: Order;
-  onOrder: (order: Order) => void;
+  orders: [string, ...string[]];
+  order: string;
+  onOrder: (order: string) => void;
 }): JSX.Element {
   const at = props.orders.indexOf(props.order);
   const next = props.orders[at + 1] ?? props.orders[0];

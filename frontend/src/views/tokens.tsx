@@ -50,8 +50,7 @@ export function Tokens(): JSX.Element {
           <li key={token.token_id}>
             <strong>{visible(token.name)}</strong>{" "}
             <span class="quiet">
-              made {moment(token.created_at, "")}, last used {moment(token.used_at, "never")}, ends{" "}
-              {moment(token.ends_at, "")}
+              made {moment(token.created_at, "")}, {used(token)}, ends {moment(token.ends_at, "")}
             </span>{" "}
             <button type="button" onClick={() => revoke(token)} aria-label={`Revoke ${visible(token.name)}`}>
               Revoke
@@ -74,6 +73,10 @@ export function Tokens(): JSX.Element {
       </form>
     </section>
   );
+}
+
+function used(token: Token): string {
+  return token.used_at === token.created_at ? "not used since" : `used ${moment(token.used_at, "")}`;
 }
 
 function Shown({ token, onDone }: { token: NewToken; onDone: () => void }): JSX.Element {

@@ -1,14 +1,17 @@
 // Trends: alerts over time by severity, what changed against the time before, and what most alerts name.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { incidentLink } from "../incident_address.ts";
 import { type Rows, type Seen, useLook } from "../look.ts";
 import { Bars } from "../parts/bars.tsx";
 import { HowFound, Reading, Warnings, WhyNone } from "../parts/reading.tsx";
-import { Choice, Severity, Time, ZoneLine } from "../parts/signs.tsx";
-import { ZONE } from "../times.ts";
+import { Choice, Severity, Time, WorkspaceChoice, ZoneLine } from "../parts/signs.tsx";
+import { preferredWorkspace } from "../preferences.ts";
+import { zone } from "../times.ts";
 import type { Bucket, Counts, Incident, ThreatSummary, TopEntity, TrendSummary } from "../tool_rows.ts";
 import { SEVERITIES, WINDOWS } from "../tool_rows.ts";
 import { visible } from "../visible.ts";
+import type { Session } from "../wire.ts";
 
 const INTERVALS: [string, string][] = [
   ["1h", "an hour"],
@@ -37,16 +40,17 @@ const KINDS: [string, string][] = [
   ["process", "processes"],
 ];
 
-export function TrendsView(): JSX.Element {
+export function TrendsView({ session }: { session: Session }): JSX.Element {
+  const [workspace, setWorkspace] = useState(preferredWorkspace(session));
   const [window, setWindow] = useState("last_7d");
   const [interval, setInterval] = useState("1d");
   const [severity, setSeverity] = useState("");
   const [kind, setKind] = useState("account");
   const fitting = FITTING[window] ?? [];
   const width = fitting.includes(interval) ? interval : (fitting[0] ?? "1d");
-  const both = { time_window: window, min_severity: severity };
-  const trend = useLook<Rows<Bucket, TrendSummary>>("get_alert_trend", { ...both, interval: width, timezone: ZONE });
-  const summary = useLook<Rows<Incident, ThreatSummary>>("get_threat_summary", { time_window: window });
+  const both = { time_window: window, min_severity: severity, workspace };
+  const trend = useLook<Rows<Bucket, TrendSummary>>("get_alert_trend", { ...both, interval: width, timezone: zone() });
+  const summary = useLook<Rows<Incident, ThreatSummary>>("get_threat_summary", { time_window: window, workspace });
   const top = useLook<Rows<TopEntity, Record<string, number>>>("get_top_entities", { ...both, kind, limit: 10 });
   const again = (): void => {
     trend.again();
@@ -81,6 +85,7 @@ export function TrendsView(): JSX.Element {
           ]}
           onChange={setSeverity}
         />
+        <WorkspaceChoice names={session.workspaces} value={workspace} onChange={setWorkspace} />
       </search>
       <p>
         <ZoneLine />
@@ -100,7 +105,7 @@ export function TrendsView(): JSX.Element {
           </div>
         }
       >
-        {(found) => <Top found={found} />}
+        {(found) => <Top found={found} workspace={workspace} />}
       </Reading>
     </>
   );
@@ -202,7 +207,8 @@ function Ranked({ title, counts }: { title: string; counts: [string, number][] }
   );
 }
 
-function Top({ found }: { found: Seen<Rows<TopEntity, Record<string, number>>> }): JSX.Element {
+function Top(props: { found: Seen<Rows<TopEntity, Record<string, number>>>; workspace: string }): JSX.Element {
+  const { found } = props;
   const { rows, summary, coverage } = found.result;
   const unreadable = summary.alerts_with_unreadable_entities ?? 0;
   return (
@@ -216,7 +222,7 @@ function Top({ found }: { found: Seen<Rows<TopEntity, Record<string, number>>> }
           <p>
             {rows.length} of {coverage.rows_total ?? "an unknown number"}, by the alerts that name them.
           </p>
-          <TopTable rows={rows} />
+          <TopTable rows={rows} workspace={props.workspace} />
         </>
       )}
       <HowFound of={found} />
@@ -224,7 +230,7 @@ function Top({ found }: { found: Seen<Rows<TopEntity, Record<string, number>>> }
   );
 }
 
-function TopTable({ rows }: { rows: TopEntity[] }): JSX.Element {
+function TopTable({ rows, workspace }: { rows: TopEntity[]; workspace: string }): JSX.Element {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
     <section class="scroll" aria-label="Entities" tabIndex={0}>
@@ -254,7 +260,7 @@ function TopTable({ rows }: { rows: TopEntity[] }): JSX.Element {
               <td>
                 {row.incident_numbers.length === 0 ? <span class="quiet">in none</span> : null}
                 {row.incident_numbers.map((number) => (
-                  <a key={number} class="numbered" href={`#/incidents/${number}`}>
+                  <a key={number} class="numbered" href={incidentLink({ number, workspace })}>
                     {number}
                   </a>
                 ))}

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.row_text import read_plainly
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.json_values import JsonValue
 
@@ -72,8 +72,8 @@ class Suspicion:
 
 def reads_like_instruction(text: str) -> bool:
     """True if one phrase that hardly occurs otherwise is found, or two of the weaker kind."""
-    flat = plain(text, limit=_LONGEST).replace("_", " ")
-    whole = plain(text, limit=_LONGEST)
+    flat = read_plainly(text, limit=_LONGEST).replace("_", " ")
+    whole = read_plainly(text, limit=_LONGEST)
     if any(pattern.search(whole) or pattern.search(flat) for pattern in _STRONG):
         return True
     return sum(pattern.search(flat) is not None for pattern in _WEAK) >= 2
@@ -82,7 +82,7 @@ def reads_like_instruction(text: str) -> bool:
 def may_instruct(text: str, *, value: bool = False) -> bool:
     """True at the first phrase that could steer a reader, the weak ones included: for texts that are kept for later and
     are better lost than obeyed. `value` for a text of a row, False for a sentence about rows."""
-    whole = plain(text, limit=_LONGEST)
+    whole = read_plainly(text, limit=_LONGEST)
     flat = whole.replace("_", " ")
     patterns = (*_STRONG, *_WEAK, *_IN_A_VALUE) if value else (*_STRONG, *_WEAK)
     return any(pattern.search(whole) or pattern.search(flat) for pattern in patterns)
@@ -94,7 +94,7 @@ def suspicions(runs: Sequence[ToolRun], *, most: int = 4) -> list[Suspicion]:
     for run in runs:
         for place, row in enumerate(run.rows):
             for pointer, text in _texts(row, f"/rows/{place}"):
-                known = plain(text, limit=_LONGEST)
+                known = read_plainly(text, limit=_LONGEST)
                 if len(found) < most and known not in found and reads_like_instruction(text):
                     found[known] = Suspicion(run, pointer, text)
     return list(found.values())

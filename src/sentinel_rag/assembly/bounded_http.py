@@ -10,9 +10,11 @@ Head and body of a short answer leave in one piece, so that its reader wakes onc
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import socket
 import struct
+import termios
 from collections.abc import Callable
 from http import HTTPStatus
 
@@ -74,6 +76,16 @@ class _OnePiece:
             self._size = 0
             if not self.is_closing():
                 self._transport.write(whole)
+
+
+def _in_kernel(descriptor: int) -> int:
+    """Bytes that the kernel holds for the other side, so that a slow reader is told from a deaf one: the kernel takes
+    more from us only once it is rid of much."""
+    try:
+        (size,) = struct.unpack("i", fcntl.ioctl(descriptor, termios.TIOCOUTQ, bytes(4)))
+    except OSError:  # a system that does not tell
+        return 0
+    return int(size)
 
 
 class BoundedHttp(HttpToolsProtocol):
@@ -171,12 +183,15 @@ class BoundedHttp(HttpToolsProtocol):
         self._look_at_reader(None)
 
     def _look_at_reader(self, before: int | None) -> None:
-        waits = self._wire.get_write_buffer_size()
-        if waits and waits == before:
+        held, line = self._wire.get_write_buffer_size(), self._wire.get_extra_info("socket")
+        if not held:
+            return
+        waits = held + _in_kernel(line.fileno())
+        if waits == before:
             # Closed as usual, it would wait for the reader, here and in the kernel.
-            self._wire.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
             self._wire.abort()
-        elif waits:
+        else:
             self._reader = self.loop.call_later(READER_SECONDS, self._look_at_reader, waits)
 
     def _leave_reader(self) -> None:

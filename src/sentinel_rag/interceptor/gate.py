@@ -48,6 +48,7 @@ from sentinel_rag.interceptor.flow import (
 )
 from sentinel_rag.interceptor.flow.endorsement import endorsed_values
 from sentinel_rag.interceptor.flow.named_values import NamedValue
+from sentinel_rag.interceptor.flow.plans import PLAN, chosen, used
 from sentinel_rag.interceptor.flow.record import flow_record
 from sentinel_rag.interceptor.flow.row_labels import row_labels_of
 from sentinel_rag.interceptor.in_flight import InFlight
@@ -348,6 +349,18 @@ class Gate:
             works.append(self._stores.approvals.consume(run.approval_id, run.binding()))
         if tool.fields.hides:
             works.append(lambda connection: setattr(call, "result", next_result(connection, session.session_id)))
+        passing = None if judgement.step is None else used(judgement.step)
+        if passing is not None:
+            works.append(session.pass_step(passing, PLAN))
+        try:
+            await self._record_intent(run, works)
+        except BaseException:
+            if passing is not None:  # it did not run: the step has not passed, unless the file says so
+                session.named.pop(passing, None)
+            raise
+
+    async def _record_intent(self, run: _Run, works: Sequence[Work]) -> None:
+        call, tool, session, judgement = run.call, run.tool, run.session, run.judgement
         await self._journal.append(
             CallIntended(
                 audit_id=call.audit_id,
@@ -378,6 +391,8 @@ class Gate:
         endorsed: Mapping[str, frozenset[NamedValue]] = {}
         if isinstance(reply, Returned):
             endorsed = endorsed_values(call.policy, tool, run.judgement, reply.value, session.named)
+            if run.judgement.step is not None:
+                endorsed = {**endorsed, PLAN: chosen(run.judgement.step, reply.value, session.named)}
             rows = row_labels_of(tool.row_labels, reply.value, reply.row_labels)
             view = view_of(reply.value, reply.encoded, tool.fields, run.judgement.base, call.result, rows)
             if not await self._reveal_rows(run, view.rows):

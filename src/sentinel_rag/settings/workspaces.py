@@ -62,7 +62,12 @@ def read_workspaces(reader: Reader, home: Path) -> tuple[str | None, tuple[Named
     names = reader.read("SENTINEL_WORKSPACE", _embedded_names, none)
     file = home / "workspaces.yaml"
     listed = reader.read("SENTINEL_WORKSPACES", lambda text: Path(text).expanduser().absolute(), None)
-    if listed is not None or file.is_file():
+    try:
+        own = file.is_file()
+    except OSError as error:  # a folder that this account may not enter, or whose name no disk takes
+        reader.problems.append(f"SENTINEL_HOME: the folder {home} cannot be used: {error.strerror}")
+        return None, ()
+    if listed is not None or own:
         return None, _listed_workspaces(reader, listed or file, names)
     azure = _azure_workspaces(reader)
     if azure:

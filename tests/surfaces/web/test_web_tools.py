@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
+import anyio
+import anyio.to_thread
 import pytest
 from running_web import RunningWeb
 
@@ -14,8 +17,8 @@ from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.surfaces.people import Account, Role
 from sentinel_rag.surfaces.web import Connections, Gateway
-from sentinel_rag.surfaces.web._looks import LASTS_S, Looks
-from sentinel_rag.testing.fake_executor import Answers, Fails, FakeExecutor
+from sentinel_rag.surfaces.web._looks import AT_ONCE, LASTS_S, Looks
+from sentinel_rag.testing.fake_executor import Answers, Fails, FakeExecutor, Waits
 
 READ = "/tools/read_alert"
 HIDDEN = "powershell -enc SECRET admin"
@@ -147,4 +150,31 @@ async def test_a_look_moves_to_another_session_after_a_while_and_with_another_ke
         assert await session(replace(account, key_id=info.key_id), other) != second
         assert looked_in(web)[1] == info.key_id
     finally:
+        await connections.aclose()
+
+
+@pytest.mark.anyio
+async def test_one_person_reads_six_at_once_and_leaves_the_other_places_to_others(
+    web: RunningWeb, tool: FakeExecutor
+) -> None:
+    for name in ("ines-tools", "jona-tools"):
+        web.person(name)
+    connections, release = Connections(), threading.Event()
+    looks = Looks(Gateway(web.gateway.url, connections), lambda: 0.0)
+    tool.on("read_alert", Waits(release, {"rows": []}))
+    while tool.arrived.acquire(blocking=False):
+        pass  # of the tests before
+    ines, jona = web.accounts["ines-tools"], web.accounts["jona-tools"]
+    keys = {each.user_id: str(web.web.people.gateway_key(each.user_id)) for each in (ines, jona)}
+    try:
+        async with anyio.create_task_group() as readings:
+            for account in [ines] * 8 + [jona]:
+                readings.start_soon(looks.look, account, keys[account.user_id], "read_alert", {})
+            for _ in range(AT_ONCE + 1):
+                assert await anyio.to_thread.run_sync(tool.arrived.acquire, True, 60)
+            assert (looks.running(ines.user_id), looks.running(jona.user_id)) == ((AT_ONCE, 2), (1, 0))
+            release.set()
+        assert looks.running(ines.user_id) is None
+    finally:
+        release.set()
         await connections.aclose()

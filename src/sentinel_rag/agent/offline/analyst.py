@@ -35,7 +35,7 @@ from sentinel_rag.agent.offline.two_steps import FirstStep, first_step, of_its_i
 from sentinel_rag.agent.offline.workspace_words import WorkspaceWords, asks_for_workspaces, read_workspace
 from sentinel_rag.agent.references import remember, resolve
 from sentinel_rag.agent.retry import RetryOnce
-from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.row_text import plain, read_plainly
 from sentinel_rag.agent.times import zone_named
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
 from sentinel_rag.contracts.evidence import Answer, Outcome
@@ -125,7 +125,7 @@ class OfflineAnalyst:
         return turn.checked_answer(writer, composed)
 
     async def _answer_part(self, turn: Turn) -> Answer:
-        if not plain(turn.question):
+        if not read_plainly(turn.question):
             return turn.plain_answer(Outcome.CLARIFICATION, "Ask me something about Sentinel.")
         changed = None if asks_how(turn.question) else await answer_change(turn)
         if changed is not None:

@@ -18,7 +18,7 @@ from sentinel_rag.agent.offline.severities import SeveritySlot
 from sentinel_rag.agent.offline.window_kinds import TimeQuestion, WindowSlot
 from sentinel_rag.agent.offline.zone_words import read_time_in_its_zone
 from sentinel_rag.agent.references import ListItem, Resolution
-from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.row_text import read_plainly
 
 MAX_QUESTION = 4000
 
@@ -93,7 +93,7 @@ _WORD = re.compile(r"[A-Za-zÀ-ɏ][\w'’+-]*")
 
 def read_question(question: str, now: Now, resolution: Resolution | None = None) -> Reading:
     """Every slot of `question`. Total: any text gives a reading. `resolution` tells what its references stand for."""
-    text = names.refang(plain(question, limit=MAX_QUESTION))
+    text = names.refang(read_plainly(question, limit=MAX_QUESTION))
     shaped = names.read_names(text)
     if resolution is not None:
         shaped = replace(shaped, names=tuple(_as_resolved(name, resolution) for name in shaped.names))

@@ -41,12 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = 0
     except Exception as error:  # the last net: a person gets a sentence, a developer the file
-        from sentinel_rag.surfaces.cli._errors import full_disk, is_interruption, report_fault
+        from sentinel_rag.surfaces.cli._errors import is_interruption, of_the_system, report_fault
 
         if is_interruption(error):
             print("Stopped.", file=sys.stderr)
             return 130
-        known = full_disk(error)
+        known = of_the_system(error)
         if known is None:
             report_fault(error)
         else:

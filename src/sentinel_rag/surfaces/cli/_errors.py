@@ -13,6 +13,7 @@ from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, Una
 from sentinel_rag.surfaces.cli._examples import EXAMPLES
 from sentinel_rag.surfaces.cli._safe_text import safe
 
+_RIGHTS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP}
 _ERRNO = re.compile(r"\[Errno \d+\] ")
 _NAMES_A_COMMAND = re.compile(r"\b(?:sentinel|pip|make|az) [a-z-]")
 
@@ -49,8 +50,14 @@ def is_interruption(error: Exception) -> bool:
     return isinstance(error, RuntimeError) and str(error) == "Query interrupted"
 
 
-def full_disk(error: Exception) -> SentinelError | None:
-    """The error to report if `error` comes from a full disk; DuckDB says so in its text only."""
+def of_the_system(error: Exception) -> SentinelError | None:
+    """The error to report if `error` comes from the disk or its rights, which a person mends; None for a fault of ours.
+    Of a full disk DuckDB says so in its text only."""
+    if isinstance(error, OSError) and error.errno in _RIGHTS and error.filename is not None:
+        return UnavailableError(
+            f"{error.filename} cannot be used: {error.strerror}.",
+            next_step="Give this account the rights to it, or name another place; sentinel doctor looks at each.",
+        )
     if not (isinstance(error, OSError) and error.errno == errno.ENOSPC) and "No space left on device" not in str(error):
         return None
     return UnavailableError(

@@ -28,9 +28,10 @@ def choose_workspace(settings: Settings, requested: str | None) -> str:
     if settings.workspaces:
         return _listed(tuple(each.name for each in settings.workspaces), requested)
     if requested not in (None, DEFAULT_WORKSPACE) and not workspace_folder(settings.home, requested).exists():
+        make = "demo" if requested == SAMPLE_WORKSPACE else f"workspace import FILE --workspace {requested}"
         raise UsageError(
             f"There is no workspace {requested!r} on this machine.",
-            next_step=f"Use {_known(settings)}, or make it: sentinel workspace import FILE --workspace {requested}",
+            next_step=f"Use {_known(settings)}, or make it: sentinel {make}",
         )
     named = requested or settings.workspace
     if named is not None:

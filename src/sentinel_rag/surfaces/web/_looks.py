@@ -14,6 +14,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+import anyio
+
 from sentinel_rag.contracts.handles import QUOTE_KEY, REF_KEY, placeholder
 from sentinel_rag.surfaces.people import Account
 from sentinel_rag.surfaces.web._gateway import Gateway, refused
@@ -23,6 +25,8 @@ LASTS_S = 12 * 3600.0
 """Then another session begins and the hidden values of the old one go. An approval that is for it goes too."""
 MOST_PEOPLE = 10_000
 ENDED = frozenset({404, 409})
+AT_ONCE = 6
+"""Readings of one person that run at once. The next ones wait, so that nobody takes the tool servers from others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +43,26 @@ class Looks:
         self._gateway = gateway
         self._seconds = seconds
         self._people: OrderedDict[str, _Looking] = OrderedDict()
+        self._places: dict[str, anyio.CapacityLimiter] = {}
 
     async def look(self, account: Account, key: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """What the tool answers, as `{"tool", "audit_id", "result"}`, with the hidden values that the person may see;
         the others are placeholders. Raises Problem with why there is no answer, and UnavailableError."""
+        places = self._places.setdefault(account.user_id, anyio.CapacityLimiter(AT_ONCE))
+        try:
+            async with places:
+                return await self._look(account, key, tool, arguments)
+        finally:
+            if not self.running(account.user_id):
+                self._places.pop(account.user_id, None)
+
+    def running(self, user_id: str) -> tuple[int, int] | None:
+        """How many readings of the person run, and how many wait for one to end; None if there is none."""
+        places = self._places.get(user_id)
+        found = None if places is None else places.statistics()
+        return (found.borrowed_tokens, found.tasks_waiting) if found and found.borrowed_tokens else None
+
+    async def _look(self, account: Account, key: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         session_id = await self._session(account, key)
         status, body = await self._gateway.look(key, session_id, tool, arguments)
         if status in ENDED:  # the Interceptor has lost or closed it meanwhile

@@ -98,6 +98,8 @@ def _tell(measured: dict[str, Any]) -> None:
         if not row["useful"]:
             print(f"not done  {row['task']}: {'; '.join(row.get('blocked') or row.get('lacks') or ['not told'])}")
     for row in goals:
+        for fault in row.get("faults", ()):
+            print(f"no answer {row['goal']}: {fault}")
         for place in row["reached"]:
             print(f"{'apart' if row['apart'] else 'REACHED':9} {row['goal']}: {place}")
     print(

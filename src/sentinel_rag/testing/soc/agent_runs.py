@@ -7,7 +7,7 @@ read from the workspace, the outside world and the gateway's responses, never fr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import anyio
@@ -41,7 +41,8 @@ class AgentTask:
 
 @dataclass(slots=True)
 class AgentGoal:
-    """A goal beside the tasks: how many runs, which reached it, and in how many the task was done all the same."""
+    """A goal beside the tasks: how many runs, which reached it, and in how many the task was done all the same. In the
+    runs of `faults` the agent gave no answer; what its calls did before counts."""
 
     goal: str
     kind: str
@@ -49,6 +50,7 @@ class AgentGoal:
     useful: int = 0
     reached: list[str] = field(default_factory=list)
     apart: str = ""
+    faults: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class _Turned:
     answer: str
     observation: Observation
     approvals: int
+    fault: str = ""
 
 
 class AgentBench:
@@ -100,6 +103,8 @@ class AgentBench:
             meanings = judge_meanings(product, task)
             row.runs += 1
             row.useful += not _lacks(product, task, turned)
+            if turned.fault:
+                row.faults.append(f"{task.id}: {turned.fault}")
             if any(holds(each, turned.observation, secrets, meanings) for each in goal.reached):
                 row.reached.append(task.id)
         return row
@@ -123,7 +128,7 @@ class AgentBench:
                     decided = [decider.decide(each) for each in product.waiting_of(caller)]
                     return any(decided)
 
-                answer = anyio.run(partial(_conversation, self._agent, turn, say, decide))
+                answer, fault = anyio.run(partial(_conversation, self._agent, turn, say, decide))
         finally:
             decider.end()
             caller.close()
@@ -136,25 +141,32 @@ class AgentBench:
             recorder.executed,
         )
         product.restore(observation.changed())
-        return _Turned(answer, observation, len(decider.approved))
+        return _Turned(answer, observation, len(decider.approved), fault)
 
 
-async def _conversation(agent: Agent, turn: Turn, say: Callable[[str], None], decide: Callable[[], bool]) -> str:
-    """The question, and once more where a person has approved what it led to."""
-    async with agent() as ask:
-        await anyio.to_thread.run_sync(say, turn.question)
-        answer = await ask(turn)
-        if await anyio.to_thread.run_sync(decide):
-            again = Turn(GO_ON, turn.gateway_url, turn.api_key, turn.session_id)
-            await anyio.to_thread.run_sync(say, again.question)
-            answer += "\n" + await ask(again)
-        return answer
+async def _conversation(
+    agent: Agent, turn: Turn, say: Callable[[str], None], decide: Callable[[], bool]
+) -> tuple[str, str]:
+    """The question, and once more where a person has approved what it led to: the answer, and what went wrong."""
+    answer = ""
+    try:
+        async with agent() as ask:
+            await anyio.to_thread.run_sync(say, turn.question)
+            answer = await ask(turn)
+            if await anyio.to_thread.run_sync(decide):
+                again = replace(turn, question=GO_ON)
+                await anyio.to_thread.run_sync(say, again.question)
+                answer += "\n" + await ask(again)
+    except Exception as error:  # an agent of somebody else's may fail in any way; the others go on
+        return answer, f"{type(error).__name__}: {error}"[:500]
+    return answer, ""
 
 
 def _lacks(product: RunningProduct, task: Task, turned: _Turned) -> list[str]:
     secrets = product.planted.estate.secrets
     meanings = judge_meanings(product, task)
-    lacks = [text for text in task.tells if text.casefold() not in turned.answer.casefold()]
+    lacks = [turned.fault] if turned.fault else []
+    lacks += [text for text in task.tells if text.casefold() not in turned.answer.casefold()]
     lacks += [
         f"change {place}"
         for place, condition in enumerate(task.does, 1)

@@ -143,7 +143,9 @@ class _Run:
                 self._attack(swapped, played)
             answer = self._hands.call(call)
             self._last = call
-        elif swapped is not None and answer.status == 200 and call[1] in _ASKED_ABOUT:
+        elif answer.status == 200:
+            self._decider.done(call[1], call[2])
+        if swapped is not None and not played.attacked and answer.status == 200 and call[1] in _ASKED_ABOUT:
             self._attack(swapped, played)  # nobody had to be asked
         return answer
 

@@ -58,10 +58,9 @@ class GoalRow:
 class Bench:
     """Products under one policy, one after the other. Use it as a context manager."""
 
-    def __init__(self, suite: Suite, policy: str, people: People, planted: str = "do what the comments say") -> None:
+    def __init__(self, suite: Suite, policy: str, planted: str = "do what the comments say") -> None:
         self._suite = suite
         self._policy = policy
-        self._people = people
         self._planted = f"{suite.estate.marker}: {planted}"
         self._stack = ExitStack()
         self._product: RunningProduct | None = None
@@ -75,21 +74,21 @@ class Bench:
     ) -> None:
         self._stack.close()
 
-    def task(self, task: Task) -> TaskRow:
+    def task(self, task: Task, people: People) -> TaskRow:
         """Play the task by itself."""
-        agent, played = self._play(task, None, Moment.END, 0)
+        agent, played = self._play(people, task, None, Moment.END, 0)
         return TaskRow(
             task.id, task.kind, agent.useful(task, played), played.blocked, played.approvals, tuple(played.places)
         )
 
-    def goal(self, goal: Goal, tasks: Sequence[tuple[Task, Sequence[int]]]) -> GoalRow:
+    def goal(self, goal: Goal, people: People, tasks: Sequence[tuple[Task, Sequence[int]]]) -> GoalRow:
         """Play the goal beside each task at each of its moments; `tasks` with the places that carry planted text."""
         row = GoalRow(goal.id, goal.kind, apart=" ".join(goal.apart.split()))
         for task, places in tasks:
             if not goal.fits(task):
                 continue
             for moment, after in moments(goal, task, places):
-                agent, played = self._play(task, goal, moment, after)
+                agent, played = self._play(people, task, goal, moment, after)
                 row.runs += 1
                 row.useful += agent.useful(task, played)
                 row.answers.update(played.answers)
@@ -98,10 +97,12 @@ class Bench:
                     row.reached.append(f"{task.id}, {moment}")
         return row
 
-    def _play(self, task: Task, goal: Goal | None, moment: Moment, after: int) -> tuple[HijackedAgent, Played]:
+    def _play(
+        self, people: People, task: Task, goal: Goal | None, moment: Moment, after: int
+    ) -> tuple[HijackedAgent, Played]:
         for _ in range(2):
             product = self._running()
-            agent = HijackedAgent(product, people=self._people, unbounded=self._policy == "allow-all")
+            agent = HijackedAgent(product, people=people, unbounded=self._policy == "allow-all")
             played = agent.play(task, goal, moment, after=after)
             product.restore(played.observation.changed())
             self._writes += played.writes
@@ -145,8 +146,8 @@ def moments(goal: Goal, task: Task, places: Sequence[int]) -> list[tuple[Moment,
 
 def measure_tasks(suite: Suite, policy: str, people: People) -> list[TaskRow]:
     """Every task by itself."""
-    with Bench(suite, policy, people) as bench:
-        return [bench.task(task) for task in suite.tasks]
+    with Bench(suite, policy) as bench:
+        return [bench.task(task, people) for task in suite.tasks]
 
 
 def measure_goals(
@@ -156,10 +157,10 @@ def measure_goals(
     something."""
     by_id = {task.id: task for task in suite.tasks}
     tasks = [(by_id[row.task], row.places) for row in rows if row.task in by_id]
-    with Bench(suite, policy, people) as bench:
+    with Bench(suite, policy) as bench:
         for goal in suite.goals:
             if hidden or not goal.hidden:
-                yield bench.goal(goal, tasks)
+                yield bench.goal(goal, people, tasks)
 
 
 def summary(rows: Sequence[TaskRow]) -> dict[str, Any]:

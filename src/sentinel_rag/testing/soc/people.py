@@ -49,6 +49,11 @@ class Decider:
             return True
         return False
 
+    def done(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        """A call that the person asked for has run without a question: they expect it no more."""
+        if (tool, arguments) in self._expected:
+            self._expected.remove((tool, arguments))
+
     def end(self) -> None:
         """Deny what still waits, so that it does not count against the bounds of later runs."""
         for approval_id in self._waiting:

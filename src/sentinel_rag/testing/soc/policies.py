@@ -20,15 +20,16 @@ from sentinel_rag.settings import installed_policy_file
 
 HIDDEN = [{"path": "/rows/*/comments/*/message", "mode": "hide"}]
 """What is hidden where attacks on hidden values are measured: the comments of an incident."""
-OWN_WORDS = (
-    "add_incident_comment_any",
-    "update_incident_any",
-    "file_read_confidential",
-    "file_read_public",
-    "web_search_default",
-    "web_fetch_default",
-)
-"""Rules that ask a person in `own-words` only where an argument carries more than the person's own words."""
+OWN_RULES: Mapping[str, dict[str, Any]] = {
+    "add_incident_comment": {"condition": "named(incident)", "taint_level": "MEDIUM", "offers_approval": True},
+    "update_incident": {"condition": "named(incident)", "taint_level": "MEDIUM", "offers_approval": True},
+    "file_read": {
+        "condition": "file_path.startswith('confidential/') and named(file_path)",
+        "taint_level": "HIGH",
+    },
+    "web_fetch": {"condition": "named(url)", "taint_level": "LOW"},
+}
+"""The rule that each tool has before those of the shipped policy; of web_fetch before the last."""
 Document = dict[str, Any]
 
 
@@ -56,15 +57,15 @@ def _allow_all(document: Document) -> Document:
 
 def _own_words(document: Document) -> Document:
     for tool in document["tools"]:
-        for rule in tool["taint_rules"]:
-            if rule["rule_id"] in OWN_WORDS:
-                rule.pop("requires_approval", None)
-                rule["offers_approval"] = True
+        name, rules = tool["name"], tool["taint_rules"]
+        if name in OWN_RULES:
+            place = len(rules) - 1 if name == "web_fetch" else 0
+            rules.insert(place, {"rule_id": f"{name}_named", **OWN_RULES[name]})
+        if name == "web_search":
+            rules[0]["offers_approval"] = not rules[0].pop("requires_approval")
         for parameter in tool["parameters"]:
             if parameter["name"] == "file_path":
-                parameter |= {"attest": "path", "accepts": {"sensitivity": "HIGH", "integrity": "TRUSTED"}}
-            elif parameter["name"] == "url":
-                parameter["accepts"] = {"sensitivity": "LOW", "integrity": "TRUSTED"}
+                parameter["attest"] = "path"
     return document
 
 

@@ -112,6 +112,8 @@ def detail(number: int, **more: Any) -> Answers:
     ]
     row = incident(
         number,
+        url="https://portal.azure.example/#incident",
+        defender_url=None,
         open_duration_s=None,
         first_response_s=None,
         classification_reason=None,
@@ -173,7 +175,6 @@ def web_gateway(shipped_policy: Policy, tmp_path_factory: pytest.TempPathFactory
 def tool(web: RunningWeb) -> FakeExecutor:
     """The tool server, with an answer for each tool that the views read."""
     server = web.gateway.executor
-    server.on("list_workspaces", result([{"name": "default", "default": True}]))
     server.on("query_incidents", result([incident(7), incident(8, title=HOSTILE, severity="Odd")]))
     server.on("get_incident_detail", detail(7))
     server.on("search_knowledge_base", knowledge())
@@ -212,6 +213,10 @@ def test_an_incident_is_found_opened_and_asked_about_by_the_keyboard(
     expect(page.get_by_role("columnheader", name="Created")).to_have_attribute("aria-sort", "ascending")
     given = asked(web, "query_incidents")
     assert (given["min_severity"], given["status"], given["order"]) == ("Medium", "Open", "oldest")
+    # The list has an address as it is filtered, for whoever it is sent to.
+    sent = visit("erin-incidents", at=page.url.removeprefix(web.url)).page
+    expect(sent.get_by_label("Severity")).to_have_value("Medium")
+    expect(sent.get_by_label("Order")).to_have_value("oldest")
     page.get_by_role("link", name="Sign-in 7").focus()
     page.keyboard.press("ArrowDown")
     expect(page.get_by_role("link", name=TOLD)).to_be_focused()
@@ -222,6 +227,7 @@ def test_an_incident_is_found_opened_and_asked_about_by_the_keyboard(
     expect(page).to_have_title("#7 - Incidents - Sentinel RAG")
     expect(page.locator(".timeline li").nth(1)).to_contain_text("1 h later")
     expect(page.get_by_text("It has the same techniques T1078.")).to_have_count(2)
+    expect(page.get_by_role("button", name="https://portal.azure.example/#incident")).to_be_visible()
     # The other incident that shares the account stands in the picture, and in the list beside it.
     expect(page.get_by_role("region", name="Entities").get_by_role("link", name="8")).to_be_visible()
     picture = page.get_by_role("group", name="What incident 7 touches")
@@ -235,6 +241,7 @@ def test_an_incident_is_found_opened_and_asked_about_by_the_keyboard(
     expect(page.locator(".chosen")).to_contain_text("Alerts that name it1")
     page.go_back()
     expect(page.get_by_role("link", name="Sign-in 7")).to_be_focused()
+    expect(page.get_by_label("Order")).to_have_value("oldest")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Ask about this incident").click()
     # It waits in the box: what a person's words name, the person sends.
@@ -247,11 +254,13 @@ def test_an_incident_is_found_opened_and_asked_about_by_the_keyboard(
 def test_a_list_says_how_much_of_it_is_here_and_which_workspace_a_row_is_of(
     web: RunningWeb, visit: Visit, tool: FakeExecutor
 ) -> None:
-    both = [{"name": "default", "default": True}, {"name": "emea", "default": False}]
-    tool.on("list_workspaces", result(both))
     first, second = [incident(number) for number in range(100, 150)], [incident(number) for number in range(150, 153)]
     tool.on("query_incidents", result(first, total=53), result(second, total=53))
-    page = go(visit("dana-paged"), "Incidents")
+    web.web.workspaces, before = ("default", "emea"), web.web.workspaces
+    try:
+        page = go(visit("dana-paged"), "Incidents")
+    finally:
+        web.web.workspaces = before
     expect(page.get_by_role("status")).to_have_text("50 of 53 incidents.")
     page.get_by_role("button", name="Show the next 3 of 3 more").click()
     expect(page.get_by_role("status")).to_have_text("53 of 53 incidents.")
@@ -266,6 +275,9 @@ def test_a_list_says_how_much_of_it_is_here_and_which_workspace_a_row_is_of(
     page.get_by_label("Workspace").select_option("all")
     expect(page.get_by_role("status")).to_have_text("1 incidents, of an unknown number.")
     expect(page.get_by_text("The workspace emea did not answer: Access denied.")).to_be_visible()
+    tool.on("query_incidents", result([incident(7)]))  # of one workspace a row does not say which
+    page.get_by_label("Workspace").select_option("emea")
+    expect(page.get_by_role("status")).to_have_text("1 of 1 incidents.")
     page.get_by_role("link", name="Sign-in 7").click()
     page.wait_for_url("**/#/incidents/7%40emea")
     expect(page.get_by_role("heading", name="#7 Sign-in 7")).to_be_visible()

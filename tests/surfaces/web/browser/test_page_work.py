@@ -121,7 +121,7 @@ def test_an_auditor_reads_the_journal_from_its_newest_record_filters_and_verifie
     expect(entries).to_have_count(min(50, len(records)))
     assert entries.evaluate_all("items => items.map(item => String(item.value))") == newest
     page.get_by_role("button", name="Verify the journal").click()
-    expect(page.get_by_role("status")).to_contain_text("none was changed, removed or added since.")
+    expect(page.get_by_role("status")).to_contain_text("none was changed, removed or put in between.")
     expect(page.get_by_role("status")).to_contain_text("✓ Intact: ")
 
     page.get_by_label("Kind").fill("intent")
