@@ -20,6 +20,8 @@ from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from sentinel_rag.contracts.departure import Departure
+
 HEAD_BYTES = 65_536
 HEAD_SECONDS = 15.0
 FRAMING_FACTOR = 16
@@ -98,6 +100,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._fault = (HTTPStatus.BAD_REQUEST, "malformed_body", "This is not HTTP/1.1.")
         self._timer: asyncio.TimerHandle | None = None
         self._wire = transport
+        self._departure = Departure()
         self._reader: asyncio.TimerHandle | None = None
         super().connection_made(transport)
         self._one_piece = _OnePiece(transport, self.loop, self._watch_reader)
@@ -110,6 +113,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._stop_waiting()
         self._leave_reader()
         super().connection_lost(exc)
+        self._departure.tell()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -131,6 +135,10 @@ class BoundedHttp(HttpToolsProtocol):
             self._end(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "too_large", "The head of the request is too large.")
         elif self._in_head and self._around and self._timer is None:
             self._wait(HEAD_SECONDS)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._departure.put_into(self.scope)  # type: ignore[arg-type]  # a dictionary with typed keys
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._in_head:  # a trailer is no header: nothing above looks for it, and none may be smuggled in
