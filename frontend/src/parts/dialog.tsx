@@ -6,7 +6,16 @@ export function Dialog(props: { title: string; onClose: () => void; children: Co
   const dialog = useRef<HTMLDialogElement>(null);
   const title = useId();
   useEffect(() => {
+    const before = document.activeElement;
     dialog.current?.showModal();
+    return () => {
+      // Closed by the browser it gives the focus back; taken out of the page it does not.
+      queueMicrotask(() => {
+        if (before instanceof HTMLElement && document.activeElement === document.body) {
+          before.focus();
+        }
+      });
+    };
   }, []);
   return (
     <dialog ref={dialog} aria-labelledby={title} onClose={props.onClose}>

@@ -11,7 +11,7 @@ from argon2 import PasswordHasher
 from running_web import CHEAP, OWNER_SECRET, RunningWeb, password_of, running_web
 
 from sentinel_rag.interceptor.policy.model import Rate
-from sentinel_rag.surfaces.people import Passwords, owner_link
+from sentinel_rag.surfaces.people import Passwords, Role, owner_link
 from sentinel_rag.surfaces.web import Limits, SignInTerms
 from sentinel_rag.testing.running_gateway import RunningGateway
 from sentinel_rag.testing.web_client import Client, signed_in
@@ -187,3 +187,20 @@ def test_whoever_lost_the_key_at_the_interceptor_is_told_so(web: RunningWeb) -> 
     web.gateway.state.keys.revoke(web.accounts["uma"].key_id)
     answer = uma.post("/chat", {"message": "say x"})
     assert (answer.status, answer.body["reason"]) == (403, "key_ended")
+
+
+@pytest.mark.requirement("SURF-3")
+def test_a_page_that_only_waits_for_approvals_does_not_keep_its_person_signed_in(web: RunningWeb) -> None:
+    finn = web.browser("finn-away", Role.APPROVER)
+    try:
+        for _ in range(2):
+            web.clock.ahead += timedelta(minutes=55)
+            assert finn.get(f"/approvals?mark={'0' * 16}").status == 200
+        web.clock.ahead += timedelta(minutes=55)
+        assert finn.get(f"/approvals?mark={'0' * 16}").status == 401
+        there = web.browser("finn-there", Role.APPROVER)
+        for _ in range(3):
+            web.clock.ahead += timedelta(minutes=55)
+            assert there.get("/approvals").status == 200
+    finally:
+        web.clock.ahead = timedelta(0)

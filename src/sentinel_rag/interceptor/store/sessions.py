@@ -123,17 +123,15 @@ class Session:
             stored = _label(row[0], row[1])
             if not stored.flows_to(decided) or row[2] is not None:
                 raise ContextMoved
-            rising: list[tuple[str, Label]] = []
+            cause = (audit_id, tool, now)
             if raised != stored:
-                rising += [(each, low.join(raised)) for each, low in _below(connection, _OF_AGENT, key_id, raised)]
-                if self.user_key_id is not None:  # else it is one of those
-                    rising.append((session_id, raised))
+                _raise(connection, session_id, raised, cause)
+                for other_id, low in _below(connection, _OF_AGENT, key_id, raised):
+                    _raise(connection, other_id, low.join(raised), cause)
             if by_agent:
                 # Also where nothing new is revealed here: a person may have opened a clean session since.
-                others = _below(connection, _OF_PERSON, key_id, label)
-                rising += [(other_id, low.join(label)) for other_id, low in others]
-            for rising_id, higher in rising:
-                _raise(connection, rising_id, higher, (audit_id, tool, format_time(now)))
+                for other_id, low in _below(connection, _OF_PERSON, key_id, label):
+                    _raise(connection, other_id, low.join(label), cause)
             if touch:
                 connection.execute(
                     "UPDATE session SET used_at = ? WHERE session_id = ?", [format_time(now), session_id]
@@ -155,6 +153,24 @@ class Session:
             )
 
         return fresh, write
+
+    def pass_step(self, step: NamedValue, by: str) -> Work:
+        """Note that a step of the session's plan passes now, and return the write that makes it last. Raises
+        ContextMoved, as the write does, where it has passed already."""
+        if step in self.named:
+            raise ContextMoved
+        self.named[step] = by
+        session_id = self.session_id
+
+        def write(connection: sqlite3.Connection) -> None:
+            try:
+                connection.execute(
+                    "INSERT INTO named_value VALUES (?, ?, ?, ?)", [session_id, str(step.kind), step.text, by]
+                )
+            except sqlite3.IntegrityError:
+                raise ContextMoved from None
+
+        return write
 
 
 class _OfKey:
@@ -357,9 +373,10 @@ def _below(connection: sqlite3.Connection, sessions: str, key_id: str, label: La
     return [(session_id, _label(sensitivity, integrity)) for session_id, sensitivity, integrity in rows]
 
 
-def _raise(connection: sqlite3.Connection, session_id: str, label: Label, cause: tuple[str, str, str]) -> None:
+def _raise(connection: sqlite3.Connection, session_id: str, label: Label, cause: tuple[str, str, datetime]) -> None:
     """Raise a session in the file; `cause` is the audit id and the tool of the call, and when."""
-    audit_id, tool, at = cause
+    audit_id, tool, now = cause
+    at = format_time(now)
     levels = [label.sensitivity.value, label.integrity.value]
     connection.execute("UPDATE session SET sensitivity = ?, integrity = ? WHERE session_id = ?", [*levels, session_id])
     connection.execute("INSERT INTO session_raise VALUES (?, ?, ?, ?, ?, ?)", [session_id, audit_id, tool, *levels, at])

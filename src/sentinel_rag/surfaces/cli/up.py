@@ -13,6 +13,7 @@ from sentinel_rag.assembly.processes import running_zones
 from sentinel_rag.assembly.run_state import RunState
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.settings import NamedWorkspace, Settings, load_settings
+from sentinel_rag.surfaces.cli._built_page import HOW_TO_BUILD, page_is_built
 from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._zones import choose_workspace
 from sentinel_rag.surfaces.cli.status import addresses
@@ -48,6 +49,8 @@ def _web(state: RunState, settings: Settings) -> Iterator[str]:
     if zone is not None:
         from sentinel_rag.surfaces.people.owner_links import owner_link
 
+        if not page_is_built():
+            yield f"The web page is not built, so this is the HTTP API alone. To build it: {HOW_TO_BUILD}"
         url = settings.web_url or zone.url  # behind a proxy with TLS, cookies are for its address alone
         yield f"Sign in as the owner, once: {url}{owner_link(state.web_secret, utc_now())}"
         yield f"Others sign in at {url}; make the first account: sentinel users add NAME"

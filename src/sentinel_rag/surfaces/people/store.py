@@ -237,8 +237,9 @@ class PeopleStore:
             )
         return opened
 
-    def check(self, token: str, *, program: bool) -> SignIn | None:
-        """The sign-in of a token of that kind; None for one that is unknown or over, or of a disabled account."""
+    def check(self, token: str, *, program: bool, uses: bool = True) -> SignIn | None:
+        """The sign-in of a token of that kind; None for one that is unknown or over, or of a disabled account. Without
+        `uses` it does not count as a use: a page that only waits does not keep its person signed in."""
         now = self._clock()
         with self._transaction(reads=True) as run:
             row = run.execute(
@@ -253,7 +254,7 @@ class PeopleStore:
         unused = now - datetime.fromisoformat(found.used_at)
         if row[7] is not None and unused.total_seconds() > row[7]:
             return None
-        if unused > TOUCH:
+        if uses and unused > TOUCH:
             with self._transaction() as run:
                 run.execute("UPDATE sign_in SET used_at = ? WHERE sign_in_id = ?", [format_time(now), found.sign_in_id])
         return found

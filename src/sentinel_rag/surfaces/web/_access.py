@@ -21,6 +21,8 @@ from sentinel_rag.surfaces.web._problems import Problem, too_often
 
 CSRF_HEADER = "x-csrf-token"
 READING = frozenset({"GET", "HEAD"})
+WAITS = "mark"
+"""The parameter of requests that a page sends by itself, to hear of a change: nobody need be there."""
 
 
 async def web_of(request: Request) -> Web:
@@ -39,7 +41,8 @@ async def signed_in(request: Request, web: Parts) -> SignIn:
     given = token.strip() if program else request.cookies.get(web.terms.cookie, "")
     found = None
     if given:
-        found = await anyio.to_thread.run_sync(partial(web.people.check, given, program=program))
+        uses = WAITS not in request.query_params
+        found = await anyio.to_thread.run_sync(partial(web.people.check, given, program=program, uses=uses))
     if found is None:
         raise Problem(
             401,

@@ -131,3 +131,49 @@ def test_a_password_is_changed_and_every_sign_in_ended(web: RunningWeb, visit: V
     expect(page.get_by_label("Name", exact=True)).to_be_visible()
     assert signed.get("/session").status == 401
     assert program.get("/session").status == 200
+
+
+@pytest.mark.requirement("SURF-4")
+def test_it_is_all_done_by_the_keyboard_alone_and_a_dialog_gives_the_focus_back(visit: Visit) -> None:
+    dana = visit("dana-own-keys")
+    page = dana.page
+    dana.ask("say hello")
+    expect(page.locator("article.answered")).to_have_count(1)
+
+    def reach(name: str, key: str = "Tab") -> None:
+        for _ in range(60):
+            page.keyboard.press(key)
+            if page.evaluate(FOCUSED) == name:
+                return
+        pytest.fail(f"{key} never came to {name!r}")
+
+    reach("Rename", "Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    reach("title")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("By hand")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("By hand")
+    expect(page.get_by_role("button", name="Rename")).to_be_focused()
+    reach("Save a report")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Save a report")).to_be_focused()
+
+    reach("Account of dana-own-keys", "Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("region", name="Tokens")).to_be_visible()
+    reach("name")
+    page.keyboard.type("by-hand")
+    page.keyboard.press("Enter")
+    expect(page.locator("code.token")).to_be_visible()
+    reach("I have kept it", "Shift+Tab")
+    page.keyboard.press("Enter")
+    reach("Revoke")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("There is none.")).to_be_visible()
+
+
+FOCUSED = """(() => { const at = document.activeElement; return at.name || (at.textContent || '').trim(); })()"""

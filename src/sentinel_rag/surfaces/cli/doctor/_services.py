@@ -9,12 +9,11 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from importlib import metadata
-from pathlib import Path
 from urllib.parse import urlsplit
 
-from sentinel_rag import surfaces
 from sentinel_rag.assembly.run_state import RunFolder
 from sentinel_rag.settings import Settings
+from sentinel_rag.surfaces.cli._built_page import HOW_TO_BUILD, page_is_built
 from sentinel_rag.surfaces.cli.doctor._finding import Finding, fault, fine, warning
 from sentinel_rag.surfaces.cli.doctor._machine import CLOCK_TOLERANCE
 from sentinel_rag.surfaces.cli.status import addresses
@@ -100,9 +99,9 @@ def zones(settings: Settings) -> Finding:
 
 def page(settings: Settings) -> Finding:
     """Whether the web page was built into this installation."""
-    if (Path(surfaces.__file__).parent / "web" / "page" / "index.html").is_file():
+    if page_is_built():
         return fine("web page", "built; sentinel up --web serves it")
-    return warning("web page", "not built: sentinel up --web serves the HTTP API alone", "make page (in a clone)")
+    return warning("web page", "not built: sentinel up --web serves the HTTP API alone", HOW_TO_BUILD)
 
 
 def model(settings: Settings) -> Finding:
