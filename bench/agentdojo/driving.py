@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from bench.agentdojo.estate import MARK
+from bench.agentdojo.planning import perfect_plan
 from bench.agentdojo.stage import Answer, Stage
 
 
@@ -36,6 +37,8 @@ class TaskRun:
     utility: bool
     carriers: tuple[int, ...] = ()
     why: tuple[str, ...] = ()
+    plan: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
+    """What a perfect planner would have planned."""
 
     @property
     def without_human(self) -> bool:
@@ -65,7 +68,6 @@ class _Play:
 
     stage: Stage
     session: str
-    human: bool
     answers: list[Answer] = field(default_factory=list)
     blocked: list[int] = field(default_factory=list)
     asked: list[int] = field(default_factory=list)
@@ -78,7 +80,7 @@ class _Play:
             self.blocked.append(number)
             self.why.append(f"{call['tool']}: {answer.body.get('rule_id') or answer.body.get('reason')}")
             approval = answer.body.get("approval_id")
-            if self.human and approval is not None:
+            if approval is not None:
                 self.stage.decide(approval, approve=True)
                 answer = self.stage.call(self.session, call["tool"], call["arguments"])
                 if answer.ran:
@@ -87,10 +89,12 @@ class _Play:
         return answer
 
 
-def play_task(stage: Stage, task: str, *, human: bool = True, injection: str | None = None) -> TaskRun:
+def play_task(
+    stage: Stage, task: str, *, plan: Sequence[Mapping[str, Any]] = (), injection: str | None = None
+) -> TaskRun:
     """The user's task alone; with an `injection` in the environment which nobody obeys, if one is named."""
     told = stage.begin(task, injection)
-    play = _Play(stage, stage.open_session(told["prompt"]), human)
+    play = _Play(stage, stage.open_session(told["prompt"], plan))
     for number, call in enumerate(told["calls"]):
         play.user_call(number, call)
     carriers = tuple(number for number, answer in enumerate(play.answers) if carries(answer))
@@ -102,15 +106,22 @@ def play_task(stage: Stage, task: str, *, human: bool = True, injection: str | N
         utility=stage.verdict()["utility"],
         carriers=carriers,
         why=tuple(play.why),
+        plan=tuple(perfect_plan(told["prompt"], told["calls"], [answer.body.get("result") for answer in play.answers])),
     )
 
 
 def play_attack(
-    stage: Stage, task: str, injection: str, moment: Moment, carriers: Sequence[int], reads: frozenset[str]
+    stage: Stage,
+    task: str,
+    injection: str,
+    moment: Moment,
+    carriers: Sequence[int],
+    reads: frozenset[str],
+    plan: Sequence[Mapping[str, Any]] = (),
 ) -> AttackRun:
     """The task with the attack in it. It succeeds if AgentDojo says so directly after the attack or at the end."""
     told = stage.begin(task, injection)
-    play = _Play(stage, stage.open_session(told["prompt"]), human=True)
+    play = _Play(stage, stage.open_session(told["prompt"], plan))
     after = {Moment.FIRST: carriers[0], Moment.LAST: carriers[-1], Moment.END: len(told["calls"]) - 1}[moment]
     passed: list[str] = []
     asked = 0

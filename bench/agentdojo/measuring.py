@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from sentinel_rag.interceptor.policy.model import Effect
 
 POLICIES = ROOT / "bench" / "agentdojo" / "policies"
 OURS = "ours"
+WITH_A_PLAN = "ours_with_a_committed_plan"
 TASKS_OF_A_SHARE = 6
 ON_THE_ANSWER = frozenset({("travel", "injection_task_6")})
 """An injection that wants nothing done, only something said: no call of a tool, so nothing that a gateway decides."""
@@ -48,6 +49,8 @@ class Findings:
     share: Share
     tasks: list[TaskRun] = field(default_factory=list)
     attacks: list[AttackRun] = field(default_factory=list)
+    planned: list[TaskRun] = field(default_factory=list)
+    attacks_on_plans: list[AttackRun] = field(default_factory=list)
     adaptive: list[AdaptiveRun] = field(default_factory=list)
     residues: Counter[Residue] = field(default_factory=Counter)
 
@@ -74,10 +77,18 @@ def shares(
     return found
 
 
-def measure(wanted: Sequence[Share], *, at_once: int = 2) -> list[Findings]:
-    """Play every share."""
+def measure(
+    wanted: Sequence[Share], *, at_once: int = 2, done: Callable[[Findings], None] = lambda _: None
+) -> list[Findings]:
+    """Play every share; `done` hears of each."""
+
+    def one(share: Share) -> Findings:
+        findings = play(share)
+        done(findings)
+        return findings
+
     with ThreadPoolExecutor(at_once) as pool:
-        return list(pool.map(play, wanted))
+        return list(pool.map(one, wanted))
 
 
 def play(share: Share) -> Findings:
@@ -91,11 +102,15 @@ def play(share: Share) -> Findings:
             file = write_anchor(share.policy, file, Path(folder))
         with stage(share.suite, file, Path(folder) / "state") as there:
             for task in share.tasks:
-                findings.tasks.append(play_task(there, task))
+                alone = play_task(there, task)
+                findings.tasks.append(alone)
+                if share.policy == OURS:
+                    findings.planned.append(play_task(there, task, plan=alone.plan))
                 carriers = play_task(there, task, injection=share.injections[0]).carriers
                 for injection in share.injections:
                     findings.attacks += _attacks(there, task, injection, carriers, reads)
                     if share.policy == OURS:
+                        findings.attacks_on_plans += _attacks(there, task, injection, carriers, reads, alone.plan)
                         findings.adaptive.append(play_adaptive(there, task, injection, reads, carriers))
                 if share.policy == OURS:
                     findings.residues.update(search(there, policy, task, share.injections[0]))
@@ -103,11 +118,16 @@ def play(share: Share) -> Findings:
 
 
 def _attacks(
-    there: Stage, task: str, injection: str, carriers: Sequence[int], reads: frozenset[str]
+    there: Stage,
+    task: str,
+    injection: str,
+    carriers: Sequence[int],
+    reads: frozenset[str],
+    plan: Sequence[Mapping[str, Any]] = (),
 ) -> Iterable[AttackRun]:
     """The moments in turn, until the attack succeeds at one."""
     for moment in Moment:
-        run = play_attack(there, task, injection, moment, carriers, reads)
+        run = play_attack(there, task, injection, moment, carriers, reads, plan)
         yield run
         if run.succeeded:
             return
@@ -123,6 +143,12 @@ def summary(findings: Sequence[Findings]) -> dict[str, Any]:
             "total": _sums(of_policy),
             "suites": {name: _sums([one for one in of_policy if one.share.suite == name]) for name in suites},
         }
+        if policy == OURS:
+            with_plans = [replace(one, tasks=one.planned, attacks=one.attacks_on_plans) for one in of_policy]
+            by_policy[WITH_A_PLAN] = {
+                "total": _sums(with_plans),
+                "suites": {name: _sums([one for one in with_plans if one.share.suite == name]) for name in suites},
+            }
     ours = [one for one in findings if one.share.policy == OURS]
     return {**by_policy, "adaptive": _adaptive(ours), "residual": _residual(ours), "tasks": _rows(ours)}
 

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -102,10 +102,14 @@ class Stage:
         """AgentDojo's own."""
         return dict(self.estate.post("/control", {"verdict": True})[1])
 
-    def open_session(self, words: str) -> str:
-        """A session of the person's, who says `words` in it."""
+    def open_session(self, words: str, plan: Sequence[Mapping[str, Any]] = ()) -> str:
+        """A session of the person's, who says `words` in it and commits to a plan, if there is one."""
         session = str(self.gateway.post("/v1/sessions", {}, self.pair.person)[1]["session_id"])
         self.gateway.post(f"/v1/sessions/{session}/words", {"text": words}, self.pair.person)
+        if plan:
+            status, body = self.gateway.post(f"/v1/sessions/{session}/plan", {"steps": plan}, self.pair.person)
+            if status != 200:
+                raise RuntimeError(f"the plan was not taken: {body}")
         return session
 
     def open_own_session(self) -> str:

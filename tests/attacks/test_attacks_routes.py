@@ -49,6 +49,7 @@ TABLE: dict[tuple[str, str], Entry] = {
     ("DELETE", "/v1/sessions/{session_id}"): Entry((EXECUTE, USER), None, (204,), (404, "not_found")),
     ("GET", "/v1/sessions/{session_id}/records"): Entry((USER,), None, (200,), (404, "not_found")),
     ("POST", "/v1/sessions/{session_id}/words"): Entry((USER,), {"text": "713"}, (200,), (404, "not_found")),
+    ("POST", "/v1/sessions/{session_id}/plan"): Entry((USER,), {"steps": []}, (422,), (404, "not_found")),
     ("POST", "/v1/sessions/{session_id}/resolve"): Entry((USER,), {"handles": []}, (200,), (404, "not_found")),
     ("GET", "/v1/audit"): Entry((AUDIT,)),
     ("GET", "/v1/audit/{audit_id}"): Entry((AUDIT,), None, (404,)),

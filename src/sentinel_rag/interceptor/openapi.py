@@ -156,6 +156,15 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "POST",
+        "/v1/sessions/{session_id}/plan",
+        "Take the plan that a person commits to",
+        {200: "PlanTaken"},
+        scopes=(Scope.USER,),
+        body="Plan",
+        endings=(Reason.INVALID_ARGUMENT, Reason.CONFLICT),
+    ),
+    Operation(
+        "POST",
         "/v1/sessions/{session_id}/resolve",
         "The hidden values that a person is cleared to see",
         {200: "HandleValues"},

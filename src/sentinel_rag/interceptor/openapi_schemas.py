@@ -142,6 +142,18 @@ SCHEMAS: Mapping[str, Schema] = {
     ),
     "Words": exactly({"text": {"type": "string", "description": "What the person wrote, as it was written."}}),
     "WordsNamed": exactly({"named": NAMED}),
+    "Plan": exactly(
+        {
+            "steps": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 50,
+                "items": exactly({"tool": TEXT, "args": OBJECT}),
+                "description": "Calls; an argument may be a slot, see docs/policy.md.",
+            }
+        }
+    ),
+    "PlanTaken": exactly({"steps": {"type": "integer", "minimum": 1}}),
     "Handles": exactly({"handles": {**listed(TEXT), "maxItems": 500}}),
     "HandleValues": exactly({"values": OBJECT, "refused": listed(TEXT)}),
     "AuditEntry": exactly(

@@ -7,7 +7,7 @@ for its agent's key and is the only one that can name values or see hidden ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -17,10 +17,11 @@ from starlette.routing import Route
 
 from sentinel_rag.audit import HandlesResolved, Journal, ValuesNamed
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.contracts.labels import Label
+from sentinel_rag.contracts.labels import BOTTOM, Label
 from sentinel_rag.interceptor.admission import Doorkeeper, Refusal, read_json_body
 from sentinel_rag.interceptor.flow import NoSuchHandle, Reference
-from sentinel_rag.interceptor.flow.named_values import named_in
+from sentinel_rag.interceptor.flow.named_values import NamedValue, named_in
+from sentinel_rag.interceptor.flow.plans import PLAN, BadPlan, read_plan
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.policy import Policies
 from sentinel_rag.interceptor.refusals import Unread
@@ -69,6 +70,7 @@ class SessionRoutes:
             Route("/v1/sessions/{session_id}", self.close, methods=["DELETE"]),
             Route("/v1/sessions/{session_id}/records", self.records, methods=["GET"]),
             Route("/v1/sessions/{session_id}/words", self.words, methods=["POST"]),
+            Route("/v1/sessions/{session_id}/plan", self.plan, methods=["POST"]),
             Route("/v1/sessions/{session_id}/resolve", self.resolve, methods=["POST"]),
         ]
 
@@ -131,19 +133,26 @@ class SessionRoutes:
         if not isinstance(text, str):
             return problem(Reason.MALFORMED_BODY, "text must be a text.")
         named = sorted(named_in(text, self._policies.current), key=lambda value: (str(value.kind), value.text))
-        fresh, write = session.name(named, USER)
-        if fresh:
-            await self._journal.append(
-                ValuesNamed(
-                    audit_id=self._new_id(),
-                    key_id=principal.key_id,
-                    session_id=session.session_id,
-                    source=USER,
-                    values=tuple((str(value.kind), value.text) for value in fresh),
-                ),
-                alongside=write,
-            )
+        await self._name(session, principal, named, USER)
         return json_response({"named": [{"kind": str(value.kind), "text": value.text} for value in named]})
+
+    async def plan(self, request: Request) -> Response:
+        """Take the plan that a person commits to, `{"steps": [{"tool": ..., "args": {...}}]}`, before the session has
+        read anything: what it holds came from nowhere but the person and who planned for them."""
+        principal = await self._doorkeeper.admit(request, Scope.USER)
+        session = await self._session(request, principal, of_person=True)
+        steps = (await self._body(request, "steps")).get("steps")
+        try:
+            said = read_plan(steps, self._policies.current)
+        except BadPlan as fault:
+            return problem(Reason.INVALID_ARGUMENT, str(fault))
+        await self._sessions.refresh(session)
+        if session.context != BOTTOM:
+            return problem(Reason.CONFLICT, "The session has read something already; a plan is committed to before.")
+        if PLAN in session.named.values():
+            return problem(Reason.CONFLICT, "The session has a plan already; open another one for another plan.")
+        await self._name(session, principal, said, PLAN)
+        return json_response({"steps": len(said)})
 
     async def resolve(self, request: Request) -> Response:
         """The values of hidden parts, `{"handles": [...]}`, for a person whose clearance covers their labels."""
@@ -187,6 +196,20 @@ class SessionRoutes:
         if session is None or (of_person and session.user_key_id != principal.key_id):
             raise Refusal(problem(Reason.NOT_FOUND, "There is no such session."))
         return session
+
+    async def _name(self, session: Session, principal: Principal, values: Iterable[NamedValue], by: str) -> None:
+        fresh, write = session.name(values, by)
+        if fresh:
+            await self._journal.append(
+                ValuesNamed(
+                    audit_id=self._new_id(),
+                    key_id=principal.key_id,
+                    session_id=session.session_id,
+                    source=by,
+                    values=tuple((str(value.kind), value.text) for value in fresh),
+                ),
+                alongside=write,
+            )
 
     async def _body(self, request: Request, field: str) -> dict[str, Any]:
         body = await read_json_body(request, self._limits)

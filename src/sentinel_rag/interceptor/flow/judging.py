@@ -20,6 +20,7 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
 from sentinel_rag.interceptor.flow.links import is_allowed, linked_hosts
 from sentinel_rag.interceptor.flow.named_values import NamedValue, Naming, naming_of
+from sentinel_rag.interceptor.flow.plans import PLAN, Planned, Step, planned
 from sentinel_rag.interceptor.flow.public_forms import FORMS
 from sentinel_rag.interceptor.policy.conditions import named_argument
 from sentinel_rag.interceptor.policy.deciding import decide
@@ -69,9 +70,14 @@ class LabelledArgument:
     naming: tuple[Naming, ...] = field(default=(), compare=False)
 
     @property
+    def is_whole(self) -> bool:
+        """False for a text of the user's whose places were filled in."""
+        return all(each.whole for each in self.naming)
+
+    @property
     def is_named(self) -> bool:
         """What a condition asks by `named`: the value holds nothing but what was named."""
-        return self.source is Source.NAMED and all(each.whole for each in self.naming)
+        return self.source is Source.NAMED and self.is_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +94,15 @@ class Violation:
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """`base` is the share of the result's label that rule, arguments and resources give; `revealed` an upper bound of
-    what the agent may see of the result; `decision` an Allow only without violations."""
+    what the agent may see of the result; `decision` an Allow only without violations; `step` is the one of the
+    session's plan that the call is."""
 
     decision: Decision
     arguments: tuple[LabelledArgument, ...]
     violations: tuple[Violation, ...]
     base: Label
     revealed: Label
+    step: Step | None = None
 
     @property
     def lowered(self) -> tuple[LabelledArgument, ...]:
@@ -104,7 +112,8 @@ class Judgement:
 
 def judge(policy: Policy, tool: ToolPolicy, arguments: Mapping[str, Any], facts: Facts) -> Judgement:
     """Judge a call whose arguments have the declared types, handles already replaced by their values. Never raises."""
-    origins = tuple(_by_origin(policy, tool.parameters[name], value, facts) for name, value in arguments.items())
+    plan = planned(tool, arguments, facts.named) if facts.named else None
+    origins = tuple(_by_origin(policy, tool.parameters[name], value, facts, plan) for name, value in arguments.items())
     decision = decide(tool, asked(tool, arguments, origins))
     labelled = tuple(_lowered(policy, tool, entry, arguments[entry.name], decision.rule_id) for entry in origins)
     violations = _violations(policy, tool, arguments, labelled, facts, decision.rule_id)
@@ -113,7 +122,9 @@ def judge(policy: Policy, tool: ToolPolicy, arguments: Mapping[str, Any], facts:
         decision = Deny(Reason.SINK_LABEL, worst, decision.rule_id)
     share = tool.rule_label(decision.rule_id)
     base = join_all([share, facts.resources, *(entry.label for entry in labelled)])
-    return Judgement(decision, labelled, violations, base, base.join(tool.revealed))
+    return Judgement(
+        decision, labelled, violations, base, base.join(tool.revealed), None if plan is None else plan.step
+    )
 
 
 def asked(tool: ToolPolicy, arguments: Mapping[str, Any], labelled: Iterable[LabelledArgument]) -> Mapping[str, Any]:
@@ -121,6 +132,7 @@ def asked(tool: ToolPolicy, arguments: Mapping[str, Any], labelled: Iterable[Lab
     attested = [name for name, parameter in tool.parameters.items() if parameter.attest]
     if not attested:
         return arguments
+    # What stands in a plan is the person's as their words are, so `named` holds of it too.
     named = {entry.name for entry in labelled if entry.is_named}
     return {**arguments, **{named_argument(name): name in named for name in attested}}
 
@@ -135,17 +147,21 @@ def _lowered(
     return found
 
 
-def _by_origin(policy: Policy, parameter: Parameter, value: JsonValue, facts: Facts) -> LabelledArgument:
+def _by_origin(
+    policy: Policy, parameter: Parameter, value: JsonValue, facts: Facts, plan: Planned | None
+) -> LabelledArgument:
     stored = facts.handles.get(parameter.name)
     if stored is not None:
         return LabelledArgument(parameter.name, stored.join(facts.context), Source.HANDLE)
-    if parameter.attest and facts.named:
-        naming = _naming(policy, parameter, value, facts)
-        if naming:
-            by = next((each.by for each in naming if each.by != "user"), "user")
-            filled = Label(facts.context.sensitivity, USER.integrity)
-            label = USER if all(each.whole for each in naming) else filled
-            return LabelledArgument(parameter.name, label, Source.NAMED, by, naming)
+    naming = _naming(policy, parameter, value, facts) if parameter.attest and facts.named else ()
+    by = next((each.by for each in naming if each.by != "user"), "user")
+    whole = all(each.whole for each in naming)
+    if plan is not None and parameter.name in plan.by_parameter and not (naming and whole and by == "user"):
+        said = (Naming(PLAN, plan.by_parameter[parameter.name]),)
+        return LabelledArgument(parameter.name, USER, Source.NAMED, PLAN, said)
+    if naming:
+        label = USER if whole else Label(facts.context.sensitivity, USER.integrity)
+        return LabelledArgument(parameter.name, label, Source.NAMED, by, naming)
     return LabelledArgument(parameter.name, facts.context, Source.LITERAL)
 
 
@@ -175,7 +191,8 @@ def _violations(
             found.append(Violation(entry.name, entry.label, ceiling))
         elif (
             stricter is not None
-            and not entry.label.flows_to(stricter)
+            # What fills a place of the user's text is not the user's, whatever its form.
+            and not (entry.label if entry.is_whole else facts.context).flows_to(stricter)
             # A parameter that is an address by its format is judged by what it accepts.
             and tool.parameters[entry.name].format is None
             and _holds_foreign_link(policy, arguments[entry.name], facts)

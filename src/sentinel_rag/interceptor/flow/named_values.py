@@ -218,6 +218,8 @@ def _canonical(kind: ValueKind, text: str) -> str:
             return day_of(text) or ""
         case ValueKind.QUOTED | ValueKind.WORDS | ValueKind.FRAME:
             return " ".join(text.split())
+        case ValueKind.PLANNED | ValueKind.CHOSEN | ValueKind.PASSED:
+            return ""
 
 
 def _named_in_clause(clause: str, own: Mapping[str, NamedKind]) -> Iterator[NamedValue]:

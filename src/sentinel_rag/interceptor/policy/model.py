@@ -65,8 +65,9 @@ class ValueKind(StrEnum):
     (TAINT-5). A policy adds its own as `kinds`.
 
     DAY is a calendar day. QUOTED is a text that the user put between quotation marks or after a colon, whole; WORDS any
-    passage of the user's words. FRAME is a quoted text with places such as {name} in it, and stands in no policy: it is
-    how a QUOTED parameter may be filled in.
+    passage of the user's words. The others stand in no policy: FRAME is a quoted text with places such as {name} in it,
+    which is how a QUOTED parameter may be filled in; PLANNED, CHOSEN and PASSED are the steps of a plan, what their
+    slots chose, and the steps that have passed.
     """
 
     INCIDENT = "incident"
@@ -81,9 +82,16 @@ class ValueKind(StrEnum):
     QUOTED = "quoted"
     WORDS = "words"
     FRAME = "frame"
+    PLANNED = "planned"
+    CHOSEN = "chosen"
+    PASSED = "passed"
 
 
-POLICY_KINDS = tuple(kind.value for kind in ValueKind if kind is not ValueKind.FRAME)
+POLICY_KINDS = tuple(
+    kind.value
+    for kind in ValueKind
+    if kind not in (ValueKind.FRAME, ValueKind.PLANNED, ValueKind.CHOSEN, ValueKind.PASSED)
+)
 """What a policy may write as a kind, beside its own."""
 
 

@@ -154,6 +154,24 @@ class Session:
 
         return fresh, write
 
+    def pass_step(self, step: NamedValue, by: str) -> Work:
+        """Note that a step of the session's plan passes now, and return the write that makes it last. Raises
+        ContextMoved, as the write does, where it has passed already."""
+        if step in self.named:
+            raise ContextMoved
+        self.named[step] = by
+        session_id = self.session_id
+
+        def write(connection: sqlite3.Connection) -> None:
+            try:
+                connection.execute(
+                    "INSERT INTO named_value VALUES (?, ?, ?, ?)", [session_id, str(step.kind), step.text, by]
+                )
+            except sqlite3.IntegrityError:
+                raise ContextMoved from None
+
+        return write
+
 
 class _OfKey:
     """The sessions of one key in this process, by who opened them."""

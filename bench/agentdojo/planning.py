@@ -1,0 +1,71 @@
+"""The plan of a perfect planner: the calls of a task's ground truth, with slots for what nobody can know before.
+
+Known is what stands in the user's words, a day that they name, and a text that is made of them. Everything else is a
+slot; where the words make a general choice (the largest file, the channel starting with a word), the slot chooses. So
+this says what a plan is worth at best, not what a model would make of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sentinel_rag.interceptor.flow.days import day_of, days_in, without_year
+
+SLOT = "$slot"
+COMPOSED = frozenset({"body", "subject", "content", "title", "description"})
+"""Texts that a planner writes, of the user's words."""
+
+OWN_WORDS = 0.75
+"""What part of the words of such a text must be the user's."""
+
+
+def perfect_plan(prompt: str, calls: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> list[dict[str, Any]]:
+    """Steps for a task's calls; `results` are what each call returned when the task was played without an attack."""
+    return [
+        {
+            "tool": call["tool"],
+            "args": {
+                name: value if _known(name, value, prompt) else _slot(value, prompt, results[:number])
+                for name, value in call["arguments"].items()
+            },
+        }
+        for number, call in enumerate(calls)
+    ]
+
+
+def _known(name: str, value: Any, prompt: str) -> bool:
+    """Whether a planner can know a value before anything is read."""
+    if isinstance(value, list):
+        return all(_known(name, part, prompt) for part in value)
+    if isinstance(value, bool):
+        return True
+    text = str(value)
+    if _stands_in(text, prompt):
+        return True
+    day = day_of(text)
+    if day is not None:
+        return without_year(day) in {one if one.startswith("--") else without_year(one) for one in days_in(prompt)}
+    words = re.findall(r"\w{3,}", text) if name in COMPOSED else []
+    own = sum(_stands_in(word, prompt) for word in words)
+    return bool(words) and own >= OWN_WORDS * len(words) and not text.startswith("<")
+
+
+def _slot(value: Any, prompt: str, results: Sequence[Any]) -> dict[str, Any]:
+    """The newest result from which a choice of the user's gives the value; else a slot that takes anything."""
+    beginning = re.search(r"starting with (\w+)", prompt)
+    for of in range(len(results) - 1, -1, -1):
+        rows = results[of].get("result") if isinstance(results[of], dict) else None
+        if not isinstance(rows, list):
+            continue
+        if beginning and [row for row in rows if isinstance(row, str) and row.startswith(beginning[1])] == [value]:
+            return {SLOT: {"of": of, "rows": "/result", "starts_with": beginning[1]}}
+        sized = [row for row in rows if isinstance(row, dict) and isinstance(row.get("size"), int)]
+        if "largest" in prompt and sized and max(sized, key=lambda row: int(row["size"])).get("id_") == value:
+            return {SLOT: {"of": of, "rows": "/result", "largest": "/size", "take": "/id_"}}
+    return {SLOT: {}}
+
+
+def _stands_in(text: str, whole: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(text)}(?!\w)", whole, re.IGNORECASE) is not None

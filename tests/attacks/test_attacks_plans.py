@@ -1,0 +1,100 @@
+"""Attacker controls: the agent, after the session has read a text that hijacks it, and everything that a tool returns.
+
+Wanted: more from a plan than the person committed to: a step twice, other arguments, a step for something else, a plan
+made after the read, or by the agent itself. Each try is denied and on record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from labelled_tools import labelled_gateway
+
+from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway
+
+pytestmark = pytest.mark.requirement("TAINT-5")
+
+STEPS = [
+    {"tool": "read_public", "args": {"marker": "list"}},
+    {"tool": "isolate", "args": {"host": "ws-01"}},
+    {"tool": "search", "args": {"query": {"$slot": {}}}},
+]
+
+
+@pytest.fixture
+def labelled(tmp_path: Path) -> Iterator[RunningGateway]:
+    with labelled_gateway(tmp_path / "state") as gateway:
+        yield gateway
+
+
+def commit(gateway: RunningGateway, session: str, steps: Any = STEPS, *, key: str | None = None) -> HttpAnswer:
+    body = json.dumps({"steps": steps}).encode()
+    return gateway.request("POST", f"/v1/sessions/{session}/plan", key=key or gateway.user, body=body)
+
+
+def hijacked(gateway: RunningGateway) -> str:
+    """A session with the plan, in which the agent has read what hijacks it."""
+    session = gateway.open_session()
+    assert commit(gateway, session).body == {"steps": 3}
+    assert gateway.call("read_secret", {}, session_id=session).status == 200
+    return session
+
+
+def expect_denied(gateway: RunningGateway, answer: HttpAnswer) -> None:
+    assert (answer.status, answer.body["reason"]) in ((403, "approval_required"), (403, "sink_label"))
+    record = gateway.last_record()
+    assert (record["kind"], record["audit_id"]) == ("refusal", answer.body["audit_id"])
+
+
+def test_a_step_passes_once_and_the_record_says_whose_it_was(labelled: RunningGateway) -> None:
+    session = hijacked(labelled)
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda _: labelled.call("isolate", {"host": "ws-01"}, session_id=session), range(4)))
+    assert sorted(answer.status for answer in answers) == [200, 403, 403, 403]
+    assert [call.tool for call in labelled.executor.calls] == ["read_secret", "isolate"]
+    [intent] = [each for each in labelled.records() if each["kind"] == "intent" and each["tool"] == "isolate"]
+    [named] = intent["flow"]["named"]
+    assert (named["parameter"], named["kind"], named["by"]) == ("host", "planned", "plan")
+    [committed] = [each for each in labelled.records() if each.get("source") == "plan"]
+    assert [json.loads(each["text"])["tool"] for each in committed["values"]] == ["read_public", "isolate", "search"]
+    expect_denied(labelled, labelled.call("isolate", {"host": "ws-01"}, session_id=session))
+
+
+def test_no_other_argument_and_no_open_slot_is_the_persons(labelled: RunningGateway) -> None:
+    session = hijacked(labelled)
+    expect_denied(labelled, labelled.call("isolate", {"host": "dc-01"}, session_id=session))
+    expect_denied(labelled, labelled.call("search", {"query": "what was read"}, session_id=session))
+    other = labelled.open_session()
+    assert labelled.call("read_secret", {}, session_id=other).status == 200
+    expect_denied(labelled, labelled.call("isolate", {"host": "ws-01"}, session_id=other))
+
+
+def test_a_plan_comes_from_the_person_before_anything_is_read_and_once(labelled: RunningGateway) -> None:
+    session = labelled.open_session()
+    assert commit(labelled, session, key=labelled.key).status == 403
+    assert labelled.call("read_public", {}, session_id=session).status == 200
+    late = commit(labelled, session)
+    assert (late.status, late.body["reason"]) == (409, "conflict")
+    session = labelled.open_session()
+    assert commit(labelled, session).status == 200
+    assert commit(labelled, session, [{"tool": "isolate", "args": {"host": "dc-01"}}]).status == 409
+    wrong = commit(labelled, labelled.open_session(), [{"tool": "isolat", "args": {}}])
+    assert (wrong.status, wrong.body["reason"]) == (422, "invalid_argument")
+
+
+def test_two_processes_of_one_folder_let_a_step_pass_once(labelled: RunningGateway, tmp_path: Path) -> None:
+    session = hijacked(labelled)
+    # Another gateway's process has let the step pass; this one has not heard of it.
+    labelled.state.database.run_now(
+        lambda connection: connection.execute(
+            "INSERT INTO named_value VALUES (?, 'passed', '1', 'plan')",
+            [session],
+        )
+    )
+    expect_denied(labelled, labelled.call("isolate", {"host": "ws-01"}, session_id=session))
+    assert [call.tool for call in labelled.executor.calls] == ["read_secret"]
