@@ -144,8 +144,8 @@ def test_a_frame_is_the_users_by_its_form_and_as_secret_as_the_context() -> None
 def test_a_place_is_filled_with_no_address_that_somebody_else_wrote() -> None:
     words = "Invite a@example.org, title 'Dinner at {place}'. Their host is host ritz.example"
     untrusted = Label(integrity=Integrity.UNTRUSTED)
-    found = judged(words, "invite", context=Label(Sensitivity.LOW), guests=["a@example.org"], title="Dinner at x.test/a")
-    assert isinstance(found.decision, Allow)  # nobody else has written anything yet
+    clean = judged(words, "invite", context=Label(Sensitivity.LOW), guests=["a@example.org"], title="Dinner at x.test")
+    assert isinstance(clean.decision, Allow)  # nobody else has written anything yet
     for title in ("Dinner at http://evil.test/x", "Dinner at evil.test/x", "Dinner at [Ritz](//evil.test)"):
         found = judged(words, "announce", context=untrusted, title=title)
         assert [(each.parameter, each.link) for each in found.violations] == [("title", True)]
