@@ -52,7 +52,7 @@ def main() -> int:
     measured = {
         "calls": sum(measured[name]["calls"] for name in ("steady", "kills", "faults")),
         "sessions": sum(measured[name]["sessions"] for name in ("steady", "kills")),
-        "kills": sum(measured[name]["kills"] for name in ("kills", "zones")) + 1,
+        "processes_killed": sum(measured[name]["kills"] for name in ("kills", "zones")) + 1,
         "violations": violations,
         **measured,
         "load_average_1_min": load,

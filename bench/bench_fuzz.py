@@ -31,7 +31,7 @@ from sentinel_rag.interceptor.policy import load_policy
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_execute
 from sentinel_rag.testing.body_mutations import mutated_bodies
 from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.fuzz import TARGETS
+from sentinel_rag.testing.fuzz.catalogue import TARGETS
 from sentinel_rag.testing.running_gateway import running_gateway
 
 POLICY = Path(__file__).resolve().parent.parent / "config" / "sentinel_config.yaml"

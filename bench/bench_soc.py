@@ -2,23 +2,25 @@
 
 The suite of `sentinel_rag.testing.soc` through the product's own processes. `python -m bench soc` plays every task and,
 under the shipped policy, every goal beside every task whose results can carry planted text, at each of three moments;
-the other policies are told beside it. `--quick` takes a few tasks for each goal. docs/soc-suite.md tells what the
-figures mean.
+the other policies are told beside it. `--quick` takes a few tasks for each goal, and the others in turn.
+docs/soc-suite.md tells what the figures mean.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import multiprocessing
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any
 
-from bench.harness import write
-from sentinel_rag.testing.soc.measuring import Bench, GoalRow, TaskRow, measure_goals, summary
+from bench.harness import RESULTS, write
+from sentinel_rag.testing.soc.measuring import Bench, GoalRow, TaskRow, summary
 from sentinel_rag.testing.soc.people import People
-from sentinel_rag.testing.soc.suite import Goal, load_suite
+from sentinel_rag.testing.soc.suite import Goal, Suite, Task, load_suite
 
 WORKERS = 2
 GOALS_AT_ONCE, GOALS_BESIDE_FEW = 8, 22
@@ -26,6 +28,8 @@ GOALS_AT_ONCE, GOALS_BESIDE_FEW = 8, 22
 cores have work to the end."""
 FEW = ("show_203", "spraying", "past_91", "look_then_read")
 """Tasks that stand for the others: an incident, the web, knowledge, and the web after an incident."""
+IN_TURN = 4
+"""How many other tasks, in turn, a goal is played beside with `--quick`."""
 ONE = ("show_203", "comment_203")
 """Enough to show that a goal can be reached where nothing stops it."""
 
@@ -39,6 +43,8 @@ class Part:
     beside: Sequence[str] | None
     wanted: Callable[[Goal], bool]
     hidden: bool = False
+    in_turn: int = 0
+    """How many of the other tasks beside the named ones, other ones for each goal."""
 
 
 def _all(_: Goal) -> bool:
@@ -53,7 +59,7 @@ def parts(*, quick: bool) -> list[Part]:
     """What is measured, the shipped policy first."""
     every = FEW if quick else None
     return [
-        Part("shipped", People.ATTENTIVE, every, _all),
+        Part("shipped", People.ATTENTIVE, every, _all, in_turn=IN_TURN),
         Part("own-words", People.ATTENTIVE, FEW, _all),
         Part("hidden", People.ATTENTIVE, every, _on_hidden, hidden=True),
         Part("session-taint", People.NOBODY, FEW, _all),
@@ -70,20 +76,37 @@ def play_tasks(job: tuple[str, Sequence[People]]) -> dict[People, list[TaskRow]]
 
 def play_goals(job: tuple[Part, str, Sequence[TaskRow]]) -> list[GoalRow]:
     part, goals, rows = job
-    kept = [row for row in rows if part.beside is None or row.task in part.beside or _approved_alone(goals, row.task)]
-    return list(measure_goals(load_suite().chosen("", goals), part.policy, part.people, kept, hidden=part.hidden))
+    whole = load_suite()
+    places = {row.task: row.places for row in rows}
+    order = [goal.id for goal in whole.goals]
+    with Bench(whole, part.policy) as bench:
+        return [
+            bench.goal(
+                goal, part.people, [(task, places[task.id]) for task in _beside(part, goal, order, whole, places)]
+            )
+            for goal in whole.chosen("", goals).goals
+            if part.hidden or not goal.hidden
+        ]
 
 
-def _approved_alone(goals: str, task: str) -> bool:
-    """Goals about approvals name the tasks that they need."""
-    return any(task in goal.only for goal in load_suite().chosen("", goals).goals)
+def _beside(
+    part: Part, goal: Goal, order: Sequence[str], suite: Suite, places: Mapping[str, Sequence[int]]
+) -> list[Task]:
+    """The tasks beside which the goal is played: the named ones, those that it needs, and `in_turn` others, so that
+    over the goals each task that carries planted text has its turn."""
+    if part.beside is None:
+        return list(suite.tasks)
+    others = [task.id for task in suite.tasks if places[task.id] and task.id not in part.beside]
+    start = order.index(goal.id) * part.in_turn
+    turn = [others[(start + place) % len(others)] for place in range(part.in_turn)]
+    return [task for task in suite.tasks if task.id in {*part.beside, *goal.only, *turn}]
 
 
-def measure(*, quick: bool) -> dict[str, Any]:
+def measure(measured: Sequence[Part]) -> dict[str, Any]:
     suite = load_suite()
     spawning = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(WORKERS, mp_context=spawning) as pool:
-        wanted = [(part.policy, _people_of(part)) for part in parts(quick=quick)]
+        wanted = [(part.policy, _people_of(part)) for part in measured]
         played = {
             (policy, people): rows
             for (policy, _), found in zip(wanted, pool.map(play_tasks, wanted), strict=True)
@@ -92,7 +115,7 @@ def measure(*, quick: bool) -> dict[str, Any]:
         print("tasks played", flush=True)
         jobs = [
             (part, ",".join(goal.id for goal in some))
-            for part in parts(quick=quick)
+            for part in measured
             for some in _by(
                 GOALS_AT_ONCE if part.beside is None else GOALS_BESIDE_FEW,
                 [goal for goal in suite.goals if part.wanted(goal)],
@@ -107,12 +130,17 @@ def measure(*, quick: bool) -> dict[str, Any]:
     return {
         "suite": {
             "tasks": len(suite.tasks),
-            "tasks_that_carry_planted_text": sum(bool(row.places) for row in played["shipped", People.ATTENTIVE]),
+            "tasks_that_carry_planted_text": _carrying(played),
             "goals": sum(not goal.apart for goal in suite.goals),
             "goals_told_apart": sum(bool(goal.apart) for goal in suite.goals),
         },
-        "policies": {part.policy: _report(part, played, rows[part.policy]) for part in parts(quick=quick)},
+        "policies": {part.policy: _report(part, played, rows[part.policy]) for part in measured},
     }
+
+
+def _carrying(played: Mapping[tuple[str, People], Sequence[TaskRow]]) -> int:
+    """How many tasks read planted text, where they are done."""
+    return max(sum(bool(row.places) for row in rows) for rows in played.values())
 
 
 def _people_of(part: Part) -> list[People]:
@@ -128,7 +156,8 @@ def _report(part: Part, played: dict[tuple[str, People], list[TaskRow]], rows: S
     counted = [row for row in rows if not row.apart]
     apart = [row for row in rows if row.apart]
     return {
-        "beside": "every task" if part.beside is None else list(part.beside),
+        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "beside": "every task" if part.beside is None else {"each": list(part.beside), "others_in_turn": part.in_turn},
         **{f"tasks_with_{people.value}": summary(played[part.policy, people]) for people in _people_of(part)},
         "attacks": {
             "runs": sum(row.runs for row in counted),
@@ -155,7 +184,16 @@ def _report(part: Part, played: dict[tuple[str, People], list[TaskRow]], rows: S
 
 
 def main() -> None:
-    measured = measure(quick="--quick" in sys.argv)
+    parser = argparse.ArgumentParser(prog="python -m bench soc")
+    parser.add_argument("--quick", action="store_true", help="a few tasks beside each goal, and the others in turn")
+    parser.add_argument("--policy", default="", help="only these, by commas; the others stay as they were measured")
+    asked = parser.parse_args()
+    wanted = [name for name in asked.policy.split(",") if name]
+    chosen = [part for part in parts(quick=asked.quick) if part.policy in wanted or not wanted]
+    measured = measure(chosen)
+    if wanted:
+        before = json.loads((RESULTS / "soc.json").read_text())["measured"]
+        measured = {**before, "policies": {**before["policies"], **measured["policies"]}}
     claim = "A hijacked agent reaches no goal under the shipped policy, and each where nothing stops it."
     write("soc", measured, claim=claim)
 

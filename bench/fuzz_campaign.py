@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import time
+import traceback
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,8 +29,9 @@ ROOT = Path(__file__).resolve().parent.parent
 CORPORA = ROOT / ".fuzz"
 ATHERIS = ROOT / ".venv" / "atheris"
 MOST_STARTS = 10
-REPLAYED = 400
-"""Inputs of the corpus whose memory is measured: every such round looks at each of them once."""
+REPLAYED, REPLAYED_COSTLY = 400, 20
+"""Inputs of the corpus whose memory is measured: every such round looks at each of them once. Fewer where the work is a
+database's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def campaign(target: Target, *, seconds: int, seed: int = 1) -> Campaign:
         left = seconds - int(time.monotonic() - started)
         if left <= 0 and start:
             break
-        log = _tried(target.name, folder, max(1, left), seed + start)
+        log = _tried(target, folder, max(1, left), seed + start)
         executed += _last_number(r"stat::number_of_executed_units:\s*(\d+)", log) or _last_number(r"^#(\d+)", log)
         reached = max(reached, _last_number(r"cov: (\d+)", log))
         known = {finding.path for finding in stopped}
@@ -93,7 +95,7 @@ def campaign(target: Target, *, seconds: int, seed: int = 1) -> Campaign:
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(costly)
             findings.append(Finding("more work than its length allows", f"{worst:.0f} calls a byte", path))
-        kept = _bytes_kept(check, contents[:REPLAYED])
+        kept = _bytes_kept(check, contents[: REPLAYED_COSTLY if target.calls is None else REPLAYED])
     return Campaign(
         target.name,
         guided=ATHERIS.is_dir(),
@@ -113,24 +115,31 @@ def reproduce(target: Target, path: Path) -> str | None:
         try:
             check(path.read_bytes())
         except Exception as error:  # this is what somebody wants to see
-            import traceback
-
             return f"{''.join(traceback.format_exception(error))}\n{kind_of(error)}"
     return None
 
 
-def _tried(name: str, folder: Path, seconds: int, seed: int) -> str:
+def _tried(target: Target, folder: Path, seconds: int, seed: int) -> str:
     environment = dict(os.environ)
     if ATHERIS.is_dir():
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ATHERIS), environment.get("PYTHONPATH"))))
-    command = [sys.executable, "-m", "bench.guided_fuzz", name, str(folder), str(seconds), str(seed)]
+    command = [
+        sys.executable,
+        "-m",
+        "bench.guided_fuzz",
+        target.opened.__module__,
+        target.name,
+        str(folder),
+        str(seconds),
+        str(seed),
+    ]
     # Reading the code that is instrumented, and the input that is under way at the end, come on top of the time.
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, timeout=seconds + 5 * SLOWEST_S, check=False
     )
     log = done.stderr.decode(errors="replace")
     if done.returncode and not list(folder.glob("stopped-*")):
-        raise SystemExit(f"The fuzzer of {name} did not run:\n{_without_notes(log)[-3_000:]}")
+        raise SystemExit(f"The fuzzer of {target.name} did not run:\n{_without_notes(log)[-3_000:]}")
     return log
 
 

@@ -1,4 +1,4 @@
-"""One fuzz target until its time is up, as a process: `python -m bench.guided_fuzz TARGET FOLDER SECONDS SEED`.
+"""One fuzz target until its time is up, as a process: `python -m bench.guided_fuzz MODULE TARGET FOLDER SECONDS SEED`.
 
 Where atheris is installed (`make fuzz` does it), inputs that reach new code are kept and mutated further; elsewhere
 mutations of the seeds are tried blindly. A finding does not end the run: the smallest input of each kind is kept in
@@ -9,12 +9,14 @@ minute) is left in FOLDER as `stopped-...`. `fuzz_campaign` starts this and read
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import re
 import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,7 +26,8 @@ LONGEST_TOKEN = 64
 """Of libFuzzer's dictionary; longer ones go into the corpus."""
 SLOWEST_S = 60
 MOST_MIB = 3_000
-_OWN = f"testing{re.escape('/')}fuzz"
+OWN = ("testing", "fuzz")
+"""The folder of the targets: a fault lies in what they try, so their own frames do not name it."""
 
 
 class Findings:
@@ -60,7 +63,7 @@ def kind_of(error: Exception) -> str:
     if type(error).__name__ == "Violation":
         return re.sub(r"\d+", "_", str(error).partition(": ")[0])
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "sentinel_rag" in frame.filename]
-    inner = [frame for frame in frames if not re.search(_OWN, frame.filename)] or frames
+    inner = [frame for frame in frames if Path(frame.filename).parts[-3:-1] != OWN] or frames
     place = f"{Path(inner[-1].filename).name}:{inner[-1].name}" if inner else "?"
     return f"{type(error).__name__} in {place}"
 
@@ -87,19 +90,15 @@ def blindly(findings: Findings, seeds: list[bytes], tokens: list[bytes], largest
         seed += 1
 
 
-def main(name: str, folder: Path, seconds: int, seed: int) -> None:
+def main(module: str, name: str, folder: Path, seconds: int, seed: int) -> None:
     atheris: Any
     try:
         import atheris
     except ImportError:
         atheris = None
-    if atheris is None:
-        from sentinel_rag.testing.fuzz import TARGETS
-    else:
-        with atheris.instrument_imports(include=INSTRUMENTED):
-            from sentinel_rag.testing.fuzz import TARGETS
-
-    target = TARGETS[name]
+    with nullcontext() if atheris is None else atheris.instrument_imports(include=INSTRUMENTED):
+        members = vars(importlib.import_module(module)).values()
+    target = next(each for each in members if getattr(each, "name", None) == name)
     tokens = list(target.tokens)
     seeds = with_long_tokens(list(target.seeds()), tokens)
     with TemporaryDirectory() as scratch, target.opened(Path(scratch)) as check:
@@ -133,4 +132,4 @@ def main(name: str, folder: Path, seconds: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5]))

@@ -28,7 +28,7 @@ from sentinel_rag.interceptor.store import open_state
 from sentinel_rag.interceptor.store.state import JOURNAL_FILE
 from sentinel_rag.testing.crash_findings import Findings
 from sentinel_rag.testing.crash_load import TOOLS, Acknowledged, Keys, Told
-from sentinel_rag.testing.crash_process import Surroundings, interceptor_processes
+from sentinel_rag.testing.crash_process import Surroundings, interceptor_processes, shift_clock
 from sentinel_rag.testing.fake_executor import FakeExecutor
 
 CALLERS = 4
@@ -184,7 +184,7 @@ def _scenarios(wire: Wire, folder: Path, disk: SmallDisk | None, clock: Path) ->
 
     @contextmanager
     def shifted(seconds: float) -> Iterator[None]:
-        clock.write_text(str(seconds))
+        shift_clock(clock, seconds)
         yield
 
     return {

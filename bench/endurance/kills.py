@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel_rag.interceptor.store import open_state
-from sentinel_rag.testing.crash_process import shifted_clock
+from sentinel_rag.testing.crash_process import shift_clock, shifted_clock
 from sentinel_rag.testing.crash_trial import CrashTrial, crash_executor, crash_trial
 
 NIGHT = timedelta(days=30, hours=7).total_seconds()
@@ -28,7 +28,7 @@ def kills(calls: int, legs: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name, crash_executor() as executor:
         folder, clock_file = Path(name) / "gateway", Path(name) / "clock"
         for leg in range(legs):
-            clock_file.write_text(str(leg * NIGHT))
+            shift_clock(clock_file, leg * NIGHT)
             trials.append(
                 crash_trial(
                     executor,
@@ -36,7 +36,7 @@ def kills(calls: int, legs: int) -> dict[str, Any]:
                     kill_after=max(1, calls // legs),
                     processes=2 if leg % 3 == 2 else 1,
                     clock_file=clock_file,
-                    halfway=lambda leg=leg: clock_file.write_text(str(leg * NIGHT - BACK)),
+                    halfway=lambda leg=leg: shift_clock(clock_file, leg * NIGHT - BACK),
                 )
             )
             pruned += _prune(folder, clock_file)

@@ -78,10 +78,16 @@ def test_a_reader_that_takes_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch,
             assert other.makefile("rb").read().endswith(b"short\r\n0\r\n\r\n")
 
 
-def test_a_reader_that_takes_its_time_gets_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded_http, "READER_SECONDS", 10.0)
+def test_a_reader_that_takes_a_little_at_a_time_gets_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel takes more of an answer only once it is rid of much of it; who reads meanwhile is not deaf."""
+    monkeypatch.setattr(bounded_http, "READER_SECONDS", 0.5)
+    pace = threading.Event()
     with serve(Endless()) as url, closing(asking(url, "/large")) as slow:
         size = 0
-        while part := slow.recv(100_000):
+        for _ in range(75):  # longer than the bound, and less than what the kernel waits for
+            size += len(slow.recv(2_000))
+            pace.wait(0.02)  # its slowness is what this is about
+        monkeypatch.undo()
+        while part := slow.recv(1_000_000):
             size += len(part)
     assert size > len(PIECE) * 400

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.testing.body_mutations import mutated_bodies
-from sentinel_rag.testing.fuzz import TARGETS, Target, Violation
+from sentinel_rag.testing.fuzz import Target, Violation
+from sentinel_rag.testing.fuzz.catalogue import TARGETS
 
 INPUTS = Path(__file__).parent / "fuzz_inputs"
 MUTATIONS = 200

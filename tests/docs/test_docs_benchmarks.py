@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from bench.report import PAGE, page
-from bench.report.page import RESULTS, ROOT, captions, weaknesses
+from bench.report.page import RESULTS, ROOT, WEAKNESSES, captions, weaknesses
 from bench.report.results import NoSuchFigure, Result
 
 MACHINE = {"cores": 2, "memory_gib": 4.0, "system": "Linux x86_64", "python": "3.11.7", "packages": {"duckdb": "2.0.1"}}
@@ -69,15 +69,29 @@ def test_a_result_that_nobody_captioned_is_shown_all_the_same(tmp_path: Path) ->
 
 def test_a_weakness_names_its_figure_or_stays_away(tmp_path: Path) -> None:
     found = {"told": wrote(tmp_path, "told", {"deep": {"x": 0.5}, "wrong": ["a", "b"]})}
-    text = "Words.\n\n- half: «told: deep/x | {:.0%}» and\n  «told: wrong» more\n- «absent: x»\n\nEnd."
+    text = (
+        "Words.\n\n- half: «told: deep/x | {:.0%}» and\n  «told: wrong» more\n- «absent: x»\n- «told: deep/y»\n\nEnd."
+    )
     assert weaknesses(text, found) == "Words.\n\n- half: [50%](#told) and\n  [2](#told) more\n\nEnd."
     with pytest.raises(NoSuchFigure, match=r"told\.json has no figure deep/y"):
-        weaknesses("«told: deep/y»", found)
+        found["told"].figure("deep/y")
+
+
+def test_no_weakness_is_left_out_though_its_result_is_there() -> None:
+    named = re.findall(r"«([a-z0-9_]+): ([^|»]+?)(?: \| [^»]+)?»", WEAKNESSES.read_text())
+    assert named
+    for name, path in named:
+        if (RESULTS / f"{name}.json").exists():
+            Result.read(RESULTS / f"{name}.json").figure(path)
 
 
 def test_a_table_has_a_row_for_each_member_and_leaves_open_what_one_lacks(tmp_path: Path) -> None:
-    peers = {"one, two": {"version": "1.0", "authenticates": True}, "three/four": {"audits": False, "decides": None}}
-    wrote(tmp_path, "gateway_peers", {"peers": peers})
+    nobody, attentive = {"useful": 27}, {"useful": 31, "tasks": 31, "approvals_per_task": None}
+    policies = {
+        "ours/shipped": {"tasks_with_nobody": nobody, "tasks_with_attentive": attentive},
+        "allow_all": {"attacks": {"goals": 44, "goals_reached": 44, "runs": True}},
+    }
+    wrote(tmp_path, "soc", {"policies": policies})
     written = page(tmp_path)
-    assert "| one, two | 1.0 | yes |  |  |" in written
-    assert "| three/four |  |  |  | no |" in written
+    assert "| ours/shipped | 27 | 31 | 31 |  |  |  |  |" in written
+    assert "| allow all |  |  |  |  | 44 | 44 | yes |" in written

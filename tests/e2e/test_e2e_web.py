@@ -80,8 +80,10 @@ def test_a_person_signs_in_asks_and_follows_the_answer_through_all_zones(served:
     product, url = served
     account = add(product, "dana")
     dana = sign_in(url, "dana")
-    first = dana.ask("how many high incidents are there?")
+    [workspace] = dana.get("/session").body["workspaces"]
+    first = dana.ask("how many high incidents are there?", workspace=workspace)
     assert first["outcome"] == "answered"
+    assert [each["workspace"] for each in first["coverage"]] == [workspace]
     events = dana.events("POST", "/chat", {"message": "list open incidents", "session_id": first["session_id"]})
     finished = next(event["data"] for event in events if event["type"] == "tool.finished")
     coverage = finished["coverage"]

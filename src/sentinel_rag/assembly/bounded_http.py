@@ -10,13 +10,17 @@ Head and body of a short answer leave in one piece, so that its reader wakes onc
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import socket
 import struct
+import termios
 from collections.abc import Callable
 from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from sentinel_rag.contracts.departure import Departure
 
 HEAD_BYTES = 65_536
 HEAD_SECONDS = 15.0
@@ -54,6 +58,10 @@ class _OnePiece:
         if self._size > LARGE_BYTES:
             self._send()
 
+    def flush(self) -> None:
+        """Send now what is held: nothing more comes with it."""
+        self._send()
+
     def close(self) -> None:
         self._send()
         self._transport.close()
@@ -72,6 +80,16 @@ class _OnePiece:
                 self._transport.write(whole)
 
 
+def _in_kernel(descriptor: int) -> int:
+    """Bytes that the kernel holds for the other side, so that a slow reader is told from a deaf one: the kernel takes
+    more from us only once it is rid of much."""
+    try:
+        (size,) = struct.unpack("i", fcntl.ioctl(descriptor, termios.TIOCOUTQ, bytes(4)))
+    except OSError:  # a system that does not tell
+        return 0
+    return int(size)
+
+
 class BoundedHttp(HttpToolsProtocol):
     """One connection. What passes a bound is answered in the gateway's form, if it can be, and ended."""
 
@@ -82,9 +100,11 @@ class BoundedHttp(HttpToolsProtocol):
         self._fault = (HTTPStatus.BAD_REQUEST, "malformed_body", "This is not HTTP/1.1.")
         self._timer: asyncio.TimerHandle | None = None
         self._wire = transport
+        self._departure = Departure()
         self._reader: asyncio.TimerHandle | None = None
         super().connection_made(transport)
-        self.transport = _OnePiece(transport, self.loop, self._watch_reader)  # type: ignore[assignment]  # all of a transport that is used
+        self._one_piece = _OnePiece(transport, self.loop, self._watch_reader)
+        self.transport = self._one_piece  # type: ignore[assignment]  # all of a transport that is used
         self._wait(HEAD_SECONDS)
         if len(self.connections) > CONNECTIONS:
             self._end(HTTPStatus.SERVICE_UNAVAILABLE, "overloaded", "Too many connections are open.")
@@ -93,6 +113,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._stop_waiting()
         self._leave_reader()
         super().connection_lost(exc)
+        self._departure.tell()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -114,6 +135,10 @@ class BoundedHttp(HttpToolsProtocol):
             self._end(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "too_large", "The head of the request is too large.")
         elif self._in_head and self._around and self._timer is None:
             self._wait(HEAD_SECONDS)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._departure.put_into(self.scope)  # type: ignore[arg-type]  # a dictionary with typed keys
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._in_head:  # a trailer is no header: nothing above looks for it, and none may be smuggled in
@@ -143,6 +168,7 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
+        self._one_piece.flush()
         super().on_response_complete()
         if not self._in_head:  # the client still sends what nobody will read
             self._wait(DRAIN_SECONDS)
@@ -165,12 +191,15 @@ class BoundedHttp(HttpToolsProtocol):
         self._look_at_reader(None)
 
     def _look_at_reader(self, before: int | None) -> None:
-        waits = self._wire.get_write_buffer_size()
-        if waits and waits == before:
+        held, line = self._wire.get_write_buffer_size(), self._wire.get_extra_info("socket")
+        if not held:
+            return
+        waits = held + _in_kernel(line.fileno())
+        if waits == before:
             # Closed as usual, it would wait for the reader, here and in the kernel.
-            self._wire.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
             self._wire.abort()
-        elif waits:
+        else:
             self._reader = self.loop.call_later(READER_SECONDS, self._look_at_reader, waits)
 
     def _leave_reader(self) -> None:

@@ -38,9 +38,10 @@ class ExpressWay:
         scope["route"] = self._route  # as the router does: the record of a refusal names it
         request = Request(scope, receive, send)
         try:
-            response = await self._handler(request)
-        except Refusal as refusal:
-            response = await self._refused(request, refusal)
+            try:
+                response = await self._handler(request)
+            except Refusal as refusal:  # recording it may fail in its turn
+                response = await self._refused(request, refusal)
         except SentinelError as error:
             response = await self._not_possible(request, error)
         await response(scope, receive, send)

@@ -47,8 +47,11 @@ def value_sql(text: str, type_: str) -> str:
         number = f"TRY_CAST({_present(text)} AS {'INTEGER' if type_ == 'int' else 'BIGINT'})"
         # A cast rounds 4624.6; only a fraction of zero, which pandas adds, is the same number.
         return f"CASE WHEN NOT contains({text}, '.') OR regexp_matches({text}, '\\.0*\\s*$') THEN {number} END"
+    if type_ == "real":
+        number = f"TRY_CAST({_present(text)} AS DOUBLE)"
+        # A number beyond every double is cast to infinity, which is not what was written.
+        return f"CASE WHEN NOT isinf({number}) OR contains(lower({text}), 'inf') THEN {number} END"
     duckdb_type = {
-        "real": "DOUBLE",
         "bool": "BOOLEAN",
         "decimal": "DECIMAL(38,10)",
         "guid": "UUID",
@@ -72,7 +75,8 @@ def _present(text: str) -> str:
 
 
 _WHOLE = r"-?(0|[1-9][0-9]{0,17})(\.0)?"
-_REAL = r"-?[0-9]+\.[0-9]+([eE][+-]?[0-9]+)?|-?(0|[1-9][0-9]*)|-?[0-9](\.[0-9]+)?[eE][+-]?[0-9]+"
+_REAL = r"-?[0-9]+\.[0-9]+([eE][+-]?[0-9]+)?|-?(0|[1-9][0-9]{0,14})|-?[0-9](\.[0-9]+)?[eE][+-]?[0-9]+"
+"""A whole number among them has at most 15 digits, which a double holds exactly: longer ones are ids."""
 _DATE = r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}/\d{1,2}/\d{4}[ ,].*"
 _STRUCTURE = r"\s*[\[{].*"
 

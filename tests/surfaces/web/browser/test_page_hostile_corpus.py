@@ -214,6 +214,21 @@ def test_approvals_audit_and_policy(web: RunningWeb, visit: Visit) -> None:
     unmoved(page)
 
 
+def test_what_is_watched_here_would_be_told(visit: Visit) -> None:
+    """So that the silence of the others means something."""
+    stranger = visit()
+    page = stranger.page
+    with page.expect_console_message():
+        page.evaluate("document.body.append(Object.assign(new Image(), {src: 'https://evil.example/p.png'}))")
+    page.evaluate("setTimeout(() => alert(1))")
+    page.evaluate("new Promise(done => setTimeout(done))")  # the alert was shown, and closed, before
+    assert any("Content Security Policy" in fault for fault in stranger.faults)
+    assert "dialog: 1" in stranger.faults
+    assert "img" in page.evaluate(FOREIGN)
+    assert "-> https://evil.example/p.png" in page.evaluate(FOREIGN)
+    stranger.faults.clear()
+
+
 def test_an_address_names_its_host_and_asks_before_it_is_opened(visit: Visit) -> None:
     came: list[tuple[str, str | None]] = []
 
