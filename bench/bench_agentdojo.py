@@ -12,7 +12,7 @@ import time
 from bench import harness
 from bench.agentdojo.baselines import ANCHORS
 from bench.agentdojo.loading import SUITES, NotInstalled, versions
-from bench.agentdojo.measuring import OURS, measure, shares, summary
+from bench.agentdojo.measuring import OURS, Findings, measure, shares, summary
 
 ANSWERS = "an agent that says something false makes no call, so no gateway can stop it"
 
@@ -32,15 +32,25 @@ def main() -> int:
     except NotInstalled as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2
-    measured = summary(measure(wanted))
+    measured = summary(measure(wanted, done=_tell))
     measured["agentdojo"] = {**versions(), "suites": "v1.2.2"}
     measured["pairs_on_the_answer_alone"] = ANSWERS
     measured["seconds"] = round(time.perf_counter() - started, 1)
     if any(vars(options).values()):
         print(json.dumps(measured, indent=2, ensure_ascii=False))
         return 0
-    harness.write("agentdojo", measured, claim=_claim(measured))
+    harness.write("agentdojo", measured, claim=_claim(measured), group="security")
     return 0
+
+
+def _tell(findings: Findings) -> None:
+    share = findings.share
+    succeeded = sum(attack.succeeded for attack in [*findings.attacks, *findings.attacks_on_plans])
+    print(
+        f"{share.suite}, {share.policy}, {share.tasks[0]} to {share.tasks[-1]}: {succeeded} attacks succeeded",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def _claim(measured: dict[str, object]) -> str:

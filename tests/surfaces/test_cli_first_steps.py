@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from sentinel_rag.surfaces.cli import main
 from sentinel_rag.surfaces.cli._parser import build_parser
+from sentinel_rag.surfaces.cli.demo import _where_it_lies
 
 pytestmark = pytest.mark.requirement("SURF-1")
 
@@ -69,3 +71,11 @@ def test_without_arguments_it_tells_what_to_do_first(
     monkeypatch.setenv("SENTINEL_TIMEZONE", "Mars/Olympus")
     assert main([]) == 0
     assert "sentinel doctor" in capsys.readouterr().out
+
+
+def test_the_demo_says_where_the_program_lies_only_where_its_name_would_not_find_it(tmp_path: Path) -> None:
+    folder = Path(sys.executable).parent
+    assert _where_it_lies(str(folder)) == ()
+    (told,) = _where_it_lies(str(tmp_path))
+    assert told.startswith("(sentinel lies in ")
+    assert told.endswith("/activate)")

@@ -20,6 +20,8 @@ from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from sentinel_rag.contracts.departure import Departure
+
 HEAD_BYTES = 65_536
 HEAD_SECONDS = 15.0
 FRAMING_FACTOR = 16
@@ -55,6 +57,10 @@ class _OnePiece:
         self._size += len(data)
         if self._size > LARGE_BYTES:
             self._send()
+
+    def flush(self) -> None:
+        """Send now what is held: nothing more comes with it."""
+        self._send()
 
     def close(self) -> None:
         self._send()
@@ -94,9 +100,11 @@ class BoundedHttp(HttpToolsProtocol):
         self._fault = (HTTPStatus.BAD_REQUEST, "malformed_body", "This is not HTTP/1.1.")
         self._timer: asyncio.TimerHandle | None = None
         self._wire = transport
+        self._departure = Departure()
         self._reader: asyncio.TimerHandle | None = None
         super().connection_made(transport)
-        self.transport = _OnePiece(transport, self.loop, self._watch_reader)  # type: ignore[assignment]  # all of a transport that is used
+        self._one_piece = _OnePiece(transport, self.loop, self._watch_reader)
+        self.transport = self._one_piece  # type: ignore[assignment]  # all of a transport that is used
         self._wait(HEAD_SECONDS)
         if len(self.connections) > CONNECTIONS:
             self._end(HTTPStatus.SERVICE_UNAVAILABLE, "overloaded", "Too many connections are open.")
@@ -105,6 +113,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._stop_waiting()
         self._leave_reader()
         super().connection_lost(exc)
+        self._departure.tell()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -126,6 +135,10 @@ class BoundedHttp(HttpToolsProtocol):
             self._end(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "too_large", "The head of the request is too large.")
         elif self._in_head and self._around and self._timer is None:
             self._wait(HEAD_SECONDS)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._departure.put_into(self.scope)  # type: ignore[arg-type]  # a dictionary with typed keys
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._in_head:  # a trailer is no header: nothing above looks for it, and none may be smuggled in
@@ -155,6 +168,7 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
+        self._one_piece.flush()
         super().on_response_complete()
         if not self._in_head:  # the client still sends what nobody will read
             self._wait(DRAIN_SECONDS)

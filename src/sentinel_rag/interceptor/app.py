@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from functools import partial
 
 import anyio
 from starlette.applications import Starlette
@@ -20,6 +19,7 @@ from starlette.routing import Match, Route
 from sentinel_rag.audit import Journal
 from sentinel_rag.audit.reader import MAX_PAGE, RecordFilter
 from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.departure import Departure, departure_of
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
 from sentinel_rag.contracts.ports import utc_now
@@ -28,7 +28,7 @@ from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
 from sentinel_rag.interceptor.approval_desk import Webhook, notifying, served_routes
 from sentinel_rag.interceptor.catalogue import survey
 from sentinel_rag.interceptor.express_way import ExpressWay
-from sentinel_rag.interceptor.gate import Gate, Left, Stores
+from sentinel_rag.interceptor.gate import Gate, Stores
 from sentinel_rag.interceptor.host_guard import HostGuard
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.outcomes import Outcome
@@ -181,7 +181,7 @@ class _Routes:
         self,
         request: Request,
         principal: Principal,
-        call: Callable[[Principal, ExecuteRequest, Left], Awaitable[Outcome]],
+        call: Callable[[Principal, ExecuteRequest, Departure | None], Awaitable[Outcome]],
     ) -> Response:
         body = await read_json_body(request, self._limits)
         try:
@@ -189,7 +189,7 @@ class _Routes:
         except MalformedBody as fault:
             self._doorkeeper.rates.take(principal.key_id, principal.rate)
             return outcome_response(await self._gate.refuse_body(principal, str(fault)))
-        return outcome_response(await call(principal, wish, partial(_left, request)))
+        return outcome_response(await call(principal, wish, departure_of(request.scope)))
 
     async def tools(self, request: Request) -> Response:
         await self._doorkeeper.admit(request, Scope.EXECUTE)
@@ -253,12 +253,6 @@ def _wanted(request: Request) -> RecordFilter:
         if text is not None and not 1 <= len(text) <= MAX_WANTED:
             raise Refusal(problem(Reason.INVALID_ARGUMENT, f"{name} must have 1 to {MAX_WANTED} characters."))
     return RecordFilter(kind=given["kind"], tool=given["tool"], session_id=given["session_id"], key_id=given["key_id"])
-
-
-async def _left(request: Request) -> None:
-    """Wait until the client has closed the connection. Its body is read by then."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def _whole_number(request: Request, name: str, default: int, largest: int) -> int:

@@ -11,7 +11,7 @@ rise of the context label. If the file turns out to know more, or an answer was 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,6 +29,7 @@ from sentinel_rag.audit import (
     ValuesNamed,
 )
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
+from sentinel_rag.contracts.departure import Departure
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Label, join_all
 from sentinel_rag.contracts.ports import Clock
@@ -80,9 +81,6 @@ MAX_REFUSED_BYTES = 16_384
 
 CLOSED = "This session is closed."
 
-Left = Callable[[], Awaitable[None]]
-"""Waits until whoever asked does not wait for the outcome any more."""
-
 MAX_ATTEMPTS = 10
 """How often a call is decided again because labels rose meanwhile. A context label can rise three times in all."""
 
@@ -129,25 +127,25 @@ class Gate:
         self._readers_of = readers_of
         self._in_flight = InFlight(limits)
 
-    async def execute(self, principal: Principal, wish: ExecuteRequest, left: Left | None = None) -> Outcome:
+    async def execute(self, principal: Principal, wish: ExecuteRequest, caller: Departure | None = None) -> Outcome:
         """Judge one call and run it if allowed. Raises UnavailableError if it cannot be recorded; then it did not run,
-        or its outcome is on record as unknown. `left` ends once nobody waits for the outcome: a call that only reads is
-        then stopped, any other goes on to its end, and the outcome of both is recorded."""
-        return await self._take(principal, wish, left)
+        or its outcome is on record as unknown. `caller` tells when nobody waits for the outcome any more: a call that
+        only reads is then stopped, any other goes on to its end, and the outcome of both is recorded."""
+        return await self._take(principal, wish, caller)
 
-    async def look(self, principal: Principal, wish: ExecuteRequest, left: Left | None = None) -> Outcome:
+    async def look(self, principal: Principal, wish: ExecuteRequest, caller: Departure | None = None) -> Outcome:
         """`execute` for a person who reads without an agent: only what reads, in a session of the person's own key.
 
         No agent's key enters such a session, so nothing of a conversation reaches it; it raises no conversation, since
         labels rise within the sessions of one key.
         """
-        return await self._take(principal, wish, left, looking=True)
+        return await self._take(principal, wish, caller, looking=True)
 
     async def _take(
-        self, principal: Principal, wish: ExecuteRequest, left: Left | None, *, looking: bool = False
+        self, principal: Principal, wish: ExecuteRequest, caller: Departure | None, *, looking: bool = False
     ) -> Outcome:
         policy = self._policies.current
-        call = _Call(self._new_id(), principal.key_id, policy, wish, policy.tool(wish.tool_name), left=left)
+        call = _Call(self._new_id(), principal.key_id, policy, wish, policy.tool(wish.tool_name), caller=caller)
         try:
             session = await self._stores.sessions.claim(
                 wish.session_id,
@@ -319,20 +317,11 @@ class Gate:
             timeout_s=tool.timeout_s or self._limits.tool_seconds,
             readers=call.readers,
         )
-        left = call.left
-        if left is None or tool.effect is not Effect.READ:
+        if call.caller is None or tool.effect is not Effect.READ:
             return await asked()
-        reply: UpstreamReply = nobody_waits()
-        async with anyio.create_task_group() as group:
-
-            async def wait_for_leaving() -> None:
-                await left()
-                group.cancel_scope.cancel()
-
-            group.start_soon(wait_for_leaving)
-            reply = await asked()
-            group.cancel_scope.cancel()
-        return reply
+        with anyio.CancelScope() as waiting, call.caller.heard_by(waiting.cancel):
+            return await asked()
+        return nobody_waits()
 
     async def _intend(self, run: _Run) -> None:
         """Raise every label that the call may raise, and write the intent, in one transaction."""
@@ -519,7 +508,7 @@ class _Call:
     flow: JsonObject | None = None
     approval_id: str | None = None
     pin: str | Quarantined | None = None
-    left: Left | None = None
+    caller: Departure | None = None
     result: int = 0
     readers: frozenset[str] | None = None
 

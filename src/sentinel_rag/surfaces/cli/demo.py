@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from sentinel_rag.assembly.plan import workspace_folder
@@ -215,7 +216,7 @@ def _print_next_steps(guide: Mapping[str, Any], past_incidents: int) -> None:
         )
         target.print()
     target.print("Try next:", style="bold")
-    for line in (_like(guide["main_incident"]), *NEXT_STEPS):
+    for line in (_like(guide["main_incident"]), *NEXT_STEPS, *_where_it_lies()):
         target.print(f"  {line}")
 
 
@@ -230,5 +231,17 @@ NEXT_STEPS = (
     "sentinel workspace import alerts.csv incidents.csv   your own exports; questions then go to them",
     "sentinel up                                          keep the zones running, so that answers come at once",
     "sentinel audit show, sentinel audit verify           what the Interceptor recorded, and that nothing was changed",
-    "(sentinel lies in .venv/bin of this clone)",
 )
+
+
+def _where_it_lies(path: str | None = None) -> tuple[str, ...]:
+    """How the program is typed, where its name alone would not find it. `path` stands for that of the environment."""
+    program = Path(sys.executable).parent / "sentinel"
+    found = shutil.which("sentinel", path=path)
+    if found is not None and program.exists() and Path(found).samefile(program):
+        return ()
+    if (program.parent / "activate").is_file():
+        folder = program.parent
+        shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+        return (f"(sentinel lies in {shown}; to type its name alone: . {shown}/activate)",)
+    return (f"(sentinel lies in {program.parent})",)
