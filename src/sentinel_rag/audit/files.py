@@ -21,6 +21,9 @@ END = 2**62
 
 STREAM_PAGE = 1_000
 
+_TYPES = (int, str, str, bytes, bytes, bytes | None)
+"""Of the columns of a record. SQLite's STRICT holds for statements, not for bytes that are written into the file."""
+
 _PASSING = frozenset(
     (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_CANTOPEN)
 )
@@ -179,4 +182,9 @@ def _page(snapshot: Snapshot, part: Part, after: int) -> Iterator[Stored]:
         [after, part.last, STREAM_PAGE],
     )
     for row in rows:
+        if not all(map(isinstance, row, _TYPES)):
+            raise DamagedJournal(
+                f"Record {row[0]} of the journal is not of its type.",
+                next_step="Run `sentinel audit verify` and restore the file from a copy.",
+            )
         yield Stored(*row)

@@ -216,6 +216,8 @@ def _page(rows: Iterable[Row]) -> Iterator[Row]:
 def _entries(snapshot: Snapshot, rows: Iterable[Row]) -> Iterator[Entry]:
     for seq, audit_id, kind, record, stored, outcome in rows:
         try:
+            if not isinstance(record, bytes) or not isinstance(stored, bytes):
+                raise TypeError("not of its type")
             status = None
             if kind == CallIntended.kind:
                 outcome = outcome or _later_outcome(snapshot, seq, audit_id)
