@@ -122,15 +122,17 @@ function Frame(props: { session: Session; entered: (session: Session) => void; l
   const { session, entered, left } = props;
   const offered = PLACES.filter((place) => session.roles.includes(place.role));
   const [name, id] = useAddress(offered[0]?.name ?? "");
+  const lacking = PLACES.find((place) => place.name === name && !offered.includes(place));
   const here = name === ACCOUNT.name ? ACCOUNT : (offered.find((place) => place.name === name) ?? offered[0]);
+  const at = lacking ?? here;
   const [refusal, setRefusal] = useState<Refusal | null>(null);
 
   const waiting = useWaiting(session);
   const mine = waiting.filter((each) => each.may_decide);
   useEffect(() => {
     const count = mine.length === 0 ? "" : `(${mine.length}) `;
-    document.title = here === undefined ? "Sentinel RAG" : `${count}${here.title} - Sentinel RAG`;
-  }, [here, mine.length]);
+    document.title = at === undefined ? "Sentinel RAG" : `${count}${at.title} - Sentinel RAG`;
+  }, [at, mine.length]);
 
   const leave = (): void => {
     ask("DELETE", "/session").then(left, (error) => setRefusal(asRefusal(error)));
@@ -143,7 +145,7 @@ function Frame(props: { session: Session; entered: (session: Session) => void; l
       <header class="bar">
         <nav aria-label="Views">
           {offered.map((place) => (
-            <a key={place.name} href={`#/${place.name}`} aria-current={place === here ? "page" : undefined}>
+            <a key={place.name} href={`#/${place.name}`} aria-current={place === at ? "page" : undefined}>
               {place.title}
               {place.name === "approvals" && mine.length > 0 ? <Count count={mine.length} /> : null}
             </a>
@@ -160,7 +162,14 @@ function Frame(props: { session: Session; entered: (session: Session) => void; l
       <main id="main" tabIndex={-1}>
         <RefusalNotice refusal={refusal} />
         {here?.name === "approvals" ? null : <Waits approvals={mine} />}
-        {here === undefined ? (
+        {lacking !== undefined && here !== undefined ? (
+          <>
+            <h1>{lacking.title}</h1>
+            <p class="refusal">
+              {lacking.title} is for people with the role {lacking.role}. Whoever looks after accounts can give it.
+            </p>
+          </>
+        ) : here === undefined ? (
           <p>This account has no role here. Whoever looks after accounts can give one: sentinel users change</p>
         ) : (
           here.view(
@@ -201,17 +210,33 @@ function Count({ count }: { count: number }): JSX.Element {
 
 /** Told wherever the person is, and by a screen reader as soon as it is so. */
 function Waits({ approvals }: { approvals: Approval[] }): JSX.Element {
-  const newest = approvals.at(-1);
   return (
-    <div aria-live="polite" class={newest === undefined ? "" : "notice"}>
-      {newest === undefined ? null : (
+    <div aria-live="polite" class={approvals.length === 0 ? "" : "notice"}>
+      {approvals.length === 0 ? null : (
         <>
           {approvals.length === 1 ? "A call waits" : `${approvals.length} calls wait`} for your decision:{" "}
-          <a href={`#/approvals/${encodeURIComponent(newest.approval_id)}`}>{visible(newest.tool)}</a>
+          {byTool(approvals).map(([tool, calls], place) => (
+            <span key={tool}>
+              {place === 0 ? "" : ", "}
+              <a href={calls.length === 1 ? `#/approvals/${encodeURIComponent(calls[0] ?? "")}` : "#/approvals"}>
+                {visible(tool)}
+                {calls.length === 1 ? "" : ` (${calls.length})`}
+              </a>
+            </span>
+          ))}
         </>
       )}
     </div>
   );
+}
+
+/** The ids of the calls of each tool. */
+function byTool(approvals: Approval[]): [string, string[]][] {
+  const found = new Map<string, string[]>();
+  for (const { tool, approval_id } of approvals) {
+    found.set(tool, [...(found.get(tool) ?? []), approval_id]);
+  }
+  return [...found];
 }
 
 function skip(): void {

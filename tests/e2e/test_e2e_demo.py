@@ -51,7 +51,8 @@ def test_the_demo_reads_well_in_a_pipe(demo: Any) -> None:
     done = product.run("demo")
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
-    for words in ("> What happened in the last 7 days?", "403  Access denied", "audit_id=", "Try next:"):
+    told = "the demo has denied this one"  # nothing of the attacker waits for the person whose home it is
+    for words in ("> What happened in the last 7 days?", "403  Access denied", "audit_id=", "Try next:", told):
         assert words in done.stdout
 
 

@@ -92,6 +92,7 @@ def test_a_home_that_cannot_be_written(doctor: Doctor, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     found = doctor.finds(SENTINEL_HOME=str(tmp_path / "file" / "home"))
     assert "cannot be written" in found["home folder"]["detail"]
+    assert {found[name]["level"] for name in ("home folder", "knowledge", "conversations")} == {"fail"}
     assert "SENTINEL_HOME" in found["home folder"]["fix"]
 
 

@@ -1,5 +1,6 @@
 // Counts over time by severity: stacked bars, and the same as a table for whoever does not see them.
 import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { local, OLD_S } from "../times.ts";
 import type { Bucket } from "../tool_rows.ts";
 
@@ -12,6 +13,8 @@ const STACK: ["high" | "medium" | "low" | "informational", string][] = [
 const HEIGHT = 180;
 const BELOW = 34;
 const LEFT = 44;
+const RIGHT = 8;
+const WIDEST = 720;
 const HOURS: Record<string, number> = { "1h": 1, "6h": 6, "1d": 24, "7d": 168 };
 
 /** Whether a count of nothing means that there was nothing: no rows of that time are kept any more, or none have come
@@ -29,8 +32,20 @@ export function Bars(props: {
   const { buckets, interval } = props;
   const most = Math.max(1, ...buckets.map((bucket) => bucket.count));
   const top = rounded(most);
-  const step = Math.max(14, Math.min(64, 720 / Math.max(1, buckets.length)));
-  const width = LEFT + step * buckets.length + 8;
+  const frame = useRef<HTMLElement>(null);
+  const [room, setRoom] = useState(WIDEST);
+  const step = Math.max(14, Math.min(64, room / Math.max(1, buckets.length)));
+  const width = LEFT + step * buckets.length + RIGHT;
+  useEffect(() => {
+    const measure = (): void => setRoom(Math.min(WIDEST, (frame.current?.clientWidth ?? WIDEST) - LEFT - RIGHT));
+    measure();
+    window.addEventListener("resize", measure);
+    return () => window.removeEventListener("resize", measure);
+  }, []);
+  useEffect(() => {
+    // The newest bars are the ones that somebody is here for.
+    frame.current?.scrollTo({ left: width });
+  }, [width]);
   const each = Math.max(1, Math.ceil(96 / step));
   const known = buckets.map((bucket) => knownOf(bucket, interval, props));
   return (
@@ -43,7 +58,7 @@ export function Bars(props: {
         ))}
       </ul>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
-      <section class="scroll" aria-label="Alerts over time, drawn" tabIndex={0}>
+      <section ref={frame} class="scroll" aria-label="Alerts over time, drawn" tabIndex={0}>
         <svg class="bars" role="img" width={width} height={HEIGHT + BELOW} viewBox={`0 0 ${width} ${HEIGHT + BELOW}`}>
           <title>{sentence(buckets, known)}</title>
           <defs>
@@ -75,6 +90,7 @@ export function Bars(props: {
           ))}
         </svg>
       </section>
+      {step * buckets.length > room + 1 ? <p class="quiet">Earlier bars stand to the left: scroll there.</p> : null}
       <p class="quiet">{reach(props.oldest, props.newest, known)}</p>
       <details>
         <summary>The same as a table</summary>

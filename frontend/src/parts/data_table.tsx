@@ -1,9 +1,15 @@
 // A table of texts that scrolls by itself where the window is narrow.
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { visible } from "../visible.ts";
 import { linked } from "./linked.tsx";
 
-export function DataTable(props: { title: string; columns: string[]; rows: string[][] }): JSX.Element {
+/** `first`, where it is given, draws the first cell of a row; null leaves it as text. */
+export function DataTable(props: {
+  title: string;
+  columns: string[];
+  rows: string[][];
+  first?: (cells: string[]) => ComponentChildren;
+}): JSX.Element {
   const title = visible(props.title) || "Table";
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
@@ -23,7 +29,7 @@ export function DataTable(props: { title: string; columns: string[]; rows: strin
           {props.rows.map((row, place) => (
             <tr key={place}>
               {row.map((cell, column) => (
-                <td key={column}>{linked(visible(cell))}</td>
+                <td key={column}>{(column === 0 ? props.first?.(row) : null) ?? linked(visible(cell))}</td>
               ))}
             </tr>
           ))}

@@ -70,13 +70,33 @@ function Listed({ title, approvals }: { title: string; approvals: Approval[] }):
             <a href={`#/approvals/${encodeURIComponent(each.approval_id)}`}>{visible(each.tool)}</a>{" "}
             <span>{STATES[each.state]}</span>{" "}
             <span class="quiet">
-              asked {moment(each.asked_at, "")}, rule {visible(each.rule_id)}
+              {each.state === "pending" ? `until ${moment(each.ends_at, "")}, ` : ""}asked {moment(each.asked_at, "")}{" "}
+              by {askerOf(each)}, rule {visible(each.rule_id)}
             </span>
+            <div>{withWhat(each)}</div>
           </li>
         ))}
       </ul>
     </section>
   );
+}
+
+const LONGEST = 200;
+
+/** The arguments in one line, by which two calls of one tool can be told apart. */
+function withWhat({ arguments: given }: Approval): string {
+  if (given === null) {
+    return "with what is not shown to you";
+  }
+  const told = Object.entries(given).map(([name, value]) => `${visible(name)}: ${shown(value)}`);
+  const line = told.join(", ").replaceAll("\n", " ");
+  return line.length > LONGEST ? `${line.slice(0, LONGEST)}...` : line || "without arguments";
+}
+
+function askerOf(approval: Approval): string {
+  return approval.reader === null
+    ? `the agent, session ${visible(approval.session_id).slice(0, 8)}`
+    : `${visible(approval.reader)}, without the agent`;
 }
 
 function OneApproval(props: { id: string; back: () => void; change: Approval[] }): JSX.Element {

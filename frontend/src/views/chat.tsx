@@ -54,11 +54,32 @@ export function ChatView(props: { id: string | null; go: (id: string | null) => 
   }, []);
 
   const conversation = open.current;
+  const missing = id !== null && conversation?.refusal?.status === 404 && conversation.turns.length === 0;
   const title = list.find((each) => each.session_id === id)?.title ?? conversation?.title ?? "";
+  const loaded = id !== null && conversation !== null && conversation.turns.length > 0;
+  const turns = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // Whoever opens a conversation goes on where it ended.
+    if (loaded && conversation.running === undefined) {
+      turns.current?.querySelector("article.turn:last-of-type")?.scrollIntoView({ block: "start" });
+    }
+  }, [conversation, loaded]);
+  if (missing) {
+    return (
+      <div class="chat">
+        <Conversations list={list} id={id} />
+        <section class="turns" aria-label="Conversation">
+          <h1>No such conversation</h1>
+          <RefusalNotice refusal={conversation.refusal} />
+          <a href="#/chat">Begin a new one</a>
+        </section>
+      </div>
+    );
+  }
   return (
     <div class="chat">
       <Conversations list={list} id={id} />
-      <section class="turns" aria-label="Conversation">
+      <section ref={turns} class="turns" aria-label="Conversation">
         <div class="row">
           <h1>{visible(title) || "New conversation"}</h1>
           {id === null ? null : (

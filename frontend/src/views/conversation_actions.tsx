@@ -1,7 +1,7 @@
 // What is done with a whole conversation: another title, starting over, a report of it, deleting it.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask, asRefusal, type Refusal } from "../api.ts";
+import { ask, asRefusal, open, type Refusal } from "../api.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { timezone } from "../preferences.ts";
@@ -22,7 +22,8 @@ export function ConversationActions(props: Props): JSX.Element {
   const [asked, setAsked] = useState<"rename" | "clear" | "save" | "delete" | null>(null);
   const close = (): void => setAsked(null);
   return (
-    <span class="row">
+    <details class="actions" open={window.matchMedia("(min-width: 501px)").matches}>
+      <summary>What to do with it</summary>
       <button type="button" onClick={() => setAsked("rename")}>
         Rename
       </button>
@@ -39,7 +40,7 @@ export function ConversationActions(props: Props): JSX.Element {
       {asked === "clear" ? <Clear {...props} close={close} /> : null}
       {asked === "save" ? <Save id={props.id} close={close} /> : null}
       {asked === "delete" ? <Delete {...props} close={close} /> : null}
-    </span>
+    </details>
   );
 }
 
@@ -135,6 +136,17 @@ function Asking(props: {
 
 function Save({ id, close }: { id: string; close: () => void }): JSX.Element {
   const [reveal, setReveal] = useState(false);
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const save = async (event: MouseEvent): Promise<void> => {
+    event.preventDefault();
+    const { href } = event.currentTarget as HTMLAnchorElement;
+    setRefusal(null);
+    try {
+      await saved(await open("GET", href));
+    } catch (error) {
+      setRefusal(asRefusal(error));
+    }
+  };
   return (
     <Dialog title="Save a report" onClose={close}>
       <p>The hand-over of this conversation: facts with their evidence, actions and approvals, what is open.</p>
@@ -148,14 +160,27 @@ function Save({ id, close }: { id: string; close: () => void }): JSX.Element {
             <a
               href={`${pathOf(id)}/export?format=${form}&reveal=${reveal}&timezone=${encodeURIComponent(timezone())}`}
               download
+              onClick={save}
             >
               {words}
             </a>
           </li>
         ))}
       </ul>
+      <RefusalNotice refusal={refusal} />
     </Dialog>
   );
+}
+
+/** Give the file to the browser, under the name that the server gave it. */
+async function saved(response: Response): Promise<void> {
+  const named = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "");
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await response.blob());
+  link.download = named?.[1] ?? "report";
+  link.click();
+  // The browser has begun to read it by then.
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
 /** What goes on with the agent after a conversation was started over. */

@@ -122,7 +122,7 @@ function OneIncident(props: {
         <div>
           <section aria-labelledby="facts">
             <h2 id="facts">Facts</h2>
-            <Facts facts={factsOf(incident)} />
+            <Facts facts={factsOf(incident, props.found.at)} />
             <HowFound of={props.found} />
           </section>
           <Closing incident={incident} />
@@ -133,7 +133,12 @@ function OneIncident(props: {
           {incident.timeline.length === 0 ? (
             <p>Nothing is told of its course.</p>
           ) : (
-            <Timeline moments={incident.timeline} />
+            <>
+              <p class="quiet">
+                An alert stands here where its events began; the table of alerts tells when it was recorded.
+              </p>
+              <Timeline moments={incident.timeline} />
+            </>
           )}
         </section>
       </div>
@@ -157,7 +162,7 @@ function leftOut(name: string): string {
   return visible(Object.hasOwn(LEFT_OUT, name) ? (LEFT_OUT[name] ?? "") : name.replaceAll("_", " "));
 }
 
-function factsOf(incident: IncidentDetail): [string, string][] {
+function factsOf(incident: IncidentDetail, at: number): [string, string][] {
   const time = (text: string | null, none: string): string => (text === null ? none : (local(text) ?? visible(text)));
   const length = (seconds: number | null, none: string): string => (seconds === null ? none : span(seconds));
   const closed = incident.status === "Closed";
@@ -167,7 +172,7 @@ function factsOf(incident: IncidentDetail): [string, string][] {
     ["Last changed", time(incident.updated_time, UNKNOWN)],
     ["Closed", time(incident.closed_time, closed ? UNKNOWN : "not closed")],
     ["First change after", length(incident.first_response_s, UNKNOWN)],
-    ["Open for", length(incident.open_duration_s, closed ? UNKNOWN : "still open")],
+    ["Open for", openFor(incident, at)],
     ["Alerts", incident.alert_count === null ? UNKNOWN : String(incident.alert_count)],
     ["Tactics", incident.tactics.map(visible).join(", ") || "none told"],
     ["Techniques", incident.techniques.map(visible).join(", ") || "none told"],
@@ -179,6 +184,18 @@ function factsOf(incident: IncidentDetail): [string, string][] {
     ["In the Defender portal", visible(incident.defender_url ?? UNKNOWN)],
     ...Object.entries(incident.custom_details).map(([name, value]): [string, string] => [visible(name), shown(value)]),
   ];
+}
+
+/** `at` is when it was read. */
+function openFor(incident: IncidentDetail, at: number): string {
+  if (incident.open_duration_s !== null) {
+    return span(incident.open_duration_s);
+  }
+  const created = Date.parse(incident.created_time ?? "");
+  if (incident.status === "Closed") {
+    return UNKNOWN;
+  }
+  return Number.isNaN(created) ? "still open" : `${span((at - created) / 1_000)}, still open`;
 }
 
 function Comments({ incident }: { incident: IncidentDetail }): JSX.Element {

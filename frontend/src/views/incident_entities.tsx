@@ -230,7 +230,7 @@ function AlertTable({ alerts, without }: { alerts: Alert[]; without: number }): 
             <caption>Alerts, and what each of them names</caption>
             <thead>
               <tr>
-                {["Severity", "Name", "Time", "Product", "Names"].map((title) => (
+                {["Severity", "Name", "Recorded", "Product", "Names"].map((title) => (
                   <th key={title} scope="col">
                     {title}
                   </th>

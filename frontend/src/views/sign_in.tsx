@@ -1,6 +1,6 @@
 // Signing in with a name and a password, or at the identity provider.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { ask, asRefusal, type Refusal } from "../api.ts";
 import { waits } from "../draft.ts";
 import { RefusalNotice } from "../parts/notices.tsx";
@@ -13,6 +13,9 @@ export function SignInView(props: {
 }): JSX.Element {
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const [busy, setBusy] = useState(false);
+  const [holds, setHolds] = useState(false);
+  // What stood in the box is kept when the view around it goes, which is after this one was drawn first.
+  useEffect(() => setHolds(waits()), []);
 
   const send = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
@@ -32,7 +35,7 @@ export function SignInView(props: {
       <h1>Sentinel RAG</h1>
       {props.ended ? (
         <p role="status" class="notice">
-          Your sign-in ended. {waits() ? "Sign in to send your question; it is kept." : "Sign in to go on."}
+          Your sign-in ended. {holds ? "Sign in to send your question; it is kept." : "Sign in to go on."}
         </p>
       ) : null}
       <form onSubmit={send}>

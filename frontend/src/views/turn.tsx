@@ -1,7 +1,8 @@
 // One question and its answer: status while it is made, then text, tables, what it rests on and how it was found.
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, asRefusal, type Refusal } from "../api.ts";
+import { behindLines, nameOf, plainText } from "../evidence.ts";
 import { DataTable, Facts } from "../parts/data_table.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Markdown } from "../parts/markdown.tsx";
@@ -21,6 +22,7 @@ export function TurnSection(props: {
 }): JSX.Element {
   const { turn } = props;
   const running = turn.state === "running";
+  const [chosen, setChosen] = useState<Chosen | null>(null);
   const place = useRef<HTMLElement>(null);
   const begunHere = useRef(running);
   useEffect(() => {
@@ -29,6 +31,18 @@ export function TurnSection(props: {
       place.current?.scrollIntoView({ block: "start" });
     }
   }, [running]);
+  const lines = useMemo(
+    () => (running ? null : behindLines(turn.tables, turn.evidence)),
+    [running, turn.tables, turn.evidence],
+  );
+  const line = (cells: string[]): JSX.Element | null => {
+    const number = lines?.get(cells);
+    return number === undefined ? null : (
+      <button type="button" onClick={() => setChosen({ number, title: `Line ${cells[0]?.trim()}` })}>
+        {cells[0]}
+      </button>
+    );
+  };
   return (
     <article
       ref={place}
@@ -51,10 +65,15 @@ export function TurnSection(props: {
       <ToolList tools={turn.tools} since={turn.since} />
       <Markdown text={turn.text} />
       {turn.tables.map((table, place) => (
-        <DataTable key={place} {...table} />
+        <DataTable key={place} {...table} first={line} />
       ))}
       {turn.problem === "" ? null : <p class="refusal">{visible(turn.problem)}</p>}
-      <EvidenceList turnId={turn.turnId} evidence={turn.evidence} open={!running} />
+      <EvidenceList
+        evidence={turn.evidence}
+        open={!running}
+        onChoose={(number) => setChosen({ number, title: `Evidence ${number}` })}
+      />
+      {chosen === null ? null : <EvidenceDialog turnId={turn.turnId} {...chosen} onClose={() => setChosen(null)} />}
       {turn.footnote.length === 0 ? null : (
         <details>
           <summary>How this was found</summary>
@@ -70,9 +89,18 @@ export function TurnSection(props: {
   );
 }
 
-function EvidenceList(props: { turnId: string; evidence: Evidence[]; open: boolean }): JSX.Element | null {
+/** A piece of evidence whose row is shown. */
+interface Chosen {
+  number: number;
+  title: string;
+}
+
+function EvidenceList(props: {
+  evidence: Evidence[];
+  open: boolean;
+  onChoose: (number: number) => void;
+}): JSX.Element | null {
   const [all, setAll] = useState(false);
-  const [chosen, setChosen] = useState<number | null>(null);
   if (props.evidence.length === 0) {
     return null;
   }
@@ -83,8 +111,9 @@ function EvidenceList(props: { turnId: string; evidence: Evidence[]; open: boole
       <ol>
         {listed.map((piece) => (
           <li key={piece.number} value={piece.number}>
-            <button type="button" disabled={!props.open} onClick={() => setChosen(piece.number)}>
-              {visible(piece.text) || shown(piece.value)}
+            {nameOf(piece) === "" ? null : <span class="quiet">{visible(nameOf(piece))}: </span>}
+            <button type="button" disabled={!props.open} onClick={() => props.onChoose(piece.number)}>
+              {visible(plainText(piece)) || shown(piece.value)}
             </button>
           </li>
         ))}
@@ -94,14 +123,11 @@ function EvidenceList(props: { turnId: string; evidence: Evidence[]; open: boole
           Show all {props.evidence.length}
         </button>
       ) : null}
-      {chosen === null ? null : (
-        <EvidenceDialog turnId={props.turnId} number={chosen} onClose={() => setChosen(null)} />
-      )}
     </section>
   );
 }
 
-function EvidenceDialog(props: { turnId: string; number: number; onClose: () => void }): JSX.Element {
+function EvidenceDialog(props: Chosen & { turnId: string; onClose: () => void }): JSX.Element {
   const [found, setFound] = useState<EvidenceRow | null>(null);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   useEffect(() => {
@@ -111,7 +137,7 @@ function EvidenceDialog(props: { turnId: string; number: number; onClose: () => 
     );
   }, [props.turnId, props.number]);
   return (
-    <Dialog title={`Evidence ${props.number}`} onClose={props.onClose}>
+    <Dialog title={props.title} onClose={props.onClose}>
       <RefusalNotice refusal={refusal} />
       {found === null ? null : (
         <>

@@ -14,13 +14,13 @@ import pytest
 FRONTEND = Path(__file__).resolve().parents[3] / "frontend"
 RUN = """
 import { buildSync } from "esbuild";
-const contents = ["conversation", "draft", "api"].map((name) => `export * from "./src/${name}.ts";`).join("");
+const contents = ["conversation", "draft", "evidence"].map((name) => `export * from "./src/${name}.ts";`).join("");
 const [{ text }] = buildSync({
   stdin: { contents, resolveDir: process.cwd(), loader: "ts" }, bundle: true, write: false, format: "esm",
 }).outputFiles;
 globalThis.window = globalThis.document = new EventTarget();
 globalThis.location = { hash: "" };
-const { OpenConversation, taken, keep, suggest, forget } =
+const { OpenConversation, taken, keep, suggest, forget, behindLines, nameOf, plainText } =
   await import("data:text/javascript," + encodeURIComponent(text));
 const settled = () => new Promise((done) => setImmediate(() => setImmediate(() => setImmediate(done))));
 const stream = (events) => new Response(
@@ -106,6 +106,16 @@ answers[1](new Response(null, { status: 204 }));
 await settled();
 out.after = known.refusal;
 known.close();
+const piece = (number, pointer, text, value = text) => ({ number, pointer, text, value, call_id: "c1", tool: "t" });
+const pieces = [
+  piece(1, "/summary/total", "2", 2), piece(2, "/summary/by_severity/Medium", "1", 1),
+  piece(3, "/rows/0/number", "128", 128), piece(4, "/rows/0/severity", "High"),
+  piece(5, "/rows/1/number", "127", 127), piece(6, "/rows/1/severity", "High"),
+  piece(7, "/rows/1/alert_entities/2/a~1b", "`quoted`", "quoted"), piece(8, "/rows/1/title", "`theirs`"),
+];
+const rows = [["[1]", "128", "High"], ["[2]", "127", "High"], ["[3]", "9", "none"], ["High", "127", "2"]];
+out.lines = [...behindLines([{ title: "", columns: [], rows }], pieces)].map(([cells, number]) => [cells[0], number]);
+out.named = pieces.map((each) => `${nameOf(each)} = ${plainText(each)}`);
 console.log(JSON.stringify(out));
 process.exit(0);
 """
@@ -156,3 +166,17 @@ def test_what_a_person_wrote_outlives_a_suggestion_and_not_the_person(told: Any)
 def test_a_refusal_goes_with_the_next_success(told: Any) -> None:
     assert told["refusal"] == "refused 500"
     assert told["after"] is None
+
+
+def test_a_marked_line_of_a_table_opens_its_own_row_and_evidence_says_of_what_it_is(told: Any) -> None:
+    assert told["lines"] == [["[1]", 3], ["[2]", 5]]
+    assert told["named"] == [
+        "total = 2",
+        "by severity: Medium = 1",
+        "number = 128",
+        "severity = High",
+        "number = 127",
+        "severity = High",
+        "alert entities 3: a/b = quoted",
+        "title = `theirs`",
+    ]

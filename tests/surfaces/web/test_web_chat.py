@@ -267,6 +267,36 @@ def test_a_body_that_is_not_as_documented_is_refused_in_one_form(web: RunningWeb
     assert "Mars" not in answer.content.decode()
 
 
+def test_what_is_wrong_with_a_body_is_a_plain_sentence_and_the_next_step_names_the_field(web: RunningWeb) -> None:
+    dana = web.person("dana-bodies")
+    told = {}
+    for body in (
+        b"{",
+        b"[]",
+        b"{}",
+        b'{"message": ""}',
+        b'{"message": 7}',
+        b'{"message": "x", "label": "LOW"}',
+        b'{"message": "x", "timezone": "Mars/Olympus"}',
+        b'{"message": "x", "verbosity": "loud"}',
+    ):
+        answer = dana.request("POST", "/chat", body).body
+        told[body] = (answer["detail"], answer["next_step"].split(" and ")[0])
+    assert list(told.values()) == [
+        ("The body is not JSON.", "Correct body"),
+        ("The body must be an object.", "Correct body"),
+        ("message is missing.", "Correct message"),
+        ("message is empty.", "Correct message"),
+        ("message must be a text.", "Correct message"),
+        ("label is no field of this request.", "Correct label"),
+        (
+            "timezone: there is no time zone of that name; names are like Europe/Berlin or UTC.",
+            "Correct timezone",
+        ),
+        ("verbosity must be 'short', 'normal' or 'full'.", "Correct verbosity"),
+    ]
+
+
 @pytest.mark.requirement("CHAT-14")
 def test_text_comes_while_the_agent_still_writes_and_is_told_once(web: RunningWeb) -> None:
     dana = web.browser("dana-writes")

@@ -76,6 +76,8 @@ def test_only_what_reads_is_listed_and_run(web: RunningWeb) -> None:
         assert "only read" in answer.body["next_step"]
     unknown = dana.post("/tools/no_such_tool", {})
     assert (unknown.status, unknown.body["reason"]) == (403, "unknown_tool")
+    assert unknown.body["detail"] == "There is no tool no_such_tool here."
+    assert unknown.body["next_step"] == "GET /tools lists those that there are."
     wrong = dana.post(READ, {"arguments": {"limit": 5}})
     assert (wrong.status, wrong.body["reason"]) == (422, "invalid_argument")
     assert dana.post(READ, {"arguments": []}).body["reason"] == "malformed"

@@ -187,13 +187,17 @@ class ChatCommands:
             self._client.forget()
             print("The conversation starts over in a new session; your preferences stay.")
             return
+        from sentinel_rag.surfaces.reports.moments import both
+
         carried = self._client.clear()
         print("The conversation starts over; your preferences stay.")
         if not carried:
             return
         print("These facts are carried on, each as of its time; a question about a state asks again:")
+        zone = self._client.timezone or self._settings.timezone
         for fact in carried:
-            print(f"  - {safe_cell(fact.line())}")
+            told = ", ".join(part.strip() for part in fact.text.strip(" |").split(" | "))
+            print(f"  - {safe_cell(told)} (as of {safe_cell(both(fact.at, str(zone)))})")
 
 
 def _print_approvals(words: Sequence[str]) -> None:

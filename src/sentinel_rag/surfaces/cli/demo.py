@@ -24,6 +24,7 @@ from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
+from sentinel_rag.surfaces.cli._approvals_client import ApprovalsClient
 from sentinel_rag.surfaces.cli._gateway_client import call_gateway
 from sentinel_rag.surfaces.cli._knowledge_client import ingest_incidents
 from sentinel_rag.surfaces.cli._user_session import user_session
@@ -89,6 +90,7 @@ def run(*, as_json: bool) -> int:
                 _print_turn(question, answers[-1])
         incident = str(guide["hijack_incident"])
         denials = [_send(state, answers[-1].session_id, call) for call in stolen_calls(incident)]
+        _withdraw(state, denials)
         with waiting("Reading past incidents into the knowledge base...", quiet=as_json):
             past_incidents = _read_past_incidents(state)
     if as_json:
@@ -162,6 +164,15 @@ def _send(state: RunState, session_id: str, call: StolenCall) -> dict[str, Any]:
     }
 
 
+def _withdraw(state: RunState, denials: list[dict[str, Any]]) -> None:
+    """Deny what was asked for show, so that nothing of an attacker waits for the person whose home this is."""
+    gateway = state.zone("interceptor")
+    if gateway is not None:
+        approvals = ApprovalsClient(gateway.url, state.keys["approver"])
+        for asked in (str(each["approval_id"]) for each in denials if "approval_id" in each):
+            approvals.decide(asked, "deny", "Asked by sentinel demo, for show.")
+
+
 def _print_turn(question: str, answer: Answer) -> None:
     from sentinel_rag.surfaces.cli._render import console, print_answer
 
@@ -185,7 +196,10 @@ def _print_denials(denials: list[dict[str, Any]], whys: list[str]) -> None:
         target.print(f"  {denial['http_status']}  {denial.get('detail', '')}", style="bold red")
         target.print(f"       {denial.get('reason')}, rule {denial.get('rule_id')}: {why}")
         if "approval_id" in denial:
-            target.print(f"       a person could decide: sentinel approvals show {denial['approval_id'][:8]}")
+            target.print(
+                "       a person decides such a call (sentinel approvals list); the demo has denied this one, "
+                f"{denial['approval_id'][:8]}"
+            )
     record = denials[-1]["audit_record"]
     if record:
         target.print()

@@ -117,7 +117,8 @@ def _body(report: HandOver) -> Iterator[str]:
 
 def _facts(fact: Facts, zone: str) -> Iterator[str]:
     yield f"<h3>{fact.turn}. {html_text(fact.question)}</h3>\n"
-    yield f'<p class="quiet">{html_text(both(fact.asked_at, zone))}, {html_text(fact.outcome)}</p>\n'
+    came_of_it = words.outcome_words(fact.outcome)
+    yield f'<p class="quiet">{html_text(both(fact.asked_at, zone))}, {html_text(came_of_it)}</p>\n'
     yield _referred(markdown_html("\n".join(map(_marked, fact.lines))))
     for table in fact.tables:
         if table.title:

@@ -82,7 +82,7 @@ def _parts(report: HandOver) -> Iterator[str]:
 
 def _facts(fact: Facts, zone: str) -> Iterator[str]:
     yield f"### {fact.turn}. {markdown_line(fact.question)}\n"
-    yield f"_{markdown_line(both(fact.asked_at, zone))}, {markdown_line(fact.outcome)}_\n"
+    yield f"_{markdown_line(both(fact.asked_at, zone))}, {markdown_line(words.outcome_words(fact.outcome))}_\n"
     lines = [f"{markdown_line(line.text) or '&nbsp;'}{_references(line.evidence)}" for line in fact.lines]
     yield "\\\n".join(lines) + "\n"
     for table in fact.tables:

@@ -15,6 +15,21 @@ NO_EVIDENCE = "No fact rests on a row."
 HUMAN = "A person must verify this report before acting on it. Texts in it may have been written by an attacker."
 
 
+OUTCOMES = {
+    "answered": "answered",
+    "no_data": "answered: there was no data",
+    "clarification": "asked back",
+    "out_of_scope": "not answered: nothing here reads that",
+    "denied": "denied by the policy",
+    "tool_failed": "not answered: a tool failed",
+}
+
+
+def outcome_words(outcome: str) -> str:
+    """How a question ended, for people."""
+    return OUTCOMES.get(outcome, outcome.replace("_", " "))
+
+
 def head_lines(report: HandOver) -> tuple[tuple[str, str], ...]:
     """Label and text of each line of the head."""
     head = report.head

@@ -20,6 +20,7 @@ from sentinel_rag.surfaces.web._border import Border
 from sentinel_rag.surfaces.web._openapi import document
 from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import Problem, problem_of
+from sentinel_rag.surfaces.web._wrong_fields import wrong_field
 from sentinel_rag.surfaces.web.routes import (
     approvals,
     audit,
@@ -108,10 +109,11 @@ async def _expected(_: Request, error: Exception) -> Response:
 async def _malformed(_: Request, error: Exception) -> Response:
     """Which fields are wrong, and why; never what stood in them."""
     assert isinstance(error, RequestValidationError)
-    faults = [{"field": ".".join(map(str, each["loc"])), "problem": str(each["msg"])} for each in error.errors()[:20]]
-    first = faults[0]
+    found = [wrong_field(each) for each in error.errors()[:20]]
+    faults = [{"field": field, "problem": sentence} for field, sentence in found]
+    field, sentence = found[0]
     problem = Problem(
-        422, "malformed", f"{first['field']}: {first['problem']}.", "GET /openapi.json says what is expected."
+        422, "malformed", f"{sentence}.", f"Correct {field} and send it again. GET /openapi.json says what it takes."
     )
     body: dict[str, Any] = {**problem.body(), "problems": faults}
     return JSONResponse(body, 422)

@@ -71,7 +71,7 @@ class Looks:
             session_id = await self._session(account, key)
             status, body = await self._gateway.look(key, session_id, tool, arguments)
         if status != 200:
-            raise _problem(status, body)
+            raise _problem(tool, status, body)
         found = await self._gateway.values(key, session_id, tuple(_handles(body["result"])))
         return {"tool": tool, "audit_id": body["audit_id"], "result": _plain(body["result"], found)}
 
@@ -125,7 +125,7 @@ def _plain(value: Any, found: dict[str, Any]) -> Any:
     return value
 
 
-def _problem(status: int, body: Any) -> Problem:
+def _problem(tool: str, status: int, body: Any) -> Problem:
     """Why there is no answer, with what the person can do."""
     told = body if isinstance(body, dict) else {}
     detail, reason = str(told.get("detail", "")), str(told.get("reason", ""))
@@ -135,9 +135,14 @@ def _problem(status: int, body: Any) -> Problem:
         waits = told.get("approval_id")
         step = "Nobody can be asked for it now." if waits is None else f"Somebody decides approval {waits}; ask again."
         return Problem(403, reason, detail, step)
+    if status == 403 and reason == "unknown_tool":
+        return Problem(403, reason, f"There is no tool {tool} here.", "GET /tools lists those that there are.")
     if status == 403:
         rule = told.get("rule_id")
-        step = str(told.get("note") or ("See the policy." if rule is None else f"Rule {rule} of the policy says so."))
+        step = str(
+            told.get("note")
+            or ("Whoever looks after the policy knows why." if rule is None else f"Rule {rule} of the policy says so.")
+        )
         return Problem(403, reason, detail, step)
     if status == 413:
         return Problem(413, reason, detail, "Ask for less: fewer rows, or a narrower window.")

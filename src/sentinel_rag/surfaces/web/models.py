@@ -51,7 +51,7 @@ class ChatRequest(Body):
             try:
                 ZoneInfo(name)
             except (ZoneInfoNotFoundError, ValueError, OSError):
-                raise ValueError("no IANA name such as Europe/Berlin or UTC") from None
+                raise ValueError("there is no time zone of that name; names are like Europe/Berlin or UTC") from None
         return name
 
 

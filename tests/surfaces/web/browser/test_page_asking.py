@@ -32,6 +32,18 @@ def test_a_person_signs_in_and_out_and_a_wrong_password_is_told(web: RunningWeb,
     expect(page.get_by_role("navigation", name="Views").get_by_role("link")).to_have_text(
         ["Ask", "Incidents", "Trends"]
     )
+    page.goto(f"{web.url}/#/audit")
+    expect(page.get_by_text("Audit is for people with the role auditor.")).to_be_visible()
+    page.goto(f"{web.url}/#/chat/{'f' * 16}")
+    expect(page.get_by_role("alert")).to_contain_text("There is no such conversation.")
+    expect(page.get_by_role("textbox", name="Question")).to_have_count(0)
+    page.get_by_role("link", name="Begin a new one").click()
+    page.context.clear_cookies()
+    page.get_by_role("textbox", name="Question").fill("say what I wrote")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Your sign-in ended. Sign in to send your question; it is kept.")).to_be_visible()
+    stranger.sign_in("dana-sign")
+    expect(page.get_by_role("textbox", name="Question")).to_have_value("say what I wrote")
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Password")).to_be_visible()
     page.reload()
@@ -180,3 +192,6 @@ def test_the_hand_over_report_is_saved_in_each_form_with_hidden_values_on_wish_a
     text = saved("Markdown", "md")
     assert HIDDEN in text
     assert "REVEALED" in text
+    page.route(re.compile("/export"), lambda route: route.fulfill(status=503, body="{}"))
+    page.get_by_role("link", name="Markdown").click()
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("It was refused.")

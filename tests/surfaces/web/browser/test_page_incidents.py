@@ -337,6 +337,12 @@ def test_trends_draw_what_is_known_say_what_is_not_and_stand_in_a_table_too(visi
     page.get_by_text("The same as a table").click()
     expect(rows.nth(1).get_by_role("cell").first).to_have_text("0")
     expect(rows.nth(3).get_by_role("cell").first).to_have_text("none came")
+    many = [{**BUCKETS[1], "time": ago(hours=hours)} for hours in range(30, 0, -1)]
+    tool.on("get_alert_trend", result(many, summary=stopped))
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.get_by_label("One bar is").select_option("6h")
+    expect(page.get_by_text("Earlier bars stand to the left")).to_be_visible()
+    expect(page.locator(".bars rect.high").last).to_be_in_viewport(ratio=1)
     page.get_by_role("region", name="Entities").get_by_role("link", name="7").click()
     expect(page.get_by_role("heading", name="#7 Sign-in 7")).to_be_visible()
 

@@ -34,6 +34,8 @@ def test_an_approval_that_appears_is_told_in_every_view_and_tab_and_goes_when_it
     link = page.get_by_role("navigation", name="Views").get_by_role("link", name="Approvals 1 waiting")
     expect(link).to_be_visible()
     expect(other.get_by_role("region", name="Waiting").get_by_role("link", name="isolate")).to_be_visible()
+    expect(other.get_by_role("region", name="Waiting")).to_contain_text("host: ws-02")
+    expect(other.get_by_role("region", name="Waiting")).to_contain_text("by the agent, session ")
     expect(other).to_have_title("(1) Approvals - Sentinel RAG")
 
     other.get_by_role("region", name="Waiting").get_by_role("link", name="isolate").click()

@@ -42,10 +42,14 @@ def packages() -> Finding:
     return fine("packages", ", ".join(found))
 
 
+def home_writable(settings: Settings) -> bool:
+    """Whether this account may write in the home folder, or make it."""
+    return _writable(_nearest(settings.home))
+
+
 def home(settings: Settings) -> Finding:
     """Whether this account may write where everything is kept."""
-    nearest = _nearest(settings.home)
-    if not _writable(nearest):
+    if not home_writable(settings):
         return fault(
             "home folder", f"{settings.home} cannot be written", "set SENTINEL_HOME to a folder that this account owns"
         )

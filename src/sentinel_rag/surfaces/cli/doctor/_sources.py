@@ -12,6 +12,7 @@ from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.settings import Settings
 from sentinel_rag.surfaces.cli._zones import choose_workspace
 from sentinel_rag.surfaces.cli.doctor._finding import Check, Finding, fault, fine, warning
+from sentinel_rag.surfaces.cli.doctor._machine import home_writable
 
 FILL = "sentinel workspace import FILE, or sentinel workspace generate"
 
@@ -35,8 +36,14 @@ def tool_servers(settings: Settings) -> Finding:
     return fine("tool servers", ", ".join(loaded.server_specs) or "only those of the product")
 
 
+def _no_home(name: str, settings: Settings) -> Finding:
+    return fault(name, f"can be kept nowhere: {settings.home} cannot be written", "mend the home folder first")
+
+
 def conversations(settings: Settings) -> Finding:
     """Where conversations are kept, and how many are."""
+    if not home_writable(settings):
+        return _no_home("conversations", settings)
     from contextlib import closing
 
     from sentinel_rag.assembly.conversations import kept_conversations
@@ -155,6 +162,8 @@ def knowledge(settings: Settings) -> Finding:
     from sentinel_rag.assembly.knowledge_access import knowledge_place, open_embedder, open_knowledge
 
     store, place = settings.knowledge.store, knowledge_place(settings)
+    if store == "local" and not home_writable(settings):
+        return _no_home("knowledge", settings)
     held = "sentinel knowledge status looks into it"
     if store == "chroma" and RunFolder(settings.home).read() is not None:
         held = f"`sentinel up` may have it open, as one process can; once it has ended, {held}"
