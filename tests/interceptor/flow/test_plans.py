@@ -94,17 +94,38 @@ def test_a_slot_that_chooses_holds_the_choice_and_nothing_else(slot: Any, rows: 
     assert [each for each in ("a", "b", "c", "d", "External_0", "External_1") if passes(plan, id=each)] == picked
 
 
-def test_a_record_is_enough_to_judge_again() -> None:
-    plan = committed(("list", {"folder": "x"}), ("delete", {"id": LARGEST, "why": "old"}))
+@pytest.mark.parametrize("beside", [{}, {"why": "old"}])
+def test_a_record_is_enough_to_judge_again(beside: dict[str, str]) -> None:
+    plan = committed(("list", {"folder": "x"}), ("delete", {"id": LARGEST, **beside}))
     step = judged(plan, "list", folder="x").step
     assert step is not None
     plan.update(dict.fromkeys(chosen(step, {"result": [{"size": 1, "id": "a"}]}, plan), PLAN))
     facts = Facts(context=TOP, named=plan)
-    arguments = {"id": "a", "why": "old"}
+    arguments = {"id": "a", **beside}
     first = judge(POLICY, POLICY.tools["delete"], arguments, facts)
     record = {"context_before": TOP.to_dict(), "flow": flow_record(first, facts, {})}
     assert isinstance(first.decision, Allow)
     assert judge(POLICY, POLICY.tools["delete"], arguments, facts_of(record)) == first
+
+
+@pytest.mark.parametrize(
+    ("hidden", "chooses"),
+    [
+        (("result", "0", "id"), False),
+        (("result", "0", "size"), False),
+        (("result", "0"), False),
+        ((), False),
+        (("result", "0", "id", "deeper"), False),
+        (("result", "0", "other"), True),
+        (("beside",), True),
+    ],
+)
+def test_what_is_hidden_chooses_nothing(hidden: tuple[str, ...], chooses: bool) -> None:
+    plan = committed(("list", {"folder": "x"}), ("delete", {"id": LARGEST}))
+    step = judged(plan, "list", folder="x").step
+    assert step is not None
+    result = {"result": [{"size": 1, "id": "a"}]}
+    assert bool(chosen(step, result, plan, [hidden])) is chooses
 
 
 @pytest.mark.parametrize(
