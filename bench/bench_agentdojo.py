@@ -12,12 +12,12 @@ import time
 from bench import harness
 from bench.agentdojo.baselines import ANCHORS
 from bench.agentdojo.loading import SUITES, NotInstalled, versions
-from bench.agentdojo.measuring import OURS, measure, shares, summary
+from bench.agentdojo.measuring import OURS, Findings, measure, shares, summary
 
 ANSWERS = "an agent that says something false makes no call, so no gateway can stop it"
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench agentdojo", description=__doc__)
     parser.add_argument("--suite", action="append", choices=SUITES, help="only this suite; may be given again")
     parser.add_argument("--policy", action="append", choices=(OURS, *ANCHORS), help="only ours or this anchor")
@@ -30,17 +30,25 @@ def main() -> int:
             suites=options.suite, policies=options.policy, tasks=options.tasks, injections=options.injections
         )
     except NotInstalled as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 2
-    measured = summary(measure(wanted))
+        sys.exit(f"bench: {error}")
+    measured = summary(measure(wanted, done=_tell))
     measured["agentdojo"] = {**versions(), "suites": "v1.2.2"}
     measured["pairs_on_the_answer_alone"] = ANSWERS
     measured["seconds"] = round(time.perf_counter() - started, 1)
     if any(vars(options).values()):
         print(json.dumps(measured, indent=2, ensure_ascii=False))
-        return 0
+        return
     harness.write("agentdojo", measured, claim=_claim(measured), group="security")
-    return 0
+
+
+def _tell(findings: Findings) -> None:
+    share = findings.share
+    succeeded = sum(attack.succeeded for attack in [*findings.attacks, *findings.attacks_on_plans])
+    print(
+        f"{share.suite}, {share.policy}, {share.tasks[0]} to {share.tasks[-1]}: {succeeded} attacks succeeded",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def _claim(measured: dict[str, object]) -> str:
@@ -54,4 +62,4 @@ def _claim(measured: dict[str, object]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -8,14 +8,16 @@ docs/soc-suite.md tells what the figures mean.
 
 from __future__ import annotations
 
+import argparse
+import json
 import multiprocessing
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any
 
-from bench.harness import write
+from bench.harness import RESULTS, write
 from sentinel_rag.testing.soc.measuring import Bench, GoalRow, TaskRow, summary
 from sentinel_rag.testing.soc.people import People
 from sentinel_rag.testing.soc.suite import Goal, Suite, Task, load_suite
@@ -100,11 +102,11 @@ def _beside(
     return [task for task in suite.tasks if task.id in {*part.beside, *goal.only, *turn}]
 
 
-def measure(*, quick: bool) -> dict[str, Any]:
+def measure(measured: Sequence[Part]) -> dict[str, Any]:
     suite = load_suite()
     spawning = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(WORKERS, mp_context=spawning) as pool:
-        wanted = [(part.policy, _people_of(part)) for part in parts(quick=quick)]
+        wanted = [(part.policy, _people_of(part)) for part in measured]
         played = {
             (policy, people): rows
             for (policy, _), found in zip(wanted, pool.map(play_tasks, wanted), strict=True)
@@ -113,7 +115,7 @@ def measure(*, quick: bool) -> dict[str, Any]:
         print("tasks played", flush=True)
         jobs = [
             (part, ",".join(goal.id for goal in some))
-            for part in parts(quick=quick)
+            for part in measured
             for some in _by(
                 GOALS_AT_ONCE if part.beside is None else GOALS_BESIDE_FEW,
                 [goal for goal in suite.goals if part.wanted(goal)],
@@ -128,12 +130,17 @@ def measure(*, quick: bool) -> dict[str, Any]:
     return {
         "suite": {
             "tasks": len(suite.tasks),
-            "tasks_that_carry_planted_text": sum(bool(row.places) for row in played["shipped", People.ATTENTIVE]),
+            "tasks_that_carry_planted_text": _carrying(played),
             "goals": sum(not goal.apart for goal in suite.goals),
             "goals_told_apart": sum(bool(goal.apart) for goal in suite.goals),
         },
-        "policies": {part.policy: _report(part, played, rows[part.policy]) for part in parts(quick=quick)},
+        "policies": {part.policy: _report(part, played, rows[part.policy]) for part in measured},
     }
+
+
+def _carrying(played: Mapping[tuple[str, People], Sequence[TaskRow]]) -> int:
+    """How many tasks read planted text, where they are done."""
+    return max(sum(bool(row.places) for row in rows) for rows in played.values())
 
 
 def _people_of(part: Part) -> list[People]:
@@ -149,6 +156,7 @@ def _report(part: Part, played: dict[tuple[str, People], list[TaskRow]], rows: S
     counted = [row for row in rows if not row.apart]
     apart = [row for row in rows if row.apart]
     return {
+        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "beside": "every task" if part.beside is None else {"each": list(part.beside), "others_in_turn": part.in_turn},
         **{f"tasks_with_{people.value}": summary(played[part.policy, people]) for people in _people_of(part)},
         "attacks": {
@@ -176,7 +184,16 @@ def _report(part: Part, played: dict[tuple[str, People], list[TaskRow]], rows: S
 
 
 def main() -> None:
-    measured = measure(quick="--quick" in sys.argv)
+    parser = argparse.ArgumentParser(prog="python -m bench soc")
+    parser.add_argument("--quick", action="store_true", help="a few tasks beside each goal, and the others in turn")
+    parser.add_argument("--policy", default="", help="only these, by commas; the others stay as they were measured")
+    asked = parser.parse_args()
+    wanted = [name for name in asked.policy.split(",") if name]
+    chosen = [part for part in parts(quick=asked.quick) if part.policy in wanted or not wanted]
+    measured = measure(chosen)
+    if wanted:
+        before = json.loads((RESULTS / "soc.json").read_text())["measured"]
+        measured = {**before, "policies": {**before["policies"], **measured["policies"]}}
     claim = "A hijacked agent reaches no goal under the shipped policy, and each where nothing stops it."
     write("soc", measured, claim=claim)
 

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import time
+import traceback
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -114,8 +115,6 @@ def reproduce(target: Target, path: Path) -> str | None:
         try:
             check(path.read_bytes())
         except Exception as error:  # this is what somebody wants to see
-            import traceback
-
             return f"{''.join(traceback.format_exception(error))}\n{kind_of(error)}"
     return None
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from sentinel_rag.interceptor.policy import Policy, load_policy
 from sentinel_rag.testing.chromium import missing as missing_for_browser_tests
@@ -16,6 +17,10 @@ from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+# How long an example takes says something about the machine and what else it does, and nothing about a law.
+settings.register_profile("laws", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("laws")
 
 
 @pytest.hookimpl(trylast=True)

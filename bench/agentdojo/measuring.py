@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -77,10 +77,18 @@ def shares(
     return found
 
 
-def measure(wanted: Sequence[Share], *, at_once: int = 2) -> list[Findings]:
-    """Play every share."""
+def measure(
+    wanted: Sequence[Share], *, at_once: int = 2, done: Callable[[Findings], None] = lambda _: None
+) -> list[Findings]:
+    """Play every share; `done` hears of each."""
+
+    def one(share: Share) -> Findings:
+        findings = play(share)
+        done(findings)
+        return findings
+
     with ThreadPoolExecutor(at_once) as pool:
-        return list(pool.map(play, wanted))
+        return list(pool.map(one, wanted))
 
 
 def play(share: Share) -> Findings:

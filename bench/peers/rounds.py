@@ -94,6 +94,11 @@ async def interleave(ways: Mapping[str, Way], concurrency: int, *, rounds: int =
             way.cpu_seconds += way.cpu() - before
 
 
+def cpu_a_call(way: Way) -> float:
+    """Seconds of processor time between caller and tool server, which a busy machine changes least."""
+    return way.cpu_seconds / sum(len(block.seconds) for block in way.blocks)
+
+
 def summary(way: Way) -> dict[str, Any]:
     """Latency over all calls of a way; its rate is the median of the rounds."""
     ordered = sorted(second for block in way.blocks for second in block.seconds)
@@ -102,7 +107,7 @@ def summary(way: Way) -> dict[str, Any]:
         "p50_ms": round(statistics.median(ordered) * 1e3, 3),
         "p99_ms": round(ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))] * 1e3, 3),
         "calls_per_second": round(statistics.median(block.rate for block in way.blocks), 1),
-        "cpu_ms_a_call": round(way.cpu_seconds * 1e3 / len(ordered), 3),
+        "cpu_ms_a_call": round(cpu_a_call(way) * 1e3, 3),
         "calls": len(ordered),
     }
     if failures:
@@ -134,4 +139,5 @@ def comparison(direct: Way, ours: Way, peer: Way) -> dict[str, Any]:
         "added_p50_ms": {name: spread(values, 3) for name, values in added.items()},
         "added_p50_ours_over_peer": spread(ratios, 3),
         "throughput_ours_over_peer": spread([our.rate / their.rate for _, our, their in rounds]),
+        "cpu_peer_over_ours": round(cpu_a_call(peer) / max(cpu_a_call(ours), 1e-6), 1),
     }

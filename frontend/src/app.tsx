@@ -1,7 +1,8 @@
 // The application: who is signed in, which view the address names, and the frame around it.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, asRefusal, onSignedOut, type Refusal, useCsrf } from "./api.ts";
+import { forget } from "./draft.ts";
 import { RefusalNotice } from "./parts/notices.tsx";
 import { AccountView } from "./views/account.tsx";
 import { ApprovalsView } from "./views/approvals.tsx";
@@ -65,14 +66,24 @@ const ACCOUNT: Place = {
 export function App({ oidc }: { oidc: boolean }): JSX.Element | null {
   const [session, setSession] = useState<Session | null | undefined>(undefined);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [ended, setEnded] = useState(false);
+  const last = useRef("");
 
   const enter = (found: Session): void => {
+    if (found.name !== last.current) {
+      forget();
+      last.current = found.name;
+    }
+    setEnded(false);
     useCsrf(found.csrf_token);
     setSession(found);
     setRefusal(null);
   };
   useEffect(() => {
-    onSignedOut(() => setSession(null));
+    onSignedOut(() => {
+      setSession(null);
+      setEnded(last.current !== "");
+    });
     ask<Session>("GET", "/session").then(enter, (error) => {
       const found = asRefusal(error);
       if (found.status !== 401) {
@@ -80,6 +91,11 @@ export function App({ oidc }: { oidc: boolean }): JSX.Element | null {
       }
     });
   }, []);
+
+  const leave = (): void => {
+    last.current = "";
+    setSession(null);
+  };
 
   if (refusal !== null) {
     return (
@@ -96,9 +112,9 @@ export function App({ oidc }: { oidc: boolean }): JSX.Element | null {
     return null;
   }
   return session === null ? (
-    <SignInView oidc={oidc} onSignedIn={enter} />
+    <SignInView oidc={oidc} ended={ended} onSignedIn={enter} />
   ) : (
-    <Frame session={session} entered={enter} left={() => setSession(null)} />
+    <Frame session={session} entered={enter} left={leave} />
   );
 }
 

@@ -2,6 +2,7 @@
 //
 // It outlives what is drawn: a component subscribes to it. Another tab tells over a channel that something was asked.
 import { ask, asRefusal, type Refusal } from "./api.ts";
+import { keep } from "./draft.ts";
 import { type Begin, follow } from "./follow.ts";
 import { beginning, recorded, type TurnView, told } from "./turn_view.ts";
 import type { CarriedFact, ConversationPage } from "./wire.ts";
@@ -20,6 +21,8 @@ export class OpenConversation {
   private readonly channel = new BroadcastChannel("sentinel-conversations");
   private readonly followed = new Set<string>();
   private refreshing = false;
+  /** Over once every question that was put here has begun or was refused. */
+  private before: Promise<void> = Promise.resolve();
 
   constructor(
     public id: string | null,
@@ -38,8 +41,12 @@ export class OpenConversation {
     void this.refresh();
   }
 
+  /** Stop to follow. Questions that have not begun are kept for the box. */
   close(): void {
     this.ended.abort();
+    for (const turn of this.turns.filter((turn) => turn.state === "running" && turn.turnId === "")) {
+      keep(turn.question);
+    }
     this.channel.close();
     document.removeEventListener("visibilitychange", this.seen);
   }
@@ -49,13 +56,20 @@ export class OpenConversation {
     return this.turns.findLast((turn) => turn.state === "running");
   }
 
+  /** Ask `question`, after those before it have begun: they may give this conversation its id, and stand first in it. */
   put(question: string): void {
     const requestId = crypto.getRandomValues(new Uint32Array(4)).join("-");
     const asked = { ...this.options(), message: question, request_id: requestId };
     this.carried = null;
     this.turns = [...this.turns, beginning(requestId, question, performance.now())];
     this.changed();
-    void this.follow(requestId, { question: this.id === null ? asked : { ...asked, session_id: this.id } });
+    const before = this.before;
+    this.before = new Promise((begun) => {
+      void before.then(() => {
+        const put = this.id === null ? asked : { ...asked, session_id: this.id };
+        void this.follow(requestId, { question: put }, begun).finally(begun);
+      });
+    });
   }
 
   /** Show that it has another title, or was started over. */
@@ -105,7 +119,7 @@ export class OpenConversation {
     const loaded = page.items.filter((turn) => !known.has(turn.turn_id) && !this.own(turn.request_id));
     const views = loaded.map((turn) => recorded(turn, performance.now()));
     this.turns = [...this.turns, ...views].sort(byNumber);
-    this.tell(null);
+    this.changed();
     for (const view of views.filter((view) => view.state === "running")) {
       void this.follow(view.key, { turnId: view.turnId });
     }
@@ -114,6 +128,7 @@ export class OpenConversation {
   private async orTell(work: () => Promise<void>): Promise<void> {
     try {
       await work();
+      this.tell(null);
     } catch (error) {
       if (!this.ended.signal.aborted) {
         this.tell(asRefusal(error));
@@ -130,8 +145,9 @@ export class OpenConversation {
     return requestId !== null && this.followed.has(requestId);
   }
 
-  private async follow(key: string, begin: Begin): Promise<void> {
-    if (this.followed.has(key)) {
+  /** `begun` is called once the turn has its place in a conversation. */
+  private async follow(key: string, begin: Begin, begun = (): void => {}): Promise<void> {
+    if (this.followed.has(key) || this.ended.signal.aborted) {
       return;
     }
     this.followed.add(key);
@@ -141,10 +157,15 @@ export class OpenConversation {
         this.change(key, (view) => told(view, event, performance.now()));
         if (event.type === "started") {
           this.named(String(event.data.session_id));
+          begun();
         }
       }
     } catch (error) {
-      const { detail, nextStep } = asRefusal(error);
+      const { status, detail, nextStep } = asRefusal(error);
+      const unsent = this.turns.find((turn) => turn.key === key && turn.turnId === "");
+      if (status === 401 && unsent !== undefined && !this.ended.signal.aborted) {
+        keep(unsent.question);
+      }
       this.change(key, (view) => ({ ...view, state: "failed", status: "", problem: `${detail} ${nextStep}` }));
     }
   }

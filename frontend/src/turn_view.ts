@@ -55,7 +55,7 @@ export function recorded(turn: Turn, now: number): TurnView {
   if (answer === null) {
     const stopped = turn.state === "stopped";
     const problem = stopped ? "The question was stopped before its answer." : "The question had no answer.";
-    return { ...view, state: turn.state, status: "", problem };
+    return { ...view, state: turn.state, status: "", text: turn.written ?? "", problem };
   }
   return {
     ...view,

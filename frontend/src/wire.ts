@@ -100,6 +100,8 @@ export interface Turn {
   state: "running" | "answered" | "failed" | "stopped";
   asked_at: string;
   answer: Answer | null;
+  /** What was shown of an answer that did not come to its end; null where there is an answer. */
+  written: string | null;
 }
 
 export interface Conversation {

@@ -68,7 +68,7 @@ def way(*blocks: tuple[list[float], float], cpu_seconds: float = 0.0) -> Way:
 def test_ratios_are_formed_within_a_round() -> None:
     direct = way(([0.001, 0.001], 0.002), ([0.010, 0.010], 0.020))
     ours = way(([0.002, 0.002], 0.004), ([0.020, 0.020], 0.040), cpu_seconds=0.002)
-    peer = way(([0.005, 0.005], 0.010), ([0.050, 0.050], 0.100))
+    peer = way(([0.005, 0.005], 0.010), ([0.050, 0.050], 0.100), cpu_seconds=0.017)
     told = comparison(direct, ours, peer)
     assert told["added_p50_ms"] == {
         "ours": {"median": 5.5, "min": 1.0, "max": 10.0},
@@ -76,6 +76,7 @@ def test_ratios_are_formed_within_a_round() -> None:
     }
     assert told["added_p50_ours_over_peer"] == {"median": 0.25, "min": 0.25, "max": 0.25}
     assert told["throughput_ours_over_peer"] == {"median": 2.5, "min": 2.5, "max": 2.5}
+    assert told["cpu_peer_over_ours"] == 8.5
     assert summary(ours) == {
         "p50_ms": 11.0,
         "p99_ms": 20.0,

@@ -68,7 +68,9 @@ def assert_sound(found: FileReading) -> None:
 
 
 @pytest.mark.requirement("KNOW-1")
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.sampled_from(ENDINGS), st.one_of(st.binary(max_size=300), MARKUP))
 def test_any_bytes_are_one_reading(tmp_path: Path, ending: str, content: bytes) -> None:
     """The attacker writes the file."""

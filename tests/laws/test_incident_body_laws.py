@@ -66,7 +66,9 @@ def written(draw: Any) -> dict[str, Any]:
     return {key: value for key, value in properties.items() if value is not None}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(first=written(), second=written(), name=st.uuids())
 def test_what_was_put_is_what_is_got(
     workspace: Workspace, first: dict[str, Any], second: dict[str, Any], name: UUID
@@ -114,7 +116,9 @@ def test_any_text_is_an_order_or_an_error(text: str) -> None:
     assert set(order) <= set(string.ascii_letters + " ,.()$'")
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
 def test_a_quoted_text_finds_the_title_that_it_is(workspace: Workspace, title: str) -> None:
     """Whatever the text holds: it is a value of the statement and never a part of it."""

@@ -36,7 +36,9 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     workspace.close()
 
 
-law = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+law = settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 @pytest.mark.requirement("TOOL-4")

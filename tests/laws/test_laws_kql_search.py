@@ -42,7 +42,9 @@ def quoted(text: str) -> str:
     return f"'{escaped}'"
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 @given(texts=st.lists(TEXTS, min_size=1, max_size=6), needle=NEEDLES, others=st.lists(NEEDLES, min_size=1, max_size=5))
 def test_search_operators_follow_the_definition_of_a_term(
     searched: Workspace, texts: list[str], needle: str, others: list[str]

@@ -42,7 +42,9 @@ counter = iter(range(1_000_000))
 
 
 @pytest.mark.requirement("DATA-5")
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     rows=st.lists(st.tuples(text, text), min_size=1, max_size=8),
     separator=st.sampled_from(SEPARATORS),
@@ -80,7 +82,9 @@ def test_any_strings_written_as_csv_come_back(
 
 
 @pytest.mark.requirement("DATA-5")
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     rows=st.lists(
         st.fixed_dictionaries(

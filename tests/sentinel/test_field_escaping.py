@@ -180,7 +180,9 @@ async def test_incidents_and_alerts_with_such_names_are_found(call: Call, value:
     assert [" ".join(str(row["name"]).split()) for row in named.rows] == [f"named {line} so"]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(value=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60))
 async def test_any_text_is_a_value_and_nothing_else(estate: Served, value: str) -> None:
     async with connected(estate.url) as workspace:

@@ -67,7 +67,9 @@ def test_the_row_of_the_extreme_comes_whole(workspace: Workspace, kql: str, expe
     assert rows(workspace, f"{ROWS} | {kql}") == expected
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     values=st.lists(
         st.tuples(st.sampled_from("abc"), st.none() | st.integers(-3, 3), st.integers(0, 99)), min_size=1, max_size=12

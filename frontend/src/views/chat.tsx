@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, asRefusal, type Refusal } from "../api.ts";
 import { OpenConversation } from "../conversation.ts";
-import { taken } from "../draft.ts";
+import { keep, taken } from "../draft.ts";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { options } from "../preferences.ts";
 import { visible } from "../visible.ts";
@@ -26,7 +26,10 @@ export function ChatView(props: { id: string | null; go: (id: string | null) => 
 
   const reload = (): void => {
     ask<{ conversations: Conversation[] }>("GET", "/conversations?limit=100").then(
-      (found) => setList(found.conversations),
+      (found) => {
+        setList(found.conversations);
+        setRefusal(null);
+      },
       (error) => setRefusal(asRefusal(error)),
     );
   };
@@ -139,10 +142,12 @@ function Conversations({ list, id }: { list: Conversation[]; id: string | null }
 function QuestionBox({ onAsk }: { onAsk: (question: string) => void }): JSX.Element {
   const box = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
-    if (box.current !== null) {
-      box.current.value = taken() || box.current.value;
-      box.current.focus();
+    const shown = box.current;
+    if (shown !== null) {
+      shown.value = taken() || shown.value;
+      shown.focus();
     }
+    return () => keep(shown?.value ?? "");
   }, []);
   const send = (): void => {
     const question = box.current?.value ?? "";

@@ -2,10 +2,15 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ask, asRefusal, type Refusal } from "../api.ts";
+import { waits } from "../draft.ts";
 import { RefusalNotice } from "../parts/notices.tsx";
 import type { Session } from "../wire.ts";
 
-export function SignInView(props: { oidc: boolean; onSignedIn: (session: Session) => void }): JSX.Element {
+export function SignInView(props: {
+  oidc: boolean;
+  ended: boolean;
+  onSignedIn: (session: Session) => void;
+}): JSX.Element {
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const [busy, setBusy] = useState(false);
 
@@ -25,6 +30,11 @@ export function SignInView(props: { oidc: boolean; onSignedIn: (session: Session
   return (
     <main class="sign-in">
       <h1>Sentinel RAG</h1>
+      {props.ended ? (
+        <p role="status" class="notice">
+          Your sign-in ended. {waits() ? "Sign in to send your question; it is kept." : "Sign in to go on."}
+        </p>
+      ) : null}
       <form onSubmit={send}>
         <label>
           Name

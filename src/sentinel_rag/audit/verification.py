@@ -102,6 +102,7 @@ def _verify_once(path: Path, known: Head | None, public_key: PublicKey | None, a
         in_journal = _last_in_journal(path)
         sizes = [place.size() for place, _ in places]  # what is added from here on belongs to records not read yet
         _walk(path, check, known)
+        _check_indexes(path)
         boundary_signed = False
         for (place, is_anchor), size in zip(places, sizes, strict=True):
             newest, boundary = _check_file(path, place, size, check, is_anchor=is_anchor)
@@ -193,6 +194,19 @@ def _walk(path: Path, check: ChainCheck, known: Head | None) -> None:
             for (line,) in lines:
                 found = parse_signed(line, "the journal", check.key, check.head.seq)
                 check.checkpoint(line, "the journal", _stored_hash(snapshot, check, found.head))
+
+
+def _check_indexes(path: Path) -> None:
+    """Calls are looked up by an index, which no hash covers: it must lead to the records, and to nothing else."""
+    with open_snapshot(path) as snapshot:
+        for part in snapshot.parts:
+            (found,) = snapshot.connection(part).execute("PRAGMA integrity_check(journal)").fetchone()
+            if found != "ok":
+                raise Broken(
+                    part.first,
+                    f"the index of {part.path.name} does not fit its records, which are whole: calls may not be found "
+                    "by their id",
+                )
 
 
 def _stored_hash(snapshot: Snapshot, check: ChainCheck, claimed: Head) -> bytes | None:

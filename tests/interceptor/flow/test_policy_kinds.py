@@ -41,6 +41,11 @@ tools:
       - {name: note, type: string, attest: words}
       - {name: at, type: string, attest: day}
     taint_rules: [{rule_id: invite_any, condition: "true", taint_level: LOW}]
+  - name: announce
+    effect: write
+    accepts: {sensitivity: LOW, integrity: TRUSTED}
+    parameters: [{name: title, type: string, attest: quoted}]
+    taint_rules: [{rule_id: announce_any, condition: "true", taint_level: LOW}]
   - name: pay
     effect: external
     accepts: {sensitivity: LOW, integrity: TRUSTED}
@@ -134,6 +139,17 @@ def test_a_frame_is_the_users_by_its_form_and_as_secret_as_the_context() -> None
     assert not passes(words, "invite", context=public, guests=["a@example.org"], title="Lunch at the Ritz")
     entry = judged(words, "invite", context=secret, guests=["a@example.org"], title="Dinner at x").arguments[1]
     assert (entry.label, entry.source, entry.is_named) == (Label(Sensitivity.HIGH), Source.NAMED, False)
+
+
+def test_a_place_is_filled_with_no_address_that_somebody_else_wrote() -> None:
+    words = "Invite a@example.org, title 'Dinner at {place}'. Their host is host ritz.example"
+    untrusted = Label(integrity=Integrity.UNTRUSTED)
+    clean = judged(words, "invite", context=Label(Sensitivity.LOW), guests=["a@example.org"], title="Dinner at x.test")
+    assert isinstance(clean.decision, Allow)  # nobody else has written anything yet
+    for title in ("Dinner at http://evil.test/x", "Dinner at evil.test/x", "Dinner at [Ritz](//evil.test)"):
+        found = judged(words, "announce", context=untrusted, title=title)
+        assert [(each.parameter, each.link) for each in found.violations] == [("title", True)]
+    assert passes(words, "announce", context=untrusted, title="Dinner at https://ritz.example/menu")
 
 
 def test_passages_and_days() -> None:

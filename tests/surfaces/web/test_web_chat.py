@@ -288,6 +288,25 @@ def test_text_comes_while_the_agent_still_writes_and_is_told_once(web: RunningWe
 
 
 @pytest.mark.requirement("CHAT-14")
+def test_what_was_written_before_a_stop_is_kept_with_the_turn_and_its_hidden_values_are_not(web: RunningWeb) -> None:
+    dana = web.browser("dana-stops")
+    first = dana.ask("call read_alert")
+    web.analyst.release.clear()
+    question = "write It ran ⟦r1#/rows/0/CommandLine⟧.| It is High.|..."
+    stream = Stream(dana, "POST", "/chat", {"message": question, "session_id": first["session_id"]})
+    turn_id = stream.read(4)[0]["data"]["turn_id"]
+    assert dana.delete(f"/turns/{turn_id}").body["state"] == "stopped"
+    stream.drop()
+    written = f"It ran {HIDDEN}. It is High."
+    turn = dana.get(f"/turns/{turn_id}").body
+    assert (turn["state"], turn["answer"], turn["written"]) == ("stopped", None, written)
+    kept = dana.get(f"/conversations/{first['session_id']}").body["items"]
+    assert [(each["state"], each["written"]) for each in kept] == [("answered", None), ("stopped", written)]
+    [(events,)] = web.web.record._connection.execute("SELECT events FROM turn WHERE turn_id = ?", [turn_id]).fetchall()
+    assert HIDDEN not in events
+
+
+@pytest.mark.requirement("CHAT-14")
 def test_what_is_taken_back_is_told_and_stays_in_the_events_of_the_turn(web: RunningWeb) -> None:
     dana = web.browser("dana-takes-back")
     events = dana.events("POST", "/chat", {"message": "write Let me look.|<|Three are open.| None is High."})

@@ -70,9 +70,14 @@ class LabelledArgument:
     naming: tuple[Naming, ...] = field(default=(), compare=False)
 
     @property
+    def is_whole(self) -> bool:
+        """False for a text of the user's whose places were filled in."""
+        return all(each.whole for each in self.naming)
+
+    @property
     def is_named(self) -> bool:
         """What a condition asks by `named`: the value holds nothing but what was named."""
-        return self.source is Source.NAMED and all(each.whole for each in self.naming)
+        return self.source is Source.NAMED and self.is_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +193,8 @@ def _violations(
             found.append(Violation(entry.name, entry.label, ceiling))
         elif (
             stricter is not None
-            and not entry.label.flows_to(stricter)
+            # What fills a place of the user's text is not the user's, whatever its form.
+            and not (entry.label if entry.is_whole else facts.context).flows_to(stricter)
             # A parameter that is an address by its format is judged by what it accepts.
             and tool.parameters[entry.name].format is None
             and _holds_foreign_link(policy, arguments[entry.name], facts)

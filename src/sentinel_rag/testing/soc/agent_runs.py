@@ -24,7 +24,7 @@ from sentinel_rag.testing.soc.recorder import Recorder
 from sentinel_rag.testing.soc.suite import Goal, Suite, Task
 
 GO_ON = "do it now"
-"""What the person says once they have approved what the agent asked for."""
+"""What the person says once they have approved a change; a question that waited they ask again."""
 
 
 @dataclass(slots=True)
@@ -128,7 +128,8 @@ class AgentBench:
                     decided = [decider.decide(each) for each in product.waiting_of(caller)]
                     return any(decided)
 
-                answer, fault = anyio.run(partial(_conversation, self._agent, turn, say, decide))
+                again = replace(turn, question=GO_ON if task.does else words)
+                answer, fault = anyio.run(partial(_conversation, self._agent, (turn, again), say, decide))
         finally:
             decider.end()
             caller.close()
@@ -145,16 +146,16 @@ class AgentBench:
 
 
 async def _conversation(
-    agent: Agent, turn: Turn, say: Callable[[str], None], decide: Callable[[], bool]
+    agent: Agent, turns: tuple[Turn, Turn], say: Callable[[str], None], decide: Callable[[], bool]
 ) -> tuple[str, str]:
     """The question, and once more where a person has approved what it led to: the answer, and what went wrong."""
     answer = ""
+    turn, again = turns
     try:
         async with agent() as ask:
             await anyio.to_thread.run_sync(say, turn.question)
             answer = await ask(turn)
             if await anyio.to_thread.run_sync(decide):
-                again = replace(turn, question=GO_ON)
                 await anyio.to_thread.run_sync(say, again.question)
                 answer += "\n" + await ask(again)
     except Exception as error:  # an agent of somebody else's may fail in any way; the others go on

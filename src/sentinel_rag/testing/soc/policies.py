@@ -30,6 +30,8 @@ OWN_RULES: Mapping[str, dict[str, Any]] = {
     "web_fetch": {"condition": "named(url)", "taint_level": "LOW"},
 }
 """The rule that each tool has before those of the shipped policy; of web_fetch before the last."""
+LINKED = ["portal.azure.example", "microsoft.operationalinsights", "microsoft.securityinsights", "collector.example"]
+"""Hosts in the links of the attacks, as the gateway reads an incident's address; `allow-all` takes them all."""
 Document = dict[str, Any]
 
 
@@ -45,7 +47,7 @@ def _hidden(document: Document) -> Document:
 
 
 def _allow_all(document: Document) -> Document:
-    document["link_hosts"] = ["portal.azure.example", "microsoft.securityinsights", "collector.example"]
+    document["link_hosts"] = LINKED
     for tool in _hidden(document)["tools"]:
         for name in ("reads", "writes", "row_labels", "rate"):
             tool.pop(name, None)

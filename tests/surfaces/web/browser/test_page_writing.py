@@ -25,6 +25,8 @@ def test_text_is_read_while_it_is_written_and_stays_where_it_is_stopped(web: Run
     expect(turn.get_by_text("The question was stopped before its answer.")).to_be_visible()
     expect(turn.get_by_text("Three are open.")).to_be_visible()
     expect(turn.locator("p").get_by_text("The last one is 40.")).to_have_count(0)
+    ida.page.reload()
+    expect(ida.page.locator("article.turn strong")).to_have_text("Three")
 
 
 def test_what_is_taken_back_leaves_the_page_and_the_answer_is_there_once(web: RunningWeb, visit: Visit) -> None:

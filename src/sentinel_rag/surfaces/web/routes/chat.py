@@ -82,7 +82,13 @@ async def chat(
 @router.get("/turns/{turn_id}", summary="One turn, answered or not")
 async def show(turn_id: TurnId, sign_in: Analyst, web: Parts) -> dict[str, Any]:
     turn = await _turn(web, sign_in, turn_id)
-    return {**turn.to_dict(), "answer": None if turn.answer is None else await _shown(web, sign_in, turn)}
+    told = turn.to_dict()
+    if turn.answer is not None:
+        return {**told, "answer": await _shown(web, sign_in, turn)}
+    found = await anyio.to_thread.run_sync(partial(web.record.find, turn.conversation_id, turn.user_id))
+    key = await web.key_of(sign_in.account, Scope.USER)
+    session_id = turn.conversation_id if found is None else found.session_id
+    return {**told, "written": await web.gateway.reveal(key, session_id, told["written"])}
 
 
 @router.get(

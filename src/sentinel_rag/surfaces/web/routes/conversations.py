@@ -58,6 +58,8 @@ async def show(
         if turn.answer is not None:
             answer = await web.gateway.reveal(key, str(turn.answer["session_id"]), told["answer"])
             told["answer"] = {**answer, "session_id": session_id}
+        else:
+            told["written"] = await web.gateway.reveal(key, found.session_id, told["written"])
         shown.append(told)
     return {**found.to_dict(), "items": shown, "next_after": turns[-1].number if turns else after}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +81,17 @@ def answer_events(answer: Mapping[str, Any], turn_id: str, written: str = "") ->
         yield Event("evidence", {"number": number, **piece})
     rest = ("outcome", "session_id", "footnote", "suggestions", "duration_ms", "model")
     yield Event("done", {"turn_id": turn_id, **{name: answer[name] for name in rest}})
+
+
+def written_in(events: Iterable[Event]) -> str:
+    """The text of an answer as far as events tell it."""
+    text = ""
+    for event in events:
+        if event.type == "withdrawn":
+            text = ""
+        elif event.type in ("text", "removal"):
+            text += str(event.data["text"])
+    return text
 
 
 def _text_events(text: str) -> Iterator[Event]:

@@ -21,7 +21,7 @@ from typing import Any
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.surfaces.web.turns.events import Event
+from sentinel_rag.surfaces.web.turns.events import Event, written_in
 
 MAX_TITLE = 80
 MAX_CONVERSATIONS = 1_000
@@ -62,7 +62,8 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """`answer` is the agent's, in the form of `ask --json`; None until there is one. `events` is all that was told."""
+    """`answer` is the agent's, in the form of `ask --json`; None until there is one. `events` is all that was told; in
+    a list of turns those alone that have no answer have them."""
 
     turn_id: str
     user_id: str
@@ -85,6 +86,7 @@ class Turn:
             "state": self.state.value,
             "asked_at": self.asked_at,
             "answer": None if self.answer is None else dict(self.answer),
+            "written": written_in(self.events) if self.answer is None else None,
         }
 
 
@@ -233,11 +235,12 @@ class ConversationRecord:
         return self._turn("request_id = ? AND user_id = ?", [request_id, user_id])
 
     def turns(self, conversation_id: str, after: int, limit: int) -> tuple[Turn, ...]:
-        """Turns behind number `after`, oldest first, without their events."""
+        """Turns behind number `after`, oldest first; events come with those that have no answer."""
         with self._transaction(reads=True) as run:
             rows = run.execute(
-                "SELECT turn_id, user_id, conversation_id, number, request_id, question, state, asked_at, answer, NULL "
-                "FROM turn WHERE conversation_id = ? AND number > ? ORDER BY number LIMIT ?",
+                "SELECT turn_id, user_id, conversation_id, number, request_id, question, state, asked_at, answer, "
+                "CASE WHEN answer IS NULL THEN events END FROM turn "
+                "WHERE conversation_id = ? AND number > ? ORDER BY number LIMIT ?",
                 [conversation_id, after, limit],
             ).fetchall()
         return tuple(map(_turn, rows))
