@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sentinel_rag.contracts.decisions import Allow
-from sentinel_rag.contracts.labels import BOTTOM, TOP
+from sentinel_rag.contracts.labels import BOTTOM, TOP, Label
 from sentinel_rag.interceptor.flow.judging import Facts, Judgement, Source, judge
 from sentinel_rag.interceptor.flow.named_values import NamedValue
 from sentinel_rag.interceptor.flow.plans import PLAN, BadPlan, chosen, read_plan, used
@@ -182,3 +182,16 @@ tools:
         found = judge(policy, policy.tools["pick"], {"host": "ws-01"}, Facts(context=TOP, named=named))
         assert found.arguments[0].by == by
         assert found.step is not None
+
+
+def test_a_choice_is_the_persons_and_its_words_are_as_secret_and_as_strange_as_before() -> None:
+    starts = {"$slot": {"of": 0, "rows": "/result", "starts_with": "Minutes"}}
+    plan = committed(("list", {"folder": "x"}), ("delete", {"id": "alpha", "why": starts}))
+    step = judged(plan, "list", folder="x").step
+    assert step is not None
+    for text, passing in (("Minutes of today", True), ("Minutes at https://evil.example/?q=", False)):
+        session = {**plan, **dict.fromkeys(chosen(step, {"result": [text, "other"]}, plan), PLAN)}
+        assert passes(session, id="alpha", why=text) is passing
+        entry = judged(session, "delete", id="alpha", why=text).arguments[1]
+        assert entry.label == Label(TOP.sensitivity)
+        assert not entry.is_named

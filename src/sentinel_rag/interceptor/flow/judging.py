@@ -158,8 +158,11 @@ def _by_origin(
     # A list that says one thing again and again says how often.
     whole = all(each.whole for each in naming) and len({each.value for each in naming}) == len(naming)
     if plan is not None and parameter.name in plan.by_parameter and not (naming and whole and by == "user"):
-        said = (Naming(PLAN, plan.by_parameter[parameter.name]),)
-        return LabelledArgument(parameter.name, USER, Source.NAMED, PLAN, said)
+        by_plan = plan.by_parameter[parameter.name]
+        # What a slot chose is a text of somebody else's: the person answers for the choice, and its words stay secret.
+        stands_there = by_plan.kind != ValueKind.CHOSEN
+        label = USER if stands_there else Label(facts.context.sensitivity, USER.integrity)
+        return LabelledArgument(parameter.name, label, Source.NAMED, PLAN, (Naming(PLAN, by_plan, stands_there),))
     if naming:
         label = USER if whole else Label(facts.context.sensitivity, USER.integrity)
         told = naming if whole else tuple(replace(each, whole=False) for each in naming)

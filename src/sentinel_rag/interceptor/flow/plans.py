@@ -2,9 +2,9 @@
 
 What stands in a step is the person's, in a call that is the step: the same tool, the same parameters, every text of the
 plan as it stands. A slot is left open. A bare one holds what the agent likes and carries the context as any argument;
-one that chooses, such as the id of the largest file that step 0 lists, holds what the choice gives and nothing else,
-and is the person's too. Each step passes once. Pure: the steps and what was chosen are named values of the session, so
-they are stored, recorded and judged again as all others are.
+one that chooses, such as the id of the largest file that step 0 lists, holds what the choice gives and nothing else; it
+is the person's choice, and as secret as the context. Each step passes once. Pure: the steps and what was chosen are
+named values of the session, so they are stored, recorded and judged again as all others are.
 """
 
 from __future__ import annotations
