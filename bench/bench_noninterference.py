@@ -39,11 +39,11 @@ def run_all(pool: ProcessPoolExecutor, traces: int, *, sinks_accept_all: bool = 
 
 
 def counts(verdicts: Iterable[tuple[int, TraceVerdict]]) -> dict[str, Any]:
-    """`plain` traces name no exception. Of those: in how many a call reached a guarded place, in how many one was
-    denied, and the seeds that leaked."""
+    """`plain` traces name no exception; of those: in how many a call reached a guarded place, in how many one was
+    denied. An exception excuses its own part of its own call, so leaks are counted in all traces."""
     found = list(verdicts)
     plain = [(seed, verdict) for seed, verdict in found if not verdict.excused]
-    leaks = [seed for seed, verdict in plain if verdict.leak]
+    leaks = [seed for seed, verdict in found if verdict.leak]
     return {
         "traces": len(found),
         "plain": len(plain),
@@ -68,8 +68,9 @@ def main() -> None:
             "control_without_ceilings": control,
             "seconds": round(time.perf_counter() - started),
         },
-        claim="In no plain trace do the calls that reach a sink differ between two worlds that differ only above what "
-        "the sink accepts. Without ceilings the same agent leaks, so the traces can tell.",
+        claim="In no trace do the calls that reach a sink differ between two worlds that differ only above what the "
+        "sink accepts, but for the part of a call that an exception names. Without ceilings the same agent leaks, so "
+        "the traces can tell.",
     )
     if guarded["leaks"] or not control["leaks"]:
         raise SystemExit(1)

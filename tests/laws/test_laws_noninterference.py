@@ -1,14 +1,20 @@
-"""The guarantee: what a sink receives does not depend on data above what it accepts, unless the journal names an
-exception. 2,000 traces here, 10,000 in `make bench`; see `sentinel_rag.testing.two_worlds` for what one is."""
+"""The guarantee: what a sink receives does not depend on data above what it accepts, but for the part of a call that an
+exception in the journal names. 2,000 traces here, 10,000 in `make bench`; see `sentinel_rag.testing.two_worlds` for what
+one is."""
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
+from sentinel_rag.interceptor.flow import judging
 from sentinel_rag.interceptor.store import open_state
+from sentinel_rag.testing.named_choices import NAMED, is_plain, spelled
 from sentinel_rag.testing.two_worlds import TraceVerdict, run_trace
 
 TRACES = 2_000
@@ -34,7 +40,7 @@ def traces(folder: Path, seeds: range, *, sinks_accept_all: bool = False) -> lis
 def test_no_sink_learns_what_it_must_not(tmp_path: Path, part: int) -> None:
     seeds = range(part * TRACES // PARTS, (part + 1) * TRACES // PARTS)
     found = traces(tmp_path, seeds)
-    assert [verdict.leak for verdict in found if verdict.leak and not verdict.excused] == []
+    assert [verdict.leak for verdict in found if verdict.leak] == []
     # The traces say something: most name no exception, in most a call reaches a guarded place, in many one is denied.
     plain = [verdict for verdict in found if not verdict.excused]
     assert len(plain) > len(found) / 2
@@ -44,4 +50,44 @@ def test_no_sink_learns_what_it_must_not(tmp_path: Path, part: int) -> None:
 
 def test_without_ceilings_the_same_traces_leak(tmp_path: Path) -> None:
     found = traces(tmp_path, range(100), sinks_accept_all=True)
-    assert sum(bool(verdict.leak) and not verdict.excused for verdict in found) > 30
+    assert sum(bool(verdict.leak) for verdict in found) > 30
+
+
+def test_a_gate_that_takes_any_spelling_of_a_named_value_leaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Traces in which an agent tells a secret by how it spells what the user named: the law sees them where the gate
+    does not tell spellings apart, and the gate as it is lets none through."""
+    seeds = (84, 114, 299, 311, 369, 399)
+
+    def leaks(folder: Path) -> list[str]:
+        folder.mkdir()
+        return [verdict.leak for seed in seeds for verdict in traces(folder, range(seed, seed + 1)) if verdict.leak]
+
+    assert leaks(tmp_path / "as it is") == []
+    naming_of = judging.naming_of
+
+    def any_spelling(*asked: Any) -> Any:
+        found = naming_of(*asked)
+        return None if found is None else replace(found, whole=True)
+
+    monkeypatch.setattr(judging, "naming_of", any_spelling)
+    assert leaks(tmp_path / "any spelling")
+
+
+def test_only_a_plain_spelling_of_what_was_named_is_excused() -> None:
+    assert all(is_plain(text) for text in NAMED if "{" not in text)
+    assert is_plain(["7", "ws-01"])
+    assert is_plain("LUNCH IS READY NOW")
+    for value in (
+        "007",
+        "Lunch  is ready now",
+        "lUnch is reAdy now",
+        " 7",
+        "2026-11-14T12:01:09Z",
+        "8",
+        ["7", "7"],
+        [],
+    ):
+        assert not is_plain(value)
+    spellings = {spelled(random.Random(seed), "7", f"{seed:016x}") for seed in range(40)}
+    assert "7" in spellings
+    assert any(not is_plain(text) for text in spellings)

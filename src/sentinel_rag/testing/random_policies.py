@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,10 @@ LEAVES = ("/kind", "/rows/*/a", "/rows/*/b", "/rows/*/c", "/deep/x/y", "/deep/z"
 PARAMETERS = {"p": "string", "q": "string", "items": "array", "detail": "object"}
 """The parameters of every tool, with their types; conditions speak about p and q."""
 
+ATTESTED = ("incident", "host", "day", "quoted", "words", "record", ["quoted", "record"], ["words", "incident"])
+"""What a parameter may attest; `record` is a kind of the policy's own."""
+
+KINDS = [{"name": "record", "pattern": "rec-[0-9]"}]
 LINKED = "linked.example"
 PLACES = ("", "/rows", "/rows/*", "/deep", "/deep/x", *LEAVES)
 
@@ -57,6 +61,9 @@ def random_policy(rng: random.Random, *, sinks_accept_all: bool, ceiling: Label 
         document["declassification"] = [rule]
     if rng.random() < 0.3:
         document["link_hosts"] = [LINKED]
+    document["kinds"] = KINDS
+    if rng.random() < 0.4:
+        document["endorsement"] = [_endorsement(rng, rng.choice(sources)["name"])]
     if rng.random() < 0.3:
         for tool in (sources[0], sinks[0]):
             tool["aliases"] = [f"{tool['name']}_alias"]
@@ -68,7 +75,10 @@ def _source(rng: random.Random, number: int) -> dict[str, Any]:
         "name": f"source{number}",
         "server": SERVER,
         "effect": "read",
-        "parameters": [{"name": name, "type": kind} for name, kind in PARAMETERS.items()],
+        "parameters": [
+            {"name": name, "type": kind} | ({"attest": rng.choice(ATTESTED)} if name == "p" else {})
+            for name, kind in PARAMETERS.items()
+        ],
         "taint_rules": _rules(rng, f"source{number}"),
         "output_labels": _labels(rng),
         "exposure": _exposures(rng),
@@ -99,8 +109,10 @@ def _sink(rng: random.Random, number: int, accepts: Mapping[str, Label]) -> dict
     for name, kind in PARAMETERS.items():
         parameter: dict[str, Any] = {"name": name, "type": kind, "required": name == "p"}
         parameter["accepts"] = accepts[name].to_dict()
-        if kind == "string" and rng.random() < 0.2:
-            parameter["attest"] = rng.choice(("incident", "host"))
+        if kind != "object" and rng.random() < 0.35:
+            parameter["attest"] = rng.choice(ATTESTED)
+            if kind == "array":
+                parameter["items"] = "string"
         parameters.append(parameter)
     tool: dict[str, Any] = {
         "name": f"sink{number}",
@@ -108,7 +120,7 @@ def _sink(rng: random.Random, number: int, accepts: Mapping[str, Label]) -> dict
         "effect": rng.choice(("write", "external")),
         "accepts": accepts["p"].to_dict(),
         "parameters": parameters,
-        "taint_rules": _rules(rng, f"sink{number}", may_offer=True),
+        "taint_rules": _rules(rng, f"sink{number}", [each["name"] for each in parameters if "attest" in each]),
         "output_labels": _labels(rng),
         "exposure": _exposures(rng),
     }
@@ -128,15 +140,28 @@ def _by_rule(
     return {**accepts, name: accepts[name].join(label)}
 
 
-def _rules(rng: random.Random, name: str, *, may_offer: bool = False) -> list[dict[str, Any]]:
+def _endorsement(rng: random.Random, source: str) -> dict[str, Any]:
+    """A rule by which a record that the user named gives an id."""
+    rule = {"name": "ids", "tool": source, "kind": "record"}
+    if rng.random() < 0.3:
+        return {**rule, "parameter": "p", "path": "/kind"}
+    match_kind = rng.choice(("quoted", "words", "record"))
+    return {**rule, "rows": "/rows", "match": "/a", "match_kind": match_kind, "path": "/b"}
+
+
+def _rules(rng: random.Random, name: str, attested: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """`attested` are the parameters of a sink of which a condition may ask whether they are named."""
     levels = [each.name for each in Sensitivity]
     rules: list[dict[str, Any]] = []
     if rng.random() < 0.3:
         condition = rng.choice(("p.startswith('secret/')", "has(q) and len(q) > 20", "has(p) and p.contains('a')"))
         action: dict[str, bool] = rng.choice(({"deny": True}, {"requires_approval": True}, {}))
         rules.append({"rule_id": f"{name}_first", "condition": condition, "taint_level": rng.choice(levels), **action})
+    if attested and rng.random() < 0.4:
+        condition = f"named({rng.choice(attested)})"
+        rules.append({"rule_id": f"{name}_named", "condition": condition, "taint_level": rng.choice(levels)})
     last: dict[str, Any] = {"rule_id": f"{name}_any", "condition": "true", "taint_level": rng.choice(levels)}
-    if may_offer and rng.random() < 0.2:
+    if attested is not None and rng.random() < 0.2:
         last["offers_approval"] = True
     return [*rules, last]
 

@@ -2,9 +2,9 @@
 
 A trace is a random policy, a random program of an agent that does its best to leak, and two worlds whose data differ
 only where the label is above a chosen ceiling. The agent keeps sessions ready and goes from one to another, asks for
-parts of hidden values, and may see the policy change. Both run through the real gate, store and journal; the calls that
-reach places of that ceiling must be the same in both, unless the journal shows an approval, a named value or a
-declassification (the guarantee of the security model, and the exceptions it names). Everything follows from the seed.
+parts of hidden values, and may see the policy change; a person's words, records they named and a plan name values. Both
+run through the real gate, store and journal; the calls that reach places of that ceiling must be the same in both, but
+for what `named_choices` takes away (the exceptions that the guarantee names). Everything follows from the seed.
 
 The agent sees what an agent sees (bodies and status codes) and builds each argument from a hash of all it has seen, so
 one bit that reaches it reaches the sinks, if the gate lets it. What is not tried: time, a malicious executor, a tool
@@ -32,12 +32,13 @@ from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.interceptor.approvals import Decider, DecisionRefused, Verdict
 from sentinel_rag.interceptor.arguments import CanonicalArguments
 from sentinel_rag.interceptor.flow.named_values import named_in
+from sentinel_rag.interceptor.flow.plans import PLAN, SLOT, read_plan
 from sentinel_rag.interceptor.gate import Gate, Stores
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.outcomes import Completed, Denied, NotCompleted, Outcome
 from sentinel_rag.interceptor.pins import Pins
 from sentinel_rag.interceptor.policy import Policies, Policy, ToolPolicy, parse_policy
-from sentinel_rag.interceptor.policy.conditions import Kind
+from sentinel_rag.interceptor.policy.conditions import Kind, named_argument
 from sentinel_rag.interceptor.policy.deciding import decide
 from sentinel_rag.interceptor.policy.fields import parse_pointer
 from sentinel_rag.interceptor.rates import RateLimiter
@@ -45,28 +46,25 @@ from sentinel_rag.interceptor.request_body import ExecuteRequest
 from sentinel_rag.interceptor.store import Principal, Scope, State, new_audit_id
 from sentinel_rag.interceptor.upstream import Returned, ToolFailed, UpstreamReply, UpstreamTool
 from sentinel_rag.interceptor.upstream.tool_result import OTHER_CONTENT
+from sentinel_rag.testing.named_choices import (
+    NAMED,
+    RECORDS,
+    USER_WORDS,
+    SentCall,
+    Shown,
+    first_difference_of_declassified,
+    named_as,
+    shown_calls,
+    spelled,
+)
 from sentinel_rag.testing.random_policies import LINKED, SERVER, RandomPolicy, random_policy
-
-USER_WORDS = "Look at incident 7 and at host ws-01."
-NAMED = ("7", "ws-01")
-
-
-@dataclass(frozen=True, slots=True)
-class SentCall:
-    """A call that reached its tool: in which step of the program, and with which arguments. `guarded` are the
-    parameters that accept no more than the ceiling."""
-
-    step: int
-    tool: str
-    arguments: Mapping[str, Any]
-    guarded: frozenset[str]
-    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
 class TraceVerdict:
-    """What a trace showed. `leak` describes the first difference at the ceiling; `excused` tells that the journal
-    names an exception; `reached` counts the calls at places of the ceiling and `blocked` those that were denied."""
+    """What a trace showed. `leak` describes the first difference at the ceiling that no exception explains; `excused`
+    tells that the journal names an exception for a part of some call; `reached` counts the calls at places of the
+    ceiling and `blocked` those that were denied."""
 
     leak: str
     excused: bool
@@ -132,7 +130,11 @@ class _Answer:
     def __init__(self, world: World, tool: ToolPolicy, arguments: CanonicalArguments) -> None:
         self._world = world
         self._tool = tool
-        self._rule = decide(tool, arguments.value).rule_id
+        # Whether values are named the tool cannot know: its answer is a secret only if it is one either way.
+        attested = [named_argument(name) for name, parameter in tool.parameters.items() if parameter.attest]
+        self._rules = [
+            decide(tool, {**arguments.value, **dict.fromkeys(attested, named)}).rule_id for named in (True, False)
+        ]
         self._seen = arguments.sha256 + ("".join(world.store.get("store", ())) if tool.reads else "")
         self._row_labels: tuple[Label, ...] = (BOTTOM, BOTTOM)
         self.told: tuple[Label, ...] | None = None
@@ -143,7 +145,8 @@ class _Answer:
     def digest(self, place: str, label: Label) -> str:
         """A text of this part, in hex."""
         world = self._world
-        secret = "" if label.join(self._tool.rule_label(self._rule)).flows_to(world.ceiling) else world.variant
+        labels = [label.join(self._tool.rule_label(rule)) for rule in self._rules]
+        secret = "" if any(each.flows_to(world.ceiling) for each in labels) else world.variant
         return hashlib.sha256(f"{world.seed}|{self._tool.name}|{place}|{self._seen}|{secret}".encode()).hexdigest()
 
     def value(self) -> Any:
@@ -169,6 +172,9 @@ class _Answer:
         if row is not None:
             label, pointer = label.join(self._row_labels[row]), f"{pointer} of row {row}"
         digest, kind = self.digest(pointer, label), self.digest(f"{pointer} kind", label)[0]
+        if kind < "3":
+            texts = RECORDS if pointer.startswith(("/rows/*/b", "/kind")) else NAMED
+            return texts[int(digest[:4], 16) % len(texts)]
         if kind < "8":
             return digest
         if kind < "a":
@@ -188,9 +194,10 @@ async def run_trace(state: State, seed: int, *, sinks_accept_all: bool = False) 
         second = _load(random_policy(rng, sinks_accept_all=sinks_accept_all, ceiling=first.generated.ceiling))
     program = rng.randrange(2**32)
     runs = [await _run(state, (first, second), seed, variant, program) for variant in ("one", "two")]
-    one, two = (_projection(run, carrying=False) for run in runs)
+    cut = first_difference_of_declassified(*((run.world.sent, run.records) for run in runs))
+    one, two = (_projection(run, cut, carrying=False) for run in runs)
     difference = _first_difference(one, two) or _first_difference_of_pairs(
-        *(_projection(r, carrying=True) for r in runs)
+        *(_projection(run, cut, carrying=True) for run in runs)
     )
     leak = ""
     if difference:
@@ -216,18 +223,10 @@ def _load(generated: RandomPolicy) -> _Loaded:
     return _Loaded(generated, parse_policy(generated.text), guarded)
 
 
-Shown = tuple[int, str, str]
-"""Step, tool and the guarded arguments of a call that reached a tool."""
-
-
-def _projection(run: _Run, *, carrying: bool) -> list[Shown]:
+def _projection(run: _Run, cut: int | None, *, carrying: bool) -> list[Shown]:
     """The calls that carry a hidden value above the ceiling in another argument, or those that do not."""
-    found: list[Shown] = []
-    for call in run.world.sent:
-        shown = {name: call.arguments[name] for name in call.guarded if name in call.arguments}
-        if shown and (call.sha256 in run.carrying) is carrying:
-            found.append((call.step, call.tool, json.dumps(shown, sort_keys=True)))
-    return sorted(found)  # calls of one step run in parallel: their order says nothing
+    sent = [call for call in run.world.sent if (call.sha256 in run.carrying) is carrying]
+    return shown_calls(sent, run.records, run.world.ceiling, cut)
 
 
 def _first_difference(one: list[Shown], two: list[Shown]) -> str:
@@ -249,12 +248,13 @@ def _first_difference_of_pairs(one: list[Shown], two: list[Shown]) -> str:
 @dataclass(frozen=True, slots=True)
 class _Run:
     """One world after the program; `excused` if an exception was used, `denied` counts the denied calls. `carrying`
-    has the hashes of the arguments that held a hidden value above the ceiling."""
+    has the hashes of the arguments that held a hidden value above the ceiling; `records` are the intents."""
 
     world: World
     excused: bool
     denied: int
     carrying: frozenset[str]
+    records: tuple[Mapping[str, Any], ...]
 
 
 @dataclass(slots=True)
@@ -282,10 +282,14 @@ async def _run(state: State, loaded: tuple[_Loaded, _Loaded], seed: int, variant
     principal = Principal(f"agent-{seed}-{variant}-{rng.randrange(2**20)}", frozenset({Scope.EXECUTE}))
     head = await state.journal.head()
     session = await state.sessions.open(principal.key_id, user_key_id="person" if rng.random() < 0.7 else None)
-    if session.user_key_id is not None and rng.random() < 0.5:
-        _, write = session.name(named_in(USER_WORDS), "user")
+    if session.user_key_id is not None and rng.random() < 0.8:
+        _, write = session.name(named_in(USER_WORDS, world.policy), "user")
         await state.database.run(write)
-    agent = _Agent(policies, session.session_id)
+    plan = _plan(rng) if session.user_key_id is not None and rng.random() < 0.3 else []
+    if plan:
+        _, write = session.name(read_plan(plan, world.policy), PLAN)
+        await state.database.run(write)
+    agent = _Agent(policies, session.session_id, plan)
     sessions = [session.session_id]
     if rng.random() < 0.3:  # one kept ready
         sessions.append((await state.sessions.open(principal.key_id)).session_id)
@@ -327,7 +331,21 @@ async def _run(state: State, loaded: tuple[_Loaded, _Loaded], seed: int, variant
     entries = await state.journal.read(head.seq, 1_000)
     excused = any(_is_exception(entry.record, principal.key_id) for entry in entries)
     carrying = frozenset(entry.record["arguments_sha256"] for entry in entries if _carries(entry.record, world.ceiling))
-    return _Run(world, excused, denied, carrying)
+    records = tuple(
+        e.record for e in entries if e.record["kind"] == "intent" and e.record["key_id"] == principal.key_id
+    )
+    return _Run(world, excused, denied, carrying, records)
+
+
+def _plan(rng: random.Random) -> list[dict[str, Any]]:
+    """A read, and a call of a sink with a choice from what it read, a text that the person wrote, or a free slot."""
+    by: dict[str, str] = rng.choice(({"starts_with": "L"}, {"starts_with": "rec"}))
+    choice = {"of": 0, "rows": "/rows", "at": rng.choice(("/a", "/b")), "take": "/b", **by}
+    slots: list[Any] = [{SLOT: choice}, {SLOT: {}}, "planned text"]
+    return [
+        {"tool": "source0", "args": {"p": "alpha"}},
+        {"tool": "sink0", "args": {"p": rng.choice(slots[::2]), "q": rng.choice(slots)}},
+    ]
 
 
 def _carries(record: Mapping[str, Any], ceiling: Label) -> bool:
@@ -345,8 +363,9 @@ def _is_exception(record: Mapping[str, Any], key_id: str) -> bool:
 class _Agent:
     """Hijacked: every choice is a function of the program and of all that it has seen."""
 
-    def __init__(self, policies: Policies, session_id: str) -> None:
+    def __init__(self, policies: Policies, session_id: str, plan: list[dict[str, Any]]) -> None:
         self._policies = policies
+        self._plan = plan
         self._seen = hashlib.sha256()
         self.session_id = session_id
         self.handles: list[str] = []
@@ -367,14 +386,28 @@ class _Agent:
         steady = random.Random(choice)  # noqa: S311
         # Half of the choices are the program's own, so that calls reach the sinks at all in both worlds.
         pick = leaky if steady.random() < 0.4 else steady
+        if self._plan and pick.random() < 0.4:
+            step = pick.choice(self._plan)
+            filled = {
+                name: self._argument(leaky, view) if isinstance(value, dict) else value
+                for name, value in step["args"].items()
+            }
+            return ExecuteRequest(self.session_id, step["tool"], filled)
         called, tool = pick.choice(list(self._policies.current.names.items()))
         arguments: dict[str, Any] = {}
+        attested = {name: parameter for name, parameter in tool.parameters.items() if parameter.attest}
+        if attested and steady.random() < 0.5:  # with nothing but named values a call may pass where others may not
+            for name, parameter in attested.items():
+                if parameter.required or steady.random() < 0.5:
+                    text = spelled(leaky, leaky.choice(named_as(parameter.attest)), view)
+                    arguments[name] = [text] * leaky.randint(1, 3) if parameter.type.kind is Kind.ARRAY else text
+            return ExecuteRequest(self.session_id, called, arguments)
         for name, parameter in tool.parameters.items():
             kind = parameter.type.kind
             if parameter.required or pick.random() < (0.7 if kind is Kind.STRING else 0.2):
                 argument = self._argument(leaky if steady.random() < 0.5 else steady, view)
                 if kind is Kind.ARRAY:
-                    argument = ["x", argument]
+                    argument = [argument] * pick.randint(1, 4) if pick.random() < 0.5 else ["x", argument]
                 elif kind is Kind.OBJECT:
                     argument = {"x": [argument]}
                 arguments[name] = argument
@@ -390,8 +423,8 @@ class _Agent:
             return view[:32]  # an MD5 by its form, and all the agent knows by its content
         if kind < 0.7:
             return f"see https://{pick.choice(('evil.example', LINKED, f'{view[:8]}.evil.example'))}/{view[:8]}"
-        if kind < 0.8:
-            return pick.choice(NAMED)
+        if kind < 0.9:
+            return spelled(pick, pick.choice((*NAMED, *RECORDS)), view)
         return pick.choice(("alpha", "beta", "secret/x", "public/y"))
 
     def _collect(self, value: Any) -> None:
