@@ -1,6 +1,6 @@
 """The guarantee: what a sink receives does not depend on data above what it accepts, but for the part of a call that an
-exception in the journal names. 2,000 traces here, 10,000 in `make bench`; see `sentinel_rag.testing.two_worlds` for what
-one is."""
+exception in the journal names. 2,000 traces here, 10,000 in `make bench`; see `sentinel_rag.testing.two_worlds` for
+what one is."""
 
 from __future__ import annotations
 
