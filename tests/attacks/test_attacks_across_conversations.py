@@ -90,5 +90,6 @@ def test_a_caller_that_hangs_up_ends_no_call_of_another_and_leaves_an_outcome(tm
         assert (answer.status, answer.body["result"]) == (200, {"n": 1})
     records = journal_of(tmp_path / "state")
     [left] = [r for r in records if r["kind"] == "intent" and r["arguments"] == {"marker": "left"}]
-    outcomes = [r["status"] for r in records if r["kind"] == "outcome" and r["audit_id"] == left["audit_id"]]
-    assert outcomes in (["success"], ["unknown"])
+    [outcome] = [r for r in records if r["kind"] == "outcome" and r["audit_id"] == left["audit_id"]]
+    # A read for which nobody waits is stopped; it may have ended before that was heard.
+    assert outcome["status"] == "success" or outcome["reason"] == "caller_left"

@@ -1,4 +1,4 @@
-"""The attacker writes into the journal's file, and leaves every record alone: only the index that finds calls is hurt.
+"""The attacker writes into the journal's file below SQL: the index that finds calls, and the type of a column.
 
 A journal that verifies must be one in which each call is found. The index is no record, so no hash covers it.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.audit import JournalReader, SessionChanged
+from sentinel_rag.audit import DamagedJournal, JournalReader, SessionChanged
 from sentinel_rag.interceptor.store import open_state
 
 CALLS = 20
@@ -50,3 +50,20 @@ def test_an_index_that_hides_a_call_does_not_verify(journal: Path) -> None:
     found = reader.verify()
     assert not found.intact
     assert "does not fit its records, which are whole" in found.problem
+
+
+@pytest.mark.requirement("AUD-2")
+def test_a_record_of_another_type_is_damage_and_no_traceback(journal: Path) -> None:
+    with closing(sqlite3.connect(journal)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = replace(sql, 'STRICT', '') WHERE name = 'journal'")
+        connection.commit()
+    with closing(sqlite3.connect(journal)) as connection:
+        connection.execute("UPDATE journal SET record = CAST(record AS TEXT) WHERE seq = 3")
+        connection.commit()
+    reader = JournalReader(journal)
+    found = reader.verify()
+    assert not found.intact
+    assert "record 3" in found.problem
+    with pytest.raises(DamagedJournal, match="Record 3"):
+        reader.read(0, 1_000)

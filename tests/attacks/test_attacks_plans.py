@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from labelled_tools import labelled_gateway
 
+from sentinel_rag.testing.fake_executor import Answers
 from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway
 
 pytestmark = pytest.mark.requirement("TAINT-5")
@@ -98,3 +99,21 @@ def test_two_processes_of_one_folder_let_a_step_pass_once(labelled: RunningGatew
     )
     expect_denied(labelled, labelled.call("isolate", {"host": "ws-01"}, session_id=session))
     assert [call.tool for call in labelled.executor.calls] == ["read_secret"]
+
+
+def test_no_slot_tells_the_person_a_hidden_value(labelled: RunningGateway) -> None:
+    """The person may not be cleared for what is hidden; what a session names is told without a clearance."""
+    rows = {"rows": [{"Name": "one", "CommandLine": "canary-7f"}]}
+    by_name = {"take": "/CommandLine", "starts_with": "one", "at": "/Name"}
+    for slot in (by_name, {"starts_with": "can", "at": "/CommandLine", "take": "/Name"}):
+        labelled.executor.on("read_alert", Answers(rows))
+        session = labelled.open_session()
+        steps = [
+            {"tool": "read_alert", "args": {"alert": "a"}},
+            {"tool": "isolate", "args": {"host": {"$slot": {"of": 0, "rows": "/rows", **slot}}}},
+        ]
+        assert commit(labelled, session, steps).status == 200
+        assert labelled.call("read_alert", {"alert": "a"}, session_id=session).status == 200
+        told = labelled.request("GET", f"/v1/sessions/{session}", key=labelled.user)
+        assert [each["kind"] for each in told.body["named"] if each["kind"] == "chosen"] == []
+        assert "canary" not in json.dumps(told.body)

@@ -95,3 +95,18 @@ def test_a_table_has_a_row_for_each_member_and_leaves_open_what_one_lacks(tmp_pa
     written = page(tmp_path)
     assert "| ours/shipped | 27 | 31 | 31 |  |  |  |  |" in written
     assert "| allow all |  |  |  |  | 44 | 44 | yes |" in written
+
+
+def test_each_number_that_the_readme_links_is_one_that_was_measured() -> None:
+    """Rounded as the README writes it, and in seconds where the result has milliseconds."""
+    claims = re.findall(
+        r"\[([0-9][0-9,.]*)[^\]]*\]\(docs/benchmarks\.md#([a-z0-9_]+)\)", (ROOT / "README.md").read_text()
+    )
+    assert claims
+    for text, name in claims:
+        number, places = float(text.replace(",", "")), len(text.partition(".")[2])
+        leaves = [
+            value for _, value in Result.read(RESULTS / f"{name}.json").leaves() if isinstance(value, int | float)
+        ]
+        measured = {round(value / scale, places) for value in leaves for scale in (1, 1_000)}
+        assert number in measured, f"{text} of {name} was not measured"

@@ -7,7 +7,7 @@ running Interceptor and on a copy of the folder.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ END = 2**62
 """Beyond the last record of the live file."""
 
 STREAM_PAGE = 1_000
+
 
 _PASSING = frozenset(
     (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_CANTOPEN)
@@ -170,6 +171,12 @@ def stream(path: Path, after: int = -END) -> Iterator[Stored]:
             return
 
 
+def well_typed(row: Sequence[object]) -> bool:
+    """Whether the columns of a record are of their types: seq, audit id, kind, record, hash, and one more blob or none.
+    SQLite's STRICT holds for statements, not for bytes that are written into the file."""
+    return all(map(isinstance, row, (int, str, str, bytes, bytes, bytes | None)))
+
+
 def _page(snapshot: Snapshot, part: Part, after: int) -> Iterator[Stored]:
     connection = snapshot.connection(part)
     line = "(SELECT line FROM checkpoint c WHERE c.seq = j.seq)" if snapshot.sealed else "NULL"
@@ -179,4 +186,9 @@ def _page(snapshot: Snapshot, part: Part, after: int) -> Iterator[Stored]:
         [after, part.last, STREAM_PAGE],
     )
     for row in rows:
+        if not well_typed(row):
+            raise DamagedJournal(
+                f"Record {row[0]} of the journal is not of its type.",
+                next_step="Run `sentinel audit verify` and restore the file from a copy.",
+            )
         yield Stored(*row)

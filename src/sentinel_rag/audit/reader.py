@@ -14,7 +14,7 @@ from typing import Any
 
 from sentinel_rag.audit.chain import Head
 from sentinel_rag.audit.events import CallIntended, OutcomeStatus
-from sentinel_rag.audit.files import DamagedJournal, Part, Snapshot, open_snapshot
+from sentinel_rag.audit.files import DamagedJournal, Part, Snapshot, open_snapshot, well_typed
 from sentinel_rag.audit.signing import PublicKey
 from sentinel_rag.audit.verification import Verification, verify_journal
 from sentinel_rag.contracts.json_values import JsonValue, canonical_json
@@ -216,6 +216,8 @@ def _page(rows: Iterable[Row]) -> Iterator[Row]:
 def _entries(snapshot: Snapshot, rows: Iterable[Row]) -> Iterator[Entry]:
     for seq, audit_id, kind, record, stored, outcome in rows:
         try:
+            if not well_typed((seq, audit_id, kind, record, stored, outcome)):
+                raise TypeError("not of its type")
             status = None
             if kind == CallIntended.kind:
                 outcome = outcome or _later_outcome(snapshot, seq, audit_id)

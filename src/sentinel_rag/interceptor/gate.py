@@ -379,11 +379,12 @@ class Gate:
         alongside: Work | None = None
         endorsed: Mapping[str, frozenset[NamedValue]] = {}
         if isinstance(reply, Returned):
-            endorsed = endorsed_values(call.policy, tool, run.judgement, reply.value, session.named)
-            if run.judgement.step is not None:
-                endorsed = {**endorsed, PLAN: chosen(run.judgement.step, reply.value, session.named)}
             rows = row_labels_of(tool.row_labels, reply.value, reply.row_labels)
             view = view_of(reply.value, reply.encoded, tool.fields, run.judgement.base, call.result, rows)
+            endorsed = endorsed_values(call.policy, tool, run.judgement, reply.value, session.named)
+            if run.judgement.step is not None:
+                hidden = [each.reference.path for each in view.hidden]
+                endorsed = {**endorsed, PLAN: chosen(run.judgement.step, reply.value, session.named, hidden)}
             if not await self._reveal_rows(run, view.rows):
                 reply = Unanswered(Reason.CONFLICT, QueryError(code=QueryErrorCode.CONFLICT, message=CLOSED), True)
                 return await self._record_outcome(run, reply, duration_ms)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sentinel_rag.contracts.decisions import Allow
-from sentinel_rag.contracts.labels import BOTTOM, TOP
+from sentinel_rag.contracts.labels import BOTTOM, TOP, Label
 from sentinel_rag.interceptor.flow.judging import Facts, Judgement, Source, judge
 from sentinel_rag.interceptor.flow.named_values import NamedValue
 from sentinel_rag.interceptor.flow.plans import PLAN, BadPlan, chosen, read_plan, used
@@ -94,17 +94,38 @@ def test_a_slot_that_chooses_holds_the_choice_and_nothing_else(slot: Any, rows: 
     assert [each for each in ("a", "b", "c", "d", "External_0", "External_1") if passes(plan, id=each)] == picked
 
 
-def test_a_record_is_enough_to_judge_again() -> None:
-    plan = committed(("list", {"folder": "x"}), ("delete", {"id": LARGEST, "why": "old"}))
+@pytest.mark.parametrize("beside", [{}, {"why": "old"}])
+def test_a_record_is_enough_to_judge_again(beside: dict[str, str]) -> None:
+    plan = committed(("list", {"folder": "x"}), ("delete", {"id": LARGEST, **beside}))
     step = judged(plan, "list", folder="x").step
     assert step is not None
     plan.update(dict.fromkeys(chosen(step, {"result": [{"size": 1, "id": "a"}]}, plan), PLAN))
     facts = Facts(context=TOP, named=plan)
-    arguments = {"id": "a", "why": "old"}
+    arguments = {"id": "a", **beside}
     first = judge(POLICY, POLICY.tools["delete"], arguments, facts)
     record = {"context_before": TOP.to_dict(), "flow": flow_record(first, facts, {})}
     assert isinstance(first.decision, Allow)
     assert judge(POLICY, POLICY.tools["delete"], arguments, facts_of(record)) == first
+
+
+@pytest.mark.parametrize(
+    ("hidden", "chooses"),
+    [
+        (("result", "0", "id"), False),
+        (("result", "0", "size"), False),
+        (("result", "0"), False),
+        ((), False),
+        (("result", "0", "id", "deeper"), False),
+        (("result", "0", "other"), True),
+        (("beside",), True),
+    ],
+)
+def test_what_is_hidden_chooses_nothing(hidden: tuple[str, ...], chooses: bool) -> None:
+    plan = committed(("list", {"folder": "x"}), ("delete", {"id": LARGEST}))
+    step = judged(plan, "list", folder="x").step
+    assert step is not None
+    result = {"result": [{"size": 1, "id": "a"}]}
+    assert bool(chosen(step, result, plan, [hidden])) is chooses
 
 
 @pytest.mark.parametrize(
@@ -161,3 +182,16 @@ tools:
         found = judge(policy, policy.tools["pick"], {"host": "ws-01"}, Facts(context=TOP, named=named))
         assert found.arguments[0].by == by
         assert found.step is not None
+
+
+def test_a_choice_is_the_persons_and_its_words_are_as_secret_and_as_strange_as_before() -> None:
+    starts = {"$slot": {"of": 0, "rows": "/result", "starts_with": "Minutes"}}
+    plan = committed(("list", {"folder": "x"}), ("delete", {"id": "alpha", "why": starts}))
+    step = judged(plan, "list", folder="x").step
+    assert step is not None
+    for text, passing in (("Minutes of today", True), ("Minutes at https://evil.example/?q=", False)):
+        session = {**plan, **dict.fromkeys(chosen(step, {"result": [text, "other"]}, plan), PLAN)}
+        assert passes(session, id="alpha", why=text) is passing
+        entry = judged(session, "delete", id="alpha", why=text).arguments[1]
+        assert entry.label == Label(TOP.sensitivity)
+        assert not entry.is_named

@@ -12,7 +12,7 @@ from typing import Any
 from sentinel_rag.interceptor.flow.judging import Judgement, Source
 from sentinel_rag.interceptor.flow.named_values import NamedValue, canonical_named, naming_of, values_inside
 from sentinel_rag.interceptor.policy.fields import ANY, Path
-from sentinel_rag.interceptor.policy.model import Endorsement, Policy, ToolPolicy
+from sentinel_rag.interceptor.policy.model import Endorsement, Policy, ToolPolicy, ValueKind
 
 USER = "user"
 """Who names a value by words of their own."""
@@ -54,7 +54,7 @@ def _of_named_rows(policy: Policy, rule: Endorsement, value: Any, by_user: Mappi
         for row in rows if isinstance(rows, list) else [rows]:
             for text in _parts(row, rule.match):
                 naming = naming_of([rule.match_kind], text, by_user, policy.kinds)
-                if naming is not None and naming.whole:
+                if naming is not None and naming.value.kind != ValueKind.FRAME:
                     rows_of.setdefault(naming.value.text, []).append(row)
     return [part for rows in rows_of.values() if len(rows) == 1 for part in _parts(rows[0], rule.path)]
 

@@ -11,7 +11,7 @@ declassification lowers a label where it would be too high for the tool, and is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -155,13 +155,18 @@ def _by_origin(
         return LabelledArgument(parameter.name, stored.join(facts.context), Source.HANDLE)
     naming = _naming(policy, parameter, value, facts) if parameter.attest and facts.named else ()
     by = next((each.by for each in naming if each.by != "user"), "user")
-    whole = all(each.whole for each in naming)
+    # A list that says one thing again and again says how often.
+    whole = all(each.whole for each in naming) and len({each.value for each in naming}) == len(naming)
     if plan is not None and parameter.name in plan.by_parameter and not (naming and whole and by == "user"):
-        said = (Naming(PLAN, plan.by_parameter[parameter.name]),)
-        return LabelledArgument(parameter.name, USER, Source.NAMED, PLAN, said)
+        by_plan = plan.by_parameter[parameter.name]
+        # What a slot chose is a text of somebody else's: the person answers for the choice, and its words stay secret.
+        stands_there = by_plan.kind != ValueKind.CHOSEN
+        label = USER if stands_there else Label(facts.context.sensitivity, USER.integrity)
+        return LabelledArgument(parameter.name, label, Source.NAMED, PLAN, (Naming(PLAN, by_plan, stands_there),))
     if naming:
         label = USER if whole else Label(facts.context.sensitivity, USER.integrity)
-        return LabelledArgument(parameter.name, label, Source.NAMED, by, naming)
+        told = naming if whole else tuple(replace(each, whole=False) for each in naming)
+        return LabelledArgument(parameter.name, label, Source.NAMED, by, told)
     return LabelledArgument(parameter.name, facts.context, Source.LITERAL)
 
 

@@ -17,7 +17,15 @@ from dataclasses import dataclass
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.interceptor.argument_formats import FORMATS, NotCanonical
 from sentinel_rag.interceptor.flow.days import day_of, days_in, without_year
-from sentinel_rag.interceptor.flow.own_words import clauses, fills, has_places, is_passage, passages, quoted
+from sentinel_rag.interceptor.flow.own_words import (
+    clauses,
+    fills,
+    has_places,
+    has_plain_case,
+    is_passage,
+    passages,
+    quoted,
+)
 from sentinel_rag.interceptor.flow.written_kinds import written
 from sentinel_rag.interceptor.policy.kinds import NO_KINDS, NamedKind
 from sentinel_rag.interceptor.policy.model import Policy, ValueKind
@@ -106,6 +114,10 @@ _SCHEMELESS = re.compile(
 _BARE_ADDRESS = re.compile(r"(?:[\w-]{1,63}\.){1,8}[a-z]{2,24}(?::\d{1,5})?(?:/\S*)?", re.IGNORECASE)
 
 
+_MINUTE = re.compile(r"(?:19|20)\d\d-\d\d-\d\d(?:[T ]\d\d:\d\d(?::00)?Z?)?", re.ASCII)
+"""A moment as a person would write it: a day, or a minute of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class NamedValue:
     """A kind, one of `ValueKind` or of the policy's own, and the canonical text of a value of that kind."""
@@ -117,7 +129,8 @@ class NamedValue:
 @dataclass(frozen=True, slots=True)
 class Naming:
     """Who says that a value is named: `user`, or an endorsement. `value` is what of the session's names it; `whole`
-    tells that it holds nothing but what was named: a text with places that were filled in is not."""
+    tells that it holds nothing but what was named: a text with places that were filled in is not, nor is a value in a
+    spelling of the agent's, whose blanks and signs could tell what the agent has read."""
 
     by: str
     value: NamedValue
@@ -159,7 +172,7 @@ def naming_of(
             forms.append(NamedValue(kind, without_year(candidate.text)))
         for form in forms:
             if form in named:
-                return Naming(named[form], candidate)
+                return Naming(named[form], candidate, whole=_is_plain(kind, str(value), candidate.text))
     return None
 
 
@@ -181,6 +194,24 @@ def values_inside(kind: str, text: str, own: Mapping[str, NamedKind]) -> frozens
     return frozenset(value for value in _named_in_clause(text, own) if value.kind == kind)
 
 
+def _is_plain(kind: str, value: str, canonical: str) -> bool:
+    """Whether a value is spelled as it is compared, but for its case and what people leave out: of the many spellings
+    of one value the agent would choose, and a choice tells something."""
+    match kind:
+        case ValueKind.DAY:
+            return _MINUTE.fullmatch(value) is not None or value.startswith("--")
+        case ValueKind.HOST:
+            value = value.removesuffix(".")
+        case ValueKind.INCIDENT:
+            return value.removeprefix("#").lower() == canonical
+        case ValueKind.URL:
+            bare = canonical.removeprefix("https://")
+            return value.casefold() in {
+                form.casefold() for each in (canonical, bare) for form in (each, each.rstrip("/"))
+            }
+    return value.casefold() == canonical.casefold()
+
+
 def _naming_of_text(kind: str, value: JsonValue, named: Mapping[NamedValue, str]) -> Naming | None:
     """A text that the user handed over whole, or a passage of the user's words."""
     if not isinstance(value, str) or not 0 < len(value) <= MAX_TEXT:
@@ -188,7 +219,11 @@ def _naming_of_text(kind: str, value: JsonValue, named: Mapping[NamedValue, str]
     exact = NamedValue(kind, " ".join(value.split()))
     for said, by in named.items():
         if said == exact or (said.kind == kind == ValueKind.WORDS and is_passage(value, said.text)):
-            return Naming(by, exact)
+            if value == exact.text and (value in said.text or has_plain_case(value)):
+                return Naming(by, exact)
+            # In the record no case of the agent's stands for one of the user's.
+            told = exact.text.casefold() if kind == ValueKind.WORDS else exact.text
+            return Naming(by, NamedValue(kind, told), whole=False)
     if kind == ValueKind.QUOTED:
         for said, by in named.items():
             if said.kind == ValueKind.FRAME and fills(value, said.text):

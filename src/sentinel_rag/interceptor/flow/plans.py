@@ -2,15 +2,15 @@
 
 What stands in a step is the person's, in a call that is the step: the same tool, the same parameters, every text of the
 plan as it stands. A slot is left open. A bare one holds what the agent likes and carries the context as any argument;
-one that chooses, such as the id of the largest file that step 0 lists, holds what the choice gives and nothing else,
-and is the person's too. Each step passes once. Pure: the steps and what was chosen are named values of the session, so
-they are stored, recorded and judged again as all others are.
+one that chooses, such as the id of the largest file that step 0 lists, holds what the choice gives and nothing else; it
+is the person's choice, and as secret as the context. Each step passes once. Pure: the steps and what was chosen are
+named values of the session, so they are stored, recorded and judged again as all others are.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -116,16 +116,20 @@ def used(step: Step) -> NamedValue:
     return NamedValue(ValueKind.PASSED, str(step.number))
 
 
-def chosen(step: Step, result: Any, named: Mapping[NamedValue, str]) -> frozenset[NamedValue]:
-    """What the slots of later steps choose from the result of `step`."""
+def chosen(
+    step: Step, result: Any, named: Mapping[NamedValue, str], hidden: Collection[Path] = ()
+) -> frozenset[NamedValue]:
+    """What the slots of later steps choose from the result of `step`; nothing by way of what is `hidden` in it, for
+    who planned may not be allowed to see that."""
     found: set[NamedValue] = set()
+    unseen = _Unseen(frozenset(hidden), frozenset(path[:end] for path in hidden for end in range(len(path))))
     for said, by in named.items():
         if said.kind != ValueKind.PLANNED or by != PLAN:
             continue
         later = _step(said)
         for parameter, choice in later.choices.items():
             if choice.of == step.number:
-                found.update(_choice_value(later, parameter, part) for part in _choose(choice, result))
+                found.update(_choice_value(later, parameter, part) for part in _choose(choice, result, unseen))
     return frozenset(found)
 
 
@@ -165,9 +169,23 @@ def _choice_value(step: Step, parameter: str, value: JsonValue) -> NamedValue:
     return NamedValue(ValueKind.CHOSEN, text)
 
 
-def _choose(choice: Choice, result: Any) -> list[Any]:
+@dataclass(frozen=True, slots=True)
+class _Unseen:
+    """Hidden paths of a result, and the paths above them."""
+
+    paths: frozenset[Path]
+    above: frozenset[Path]
+
+    def touches(self, path: Path) -> bool:
+        return path in self.above or any(path[:end] in self.paths for end in range(len(path) + 1))
+
+
+def _choose(choice: Choice, result: Any, unseen: _Unseen) -> list[Any]:
     rows = next(_at(result, choice.rows), None)
     if not isinstance(rows, list):
+        return []
+    ways = ((*choice.rows, str(index), *way) for index in range(len(rows)) for way in (choice.at, choice.take))
+    if unseen.paths and any(map(unseen.touches, ways)):
         return []
     keyed = [(key, row) for row in rows for key in _at(row, choice.at)]
     if choice.by == "starts_with":

@@ -9,6 +9,7 @@ from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Label
 from sentinel_rag.interceptor.flow.judging import Facts, Judgement, Source
 from sentinel_rag.interceptor.flow.named_values import NamedValue
+from sentinel_rag.interceptor.flow.plans import PLAN
 from sentinel_rag.interceptor.flow.references import Reference
 
 
@@ -24,9 +25,12 @@ def flow_record(
         if entry.source is Source.DECLASSIFIED:
             declassified.append({"parameter": entry.name, "rule": entry.by, "to": entry.label.to_dict()})
             continue
+        said = {each.value: each.by for each in entry.naming}
+        if entry.by == PLAN and judgement.step is not None:
+            said[judgement.step.said] = PLAN  # what was chosen counts in its step alone
         named += [
-            {"parameter": entry.name, "kind": str(each.value.kind), "text": each.value.text, "by": each.by}
-            for each in entry.naming
+            {"parameter": entry.name, "kind": str(value.kind), "text": value.text, "by": by}
+            for value, by in said.items()
         ]
     found: dict[str, JsonValue] = {}
     if facts.handles:

@@ -10,6 +10,9 @@ from sentinel_rag.interceptor.policy.kinds import MAX_VALUE, NamedKind
 _START = re.compile(r"(?<![\w])\w")
 _QUOTES = "`'\"“”„«»#"
 _BETWEEN = r"[`'\"“”„«»]?(?:\s{0,3},\s{0,3}(?:and\s{1,3}|or\s{1,3})?|\s{1,3}(?:and|or|&)\s{1,3})[`'\"“”„«»#]?"
+_MAX_BETWEEN = 16
+"""Characters of the longest text that `_BETWEEN` fits."""
+
 _NO_VALUES = frozenset(
     re.findall(
         r"\w+",
@@ -37,9 +40,13 @@ def written(kind: NamedKind, clause: str) -> Iterator[str]:
             if before.search(clause, max(0, span[0] - 100), span[0]) or after.match(clause, span[1])
         ]
         chosen = list(known)
+        listed, ends = set(known), {end for _, end in known}
         for span in spans:  # "the channels general, random and sales"
-            if any(joint.fullmatch(clause, end, span[0]) for _, end in chosen) and span not in chosen:
+            near = ends.intersection(range(span[0] - _MAX_BETWEEN, span[0]))
+            if any(joint.fullmatch(clause, end, span[0]) for end in near) and span not in listed:
                 chosen.append(span)
+                listed.add(span)
+                ends.add(span[1])
     for start, end in chosen:
         text = clause[start:end]
         if text.lower() not in _NO_VALUES:
