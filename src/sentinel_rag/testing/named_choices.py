@@ -20,7 +20,7 @@ USER_WORDS = """Look at incident 7 and at host ws-01 on the 14th of November.
 Post "Lunch is ready now" about rec-4, and write "Dinner at {place}" to them."""
 PASSAGES = ("Look at incident 7", "Lunch is ready now")
 NAMED = ("7", "ws-01", "2026-11-14", "rec-4", *PASSAGES, "Dinner at {place}")
-RECORDS = ("rec-1", "rec-2", "rec-3")
+RECORDS = ("rec-1", "rec-2")
 """Ids that an endorsement may derive, or a plan choose."""
 
 _BY_KIND = {

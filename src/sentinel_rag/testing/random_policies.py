@@ -19,7 +19,17 @@ LEAVES = ("/kind", "/rows/*/a", "/rows/*/b", "/rows/*/c", "/deep/x/y", "/deep/z"
 PARAMETERS = {"p": "string", "q": "string", "items": "array", "detail": "object"}
 """The parameters of every tool, with their types; conditions speak about p and q."""
 
-ATTESTED = ("incident", "host", "day", "quoted", "words", "record", ["quoted", "record"], ["words", "incident"])
+ATTESTED = (
+    "incident",
+    "host",
+    "day",
+    "quoted",
+    "words",
+    "record",
+    "record",
+    ["quoted", "record"],
+    ["words", "incident"],
+)
 """What a parameter may attest; `record` is a kind of the policy's own."""
 
 KINDS = [{"name": "record", "pattern": "rec-[0-9]"}]

@@ -172,7 +172,7 @@ class _Answer:
         if row is not None:
             label, pointer = label.join(self._row_labels[row]), f"{pointer} of row {row}"
         digest, kind = self.digest(pointer, label), self.digest(f"{pointer} kind", label)[0]
-        if kind < "3":
+        if kind < ("7" if pointer.startswith("/rows") else "3"):
             texts = RECORDS if pointer.startswith(("/rows/*/b", "/kind")) else NAMED
             return texts[int(digest[:4], 16) % len(texts)]
         if kind < "8":
@@ -285,7 +285,7 @@ async def _run(state: State, loaded: tuple[_Loaded, _Loaded], seed: int, variant
     if session.user_key_id is not None and rng.random() < 0.8:
         _, write = session.name(named_in(USER_WORDS, world.policy), "user")
         await state.database.run(write)
-    plan = _plan(rng) if session.user_key_id is not None and rng.random() < 0.3 else []
+    plan = _plan(rng) if session.user_key_id is not None and rng.random() < 0.4 else []
     if plan:
         _, write = session.name(read_plan(plan, world.policy), PLAN)
         await state.database.run(write)
@@ -386,10 +386,10 @@ class _Agent:
         steady = random.Random(choice)  # noqa: S311
         # Half of the choices are the program's own, so that calls reach the sinks at all in both worlds.
         pick = leaky if steady.random() < 0.4 else steady
-        if self._plan and pick.random() < 0.4:
+        if self._plan and pick.random() < 0.6:
             step = pick.choice(self._plan)
             filled = {
-                name: self._argument(leaky, view) if isinstance(value, dict) else value
+                name: leaky.choice((*RECORDS, self._argument(leaky, view))) if isinstance(value, dict) else value
                 for name, value in step["args"].items()
             }
             return ExecuteRequest(self.session_id, step["tool"], filled)
