@@ -1,7 +1,7 @@
 // Asking: the list of conversations, the turns of one, and the box for the next question.
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask, asRefusal, type Refusal } from "../api.ts";
+import { ask, asRefusal, Refusal } from "../api.ts";
 import { OpenConversation } from "../conversation.ts";
 import { keep, taken } from "../draft.ts";
 import { RefusalNotice } from "../parts/notices.tsx";
@@ -16,6 +16,9 @@ const EXAMPLES = [
   "Which incidents are open, newest first?",
   "Show failed sign-ins by country over the last 7 days.",
 ];
+
+const NONE = new Set([404, 422]);
+const MISSING = new Refusal(404, "not_found", "There is no such conversation.", "The list has those that there are.");
 
 export function ChatView(props: { id: string | null; go: (id: string | null) => void; session: Session }): JSX.Element {
   const { id, go, session } = props;
@@ -54,7 +57,8 @@ export function ChatView(props: { id: string | null; go: (id: string | null) => 
   }, []);
 
   const conversation = open.current;
-  const missing = id !== null && conversation?.refusal?.status === 404 && conversation.turns.length === 0;
+  // An id of no form that there is (422) names none either.
+  const missing = id !== null && NONE.has(conversation?.refusal?.status ?? 0) && conversation?.turns.length === 0;
   const title = list.find((each) => each.session_id === id)?.title ?? conversation?.title ?? "";
   const loaded = id !== null && conversation !== null && conversation.turns.length > 0;
   const turns = useRef<HTMLElement>(null);
@@ -70,7 +74,7 @@ export function ChatView(props: { id: string | null; go: (id: string | null) => 
         <Conversations list={list} id={id} />
         <section class="turns" aria-label="Conversation">
           <h1>No such conversation</h1>
-          <RefusalNotice refusal={conversation.refusal} />
+          <RefusalNotice refusal={MISSING} />
           <a href="#/chat">Begin a new one</a>
         </section>
       </div>

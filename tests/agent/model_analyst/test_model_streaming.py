@@ -74,6 +74,7 @@ async def test_nothing_that_no_result_holds_is_shown_at_any_time(desk):
     assert REMOVED in reader.written.text
     assert "(corrected)" in reader.written.text
     assert answer.text.startswith(reader.written.text)
+    assert "Left out of the model's words, because no result supports them: 4 sentences or cells." in answer.footnote
 
 
 async def test_a_table_comes_as_one_once_it_is_whole(desk):

@@ -174,6 +174,9 @@ class ModelAnalyst:
 
     def _answer(self, turn: Turn, composed: Composed, resolution: Resolution) -> Answer:
         lines = list(footnote(turn.runs, now=turn.now, zone=turn.memory.zone))
+        if composed.left_out > 1:  # one mark in the text may stand for several that followed each other
+            left = f"{composed.left_out} sentences or cells."
+            lines.append(f"Left out of the model's words, because no result supports them: {left}")
         lines += [line for line in (resolution.footnote, usage_line(turn, self._host)) if line]
         return Answer(
             outcome=composed.outcome,

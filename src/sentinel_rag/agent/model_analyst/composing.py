@@ -65,13 +65,14 @@ _log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class Composed:
     """An answer but for its footnote. `spoken` is what the conversation keeps as the assistant's words; `doubtful` says
-    that sentences were taken out or put right."""
+    that sentences were taken out or put right, and `left_out` how many sentences and cells no result supported."""
 
     outcome: Outcome
     text: str
     spoken: str
     evidence: tuple[Evidence, ...] = ()
     doubtful: bool = False
+    left_out: int = 0
 
 
 def states_facts(turn: Turn, text: str) -> bool:
@@ -145,6 +146,7 @@ def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[Too
         _joined([*openings(turn, ended), body]) or answer,
         tuple(piece for piece in evidence if piece not in broken),
         doubtful=checked.touched or NOT_MADE in text or NOT_MADE_NOW in text,
+        left_out=len(checked.removals),
     )
 
 
