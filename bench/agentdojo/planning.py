@@ -1,8 +1,9 @@
 """The plan of a perfect planner: the calls of a task's ground truth, with slots for what nobody can know before.
 
-Known is what stands in the user's words, a day that they name, and a text that is made of them. Everything else is a
-slot; where the words make a general choice (the largest file, the channel starting with a word), the slot chooses. So
-this says what a plan is worth at best, not what a model would make of it.
+Known is what stands in the user's words, a day that they name, and a text all of whose words and numbers stand there.
+Everything else is a slot; where the words make a general choice (the largest file, the channel starting with a word),
+the slot chooses. So this says what a plan is worth at best, not what a model would make of it; of a day that the words
+name it takes any hour as known.
 """
 
 from __future__ import annotations
@@ -16,9 +17,6 @@ from sentinel_rag.interceptor.flow.days import day_of, days_in, without_year
 SLOT = "$slot"
 COMPOSED = frozenset({"body", "subject", "content", "title", "description"})
 """Texts that a planner writes, of the user's words."""
-
-OWN_WORDS = 0.75
-"""What part of the words of such a text must be the user's."""
 
 
 def perfect_plan(prompt: str, calls: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> list[dict[str, Any]]:
@@ -47,9 +45,8 @@ def _known(name: str, value: Any, prompt: str) -> bool:
     day = day_of(text)
     if day is not None:
         return without_year(day) in {one if one.startswith("--") else without_year(one) for one in days_in(prompt)}
-    words = re.findall(r"\w{3,}", text) if name in COMPOSED else []
-    own = sum(_stands_in(word, prompt) for word in words)
-    return bool(words) and own >= OWN_WORDS * len(words) and not text.startswith("<")
+    words = re.findall(r"\w+", text) if name in COMPOSED else []
+    return bool(words) and all(_stands_in(word, prompt) for word in words) and not text.startswith("<")
 
 
 def _slot(value: Any, prompt: str, results: Sequence[Any]) -> dict[str, Any]:

@@ -378,13 +378,14 @@ class Gate:
         call, tool, session = run.call, run.tool, run.session
         alongside: Work | None = None
         endorsed: Mapping[str, frozenset[NamedValue]] = {}
+        value: JsonValue = None
         if isinstance(reply, Returned):
+            value = reply.value
             rows = row_labels_of(tool.row_labels, reply.value, reply.row_labels)
             view = view_of(reply.value, reply.encoded, tool.fields, run.judgement.base, call.result, rows)
-            endorsed = endorsed_values(call.policy, tool, run.judgement, reply.value, session.named)
             if run.judgement.step is not None:
                 hidden = [each.reference.path for each in view.hidden]
-                endorsed = {**endorsed, PLAN: chosen(run.judgement.step, reply.value, session.named, hidden)}
+                endorsed = {PLAN: chosen(run.judgement.step, reply.value, session.named, hidden)}
             if not await self._reveal_rows(run, view.rows):
                 reply = Unanswered(Reason.CONFLICT, QueryError(code=QueryErrorCode.CONFLICT, message=CLOSED), True)
                 return await self._record_outcome(run, reply, duration_ms)
@@ -397,8 +398,11 @@ class Gate:
             withheld = "The tool failed; its message is withheld, because the policy hides parts of its results."
             reply = ToolFailed(QueryError(code=reply.error.code, message=withheld))
         outcome = await self._record_outcome(run, reply, duration_ms, alongside)
-        for source, values in endorsed.items():
-            fresh, write = session.name(values, source)
+        if value is not None:
+            # Not before the last pause: of two calls at once the second has to see what the first one named.
+            endorsed = {**endorsed, **endorsed_values(call.policy, tool, run.judgement, value, session.named)}
+        named = [(source, *session.name(values, source)) for source, values in endorsed.items()]
+        for source, fresh, write in named:
             if fresh:
                 await self._journal.append(
                     ValuesNamed(

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.contracts.labels import TOP
+from sentinel_rag.contracts.labels import BOTTOM, TOP, Label
 from sentinel_rag.interceptor.flow.endorsement import endorsed_values
 from sentinel_rag.interceptor.flow.judging import Facts, judge
 from sentinel_rag.interceptor.flow.named_values import NamedValue, named_in
 from sentinel_rag.interceptor.policy import parse_policy
+from sentinel_rag.interceptor.policy.model import ValueKind
 
 pytestmark = pytest.mark.requirement("TAINT-5")
 
@@ -22,7 +23,7 @@ kinds:
 tools:
   - name: find
     effect: read
-    parameters: [{name: query, type: string}]
+    parameters: [{name: query, type: string, attest: [words, quoted]}]
     taint_rules: [{rule_id: any, condition: "true", taint_level: LOW}]
   - name: read
     effect: read
@@ -30,16 +31,22 @@ tools:
     taint_rules: [{rule_id: any_read, condition: "true", taint_level: LOW}]
 endorsement:
   - {name: ids, tool: find, rows: /rows, match: /name, match_kind: file_name, path: /id, kind: file}
+  - {name: told, tool: find, rows: /rows, match: /told, match_kind: words, path: /id, kind: file}
   - {name: people, tool: find, rows: /rows, match: /title, match_kind: quoted, path: /guests/*, kind: email}
   - {name: links, tool: read, parameter: channel, path: /rows/*/text, kind: url, inside: true}
 """)
 
 
-def derived(words: str, value: Any, tool: str = "find", **arguments: Any) -> dict[str, set[tuple[str, str]]]:
+def derived(
+    words: str, value: Any, tool: str = "find", context: Label = BOTTOM, **arguments: Any
+) -> dict[str, set[tuple[str, str]]]:
     named = dict.fromkeys(named_in(words, POLICY), "user")
-    judgement = judge(POLICY, POLICY.tools[tool], arguments or {"query": "x"}, Facts(context=TOP, named=named))
+    judgement = judge(POLICY, POLICY.tools[tool], arguments or {"query": "x"}, Facts(context=context, named=named))
     found = endorsed_values(POLICY, POLICY.tools[tool], judgement, value, named)
-    return {name: {(each.kind, each.text) for each in values} for name, values in found.items()}
+    return {
+        name: {(each.kind, each.text) for each in values if each.kind != ValueKind.ANSWER}
+        for name, values in found.items()
+    }
 
 
 ROWS = {"rows": [{"name": "plan.docx", "id": "3"}, {"name": "other.docx", "id": "13"}]}
@@ -83,5 +90,43 @@ def test_values_inside_a_text_of_a_place_that_the_user_named() -> None:
 
 def test_what_an_endorsement_derived_names_no_row() -> None:
     named = {NamedValue("file_name", "plan.docx"): "ids"}
-    judgement = judge(POLICY, POLICY.tools["find"], {"query": "x"}, Facts(context=TOP, named=named))
+    judgement = judge(POLICY, POLICY.tools["find"], {"query": "x"}, Facts(named=named))
     assert endorsed_values(POLICY, POLICY.tools["find"], judgement, ROWS, named) == {}
+
+
+def test_rows_that_an_agent_looked_for_with_words_of_its_own_name_nothing() -> None:
+    words = "add it to plan.docx"
+    assert derived(words, ROWS, context=TOP, query="made up by what was read") == {}
+    assert derived(words, ROWS, context=TOP, query="plan.docx") == {"ids": {("file", "3")}}
+    # A spelling of the agent's is a choice of the agent's.
+    assert derived(words, ROWS, context=TOP, query="plan.docx  ") == {}
+
+
+@pytest.mark.parametrize("title", ["the", "lunch", "to the", "of it"])
+def test_a_common_passage_names_no_row(title: str) -> None:
+    rows = {"rows": [{"told": title, "id": "9"}]}
+    words = "Move the lunch with Mary to the end of it, please."
+    assert derived(words, rows) == {}
+    assert derived(words, {"rows": [{"told": "Lunch with Mary", "id": "4"}]}) == {"told": {("file", "4")}}
+
+
+def test_one_word_names_a_row_if_it_is_set_apart() -> None:
+    assert derived("Move 'lunch' to 3 pm.", {"rows": [{"told": "lunch", "id": "4"}]}) == {"told": {("file", "4")}}
+
+
+def test_a_second_answer_to_one_text_is_refused() -> None:
+    named = dict.fromkeys(named_in("add it to plan.docx", POLICY), "user")
+
+    def ask(of: str) -> set[str]:
+        tool = POLICY.tools["find"]
+        judgement = judge(POLICY, tool, {"query": "x"}, Facts(named=named))
+        rows = {"rows": [{"name": "plan.docx", "id": of}]}
+        found = endorsed_values(POLICY, tool, judgement, rows, named)
+        for source, values in found.items():
+            named.update(dict.fromkeys(values - named.keys(), source))
+        return {each.text for values in found.values() for each in values if each.kind == "file"}
+
+    assert ask("3") == {"3"}
+    assert ask("99") == set()
+    assert ask("3") == {"3"}
+    assert NamedValue("file", "99") not in named

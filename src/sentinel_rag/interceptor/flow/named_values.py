@@ -253,7 +253,7 @@ def _canonical(kind: ValueKind, text: str) -> str:
             return day_of(text) or ""
         case ValueKind.QUOTED | ValueKind.WORDS | ValueKind.FRAME:
             return " ".join(text.split())
-        case ValueKind.PLANNED | ValueKind.CHOSEN | ValueKind.PASSED:
+        case ValueKind.PLANNED | ValueKind.CHOSEN | ValueKind.PASSED | ValueKind.ANSWER:
             return ""
 
 

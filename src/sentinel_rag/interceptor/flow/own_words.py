@@ -22,6 +22,20 @@ MAX_FILLED = 120
 MIN_PASSAGE = 3
 """Characters of the shortest passage of the user's words that counts as theirs."""
 
+MIN_TELLING = 2
+"""Words of the shortest passage that names a record by itself."""
+
+_WORD = re.compile(r"\w{2,}")
+_COMMON = (
+    "about after all also am an and any are as at be because been before but by can could did do does each "
+    "every for from get give had has have he her here him his how if in into is it its just let like make may "
+    "me more most my new no not now of off on one or our out over please she should so some tell than that the "
+    "their them then there these they this those to today tomorrow up us was we were what when where which who "
+    "why will with would yes you your"
+)
+_GRAMMAR = frozenset(_COMMON.split())
+"""Words that stand in what anybody asks."""
+
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
 _SPEECH = re.compile(r"[\"“„«][^\"“”„«»\n]{1,2000}[\"“”»]|(?<!\w)'[^'\n]{1,2000}'(?!\w)")
 """Text between quotation marks; of three words or more it is what somebody else said, if it should name anything."""
@@ -112,6 +126,11 @@ def is_passage(text: str, of: str) -> bool:
             return True
         start = of.find(text, start + 1)
     return False
+
+
+def is_telling(text: str) -> bool:
+    """Whether a passage of the user's words says enough to name one thing: two words that are not mere grammar."""
+    return sum(word.casefold() not in _GRAMMAR for word in _WORD.findall(text)) >= MIN_TELLING
 
 
 def has_plain_case(text: str) -> bool:

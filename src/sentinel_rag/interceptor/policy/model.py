@@ -67,7 +67,7 @@ class ValueKind(StrEnum):
     DAY is a calendar day. QUOTED is a text that the user put between quotation marks or after a colon, whole; WORDS any
     passage of the user's words. The others stand in no policy: FRAME is a quoted text with places such as {name} in it,
     which is how a QUOTED parameter may be filled in; PLANNED, CHOSEN and PASSED are the steps of a plan, what their
-    slots chose, and the steps that have passed.
+    slots chose, and the steps that have passed; ANSWER is which record answered to a text of the user's.
     """
 
     INCIDENT = "incident"
@@ -85,12 +85,13 @@ class ValueKind(StrEnum):
     PLANNED = "planned"
     CHOSEN = "chosen"
     PASSED = "passed"
+    ANSWER = "answer"
 
 
 POLICY_KINDS = tuple(
     kind.value
     for kind in ValueKind
-    if kind not in (ValueKind.FRAME, ValueKind.PLANNED, ValueKind.CHOSEN, ValueKind.PASSED)
+    if kind not in (ValueKind.FRAME, ValueKind.PLANNED, ValueKind.CHOSEN, ValueKind.PASSED, ValueKind.ANSWER)
 )
 """What a policy may write as a kind, beside its own."""
 
