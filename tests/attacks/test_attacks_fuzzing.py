@@ -117,7 +117,7 @@ def test_a_real_server_answers_each_mutated_body_below_500(fuzzed: RunningGatewa
         assert response.status < 500, (answer, body[:300])
         assert response.status == 200 or answer["reason"]
     connection.close()
-    assert statuses.keys() <= {200, 403, 404, 409, 413, 422}
+    assert statuses.keys() <= {200, 403, 404, 409, 413, 422, 429}  # a tool's own rate holds here too
     assert statuses[422] > 500
     assert statuses[200] + statuses[403] > 100
     assert fuzzed.request("GET", "/healthz").status == 200
@@ -166,7 +166,7 @@ def test_generated_requests_end_as_the_document_says(fuzzed: RunningGateway, ope
         case.validate_response(response, checks=checks)
 
     generated()
-    # A decision needs a signature, a call a tool that there is, a pin a definition that waits.
-    if not path.endswith(("decision", "proxy-execute", "{tool}")):
+    # A decision needs a signature, a call and a step of a plan a tool that there is, a pin a definition that waits.
+    if not path.endswith(("decision", "proxy-execute", "/plan", "{tool}")) and operation != "POST /v1/look":
         assert any(status < 300 for status in seen), seen
     assert all(status < 500 or path == "/readyz" for status in seen)

@@ -197,7 +197,7 @@ class ChatCommands:
         zone = self._client.timezone or self._settings.timezone
         for fact in carried:
             told = ", ".join(part.strip() for part in fact.text.strip(" |").split(" | "))
-            print(f"  - {safe_cell(told)} (as of {safe_cell(both(fact.at, str(zone)))})")
+            print(f"  - {safe_cell(told)} ({safe_cell(fact.tool)}, as of {safe_cell(both(fact.at, str(zone)))})")
 
 
 def _print_approvals(words: Sequence[str]) -> None:
