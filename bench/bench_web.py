@@ -51,7 +51,7 @@ def main() -> None:
         with running_zones(settings, workspace="default", private=False, ports=Ports(web=0)) as zones:
             web = zones.state.zone("web")
             assert web is not None
-            tokens = accounts(settings, max(PEOPLE + DEAF, 2 + messages // 25))
+            tokens = accounts(settings, max(PEOPLE + DEAF, 2 + messages // 15))
             measured = asyncio.run(measure(web.url, web.pid, tokens, messages))
     write(
         "web",

@@ -166,6 +166,8 @@ class ConversationStore:
         """Hold the bounds. Single questions go before conversations: a script that asks often displaces no chat."""
         oldest = format_time(self._clock() - timedelta(days=self._keep_days))
         run.execute("DELETE FROM conversation WHERE used_at < ?", [oldest])
+        if run.execute("SELECT count(*) FROM conversation").fetchone()[0] <= self._keep:
+            return  # ordering them all costs in proportion to what is kept, at each new one
         run.execute(
             "DELETE FROM conversation WHERE id IN "
             "(SELECT id FROM conversation WHERE id <> ? ORDER BY "
