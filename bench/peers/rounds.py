@@ -63,7 +63,7 @@ async def run_block(call: Call, concurrency: int, *, seconds: float = BLOCK_SECO
             try:
                 async with asyncio.timeout(CALL_SECONDS):
                     await call()
-            except Exception as error:
+            except Exception as error:  # whatever a peer's client raises is a call that failed
                 block.failures.append(f"{type(error).__name__}: {error}"[:300])
             else:
                 block.seconds.append(time.perf_counter() - began)

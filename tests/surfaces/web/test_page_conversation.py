@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
+from page_modules import told_by
 
-FRONTEND = Path(__file__).resolve().parents[3] / "frontend"
 RUN = """
 import { buildSync } from "esbuild";
 const contents = ["conversation", "draft", "evidence"].map((name) => `export * from "./src/${name}.ts";`).join("");
@@ -124,15 +119,7 @@ process.exit(0);
 @pytest.fixture(scope="module")
 def told() -> Any:
     """What the page's own code did with a network that answers when it is told to."""
-    if shutil.which("node") is None or not (FRONTEND / "node_modules" / "esbuild").is_dir():
-        if os.environ.get("CI"):
-            pytest.fail("CI must not skip: the page's packages are not installed; run: make page")
-        pytest.skip("the page's packages are not installed; run: make page")
-    done = subprocess.run(
-        ["node", "--input-type=module", "-e", RUN], cwd=FRONTEND, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return told_by(RUN)
 
 
 def test_questions_put_before_a_conversation_has_its_id_belong_to_it_in_their_order(told: Any) -> None:

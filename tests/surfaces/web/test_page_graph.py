@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
+from page_modules import told_by
 
-FRONTEND = Path(__file__).resolve().parents[3] / "frontend"
 RUN = """
 import { buildSync } from "esbuild";
 const contents = 'export * from "./src/graph_layout.ts"; export * from "./src/entity_graph.ts";';
@@ -54,15 +49,7 @@ console.log(JSON.stringify({ layouts, straight, first: entities.slice(0, 4).map(
 @pytest.fixture(scope="module")
 def drawn() -> Any:
     """What the page's own code makes of generated graphs."""
-    if shutil.which("node") is None or not (FRONTEND / "node_modules" / "esbuild").is_dir():
-        if os.environ.get("CI"):
-            pytest.fail("CI must not skip: the page's packages are not installed; run: make page")
-        pytest.skip("the page's packages are not installed; run: make page")
-    done = subprocess.run(
-        ["node", "--input-type=module", "-e", RUN], cwd=FRONTEND, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return told_by(RUN)
 
 
 def test_every_node_has_one_place_in_its_column_and_the_same_graph_the_same_picture(drawn: Any) -> None:
