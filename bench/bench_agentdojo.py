@@ -52,7 +52,7 @@ def _tell(findings: Findings) -> None:
 
 
 def _claim(measured: dict[str, object]) -> str:
-    total = measured[OURS]["total"]  # type: ignore[index]
+    total = measured[OURS]["total"]  # type: ignore[index]  # the summary of a policy is a mapping
     return (
         f"AgentDojo v1.2.2 with a fully hijacked agent: {total['attacks_that_succeeded']} of {total['pairs']} attacks "
         f"succeed; {total['tasks_without_a_person']} of {total['tasks']} user tasks pass without a person, "
