@@ -17,7 +17,7 @@ SHARED_WITH_CHROMA = $(shell sed -n 's/^\([a-z0-9._-]*\)==.*/\1/p' requirements-
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo model-local kql-parser embedding-model page browser test check format types imports bench bench-kql agentdojo package-check licences sbom mutation fuzz lock clean
+.PHONY: help demo model-local kql-parser embedding-model page browser test ready check lint format types imports bench bench-kql agentdojo package-check licences sbom mutation fuzz lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -105,15 +105,33 @@ $(VENV)/browser: $(VENV)/installed-dev
 
 browser: $(VENV)/browser ## Chromium for the tests of the page, by apt-get where that may be
 
+# Three of the suite's workers would each compile every test; the first run does it once, beside the other preparations.
+# What fails here is told by the suite itself.
+$(VENV)/compiled: $(VENV)/installed-dev
+	@$(BIN)/python -m pytest --collect-only -qq -p no:randomly >/dev/null 2>&1; touch $@
+
+# Installing waits for the network and checking for the processor, so they run beside each other, and what each says stays
+# together where make can do that.
+TOGETHER := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+ready: check $(VENV)/compiled $(VENV)/chroma/installed $(PAGE) $(VENV)/kql-parser $(VENV)/embedding-model \
+  $(VENV)/agentdojo/installed $(VENV)/browser
+
 # One more than cores: many tests wait for a process or a deadline, and leave a core idle.
 WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
-test: check $(VENV)/kql-parser $(VENV)/embedding-model $(VENV)/chroma/installed $(VENV)/agentdojo/installed $(PAGE) $(VENV)/browser ## All checks and all tests
+test: ## All checks and all tests
+	@$(MAKE) --no-print-directory -j4 $(TOGETHER) ready
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-check: $(VENV)/installed-dev ## Lint, format, types and import contracts
+check: lint types imports ## Lint, format, types and import contracts
+
+lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/installed-dev
 	$(BIN)/mypy
+
+imports: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 
 format: $(VENV)/installed-dev ## Rewrite the sources in the house format
