@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
-from sentinel_rag.audit import Journal
+from sentinel_rag.audit import Journal, StateAway
 from sentinel_rag.audit.reader import MAX_PAGE, RecordFilter
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.departure import Departure, departure_of
@@ -31,7 +31,7 @@ from sentinel_rag.interceptor.express_way import ExpressWay
 from sentinel_rag.interceptor.gate import Gate, Stores
 from sentinel_rag.interceptor.host_guard import HostGuard
 from sentinel_rag.interceptor.limits import Limits
-from sentinel_rag.interceptor.outcomes import Outcome
+from sentinel_rag.interceptor.outcomes import Outcome, OutcomeLost
 from sentinel_rag.interceptor.pin_routes import PinRoutes
 from sentinel_rag.interceptor.pins import Pins
 from sentinel_rag.interceptor.policy import Effect, Policies
@@ -40,7 +40,7 @@ from sentinel_rag.interceptor.policy_routes import policy_routes
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.refusals import Refusal, Refusals, Unread
 from sentinel_rag.interceptor.request_body import ExecuteRequest, MalformedBody, parse_execute
-from sentinel_rag.interceptor.responses import json_response, outcome_response, problem
+from sentinel_rag.interceptor.responses import away_response, json_response, outcome_response, problem
 from sentinel_rag.interceptor.session_routes import SessionRoutes
 from sentinel_rag.interceptor.store import KeyRing, Principal, Scope, State, new_audit_id
 from sentinel_rag.interceptor.upstream import Upstream
@@ -264,6 +264,8 @@ def _whole_number(request: Request, name: str, default: int, largest: int) -> in
 
 async def _not_possible(_: Request, error: Exception) -> Response:
     # The sentence of such an error may name files; callers learn only that nothing is pretended.
+    if isinstance(error, StateAway):
+        return away_response(may_have_run=isinstance(error, OutcomeLost))
     return problem(Reason.INTERNAL, "The Interceptor could not record this call, so there is no result.")
 
 

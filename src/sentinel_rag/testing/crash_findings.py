@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from sentinel_rag.audit import Entry, JournalReader, OutcomeStatus
+from sentinel_rag.audit import Connection, Entry, JournalReader, OutcomeStatus
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.flow import NoSuchHandle, Reference
 from sentinel_rag.interceptor.store import State
@@ -161,7 +161,7 @@ class Findings:
             if session_id in self._told.closed:
                 self._find(f"{handle} of {session_id} is there although the session was closed")
 
-    def _expect_nothing_open(self, connection: sqlite3.Connection) -> None:
+    def _expect_nothing_open(self, connection: Connection) -> None:
         (left,) = connection.execute("SELECT count(*) FROM open_call").fetchone()
         if left:
             self._find(f"{left} calls are still open after the restart")

@@ -113,7 +113,7 @@ class RunningGateway:
 
     def records(self) -> list[dict[str, Any]]:
         """The journal so far, oldest first, without what opens every journal here: pins of tools, making of keys."""
-        reader = JournalReader(self.state.database.path)
+        reader = JournalReader(self.state.database.place)
         entries: list[Entry] = []
         while page := reader.read(entries[-1].seq if entries else 0, PAGE):
             entries += page
@@ -121,7 +121,7 @@ class RunningGateway:
 
     def last_record(self) -> dict[str, Any]:
         """What the last request wrote. Notices do not count: they are recorded beside the requests, at any time."""
-        newest = _told(JournalReader(self.state.database.path).last(100))
+        newest = _told(JournalReader(self.state.database.place).last(100))
         return next(record for record in reversed(newest) if record["kind"] != ApprovalNotified.kind)
 
 
