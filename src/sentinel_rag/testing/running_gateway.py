@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.audit import Entry, JournalReader, KeyChanged
+from sentinel_rag.audit import Entry, JournalReader, KeyChanged, PostgresPlace
 from sentinel_rag.audit.approval_events import ApprovalNotified
 from sentinel_rag.audit.tool_events import ToolPinned
 from sentinel_rag.contracts.labels import Sensitivity
@@ -140,13 +140,14 @@ def running_gateway(
     policies: Callable[[State], Policies] | None = None,
     webhook: Webhook | None = None,
     switched_off: Collection[str] = (),
+    postgres: PostgresPlace | None = None,
 ) -> Iterator[RunningGateway]:
-    """Serve `policy` with its state in `folder`; every server that it names is `executor`, unless `upstreams` says.
-    `policies` makes a source of policies that change; tools that are `switched_off` are not let pass."""
+    """Serve `policy` with its state in `folder`, or in `postgres`; every server that it names is `executor`, unless
+    `upstreams` says. `policies` makes a source of policies that change; tools that are `switched_off` are not let pass."""
     if upstreams is None:
         shared = McpHttpUpstream(executor.url, token=executor.token)
         upstreams = dict.fromkeys(policy.servers(), shared)
-    with open_state(folder) as state:
+    with open_state(folder, postgres=postgres) as state:
         key, caller = state.keys.create([Scope.EXECUTE], name="caller")
         user, _ = state.keys.create([Scope.USER], name="person", for_key=caller.key_id, clearance=Sensitivity.HIGH)
         auditor, _ = state.keys.create([Scope.AUDIT], name="auditor")

@@ -29,18 +29,18 @@ def commit(connection: StateConnection, batch: list[Job[Any]], connector: Connec
     try:
         # What comes behind the lock sees all that was committed before it was given: READ COMMITTED looks anew for
         # each statement.
-        raw.execute(f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({lock})")
+        raw.execute(f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({lock})", prepare=False)
         between = ""
         for job in batch:
             if not alone:
-                raw.execute(f"{between}SAVEPOINT job")
+                raw.execute(f"{between}SAVEPOINT job", prepare=False)
             failed = _do(job, connection, connector)
             between = "ROLLBACK TO job; RELEASE job; " if failed else "RELEASE job; "
         if alone and batch[0].error is not None:
-            raw.execute("ROLLBACK")
+            raw.execute("ROLLBACK", prepare=False)
             return
         in_commit = True
-        ended = raw.execute(f"{'' if alone else between}COMMIT")
+        ended = raw.execute(f"{'' if alone else between}COMMIT", prepare=False)
         while ended.nextset():
             pass
         if ended.statusmessage != "COMMIT":
@@ -74,6 +74,6 @@ def _do(job: Job[Any], connection: StateConnection, connector: Connector) -> boo
 
 def _roll_back(raw: psycopg.Connection[Any]) -> None:
     try:
-        raw.execute("ROLLBACK")
+        raw.execute("ROLLBACK", prepare=False)
     except psycopg.Error as error:
         raise Lost(error) from error

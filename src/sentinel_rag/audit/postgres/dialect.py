@@ -14,6 +14,7 @@ from psycopg import Connection
 from psycopg.adapt import Dumper, Loader
 from psycopg.pq import Format
 from psycopg.types.numeric import Int8Dumper
+from psycopg.types.string import BytesBinaryDumper
 
 LARGEST = 2**63 - 1
 
@@ -87,4 +88,5 @@ def adapt(connection: Connection[Any]) -> None:
     """Let values of `connection` go and come as the stores write and read them."""
     connection.adapters.register_dumper(str, _TextDumper)
     connection.adapters.register_dumper(int, _NumberDumper)
+    connection.adapters.register_dumper(bytes, BytesBinaryDumper)  # as they are, and not twice as long
     connection.adapters.register_loader("text", _TextLoader)
