@@ -140,9 +140,11 @@ def running_gateway(
     policies: Callable[[State], Policies] | None = None,
     webhook: Webhook | None = None,
     switched_off: Collection[str] = (),
+    approvals_page: str | None = None,
 ) -> Iterator[RunningGateway]:
     """Serve `policy` with its state in `folder`; every server that it names is `executor`, unless `upstreams` says.
-    `policies` makes a source of policies that change; tools that are `switched_off` are not let pass."""
+    `policies` makes a source of policies that change; tools that are `switched_off` are not let pass, and clients of
+    MCP are told of `approvals_page`."""
     if upstreams is None:
         shared = McpHttpUpstream(executor.url, token=executor.token)
         upstreams = dict.fromkeys(policy.servers(), shared)
@@ -159,6 +161,7 @@ def running_gateway(
             upstreams=upstreams,
             limits=limits,
             switched_off=switched_off,
+            approvals_page=approvals_page,
         )
         with serve(app) as url:
             yield RunningGateway(url, state, executor, key, auditor, approver, user)
