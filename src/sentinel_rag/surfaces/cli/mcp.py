@@ -25,8 +25,8 @@ def run(*, workspace: str | None) -> int:
     from sentinel_rag.surfaces.cli._mcp_bridge import Bridge, standard_streams
 
     settings = load_settings()
-    signal.signal(signal.SIGTERM, _interrupt)  # clients end their servers so; zones of our own end in order
     with _gateway(settings, workspace) as (url, key):
+        signal.signal(signal.SIGTERM, _interrupt)  # clients end their servers so; zones of our own end in order
         if sys.stdin.isatty():
             print(
                 "This speaks MCP to the program that started it; docs/mcp.md says how to add it there. Ctrl-D ends it.",
