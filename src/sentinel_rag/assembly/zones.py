@@ -145,6 +145,7 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
         state=state,
         webhook=None if webhook is None else Webhook(**webhook),
         switched_off=configuration["switched_off"],
+        approvals_page=configuration["approvals"]["page"],
         upstreams={
             # The text of our own servers' results is a line about their structured content.
             **{

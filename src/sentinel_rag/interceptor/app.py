@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any
 
 import anyio
 from starlette.applications import Starlette
@@ -27,6 +28,7 @@ from sentinel_rag.interceptor import openapi
 from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
 from sentinel_rag.interceptor.approval_desk import Webhook, notifying, served_routes
 from sentinel_rag.interceptor.catalogue import survey
+from sentinel_rag.interceptor.downstream import ClientSessions, McpEndpoint, ToolCalls, metadata_routes
 from sentinel_rag.interceptor.express_way import ExpressWay
 from sentinel_rag.interceptor.gate import Gate, Stores
 from sentinel_rag.interceptor.host_guard import HostGuard
@@ -61,10 +63,12 @@ def create_app(
     limits: Limits | None = None,
     switched_off: Collection[str] = (),
     allowed_hosts: Collection[str] = LOOPBACK_NAMES,
+    approvals_page: str | None = None,
 ) -> Starlette:
     """The Interceptor as an ASGI application. It closes the upstreams when it stops; the state is its owner's.
 
-    `switched_off` are tools of the policy that this run neither offers nor lets pass."""
+    `switched_off` are tools of the policy that this run neither offers nor lets pass. `approvals_page` is the address
+    under which people decide approvals, which clients of MCP are told."""
     limits = limits or Limits()
     journal = state.journal
     pins = Pins(policies, upstreams, state.database, journal)
@@ -86,6 +90,17 @@ def create_app(
     routes = _Routes(gate, policies, doorkeeper, journal, upstreams, pins, limits, switched_off)
     sessions = SessionRoutes(
         doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id, policies
+    )
+
+    clients = ClientSessions()
+    mcp = McpEndpoint(
+        doorkeeper=doorkeeper,
+        calls=ToolCalls(gate, state.approvals, clients, limits, approvals_page),
+        clients=clients,
+        sessions=state.sessions,
+        upstreams=upstreams,
+        limits=limits,
+        offered=routes.offered,
     )
 
     execute = Route("/v1/proxy-execute", routes.execute, methods=["POST"])
@@ -117,6 +132,8 @@ def create_app(
             Route("/v1/look", routes.look, methods=["POST"]),
             Route("/v1/look", routes.tools_to_look_with, methods=["GET"]),
             *sessions.routes(),
+            *mcp.routes(),
+            *metadata_routes(),
             *PinRoutes(doorkeeper, pins, limits).routes(),
             *policy_routes(policies, doorkeeper),
             Route("/v1/audit", routes.audit_page, methods=["GET"]),
@@ -200,10 +217,13 @@ class _Routes:
         return await self._offered((Effect.READ,))
 
     async def _offered(self, effects: Sequence[Effect]) -> Response:
-        policy = self._policies.current
-        catalogue = await survey(policy, self._upstreams, self._pins, self._switched_off)
-        tools = [tool for tool in catalogue.offered if tool["effect"] in effects]
-        return json_response({"tools": tools, "policy": policy.sha256})
+        sha256 = self._policies.current.sha256
+        return json_response({"tools": await self.offered(effects), "policy": sha256})
+
+    async def offered(self, effects: Sequence[Effect]) -> list[dict[str, Any]]:
+        """The tools with these effects that can be called now, in the catalogue's wire form."""
+        catalogue = await survey(self._policies.current, self._upstreams, self._pins, self._switched_off)
+        return [tool for tool in catalogue.offered if tool["effect"] in effects]
 
     async def audit_page(self, request: Request) -> Response:
         await self._doorkeeper.admit(request, Scope.AUDIT)
