@@ -7,6 +7,7 @@ record, so two processes with one file cannot fork the chain, and opening costs 
 from __future__ import annotations
 
 import sqlite3
+import time
 import uuid
 from collections.abc import Callable
 from typing import Protocol
@@ -24,6 +25,7 @@ from sentinel_rag.audit.schema import MIGRATIONS
 from sentinel_rag.audit.sealing import Sealer, Sealing
 from sentinel_rag.audit.upkeep_events import SealingChanged, TailSealed
 from sentinel_rag.audit.verification import Verification
+from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.query_results import format_time
 
@@ -39,6 +41,14 @@ class Membership(Protocol):
     def alone(self) -> bool: ...
 
     def take_over(self) -> tuple[str, ...]: ...
+
+
+class Listener(Protocol):
+    """Hears of each record that `append` wrote or could not write, in the task that asked for it."""
+
+    def written(self, event: AuditEvent, seconds: float) -> None: ...
+
+    def failed(self, event: AuditEvent) -> None: ...
 
 
 class Journal:
@@ -62,6 +72,7 @@ class Journal:
         self._membership = membership or Solo()
         self._reader = JournalReader(database.path)
         self._sealer: Sealer | None = None
+        self.listener: Listener | None = None
         self.archive = Archive(database, record=self.append_now, seal=self.seal_now, segment_records=segment_records)
         """Moves old records into segments, and removes segments."""
         database.migrate("journal", MIGRATIONS)
@@ -85,6 +96,18 @@ class Journal:
 
         Raises UnavailableError if it cannot be written; then `alongside` did not happen either.
         """
+        if self.listener is None:
+            return await self._append(event, alongside)
+        started = time.perf_counter()
+        try:
+            head = await self._append(event, alongside)
+        except UnavailableError:
+            self.listener.failed(event)
+            raise
+        self.listener.written(event, time.perf_counter() - started)
+        return head
+
+    async def _append(self, event: AuditEvent, alongside: Work[object] | None) -> Head:
         head = await self._database.run(self._record(event, alongside))
         if self._sealer is not None:
             self._sealer.committed()
