@@ -28,6 +28,7 @@ from sentinel_rag.assembly.model_access import (
 )
 from sentinel_rag.assembly.state_place import database_configuration, gateway_folder
 from sentinel_rag.assembly.stored_queries import stored_query_configuration
+from sentinel_rag.assembly.telemetry import telemetry_configuration
 from sentinel_rag.assembly.tool_servers import tool_server_configuration
 from sentinel_rag.assembly.web_access import KEPT_OF_PEOPLE, web_configuration
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
@@ -108,7 +109,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
     if settings.gateway_key is not None:
         keys["agent"] = settings.gateway_key.reveal()
     zones: list[ZonePlan] = []
-    common = {"log_level": settings.log_level}
+    common = {"log_level": settings.log_level, "telemetry": telemetry_configuration(settings.telemetry)}
 
     def listen(name: str, port: int = 0) -> Listener:
         listener = _listen(name, port)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.assembly.conversations import model_budget, open_conversations
-from sentinel_rag.assembly.model_access import model_host, open_models
+from sentinel_rag.assembly.model_access import model_host, open_models, told_models
 from sentinel_rag.assembly.plan import policies_folder
 from sentinel_rag.assembly.state_place import (
     database_configuration,
@@ -23,11 +23,13 @@ from sentinel_rag.assembly.state_place import (
 )
 from sentinel_rag.contracts.ports import Analyst, Chat, utc_now
 from sentinel_rag.settings import Settings, agent_gateway
+from sentinel_rag.telemetry import tracing
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from sentinel_rag.agent.gateway_client import HttpToolGateway
+    from sentinel_rag.agent.telling.chat import AgentCounts
     from sentinel_rag.audit import Journal, JournalReader
     from sentinel_rag.interceptor.store import KeyStore
 
@@ -108,7 +110,7 @@ def build_model_identity(configuration: Configuration) -> ASGIApp:
 
 def build_interceptor(configuration: Configuration) -> ASGIApp:
     """The Interceptor over its policy, state folder and tool servers."""
-    from sentinel_rag.assembly.serving import give_notice
+    from sentinel_rag.assembly.serving import give_notice, metrics_registry
     from sentinel_rag.assembly.tool_servers import ToolServers
     from sentinel_rag.audit import Durability
     from sentinel_rag.interceptor import create_app
@@ -146,6 +148,7 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
         webhook=None if webhook is None else Webhook(**webhook),
         switched_off=configuration["switched_off"],
         approvals_page=configuration["approvals"]["page"],
+        registry=metrics_registry(),
         upstreams={
             # The text of our own servers' results is a line about their structured content.
             **{
@@ -179,14 +182,19 @@ def build_agent(
 
     url, key = agent_gateway()
     gateway = HttpToolGateway(url, key.reveal())
-    analyst, close_models = _analyst(gateway, timezone, conversations, model, question_timeout_s)
+    counts = _agent_counts()
+    analyst, close_models = _analyst(gateway, timezone, conversations, model, question_timeout_s, counts)
     store = open_conversations(conversations)
     prepare = None
     if model is not None:
         from sentinel_rag.agent.tokens import load_counter
 
         prepare = load_counter  # a second or two of one core, in a thread
-    chat = RememberingAnalyst(analyst, store, clock=utc_now, knows_session=gateway.knows_session, prepare=prepare)
+    chat: Chat = RememberingAnalyst(analyst, store, clock=utc_now, knows_session=gateway.knows_session, prepare=prepare)
+    if counts is not None or tracing():
+        from sentinel_rag.agent.telling.chat import ToldChat
+
+        chat = ToldChat(chat, counts)
 
     async def close() -> None:
         await close_models()
@@ -203,6 +211,7 @@ def _analyst(
     conversations: Configuration,
     model: Configuration | None,
     question_timeout_s: float,
+    counts: AgentCounts | None,
 ) -> tuple[Analyst, Callable[[], Awaitable[None]]]:
     """The analyst, and what closes its models. One with a model ends a question a little before its surface does, so
     that the person reads what was found until then."""
@@ -213,6 +222,8 @@ def _analyst(
     from sentinel_rag.agent.model_analyst import ModelAnalyst, TurnLimits
 
     models = open_models(model)
+    if counts is not None or tracing():
+        models = told_models(models, model, counts)
     limits = TurnLimits(turn_s=question_timeout_s - min(3.0, question_timeout_s / 10), rounds=model["tool_rounds"])
     analyst = ModelAnalyst(
         gateway,
@@ -225,6 +236,17 @@ def _analyst(
         host=model_host(model),
     )
     return analyst, models.aclose
+
+
+def _agent_counts() -> AgentCounts | None:
+    from sentinel_rag.assembly.serving import metrics_registry
+
+    registry = metrics_registry()
+    if registry is None:
+        return None
+    from sentinel_rag.agent.telling.chat import AgentCounts
+
+    return AgentCounts(registry)
 
 
 async def _nothing() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from starlette.applications import Starlette
@@ -45,7 +45,11 @@ from sentinel_rag.interceptor.request_body import ExecuteRequest, MalformedBody,
 from sentinel_rag.interceptor.responses import away_response, json_response, outcome_response, problem
 from sentinel_rag.interceptor.session_routes import SessionRoutes
 from sentinel_rag.interceptor.store import KeyRing, Principal, Scope, State, new_audit_id
+from sentinel_rag.interceptor.telling import request_span, tell_records, tell_status, told_upstreams
 from sentinel_rag.interceptor.upstream import Upstream
+
+if TYPE_CHECKING:
+    from sentinel_rag.telemetry.metrics import Registry
 
 DEFAULT_PAGE = 100
 MAX_WANTED = 200
@@ -64,13 +68,15 @@ def create_app(
     switched_off: Collection[str] = (),
     allowed_hosts: Collection[str] = LOOPBACK_NAMES,
     approvals_page: str | None = None,
+    registry: Registry | None = None,
 ) -> Starlette:
     """The Interceptor as an ASGI application. It closes the upstreams when it stops; the state is its owner's.
 
     `switched_off` are tools of the policy that this run neither offers nor lets pass. `approvals_page` is the address
-    under which people decide approvals, which clients of MCP are told."""
+    under which people decide approvals, which clients of MCP are told; `registry` is where it counts."""
     limits = limits or Limits()
     journal = state.journal
+    upstreams = told_upstreams(upstreams)
     pins = Pins(policies, upstreams, state.database, journal)
     rates = RateLimiter(time.monotonic, default=limits.key_rate)
     gate = Gate(
@@ -85,6 +91,7 @@ def create_app(
         clock=utc_now,
         readers_of=keys.readers_of,
     )
+    tell_records(state, gate, policies, upstreams, registry)
     refusals = Refusals(journal, new_audit_id, time.monotonic)
     doorkeeper = Doorkeeper(keys, refusals, rates, state.key_journal)
     routes = _Routes(gate, policies, doorkeeper, journal, upstreams, pins, limits, switched_off)
@@ -200,13 +207,18 @@ class _Routes:
         principal: Principal,
         call: Callable[[Principal, ExecuteRequest, Departure | None], Awaitable[Outcome]],
     ) -> Response:
-        body = await read_json_body(request, self._limits)
-        try:
-            wish = parse_execute(body)
-        except MalformedBody as fault:
-            self._doorkeeper.rates.take(principal.key_id, principal.rate)
-            return outcome_response(await self._gate.refuse_body(principal, str(fault)))
-        return outcome_response(await call(principal, wish, departure_of(request.scope)))
+        with request_span(request) as span:
+            body = await read_json_body(request, self._limits)
+            try:
+                wish = parse_execute(body)
+            except MalformedBody as fault:
+                self._doorkeeper.rates.take(principal.key_id, principal.rate)
+                outcome: Outcome = await self._gate.refuse_body(principal, str(fault))
+            else:
+                outcome = await call(principal, wish, departure_of(request.scope))
+            response = outcome_response(outcome)
+            tell_status(span, response.status_code)
+            return response
 
     async def tools(self, request: Request) -> Response:
         await self._doorkeeper.admit(request, Scope.EXECUTE)

@@ -137,6 +137,11 @@ class Gate:
         self._readers_of = readers_of
         self._in_flight = InFlight(limits)
 
+    @property
+    def calls_in_flight(self) -> int:
+        """How many calls run at tool servers."""
+        return len(self._in_flight)
+
     async def execute(self, principal: Principal, wish: ExecuteRequest, caller: Departure | None = None) -> Outcome:
         """Judge one call and run it if allowed. Raises UnavailableError if it cannot be recorded; then it did not run,
         or its outcome is on record as unknown. `caller` tells when nobody waits for the outcome any more: a call that

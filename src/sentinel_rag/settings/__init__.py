@@ -19,6 +19,7 @@ from sentinel_rag.settings.shapes import (
     PostgresSettings,
     Secret,
     Settings,
+    TelemetrySettings,
 )
 from sentinel_rag.settings.variables import VARIABLES, Variable
 from sentinel_rag.settings.workspace_file import NamedWorkspace, workspace_name
@@ -32,6 +33,7 @@ __all__ = [
     "PostgresSettings",
     "Secret",
     "Settings",
+    "TelemetrySettings",
     "Variable",
     "agent_gateway",
     "azure_environment",

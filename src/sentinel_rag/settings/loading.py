@@ -13,6 +13,7 @@ from sentinel_rag.settings.knowledge import read_knowledge
 from sentinel_rag.settings.models import MODELS, read_embeddings, read_model
 from sentinel_rag.settings.people import public_url, read_oidc
 from sentinel_rag.settings.shapes import Secret, Settings
+from sentinel_rag.settings.telemetry import read_telemetry
 from sentinel_rag.settings.tools import (
     SEARCH_PROVIDERS,
     files_root,
@@ -142,6 +143,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         approval_webhook_decides=reader.read("SENTINEL_APPROVAL_WEBHOOK_DECIDES", yes_or_no, False),
         web_url=reader.read("SENTINEL_WEB_URL", public_url, None),
         oidc=read_oidc(reader),
+        telemetry=read_telemetry(reader),
     )
     if reader.problems:
         raise ConfigurationError(

@@ -107,6 +107,21 @@ class KnowledgeSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TelemetrySettings:
+    """What the zones tell, beside their logs. Without `endpoint` no spans are made, without `metrics_token` nothing is
+    counted. `headers` are sent to the collector; `ratio` counts for the samplers that take one."""
+
+    endpoint: str | None = None
+    headers: Mapping[str, Secret] = field(default_factory=dict)
+    timeout_s: float = 10.0
+    certificate: Path | None = None
+    sampler: str = "parentbased_always_on"
+    ratio: float = 1.0
+    resource: Mapping[str, str] = field(default_factory=dict)
+    metrics_token: Secret | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that can be set. `docs/settings.md` lists the variables; a test keeps the two equal."""
 
@@ -155,6 +170,7 @@ class Settings:
     web_url: str | None = None
     """Where people reach the web surface, if not on loopback: behind a proxy with TLS."""
     oidc: OidcSettings | None = None
+    telemetry: TelemetrySettings = TelemetrySettings()
 
     @property
     def uses_azure(self) -> bool:
