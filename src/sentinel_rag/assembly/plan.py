@@ -105,7 +105,8 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
     if settings.gateway_key is not None:
         keys["agent"] = settings.gateway_key.reveal()
     zones: list[ZonePlan] = []
-    common = {"log_level": settings.log_level}
+    ca = settings.deployment.tls_ca
+    common = {"log_level": settings.log_level, "authorities": None if ca is None else str(ca)}
 
     def listen(name: str, port: int = 0) -> Listener:
         listener = _listen(name, port)
