@@ -81,7 +81,7 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
 
     serve = command(commands, "serve", "start the zones of one role alone, for containers and several machines", _serve)
     serve.add_argument(
-        "role", choices=("web", "agent", "interceptor", "tools"), help="which part of a deployment this is"
+        "role", nargs="?", choices=("web", "agent", "interceptor", "tools"), help="which part of a deployment this is"
     )
     serve.add_argument(
         "--tools", default=None, metavar="NAMES", help="with tools: which (sentinel,knowledge,files,web)"
