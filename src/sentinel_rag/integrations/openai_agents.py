@@ -31,21 +31,38 @@ def gateway_tools(
     Raises ConfigurationError or UnavailableError, with the next step.
     """
     connection = gateway or GatewayConnection(url, api_key)
-
-    def function_tool(tool: GatewayTool) -> FunctionTool:
-        async def invoke(context: ToolContext[Any], text: str) -> str:
-            try:
-                arguments = wire_arguments(json.loads(text or "{}"), tool.parameters)
-            except (BadArguments, ValueError, AttributeError):
-                return told_to_model(tool.name, NotRun("The arguments are no JSON object.", "Call again with one."))
-            conversation = conversation_of(context.context)
-            call = GatewayCall(
-                tool.name, arguments, tool.effect, conversation=conversation, approval_wait_s=approval_wait_s
-            )
-            return told_to_model(tool.name, (await connection.acall(call)).answer)
-
-        # Strict schemas know no optional parameter, so the gateway's would have to be rewritten.
-        return FunctionTool(tool.name, tool.description, dict(tool.parameters), invoke, strict_json_schema=False)
-
     offered = (tool for tool in connection.tools() if names is None or tool.name in names)
-    return [function_tool(tool) for tool in offered if tool.fits_models]
+    return [function_tool(connection, tool, conversation_of, approval_wait_s) for tool in offered if tool.fits_models]
+
+
+def function_tool(
+    connection: GatewayConnection,
+    tool: GatewayTool,
+    conversation_of: Callable[[Any], str] = lambda context: "",
+    approval_wait_s: float = 0.0,
+) -> FunctionTool:
+    """One tool of the gateway. It raises nothing: the model is told of a block and of every failure as a text."""
+
+    async def invoke(context: ToolContext[Any], text: str) -> str:
+        try:
+            given = json.loads(text or "{}")
+            if not isinstance(given, dict):
+                raise BadArguments("The arguments are no JSON object.")
+            arguments = wire_arguments(given, tool.parameters)
+        except BadArguments as fault:
+            return told_to_model(tool.name, NotRun(str(fault), "Call again with other arguments."))
+        except (ValueError, RecursionError):
+            return told_to_model(tool.name, NotRun("The arguments are no JSON.", "Call again with a JSON object."))
+        called = await connection.acall(
+            GatewayCall(
+                tool.name,
+                arguments,
+                tool.effect,
+                conversation=conversation_of(context.context),
+                approval_wait_s=approval_wait_s,
+            )
+        )
+        return told_to_model(tool.name, called.answer)
+
+    # Strict schemas know no optional parameter, so the gateway's would have to be rewritten.
+    return FunctionTool(tool.name, tool.description, dict(tool.parameters), invoke, strict_json_schema=False)

@@ -35,7 +35,8 @@ class SentinelSecureTool(BaseTool):
     """One tool of a gateway. `load_gateway_tools()` makes them; by hand a name and a description are enough.
 
     `effect` is what the policy says the tool does (read, write, external): only what reads is ever sent twice.
-    `session_id` fixes the gateway's session; without it each conversation (LangGraph's `thread_id`) has one of its own.
+    `session_id` fixes the gateway's session, for one run `configurable["sentinel_session_id"]` does; without either
+    each conversation (LangGraph's `thread_id`) has one of its own.
     A call that a person has to allow is told to the model at once, or waited for `approval_wait_s` seconds.
     """
 
@@ -74,12 +75,14 @@ class SentinelSecureTool(BaseTool):
             if len(args) > 1 or kwargs or not isinstance(args[0], str | dict):
                 raise BadArguments("This tool takes named arguments.")
             given = args[0] if isinstance(args[0], dict) else arguments_of_text(args[0], self.args_schema)
+        configurable = (config or {}).get("configurable") or {}
+        session_id = configurable.get("sentinel_session_id")
         return GatewayCall(
             tool_name=self.name,
             arguments=wire_arguments(given, self.args_schema),
             effect=self.effect,
-            conversation=_conversation(config),
-            session_id=self.session_id,
+            conversation=str(configurable.get("thread_id") or ""),
+            session_id=self.session_id if session_id is None else str(session_id),
             approval_wait_s=self.approval_wait_s,
             wants_context=True,
         )
@@ -98,11 +101,6 @@ class SentinelSecureTool(BaseTool):
         if isinstance(answer, Ran):
             return text, {**artifact, "result": answer.result, "quoted": list(quoted_in(answer.result))}
         return text, {**artifact, "reason": answer.reason, "may_have_run": answer.may_have_run}
-
-
-def _conversation(config: RunnableConfig | None) -> str:
-    configurable = (config or {}).get("configurable") or {}
-    return str(configurable.get("thread_id") or "")
 
 
 def _not_sent(fault: Exception) -> Called:
