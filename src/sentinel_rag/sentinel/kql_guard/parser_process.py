@@ -31,7 +31,7 @@ class _Numbered(msgspec.Struct, frozen=True):
 
 
 class ParserProcess:
-    """The process, started by its first exchange: by the first of `commands` that gets it ready. `close` is for good."""
+    """The process, started by its first exchange: by the first of `commands` that gets ready. `close` is for good."""
 
     def __init__(self, commands: Sequence[Sequence[str]], *, start_timeout_s: float, advice: str) -> None:
         self._commands = tuple(commands)
