@@ -1,7 +1,7 @@
 """A network between a gateway and its PostgreSQL that fails when it is told to: all at once, or in one commit.
 
-    with PostgresProxy(server.port) as proxy:
-        proxy.cut_commit(b'"kind":"intent"', after=True)   # it happens, and nobody hears of it
+with PostgresProxy(server.port) as proxy:
+    proxy.cut_commit(b'"kind":"intent"', after=True)   # it happens, and nobody hears of it
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ def running_gateway(
     postgres: PostgresPlace | None = None,
 ) -> Iterator[RunningGateway]:
     """Serve `policy` with its state in `folder`, or in `postgres`; every server that it names is `executor`, unless
-    `upstreams` says. `policies` makes a source of policies that change; tools that are `switched_off` are not let pass."""
+    `upstreams` says. `policies` makes a source of policies that change; tools that are `switched_off` do not pass."""
     if upstreams is None:
         shared = McpHttpUpstream(executor.url, token=executor.token)
         upstreams = dict.fromkeys(policy.servers(), shared)
