@@ -7,6 +7,7 @@ record, so two processes with one file cannot fork the chain, and opening costs 
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from collections.abc import Callable
 from functools import partial
@@ -44,6 +45,14 @@ class Membership(Protocol):
     def take_over(self) -> tuple[str, ...]: ...
 
 
+class Listener(Protocol):
+    """Hears of each record that `append` wrote or could not write, in the task that asked for it."""
+
+    def written(self, event: AuditEvent, seconds: float) -> None: ...
+
+    def failed(self, event: AuditEvent) -> None: ...
+
+
 class Journal:
     """The journal in `database`. Opening it closes the calls of processes that died. Close it before the database.
 
@@ -65,6 +74,7 @@ class Journal:
         self._membership = membership or Solo()
         self._reader = JournalReader(database.place)
         self._sealer: Sealer | None = None
+        self.listener: Listener | None = None
         self.archive: Archive | TableArchive
         """Removes old records; from a file they move into segments first."""
         if isinstance(database, Database):
@@ -94,6 +104,18 @@ class Journal:
 
         Raises UnavailableError if it cannot be written; then `alongside` did not happen either.
         """
+        if self.listener is None:
+            return await self._append(event, alongside)
+        started = time.perf_counter()
+        try:
+            head = await self._append(event, alongside)
+        except UnavailableError:
+            self.listener.failed(event)
+            raise
+        self.listener.written(event, time.perf_counter() - started)
+        return head
+
+    async def _append(self, event: AuditEvent, alongside: Work[object] | None) -> Head:
         try:
             head = await self._database.run(self._record(event, alongside))
         except (UnavailableError, asyncio.CancelledError):

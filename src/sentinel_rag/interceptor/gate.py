@@ -57,7 +57,15 @@ from sentinel_rag.interceptor.flow.record import flow_record
 from sentinel_rag.interceptor.flow.row_labels import row_labels_of
 from sentinel_rag.interceptor.in_flight import InFlight
 from sentinel_rag.interceptor.limits import Limits
-from sentinel_rag.interceptor.outcomes import HTTP_STATUS, Denied, NotCompleted, Outcome, OutcomeLost, outcome_of
+from sentinel_rag.interceptor.outcomes import (
+    HTTP_STATUS,
+    Completed,
+    Denied,
+    NotCompleted,
+    Outcome,
+    OutcomeLost,
+    outcome_of,
+)
 from sentinel_rag.interceptor.pins import Pins, Quarantined
 from sentinel_rag.interceptor.policy import Effect, Policies, Policy, Rule, ToolPolicy
 from sentinel_rag.interceptor.policy.deciding import UNKNOWN_TOOL
@@ -128,6 +136,11 @@ class Gate:
         self._clock = clock
         self._readers_of = readers_of
         self._in_flight = InFlight(limits)
+
+    @property
+    def calls_in_flight(self) -> int:
+        """How many calls run at tool servers."""
+        return len(self._in_flight)
 
     async def execute(self, principal: Principal, wish: ExecuteRequest, caller: Departure | None = None) -> Outcome:
         """Judge one call and run it if allowed. Raises UnavailableError if it cannot be recorded; then it did not run,
@@ -381,10 +394,12 @@ class Gate:
         alongside: Work[object] | None = None
         endorsed: Mapping[str, frozenset[NamedValue]] = {}
         value: JsonValue = None
+        told = run.judgement.revealed
         if isinstance(reply, Returned):
             value = reply.value
             rows = row_labels_of(tool.row_labels, reply.value, reply.row_labels)
             view = view_of(reply.value, reply.encoded, tool.fields, run.judgement.base, call.result, rows)
+            told = told.join(view.rows)
             if run.judgement.step is not None:
                 hidden = [each.reference.path for each in view.hidden]
                 endorsed = {PLAN: chosen(run.judgement.step, reply.value, session.named, hidden)}
@@ -400,6 +415,8 @@ class Gate:
             withheld = "The tool failed; its message is withheld, because the policy hides parts of its results."
             reply = ToolFailed(QueryError(code=reply.error.code, message=withheld))
         outcome = await self._record_outcome(run, reply, duration_ms, alongside)
+        if isinstance(outcome, Completed):
+            outcome = replace(outcome, label=told, context=session.context)
         if value is not None:
             # Not before the last pause: of two calls at once the second has to see what the first one named.
             endorsed = {**endorsed, **endorsed_values(call.policy, tool, run.judgement, value, session.named)}

@@ -140,10 +140,12 @@ def running_gateway(
     policies: Callable[[State], Policies] | None = None,
     webhook: Webhook | None = None,
     switched_off: Collection[str] = (),
+    approvals_page: str | None = None,
     postgres: PostgresPlace | None = None,
 ) -> Iterator[RunningGateway]:
     """Serve `policy` with its state in `folder`, or in `postgres`; every server that it names is `executor`, unless
-    `upstreams` says. `policies` makes a source of policies that change; tools that are `switched_off` do not pass."""
+    `upstreams` says. `policies` makes a source of policies that change; tools that are `switched_off` do not pass, and
+    clients of MCP are told of `approvals_page`."""
     if upstreams is None:
         shared = McpHttpUpstream(executor.url, token=executor.token)
         upstreams = dict.fromkeys(policy.servers(), shared)
@@ -160,6 +162,7 @@ def running_gateway(
             upstreams=upstreams,
             limits=limits,
             switched_off=switched_off,
+            approvals_page=approvals_page,
         )
         with serve(app) as url:
             yield RunningGateway(url, state, executor, key, auditor, approver, user)
