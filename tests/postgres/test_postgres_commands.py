@@ -153,25 +153,27 @@ def test_a_role_that_runs_gateways_adds_to_the_journal_and_cannot_change_it(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    password, schema = secrets.token_hex(8), "roles"
+    """The statements and the command of docs/postgresql.md, as they stand there."""
+    page = (Path(__file__).parents[2] / "docs" / "postgresql.md").read_text()
+    statements = page.partition("```text\nCREATE ROLE")[2].partition("```")[0]
+    assert "sentinel database prepare --for sentinel_gateway\n" in page
+    password, schema = secrets.token_hex(8), "sentinel"
     with psycopg.connect(postgres.url, autocommit=True) as connection:
-        connection.execute(f"CREATE ROLE owner_role LOGIN PASSWORD '{password}'")
-        connection.execute(f"CREATE ROLE gateway_role LOGIN PASSWORD '{password}'")
-        connection.execute(f"CREATE SCHEMA {schema} AUTHORIZATION owner_role")
+        connection.execute(f"CREATE ROLE{statements}".replace("'...'", f"'{password}'"))
     monkeypatch.setenv("SENTINEL_DATABASE_SCHEMA", schema)
-    monkeypatch.setenv("SENTINEL_DATABASE_URL", postgres.url_of("gateway_role", password))
+    monkeypatch.setenv("SENTINEL_DATABASE_URL", postgres.url_of("sentinel_gateway", password))
     code, _, err = told(capsys, "audit", "show")
     assert code == 1
     assert password not in err
 
-    monkeypatch.setenv("SENTINEL_DATABASE_URL", postgres.url_of("owner_role", password))
-    code, out, _ = told(capsys, "database", "prepare", "--for", "gateway_role")
-    assert (code, "gateway_role" in out) == (0, True)
+    monkeypatch.setenv("SENTINEL_DATABASE_URL", postgres.url_of("sentinel_owner", password))
+    code, out, _ = told(capsys, "database", "prepare", "--for", "sentinel_gateway")
+    assert (code, "sentinel_gateway" in out) == (0, True)
     assert told(capsys, "database", "prepare", "--for", "nobody_there")[0] == 2
-    assert told(capsys, "database", "prepare", "--for", "gateway_role")[0] == 0  # again changes nothing
+    assert told(capsys, "database", "prepare", "--for", "sentinel_gateway")[0] == 0  # again changes nothing
 
     folder = clean_environment / "gateway"
-    place = PostgresPlace(postgres.url_of("gateway_role", password), schema, folder)
+    place = PostgresPlace(postgres.url_of("sentinel_gateway", password), schema, folder)
     monkeypatch.setenv("SENTINEL_DATABASE_URL", place.url)
     fill(folder, place, 2)
     fill(folder, place, 2, first=2)
@@ -183,7 +185,7 @@ def test_a_role_that_runs_gateways_adds_to_the_journal_and_cannot_change_it(
     code, out, _ = told(capsys, "doctor", "--json")
     [line] = [each for each in json.loads(out) if each["name"] == "database"]
     assert line["level"] == "ok"
-    assert "schema roles, not encrypted; 0 gateway(s) connected" in line["detail"]
+    assert "schema sentinel, not encrypted; 0 gateway(s) connected" in line["detail"]
 
 
 def test_the_state_of_a_home_moves_with_its_chain_and_its_keys(
