@@ -144,8 +144,8 @@ def running_gateway(
     postgres: PostgresPlace | None = None,
 ) -> Iterator[RunningGateway]:
     """Serve `policy` with its state in `folder`, or in `postgres`; every server that it names is `executor`, unless
-    `upstreams` says. `policies` makes a source of policies that change; tools that are `switched_off` are not let
-    pass, and clients of MCP are told of `approvals_page`."""
+    `upstreams` says. `policies` makes a source of policies that change; tools that are `switched_off` do not pass, and
+    clients of MCP are told of `approvals_page`."""
     if upstreams is None:
         shared = McpHttpUpstream(executor.url, token=executor.token)
         upstreams = dict.fromkeys(policy.servers(), shared)
