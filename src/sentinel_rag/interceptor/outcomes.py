@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from sentinel_rag.audit import CallOutcome, OutcomeStatus
+from sentinel_rag.audit import CallOutcome, OutcomeStatus, StateAway
 from sentinel_rag.contracts.decisions import Deny, Reason
 from sentinel_rag.contracts.labels import BOTTOM, Label
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
@@ -96,6 +96,10 @@ class NotCompleted:
 
 
 Outcome = Completed | Denied | NotCompleted
+
+
+class OutcomeLost(StateAway):
+    """The call ran, and what came of it could not be recorded: it is on record as unknown, and nobody is told more."""
 
 
 def outcome_of(

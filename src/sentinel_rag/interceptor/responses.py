@@ -89,6 +89,17 @@ def problem(reason: Reason, detail: str, *, audit_id: str | None = None, status:
     return json_response(body, status or HTTP_STATUS[reason])
 
 
+def away_response(*, may_have_run: bool) -> Response:
+    """The answer while the state cannot be reached. `may_have_run`: the call was let through before that."""
+    detail = "The Interceptor cannot reach its database, so it lets nothing through. Try again in a moment."
+    if may_have_run:
+        detail = (
+            "The Interceptor lost its database while the call ran. It may have taken effect: look before you repeat."
+        )
+    body = problem_body(Reason.OVERLOADED, detail)
+    return json_response(body, HTTP_STATUS[Reason.OVERLOADED], {"Retry-After": str(DEFAULT_RETRY_S)})
+
+
 def problem_body(reason: Reason, detail: str) -> dict[str, str]:
     """The body of `problem`, for a route that adds to it."""
     return {"detail": detail, "status": "denied" if reason is Reason.MISSING_SCOPE else "error", "reason": reason.value}
