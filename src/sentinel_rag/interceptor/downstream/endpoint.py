@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import anyio
@@ -203,6 +204,7 @@ class McpEndpoint:
             abilities = Abilities.of(asked.meta.get(CAPABILITIES_KEY))
         caller = Caller(
             principal,
+            partial(self._admit, request),
             looks=not _executes(principal),
             abilities=abilities,
             in_session=era is Era.SESSIONS,
