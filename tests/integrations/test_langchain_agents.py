@@ -11,29 +11,28 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from gateway_estate import FIND
+from gateway_estate import FIND, EstateGateway
 
 from sentinel_rag.integrations.gateway import GatewayConnection
 from sentinel_rag.testing.fake_executor import Answers
-from sentinel_rag.testing.running_gateway import RunningGateway
 
 pytestmark = pytest.mark.requirement("GATE-8")
 BLOCKED = "Tool '{}' was blocked by a security policy. Reason: Access denied by security policy. Taint level: {}"
 
 
 @pytest.fixture
-def connection(estate: RunningGateway) -> Iterator[GatewayConnection]:
+def connection(estate: EstateGateway) -> Iterator[GatewayConnection]:
     with GatewayConnection(estate.url, estate.key) as made:
         yield made
 
 
-def intents(gateway: RunningGateway) -> list[dict[str, Any]]:
+def intents(gateway: EstateGateway) -> list[dict[str, Any]]:
     return [record for record in gateway.records() if record["kind"] == "intent"]
 
 
 @pytest.mark.parametrize("kind", ["create_agent", "create_react_agent"])
 def test_an_agent_calls_through_the_gateway_and_reads_the_result(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection, kind: str
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection, kind: str
 ) -> None:
     tools = lang.load_gateway_tools(gateway=connection)
     model = lang.ScriptedChatModel(script=[lang.calls(("find", {"text": "x", "limit": 3})), lang.says("Done.")])
@@ -54,7 +53,7 @@ def test_an_agent_calls_through_the_gateway_and_reads_the_result(
 
 
 @pytest.mark.anyio
-async def test_the_same_without_blocking(lang: ModuleType, estate: RunningGateway) -> None:
+async def test_the_same_without_blocking(lang: ModuleType, estate: EstateGateway) -> None:
     async with GatewayConnection(estate.url, estate.key) as connection:
         tools = await lang.aload_gateway_tools(gateway=connection)
         model = lang.ScriptedChatModel(script=[lang.calls(("find", {"text": "x"})), lang.says("Done.")])
@@ -64,7 +63,7 @@ async def test_the_same_without_blocking(lang: ModuleType, estate: RunningGatewa
 
 
 def test_a_model_is_told_each_tool_by_its_pinned_schema(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
 ) -> None:
     model = lang.ScriptedChatModel(script=[lang.says("Nothing to do.")])
     lang.asked(lang.made("create_agent", model, lang.load_gateway_tools(gateway=connection)), "hello")
@@ -80,7 +79,7 @@ def test_a_model_is_told_each_tool_by_its_pinned_schema(
 
 
 def test_a_hijacked_agent_is_blocked_told_why_and_goes_on(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
 ) -> None:
     """The attacker controls the text of an alert, and with it every later word of the model."""
     script = [
@@ -105,7 +104,7 @@ def test_a_hijacked_agent_is_blocked_told_why_and_goes_on(
 
 
 def test_what_a_policy_hides_is_a_placeholder_that_can_be_passed_on(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
 ) -> None:
     script = [
         lang.calls(("read_alert", {})),
@@ -125,17 +124,18 @@ def test_what_a_policy_hides_is_a_placeholder_that_can_be_passed_on(
     assert estate.executor.calls[-1].arguments == {"text": "powershell -enc SECRET"}
 
 
-def approve_the_next(gateway: RunningGateway, found: list[str]) -> None:
+def approve_the_next(gateway: EstateGateway, found: list[str]) -> None:
+    """Wait for a call of this key to be asked about, as a person's page does, and approve it."""
     mark = ""
     while not found:
         page = gateway.request("GET", f"/v1/approvals?state=pending{mark}", key=gateway.approver).body
-        found += [approval["approval_id"] for approval in page["approvals"]]
+        found += gateway.pending()
         mark = f"&mark={page['mark']}"
     gateway.request("POST", f"/v1/approvals/{found[0]}/approve", key=gateway.approver)
 
 
 def test_a_call_that_waits_for_a_person_is_told_with_its_approval_and_runs_once_after_it(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
 ) -> None:
 
     def wish(_: object) -> Any:
@@ -144,10 +144,10 @@ def test_a_call_that_waits_for_a_person_is_told_with_its_approval_and_runs_once_
     model = lang.ScriptedChatModel(script=[wish, lang.says("It waits."), wish, wish, lang.says("Done.")])
     agent = lang.made("create_agent", model, lang.load_gateway_tools(gateway=connection))
     [told] = lang.results(lang.asked(agent, "disable eve"))
-    [pending] = estate.request("GET", "/v1/approvals?state=pending", key=estate.approver).body["approvals"]
+    [pending] = estate.pending()
     assert told.content == (
         BLOCKED.format("disable_account", "LOW") + " [approval_required] A person has to allow exactly this call first "
-        f"(approval {pending['approval_id']}). Tell the user; once it is approved, call again with the same arguments."
+        f"(approval {pending}). Tell the user; once it is approved, call again with the same arguments."
     )
     assert estate.executor.calls == []
     approve_the_next(estate, [])
@@ -158,13 +158,13 @@ def test_a_call_that_waits_for_a_person_is_told_with_its_approval_and_runs_once_
 
 
 @pytest.mark.parametrize("way", ["blocking", "waiting"])
-def test_a_tool_may_wait_for_the_person_itself(lang: ModuleType, estate: RunningGateway, way: str) -> None:
+def test_a_tool_may_wait_for_the_person_itself(lang: ModuleType, estate: EstateGateway, way: str) -> None:
     found: list[str] = []
     person = threading.Thread(target=approve_the_next, args=(estate, found))
 
     async def waiting() -> str:
         async with GatewayConnection(estate.url, estate.key) as connection:
-            tools = await lang.aload_gateway_tools(gateway=connection, names=["disable_account"], approval_wait_s=100)
+            tools = await lang.aload_gateway_tools(gateway=connection, names=["disable_account"], approval_wait_s=60)
             person.start()
             return str(await tools[0].ainvoke({"account": "eve"}))
 
@@ -172,7 +172,7 @@ def test_a_tool_may_wait_for_the_person_itself(lang: ModuleType, estate: Running
         text = asyncio.run(waiting())
     else:
         with GatewayConnection(estate.url, estate.key) as connection:
-            [tool] = lang.load_gateway_tools(gateway=connection, names=["disable_account"], approval_wait_s=100)
+            [tool] = lang.load_gateway_tools(gateway=connection, names=["disable_account"], approval_wait_s=60)
             person.start()
             text = tool.invoke({"account": "eve"})
     person.join()
@@ -182,14 +182,14 @@ def test_a_tool_may_wait_for_the_person_itself(lang: ModuleType, estate: Running
 
 
 def test_a_denied_wait_ends_with_the_persons_no(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
 ) -> None:
     [tool] = lang.load_gateway_tools(gateway=connection, names=["disable_account"])
     with pytest.raises(lang.SecurityBlockException) as blocked:
         tool._run(account="eve")
     approval = blocked.value.block.approval_id
     estate.request("POST", f"/v1/approvals/{approval}/deny", key=estate.approver)
-    [patient] = lang.load_gateway_tools(gateway=connection, names=["disable_account"], approval_wait_s=100)
+    [patient] = lang.load_gateway_tools(gateway=connection, names=["disable_account"], approval_wait_s=60)
     text = patient.invoke({"account": "eve"})
     assert text.startswith(BLOCKED.format("disable_account", "LOW"))
     assert "denied" in text
@@ -197,7 +197,7 @@ def test_a_denied_wait_ends_with_the_persons_no(
 
 
 def test_each_thread_of_a_graph_has_a_session_and_keeps_it(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
 ) -> None:
     tools = lang.load_gateway_tools(gateway=connection)
     for thread in ("one", "two", "one"):
@@ -208,7 +208,7 @@ def test_each_thread_of_a_graph_has_a_session_and_keeps_it(
 
 
 def test_many_threads_and_loops_at_once_share_one_session_of_their_conversation(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
 ) -> None:
     [tool] = lang.load_gateway_tools(gateway=connection, names=["find"])
     config = {"configurable": {"thread_id": "shared"}}
@@ -239,7 +239,7 @@ def test_many_threads_and_loops_at_once_share_one_session_of_their_conversation(
 
 
 def test_a_toolkit_offers_what_is_offered_now(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
 ) -> None:
     toolkit = lang.GatewayToolkit(gateway=connection)
     before = {tool.name: tool for tool in toolkit.get_tools()}
@@ -248,7 +248,7 @@ def test_a_toolkit_offers_what_is_offered_now(
 
 
 def test_a_result_that_is_too_long_for_a_model_is_cut_and_says_so(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
 ) -> None:
     estate.executor.on("find", Answers({"text": "é" * 1_000}))
     [tool] = lang.load_gateway_tools(gateway=connection, names=["find"], max_characters=50)

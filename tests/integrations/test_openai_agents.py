@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
+from gateway_estate import EstateGateway
 
 from sentinel_rag.integrations.gateway import GatewayConnection
 from sentinel_rag.testing.langchain_installation import importable_langchain
-from sentinel_rag.testing.running_gateway import RunningGateway
 
 pytestmark = [pytest.mark.requirement("GATE-8"), pytest.mark.anyio]
 
@@ -24,7 +24,7 @@ def sdk() -> Iterator[ModuleType]:
         yield sdk_agents
 
 
-async def test_a_hijacked_agent_is_blocked_told_why_and_goes_on(sdk: ModuleType, estate: RunningGateway) -> None:
+async def test_a_hijacked_agent_is_blocked_told_why_and_goes_on(sdk: ModuleType, estate: EstateGateway) -> None:
     """The attacker controls the text of an alert, and with it every later word of the model."""
     script = [
         sdk.calls(("read_alert", {"alert": "1"})),
@@ -44,7 +44,7 @@ async def test_a_hijacked_agent_is_blocked_told_why_and_goes_on(sdk: ModuleType,
 
 
 async def test_a_model_is_told_the_pinned_schema_and_conversations_have_sessions(
-    sdk: ModuleType, estate: RunningGateway
+    sdk: ModuleType, estate: EstateGateway
 ) -> None:
     async with GatewayConnection(estate.url, estate.key) as connection:
         tools = sdk.gateway_tools(gateway=connection, names=["find"], conversation_of=lambda context: context["chat"])
