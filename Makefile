@@ -17,7 +17,7 @@ SHARED_WITH_DEV = $(shell sed -n 's/^\([a-z0-9._-]*\)==.*/\1/p' requirements-dev
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo langchain model-local kql-parser embedding-model page browser test check format types imports bench bench-kql agentdojo package-check licences sbom mutation fuzz lock clean
+.PHONY: help demo langchain model-local kql-parser embedding-model page browser test check format types imports bench bench-kql agentdojo package-check reference cookbook site licences sbom mutation fuzz lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -126,6 +126,21 @@ bench: $(VENV)/installed-dev $(VENV)/agentdojo/installed ## Measure; results wit
 bench-kql: $(VENV)/kql-parser ## How much of a KQL rule collection runs: make bench-kql DIR="folder ..." [SCHEMA=file.json]
 	$(BIN)/python -m bench.bench_kql_collections $(DIR) $(if $(SCHEMA),--schema $(SCHEMA))
 
+# The builder of the site, in a folder of its own: nothing else needs it.
+$(VENV)/docs/installed: $(VENV)/created requirements-docs.lock
+	@rm -rf $(VENV)/docs
+	$(PIP) install --quiet --require-hashes --target $(VENV)/docs -r requirements-docs.lock
+	@touch $@
+
+site: $(VENV)/installed-dev $(VENV)/docs/installed ## The documentation as a site, dist/site; a link that leads nowhere fails
+	$(BIN)/python -m documentation site --builder $(VENV)/docs --output dist/site
+
+reference: $(VENV)/installed-dev ## docs/reference/ and the policy's JSON schema, from the code
+	$(BIN)/python -m documentation reference
+
+cookbook: $(VENV)/installed-dev ## The answers of docs/cookbook/, asked again of a running product
+	$(BIN)/python -m documentation cookbook
+
 package-check: $(VENV)/installed-dev $(PAGE) ## Build wheel and sdist, install into an empty environment, try and measure
 	$(BIN)/python -m bench install_size
 
@@ -177,6 +192,8 @@ lock: $(VENV)/installed-dev ## Resolve pyproject.toml again into the lock files
 	  $(addprefix --no-emit-package ,$(SHARED_WITH_DEV)) -o requirements-langchain.lock
 	echo 'atheris==3.0.0' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command 'make lock' - -o requirements-fuzz.lock
+	echo 'zensical==0.0.73' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --custom-compile-command 'make lock' - -o requirements-docs.lock
 	printf '%s\n' $(AGENTDOJO) | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command 'make lock' --no-deps - -o requirements-agentdojo.lock
 
