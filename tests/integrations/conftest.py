@@ -46,3 +46,11 @@ def estate(served: RunningGateway) -> EstateGateway:
     key, terms = served.state.keys.create([Scope.EXECUTE])
     parts = {each.name: getattr(served, each.name) for each in fields(served)}
     return EstateGateway(**{**parts, "key": key}, key_id=terms.key_id)
+
+
+@pytest.fixture
+def named_gateway(gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch) -> RunningGateway:
+    """A gateway with the shipped policy, which the environment names."""
+    monkeypatch.setenv("SENTINEL_URL", gateway.url)
+    monkeypatch.setenv("SENTINEL_API_KEY", gateway.key)
+    return gateway

@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 from gateway_estate import FIND, EstateGateway
+from page_of_adapters import BY_HAND, FIRST, run
 
 from sentinel_rag.integrations.gateway import GatewayConnection
 from sentinel_rag.testing.fake_executor import Answers
+from sentinel_rag.testing.running_gateway import RunningGateway
 
 pytestmark = pytest.mark.requirement("GATE-8")
 BLOCKED = "Tool '{}' was blocked by a security policy. Reason: Access denied by security policy. Taint level: {}"
@@ -256,3 +258,20 @@ def test_a_result_that_is_too_long_for_a_model_is_cut_and_says_so(
     assert message.content.startswith('{"text": "é')
     assert "[Cut: the first 50 of 1012 characters." in message.content
     assert message.artifact["result"] == {"text": "é" * 1_000}
+
+
+def test_the_three_lines_of_the_page_make_an_agent(lang: ModuleType, named_gateway: RunningGateway) -> None:
+    model = lang.ScriptedChatModel(script=[lang.calls(("query_incidents", {"status": "New"})), lang.says("None.")])
+    run(FIRST, '"openai:gpt-4o-mini"', "MODEL", MODEL=model)
+    [call] = named_gateway.executor.calls
+    assert (call.tool, call.arguments) == ("query_incidents", {"status": "New"})
+
+
+def test_the_tool_by_hand_of_the_page_raises_for_a_block(
+    lang: ModuleType, named_gateway: RunningGateway, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = run(BY_HAND, "Reads a file.", "Reads one file.")
+    approvals = named_gateway.request("GET", "/v1/approvals", key=named_gateway.approver).body["approvals"]
+    expected = f"file_read Access denied by security policy. Taint level: HIGH {approvals[0]['approval_id']}\n"
+    assert capsys.readouterr().out == expected
+    made["tool"].gateway.close()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import pickle
+import socketserver
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -22,7 +25,7 @@ from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.integrations.gateway import GatewayConnection
 from sentinel_rag.integrations.gateway.calls import Patience
-from sentinel_rag.testing.fake_executor import Answers, AnswersText, Dies, Fails
+from sentinel_rag.testing.fake_executor import Answers, AnswersText, Dies, Fails, Waits
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.running_gateway import RunningGateway
 
@@ -41,12 +44,16 @@ def tools(lang: ModuleType, estate: EstateGateway) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def answering(answer: Callable[[Request], Response]) -> Iterator[tuple[str, list[Request]]]:
-    """A server that is not the gateway, and the requests that it got."""
+def answering(
+    answer: Callable[[Request], Response], bodies: list[Any] | None = None
+) -> Iterator[tuple[str, list[Request]]]:
+    """A server that is not the gateway, and the requests that it got; their bodies, if they are wanted."""
     got: list[Request] = []
 
     async def every(request: Request) -> Response:
         got.append(request)
+        if bodies is not None and request.method == "POST":
+            bodies.append(await request.json())
         return answer(request)
 
     with serve(Starlette(routes=[Route("/{path:path}", every, methods=["GET", "POST", "DELETE"])])) as url:
@@ -196,6 +203,59 @@ def test_no_write_is_repeated_whatever_answers(lang: ModuleType, status: int) ->
         assert len(got) == (2 if status == 500 else 4)
 
 
+@contextmanager
+def breaking() -> Iterator[tuple[str, list[bytes]]]:
+    """A server that ends each connection amid the answer, and what it was sent."""
+    got: list[bytes] = []
+
+    class Breaking(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            got.append(self.request.recv(65_536))
+            self.request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Breaking) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}", got
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(("effect", "sent"), [("read", 3), ("write", 1), ("external", 1)])
+def test_a_broken_line_is_tried_again_by_what_reads_alone(lang: ModuleType, effect: str, sent: int) -> None:
+    with breaking() as (url, got), GatewayConnection(url, "k" * 20) as connection:
+        tool = lang.SentinelSecureTool(name="find", description="", gateway=connection, effect=effect, session_id="s-1")
+        text = tool.invoke({"text": "x"})
+    assert text.startswith("Result: SYSTEM_ERROR: The connection to the gateway broke amid the answer.")
+    assert ("It may have taken effect" in text) is (effect != "read")
+    assert len(got) == sent
+
+
+@pytest.mark.parametrize("way", ["blocking", "waiting"])
+def test_a_call_that_takes_too_long_is_a_text_and_not_repeated(
+    lang: ModuleType, estate: EstateGateway, way: str
+) -> None:
+    release = threading.Event()
+    estate.executor.on("find", Waits(release))
+    tool = lang.SentinelSecureTool(
+        name="find", description="", gateway=GatewayConnection(estate.url, estate.key, timeout_s=0.5), effect="read"
+    )
+
+    async def waiting() -> str:
+        async with tool.gateway:
+            return str(await tool.ainvoke({"text": "x"}))
+
+    try:
+        text = asyncio.run(waiting()) if way == "waiting" else tool.invoke({"text": "x"})
+    finally:
+        release.set()
+        tool.gateway.close()
+    assert text.startswith("Result: SYSTEM_ERROR: The gateway did not answer within 0.5 seconds.")
+    assert len(estate.executor.calls) <= 1
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -272,13 +332,14 @@ def test_a_closed_session_runs_nothing_and_the_next_call_has_a_new_one(
     assert [call.arguments["text"] for call in estate.executor.calls] == ["1", "3"]
 
 
-def test_the_callers_trace_goes_along(lang: ModuleType) -> None:
+def test_the_sources_request_is_sent_and_the_callers_trace_goes_along(lang: ModuleType) -> None:
     from opentelemetry import trace
     from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
+    bodies: list[Any] = []
     span = NonRecordingSpan(SpanContext(0xABC, 0xDEF, is_remote=False, trace_flags=TraceFlags(1)))
     with (
-        answering(lambda _: JSONResponse({"result": 1, "status": "success"})) as (url, got),
+        answering(lambda _: JSONResponse({"result": 1, "status": "success"}), bodies) as (url, got),
         GatewayConnection(url, "k" * 20) as connection,
     ):
         tool = lang.SentinelSecureTool(name="find", description="", gateway=connection, session_id="s-1")
@@ -286,6 +347,8 @@ def test_the_callers_trace_goes_along(lang: ModuleType) -> None:
             tool.invoke({"text": "x"})
         tool.invoke({"text": "x"})
     calls = [request for request in got if request.method == "POST"]
+    assert [request.url.path for request in calls] == ["/v1/proxy-execute"] * 2
+    assert bodies[0] == {"session_id": "s-1", "tool_name": "find", "args": {"text": "x"}}
     assert calls[0].headers["traceparent"] == f"00-{0xABC:032x}-{0xDEF:016x}-01"
     assert "traceparent" not in calls[1].headers
     assert {request.headers["x-api-key"] for request in got} == {"k" * 20}
