@@ -6,6 +6,8 @@ import asyncio
 import json
 import pickle
 import socketserver
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,8 +25,9 @@ from starlette.routing import Route
 
 from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.integrations.gateway import GatewayConnection
+from sentinel_rag.integrations.gateway import GatewayConnection, GatewayTool
 from sentinel_rag.integrations.gateway.calls import Patience
+from sentinel_rag.integrations.gateway.offers import chosen
 from sentinel_rag.testing.fake_executor import Answers, AnswersText, Dies, Fails, Waits
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.running_gateway import RunningGateway
@@ -392,3 +395,38 @@ def test_an_address_or_key_that_cannot_be_one_is_refused_at_once(
         GatewayConnection(url, key)
     assert told in refused.value.next_step + str(refused.value)
     assert "secret" not in f"{refused.value}{refused.value.next_step}"
+
+
+def test_a_forked_process_does_not_share_its_parents_connection(estate: EstateGateway) -> None:
+    """Web servers fork workers after the tools were loaded; an answer must not reach another worker's user."""
+    script = """
+import json, os, sys
+from sentinel_rag.integrations.gateway import GatewayCall, GatewayConnection
+connection = GatewayConnection(sys.argv[1], sys.argv[2])
+connection.tools()
+before = id(connection._client)
+child = os.fork()
+who = "parent" if child else "child"
+for number in range(5):
+    called = connection.call(GatewayCall("find", {"text": f"{who} {number}"}, "read"))
+    assert called.answer.result["arguments"]["text"] == f"{who} {number}", called
+if child:
+    assert id(connection._client) == before
+    connection.close()
+    sys.exit(os.waitpid(child, 0)[1])
+os._exit(int(id(connection._client) == before))
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error::ResourceWarning", "-c", script, estate.url, estate.key],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(estate.executor.calls) == 10
+
+
+def test_a_tool_whose_name_no_model_takes_is_left_out_and_named(caplog: pytest.LogCaptureFixture) -> None:
+    offered = [GatewayTool(name, "", {"type": "object", "properties": {}}) for name in ("fine", "not.fine", "é")]
+    assert [tool.name for tool in chosen(offered, None)] == ["fine"]
+    assert "'not.fine' is left out" in caplog.text
