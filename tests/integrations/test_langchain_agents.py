@@ -15,6 +15,7 @@ from gateway_estate import FIND, EstateGateway
 from page_of_adapters import BY_HAND, FIRST, run
 
 from sentinel_rag.integrations.gateway import GatewayConnection
+from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.testing.fake_executor import Answers
 from sentinel_rag.testing.running_gateway import RunningGateway
 
@@ -207,6 +208,21 @@ def test_each_thread_of_a_graph_has_a_session_and_keeps_it(
         lang.asked(lang.made("create_agent", model, tools), "find", thread)
     first, second, third = (intent["session_id"] for intent in intents(estate))
     assert first == third != second
+
+
+def test_a_session_that_a_person_opened_is_clean_where_the_agents_own_is_not(
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
+) -> None:
+    front, _ = estate.state.keys.create([Scope.USER], for_key=estate.key_id)
+    tools = {tool.name: tool for tool in lang.load_gateway_tools(gateway=connection)}
+    clean = estate.open_session(key=front)
+    tools["read_alert"].invoke({}, {"configurable": {"thread_id": "one"}})
+    again = estate.open_session(key=front)
+    mail = {"text": "the weekly figures"}
+    assert "[sink_label]" in tools["send_mail"].invoke(mail, {"configurable": {"thread_id": "two"}})
+    assert "[sink_label]" in tools["send_mail"].invoke(mail, {"configurable": {"sentinel_session_id": clean}})
+    assert json.loads(tools["send_mail"].invoke(mail, {"configurable": {"sentinel_session_id": again}}))
+    assert [call.tool for call in estate.executor.calls] == ["read_alert", "send_mail"]
 
 
 def test_many_threads_and_loops_at_once_share_one_session_of_their_conversation(
