@@ -154,6 +154,15 @@ def refusal(made: Container, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
         ("agent", {"SENTINEL_ZONE_TOKEN": ""}, "SENTINEL_ZONE_TOKEN is not set"),
         ("web", {"SENTINEL_WEB_URL": ""}, "SENTINEL_WEB_URL is not set"),
         ("web", {"SENTINEL_AGENT_TOKEN": ""}, "SENTINEL_AGENT_TOKEN: is missing"),
+        (
+            "agent",
+            {
+                "SENTINEL_MODEL": "azure",
+                "SENTINEL_MODEL_NAME": "gpt",
+                "AZURE_OPENAI_ENDPOINT": "https://soc.openai.azure.com",
+            },
+            "a served agent holds no Azure sign-in",
+        ),
         ("agent", {"SENTINEL_TLS_KEY": ""}, "SENTINEL_TLS_KEY: is missing"),
         ("agent", {"SENTINEL_TLS_CA": "/nowhere/ca.crt"}, "SENTINEL_TLS_CA: '/nowhere/ca.crt' cannot be read"),
         ("agent", {"SENTINEL_URL": "http://interceptor:8442"}, "plain http is for this machine only"),
