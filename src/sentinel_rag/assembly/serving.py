@@ -23,9 +23,20 @@ from sentinel_rag.telemetry import configure_logging
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+    from sentinel_rag.telemetry.metrics import Registry
+    from sentinel_rag.telemetry.process import ProcessTelemetry
+
+
+_telemetry: ProcessTelemetry | None = None
+
+
+def metrics_registry() -> Registry | None:
+    """Where this zone counts; None where nobody may read it."""
+    return None if _telemetry is None else _telemetry.registry
+
 
 def begin_zone(zone: str) -> dict[str, Any]:
-    """Read the supervisor's configuration line and set up logging.
+    """Read the supervisor's configuration line and set up logging, and what else the zone is to tell.
 
     Raises SystemExit with a sentence if a person started this by hand.
     """
@@ -36,6 +47,11 @@ def begin_zone(zone: str) -> dict[str, Any]:
         sys.exit("This module is started by the supervisor; run: sentinel up")
     threading.Thread(target=_end_with_supervisor, daemon=True, name="life-line").start()
     configure_logging(zone, configuration["log_level"])
+    if configuration.get("telemetry") is not None:
+        from sentinel_rag.telemetry.process import ProcessTelemetry
+
+        global _telemetry
+        _telemetry = ProcessTelemetry(zone, configuration["telemetry"])
     return configuration
 
 
@@ -114,7 +130,7 @@ def serve(app: ASGIApp, descriptor: int, *, tls: Mapping[str, str] | None = None
         certificate = Certificate(Path(tls["certificate"]), Path(tls["key"]))
         app = AnsweringAs(app, certificate)
     config = uvicorn.Config(
-        app,
+        app if _telemetry is None else _telemetry.around(app),
         http=BoundedHttp,
         log_config=None,  # the zone's own JSON lines take uvicorn's messages too
         access_log=False,

@@ -21,6 +21,7 @@ from sentinel_rag.settings.shapes import (
     PostgresSettings,
     Secret,
     Settings,
+    TelemetrySettings,
     TlsFiles,
 )
 from sentinel_rag.settings.variables import VARIABLES, Variable
@@ -37,6 +38,7 @@ __all__ = [
     "PostgresSettings",
     "Secret",
     "Settings",
+    "TelemetrySettings",
     "TlsFiles",
     "Variable",
     "agent_gateway",

@@ -77,7 +77,8 @@ class OidcSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresSettings:
-    """A database for knowledge, and the schema in it. The address holds a password, so all of it is secret."""
+    """A database, and the schema in it. The address holds a password, so all of it is secret; without one no database
+    is used."""
 
     url: Secret | None = None
     schema: str = "sentinel_knowledge"
@@ -129,6 +130,21 @@ class DeploymentSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TelemetrySettings:
+    """What the zones tell, beside their logs. Without `endpoint` no spans are made, without `metrics_token` nothing is
+    counted. `headers` are sent to the collector; `ratio` counts for the samplers that take one."""
+
+    endpoint: str | None = None
+    headers: Mapping[str, Secret] = field(default_factory=dict)
+    timeout_s: float = 10.0
+    certificate: Path | None = None
+    sampler: str = "parentbased_always_on"
+    ratio: float = 1.0
+    resource: Mapping[str, str] = field(default_factory=dict)
+    metrics_token: Secret | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that can be set. `docs/settings.md` lists the variables; a test keeps the two equal."""
 
@@ -144,6 +160,8 @@ class Settings:
     model_settings: ModelSettings | None = None
     embeddings: EmbeddingSettings = EmbeddingSettings()
     knowledge: KnowledgeSettings = KnowledgeSettings()
+    database: PostgresSettings = PostgresSettings(schema="sentinel")
+    """Where the gateway keeps its state; without an address in files of the home."""
     timezone: str = "UTC"
     audit_durability: str = "process"
     audit_anchor: Path | None = None
@@ -175,6 +193,7 @@ class Settings:
     web_url: str | None = None
     """Where people reach the web surface, if not on loopback: behind a proxy with TLS."""
     oidc: OidcSettings | None = None
+    telemetry: TelemetrySettings = TelemetrySettings()
     deployment: DeploymentSettings = DeploymentSettings()
 
     @property

@@ -43,6 +43,7 @@ from sentinel_rag.interceptor.upstream.port import Owner, UpstreamReply, Upstrea
 from sentinel_rag.interceptor.upstream.tool_list import NoList, all_pages
 from sentinel_rag.interceptor.upstream.tool_result import reply_of
 from sentinel_rag.interceptor.upstream.unanswered import away, timed_out, too_large, unusable
+from sentinel_rag.telemetry import traceparent
 
 MAX_UPSTREAM_SESSIONS = 1_000
 SESSION_ATTEMPTS = 2
@@ -104,7 +105,11 @@ class McpHttpUpstream:
                 era = await self._negotiated()
                 places = self._in_headers.get(tool) if era is Era.STATELESS else None
                 headers = headers_of(places, arguments.value) if places else None
-                beside = {READERS: sorted(readers)} if self._is_ours and readers is not None else None
+                beside: dict[str, Any] = {}
+                if self._is_ours and readers is not None:
+                    beside[READERS] = sorted(readers)
+                if (place := traceparent()) is not None:
+                    beside["traceparent"] = place
                 message = call_message(era, next(self._ids), tool, arguments.encoded, headers, beside)
                 for _ in range(SESSION_ATTEMPTS):
                     session = await self._session(era, owner)

@@ -79,6 +79,9 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     up.add_argument("--json", action="store_true", help="print the addresses as JSON once everything serves")
     workspace_option(up)
 
+    mcp = command(commands, "mcp", "serve the tools to an MCP client on standard input and output", _mcp)
+    workspace_option(mcp)
+
     serve = command(commands, "serve", "start the zones of one role alone, for containers and several machines", _serve)
     serve.add_argument(
         "role", nargs="?", choices=("web", "agent", "interceptor", "tools"), help="which part of a deployment this is"
@@ -224,6 +227,12 @@ def _up(options: argparse.Namespace) -> int:
         web_port=options.web,
         as_json=options.json,
     )
+
+
+def _mcp(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.mcp import run
+
+    return run(workspace=options.workspace)
 
 
 def _serve(options: argparse.Namespace) -> int:
