@@ -3,12 +3,16 @@ Linux, with nftables). Each zone runs in a network namespace of its own, as its 
 router lets pass what the policies say and nothing else. Then everybody tries to reach everybody and the outside, the
 agent as a hijacker would who has its container, and a person asks a question through all of them.
 
+With `--images FOLDER` each zone runs out of its image: FOLDER/agent, /web, /interceptor and /tools are their unpacked
+root file systems, read-only, as the user that the Dockerfile names.
+
 Exit code 1 names each connection that is not as the policies say. What this shows is that the product works under these
 policies and what they leave to an attacker; that a cluster's network plugin keeps them is for the cluster to show.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -70,7 +74,32 @@ print(json.dumps(json.load(answer)))
 """
 
 
+ENTER = """
+import os, subprocess, sys
+root, folder, _, *arguments = sys.argv[1:]
+def mount(*words):
+    subprocess.run(["mount", *words], check=True)
+subprocess.run(["chown", "-R", "10001:10001", folder], check=True)
+mount("--make-rprivate", "/")
+mount("--bind", root, root)
+mount("-t", "tmpfs", "tmpfs", root + "/tmp")
+for place in (folder, "/dev", "/proc"):
+    os.makedirs(root + place, exist_ok=True)
+    mount("--rbind", place, root + place)
+mount("-o", "remount,ro,bind", root)
+os.chroot(root)
+os.chdir(os.environ["HOME"])
+os.setgroups([])
+os.setgid(10001)
+os.setuid(10001)
+os.execv("/opt/sentinel/bin/sentinel", ["sentinel", *arguments])
+"""
+
+
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", type=Path, default=None, help="unpacked root file systems of the images")
+    images = parser.parse_args().images
     if os.geteuid() != 0 or shutil.which("ip") is None or shutil.which("nft") is None:
         print("This needs root, ip (iproute2) and nft (nftables). As root: apt-get install iproute2 nftables")
         return 2
@@ -79,7 +108,7 @@ def main() -> int:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         names = stack.enter_context(namespaces(allowed))
-        urls = stack.enter_context(zones_apart(folder, names))
+        urls = stack.enter_context(zones_apart(folder, names, images))
         outside = [sys.executable, "-c", SERVE.format(ADDRESSES[OUTSIDE], 443)]
         server = stack.enter_context(subprocess.Popen(["ip", "netns", "exec", names[OUTSIDE], *outside]))
         stack.callback(server.kill)
@@ -178,7 +207,7 @@ def _rules(allowed: set[Way]) -> str:
 
 
 @contextmanager
-def zones_apart(folder: Path, names: dict[str, str]) -> Iterator[dict[str, str]]:
+def zones_apart(folder: Path, names: dict[str, str], images: Path | None) -> Iterator[dict[str, str]]:
     """The six zones of the chart, each in its namespace with the settings that its pod gets; their URLs."""
     authority = Authority(folder)
     token = {zone: f"{zone}-token-{'x' * 32}" for zone in ZONES}
@@ -211,8 +240,11 @@ def zones_apart(folder: Path, names: dict[str, str]) -> Iterator[dict[str, str]]
             home = folder / ("interceptor" if zone == "web" else zone)
             home.mkdir(exist_ok=True)
             proof = authority.issue(zone, ADDRESSES[zone])
-            made = Container(home, {**proof, **settings}, inside=("ip", "netns", "exec", names[zone]))
             role = "tools" if zone.startswith("tools-") else zone
+            inside_of = ["ip", "netns", "exec", names[zone]]
+            if images is not None:
+                inside_of += ["unshare", "--mount", sys.executable, "-c", ENTER, str(images / role), str(folder)]
+            made = Container(home, {**proof, **settings}, inside=inside_of)
             options = (
                 ["--tools", ",".join(name for name in TOOL_ZONES if _zone_of(name) == zone)] if role == "tools" else []
             )

@@ -5,6 +5,7 @@ Beside `page`, which shows every result; here some are put together. What is ass
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from bench.report.results import Result
 TEXT = Path(__file__).parent / "sizing.md"
 SIZING = ROOT / "docs" / "sizing.md"
 
+ZONES = ("web", "agent", "interceptor", "tools")
 PEOPLE = (50, 150, 500)
 QUESTIONS_AN_HOUR = 20
 BUSIEST = 3
@@ -21,6 +23,9 @@ BUSIEST = 3
 CALLS_OF_A_MODEL = 5
 HOURS_A_MONTH = 160
 """Of busy hours, each person's."""
+QUERIES_AT_ONCE = 5
+"""That Log Analytics runs for one identity."""
+SECONDS_A_QUERY = 2.0
 
 
 def sizing(results: Path = RESULTS) -> str:
@@ -32,19 +37,18 @@ def sizing(results: Path = RESULTS) -> str:
 
 def _table(found: Mapping[str, Result]) -> str:
     measured, record = found["deployment"], found["journal"].figure("history_of_1000000/bytes_per_record")
-    cost = {
-        zone: measured.figure(f"zones/{zone}/cpu_ms_a_question") for zone in ("web", "agent", "interceptor", "tools")
-    }
+    cost = {zone: measured.figure(f"zones/{zone}/cpu_ms_a_question") for zone in ZONES}
     calls = measured.figure("records_a_question") / 2
     more = CALLS_OF_A_MODEL / calls
     with_model = cost["web"] + cost["agent"] + (cost["interceptor"] + cost["tools"]) * more
     lines = [
-        "| people | questions a second | cores, as measured | cores, with a model | journal a month |",
-        "|---|---|---|---|---|",
+        "| people | questions a second | cores, measured | cores, with a model | journal a month | Azure identities |",
+        "|---|---|---|---|---|---|",
     ]
     for people in PEOPLE:
         rate = people * QUESTIONS_AN_HOUR * BUSIEST / 3_600
         gib = people * QUESTIONS_AN_HOUR * HOURS_A_MONTH * CALLS_OF_A_MODEL * 2 * record / 2**30
         cores = [rate * each / 1_000 for each in (sum(cost.values()), with_model)]
-        lines.append(f"| {people} | {rate:.1f} | {cores[0]:.2f} | {cores[1]:.2f} | {gib:,.1f} GiB |")
+        identities = math.ceil(rate * CALLS_OF_A_MODEL * SECONDS_A_QUERY / QUERIES_AT_ONCE)
+        lines.append(f"| {people} | {rate:.1f} | {cores[0]:.2f} | {cores[1]:.2f} | {gib:,.1f} GiB | {identities} |")
     return "\n".join(lines)
