@@ -17,7 +17,9 @@ SHARED_WITH_DEV = $(shell sed -n 's/^\([a-z0-9._-]*\)==.*/\1/p' requirements-dev
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo langchain model-local kql-parser embedding-model page mcp-servers browser test ready check lint format types imports bench bench-kql agentdojo package-check reference cookbook site licences sbom mutation fuzz lock clean
+.PHONY: help demo langchain model-local kql-parser embedding-model page mcp-servers browser test ready check lint \
+  format types imports bench bench-kql agentdojo package-check reference cookbook site licences sbom mutation fuzz \
+  lock deploy-check clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -211,6 +213,9 @@ lock: $(VENV)/installed-dev ## Resolve pyproject.toml again into the lock files
 	  --custom-compile-command 'make lock' pyproject.toml --extra build -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --custom-compile-command 'make lock' pyproject.toml --extra build --extra dev -c requirements.lock -o requirements-dev.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --custom-compile-command 'make lock' pyproject.toml --extra build --extra openai --extra postgres \
+	  -c requirements-dev.lock -o deploy/requirements.lock
 	echo 'openai==2.54.0' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command 'make lock' - -c requirements.lock \
 	  $(addprefix --no-emit-package ,$(SHARED_WITH_OPENAI_2)) -o requirements-openai-2.lock
@@ -226,6 +231,10 @@ lock: $(VENV)/installed-dev ## Resolve pyproject.toml again into the lock files
 	  --no-emit-index-url --custom-compile-command 'make lock' - -o requirements-docs.lock
 	printf '%s\n' $(AGENTDOJO) | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command 'make lock' --no-deps - -o requirements-agentdojo.lock
+
+deploy-check: $(VENV)/installed-dev ## What deploy/ holds, judged by Helm and others; its network tried out (as root)
+	nice -n 5 $(BIN)/python -m bench.deploy_rendering
+	nice -n 5 $(BIN)/python -m bench.deploy_isolation
 
 clean: ## Remove the environment and caches (not your workspace: see `sentinel status`)
 	rm -rf mutants frontend/node_modules $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
