@@ -26,6 +26,7 @@ from sentinel_rag.interceptor.approval_desk import Webhook
 from sentinel_rag.interceptor.policy import FixedPolicy, Policies, Policy
 from sentinel_rag.interceptor.store import Scope, State, open_state
 from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
+from sentinel_rag.telemetry.metrics import Registry
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.loopback import serve
 
@@ -140,9 +141,12 @@ def running_gateway(
     policies: Callable[[State], Policies] | None = None,
     webhook: Webhook | None = None,
     switched_off: Collection[str] = (),
+    registry: Registry | None = None,
+    around: Callable[[Any], Any] = lambda app: app,
 ) -> Iterator[RunningGateway]:
     """Serve `policy` with its state in `folder`; every server that it names is `executor`, unless `upstreams` says.
-    `policies` makes a source of policies that change; tools that are `switched_off` are not let pass."""
+    `policies` makes a source of policies that change; tools that are `switched_off` are not let pass.
+    It counts into `registry`, and `around` wraps the whole application."""
     if upstreams is None:
         shared = McpHttpUpstream(executor.url, token=executor.token)
         upstreams = dict.fromkeys(policy.servers(), shared)
@@ -159,6 +163,7 @@ def running_gateway(
             upstreams=upstreams,
             limits=limits,
             switched_off=switched_off,
+            registry=registry,
         )
-        with serve(app) as url:
+        with serve(around(app)) as url:
             yield RunningGateway(url, state, executor, key, auditor, approver, user)
