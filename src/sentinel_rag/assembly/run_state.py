@@ -39,7 +39,7 @@ class RunState:
     knowledge_token: str = field(repr=False, default="")
     """Opens what surfaces may ask of the knowledge executor; empty where it runs elsewhere."""
     keys: Mapping[str, str] = field(repr=False, default_factory=dict)
-    """The gateway's keys of this run, by key id: agent, user, approver, audit, admin."""
+    """The gateway's keys of this run, by key id: agent, user, approver, audit, admin, mcp."""
     web_secret: str = field(repr=False, default="")
     """What links that sign the owner in are made of; empty where no web surface is served."""
     workspaces: tuple[str, ...] = ()

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.assembly.conversations import model_budget, open_conversations
 from sentinel_rag.assembly.model_access import model_host, open_models, told_models
-from sentinel_rag.assembly.plan import gateway_folder, policies_folder
+from sentinel_rag.assembly.plan import policies_folder
+from sentinel_rag.assembly.state_place import (
+    database_configuration,
+    gateway_folder,
+    journal_place,
+    postgres_place,
+    state_place,
+)
 from sentinel_rag.contracts.ports import Analyst, Chat, utc_now
 from sentinel_rag.settings import Settings, agent_gateway
 from sentinel_rag.telemetry import tracing
@@ -119,6 +126,7 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
         durability=Durability(configuration["durability"]),
         approval_ttl_s=configuration["approvals"]["ttl_s"],
         anchor=None if configuration["anchor"] is None else Path(configuration["anchor"]),
+        postgres=postgres_place(configuration["database"], state_folder),
     )
     tool_servers = ToolServers(**configuration["tool_servers"])
     policies = PolicyBook(
@@ -139,6 +147,7 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
         state=state,
         webhook=None if webhook is None else Webhook(**webhook),
         switched_off=configuration["switched_off"],
+        approvals_page=configuration["approvals"]["page"],
         registry=metrics_registry(),
         upstreams={
             # The text of our own servers' results is a line about their structured content.
@@ -247,9 +256,8 @@ async def _nothing() -> None:
 def journal_reader(settings: Settings) -> JournalReader:
     """The journal of this home's Interceptor, whether or not it runs."""
     from sentinel_rag.audit import JournalReader
-    from sentinel_rag.interceptor.store.state import JOURNAL_FILE
 
-    return JournalReader(gateway_folder(settings.home) / JOURNAL_FILE)
+    return JournalReader(journal_place(database_configuration(settings), gateway_folder(settings.home)))
 
 
 @contextmanager
@@ -261,7 +269,12 @@ def open_journal(settings: Settings) -> Iterator[Journal]:
 
     journal_reader(settings).last(1)
     folder = gateway_folder(settings.home)
-    with open_state(folder, durability=Durability(settings.audit_durability), anchor=settings.audit_anchor) as state:
+    with open_state(
+        folder,
+        durability=Durability(settings.audit_durability),
+        anchor=settings.audit_anchor,
+        postgres=state_place(settings),
+    ) as state:
         yield state.journal
 
 
@@ -283,9 +296,14 @@ def _closing(app: ASGIApp, close: Callable[[], None]) -> ASGIApp:
 def key_store(settings: Settings) -> KeyStore:
     """The stored keys of this home's Interceptor, whether or not it runs. The caller closes it."""
     from sentinel_rag.interceptor.store import KeyStore
-    from sentinel_rag.interceptor.store.state import KEYS_FILE
+    from sentinel_rag.interceptor.store.state import KEYS_FILE, needs_postgres
 
-    return KeyStore(gateway_folder(settings.home) / KEYS_FILE)
+    place = state_place(settings)
+    if place is None:
+        return KeyStore(gateway_folder(settings.home) / KEYS_FILE)
+    with needs_postgres():
+        from sentinel_rag.interceptor.store.postgres_keys import PostgresKeys
+    return KeyStore(PostgresKeys(place))
 
 
 def policy_texts(settings: Settings) -> Callable[[str], bytes | None]:

@@ -77,7 +77,8 @@ class OidcSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresSettings:
-    """A database for knowledge, and the schema in it. The address holds a password, so all of it is secret."""
+    """A database, and the schema in it. The address holds a password, so all of it is secret; without one no database
+    is used."""
 
     url: Secret | None = None
     schema: str = "sentinel_knowledge"
@@ -136,6 +137,8 @@ class Settings:
     model_settings: ModelSettings | None = None
     embeddings: EmbeddingSettings = EmbeddingSettings()
     knowledge: KnowledgeSettings = KnowledgeSettings()
+    database: PostgresSettings = PostgresSettings(schema="sentinel")
+    """Where the gateway keeps its state; without an address in files of the home."""
     timezone: str = "UTC"
     audit_durability: str = "process"
     audit_anchor: Path | None = None

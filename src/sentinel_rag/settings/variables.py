@@ -77,6 +77,12 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_AZURE_SEARCH_INDEX", "What its indexes are named by.", "sentinel-knowledge"),
     Variable("OPENROUTER_API_KEY", "Key at OpenRouter.", "none"),
     Variable("SENTINEL_TIMEZONE", "Time zone (IANA name) in which words like yesterday are read.", "UTC"),
+    Variable(
+        "SENTINEL_DATABASE_URL",
+        "PostgreSQL for the gateway's state: postgresql://USER:PASSWORD@HOST/DB.",
+        "none: SQLite",
+    ),
+    Variable("SENTINEL_DATABASE_SCHEMA", "Schema in it; gateways with one schema share their state.", "sentinel"),
     Variable("SENTINEL_AUDIT_DURABILITY", "process or power: what an acknowledged record survives.", "process"),
     Variable("SENTINEL_AUDIT_ANCHOR", "File for a second copy of the journal's checkpoints, on another disk.", "none"),
     Variable("SENTINEL_QUESTION_TIMEOUT_S", "Seconds that one question may take.", "120"),

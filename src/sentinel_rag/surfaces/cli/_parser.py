@@ -79,6 +79,9 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     up.add_argument("--json", action="store_true", help="print the addresses as JSON once everything serves")
     workspace_option(up)
 
+    mcp = command(commands, "mcp", "serve the tools to an MCP client on standard input and output", _mcp)
+    workspace_option(mcp)
+
     status = command(commands, "status", "which parts run, where, and their state", _status)
     status.add_argument("--json", action="store_true", help="print as JSON")
 
@@ -211,6 +214,12 @@ def _up(options: argparse.Namespace) -> int:
         web_port=options.web,
         as_json=options.json,
     )
+
+
+def _mcp(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.mcp import run
+
+    return run(workspace=options.workspace)
 
 
 def _status(options: argparse.Namespace) -> int:
