@@ -32,6 +32,8 @@ from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
 from sentinel_rag.telemetry import traceparent
 
 if TYPE_CHECKING:
+    import ssl
+
     from aiohttp import ClientResponse, ClientSession
 
 PATH = "/v1/proxy-execute"
@@ -58,13 +60,17 @@ _CODES: dict[int, tuple[QueryErrorCode, str]] = {
 
 
 class HttpToolGateway:
-    """`ToolGateway` over a kept-alive connection. `timeout_s` bounds one call from connecting to the last byte."""
+    """`ToolGateway` over a kept-alive connection. `timeout_s` bounds one call from connecting to the last byte.
+    `trusted` is what the gateway's certificate is checked by, None the system's authorities."""
 
-    def __init__(self, url: str, api_key: str, timeout_s: float = 60.0) -> None:
+    def __init__(
+        self, url: str, api_key: str, timeout_s: float = 60.0, *, trusted: ssl.SSLContext | None = None
+    ) -> None:
         self._url = url.rstrip("/") + PATH
         self._base_url = url.rstrip("/")
         self._api_key = api_key
         self._timeout_s = timeout_s
+        self._trusted = trusted
         self._session: ClientSession | None = None
 
     async def execute(self, call: ToolCall) -> ToolOutcome:
@@ -166,6 +172,7 @@ class HttpToolGateway:
 
         if self._session is None:
             self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(ssl=self._trusted or True),
                 timeout=aiohttp.ClientTimeout(total=self._timeout_s),
                 headers={"X-API-Key": self._api_key},
                 trust_env=False,

@@ -109,7 +109,12 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
     if settings.gateway_key is not None:
         keys["agent"] = settings.gateway_key.reveal()
     zones: list[ZonePlan] = []
-    common = {"log_level": settings.log_level, "telemetry": telemetry_configuration(settings.telemetry)}
+    ca = settings.deployment.tls_ca
+    common = {
+        "log_level": settings.log_level,
+        "telemetry": telemetry_configuration(settings.telemetry),
+        "authorities": None if ca is None else str(ca),
+    }
 
     def listen(name: str, port: int = 0) -> Listener:
         listener = _listen(name, port)

@@ -21,6 +21,7 @@ from sentinel_rag.assembly.state_place import (
     postgres_place,
     state_place,
 )
+from sentinel_rag.assembly.tls import trusting
 from sentinel_rag.contracts.ports import Analyst, Chat, utc_now
 from sentinel_rag.settings import Settings, agent_gateway
 from sentinel_rag.telemetry import tracing
@@ -141,18 +142,20 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
         give_notice(notice)
     webhook = configuration["approvals"]["webhook"]
     handed_over = {key["key"]: run_principal(key) for key in configuration["keys"]}
+    absent = [name for name, tool in policy.tools.items() if tool.server in configuration.get("absent_servers", ())]
+    elsewhere = trusting(configuration.get("authorities"))
     app = create_app(
         policies=policies,
         keys=RunKeys(handed_over, stored=state.keys),
         state=state,
         webhook=None if webhook is None else Webhook(**webhook),
-        switched_off=configuration["switched_off"],
+        switched_off=[*configuration["switched_off"], *absent],
         approvals_page=configuration["approvals"]["page"],
         registry=metrics_registry(),
         upstreams={
             # The text of our own servers' results is a line about their structured content.
             **{
-                name: McpHttpUpstream(server["url"], token=server["token"], is_ours=True)
+                name: McpHttpUpstream(server["url"], token=server["token"], is_ours=True, trusted=elsewhere)
                 for name, server in configuration["upstreams"].items()
             },
             **tool_servers.upstreams(policy),
@@ -173,15 +176,20 @@ BUILDERS: Mapping[str, Callable[[Configuration], ASGIApp]] = {
 
 
 def build_agent(
-    *, timezone: str, conversations: Configuration, model: Configuration | None, question_timeout_s: float
+    *,
+    timezone: str,
+    conversations: Configuration,
+    model: Configuration | None,
+    question_timeout_s: float,
+    authorities: str | None = None,
 ) -> Agent:
-    """The analyst over the gateway that the environment names (`SENTINEL_URL`, `SENTINEL_API_KEY`), with the model of a
-    `model_configuration` or, without one, offline."""
+    """The analyst over the gateway that the environment names (`SENTINEL_URL`, `SENTINEL_API_KEY`) and that is checked
+    by `authorities`, with the model of a `model_configuration` or, without one, offline."""
     from sentinel_rag.agent.gateway_client import HttpToolGateway
     from sentinel_rag.agent.remembering.analyst import RememberingAnalyst
 
     url, key = agent_gateway()
-    gateway = HttpToolGateway(url, key.reveal())
+    gateway = HttpToolGateway(url, key.reveal(), trusted=trusting(authorities))
     counts = _agent_counts()
     analyst, close_models = _analyst(gateway, timezone, conversations, model, question_timeout_s, counts)
     store = open_conversations(conversations)

@@ -4,6 +4,7 @@
 process environment win over `.env` of the working directory. Secrets are held as `Secret`, which never prints.
 """
 
+from sentinel_rag.settings.deployment import TOOL_ZONES
 from sentinel_rag.settings.environments import (
     agent_gateway,
     azure_environment,
@@ -13,6 +14,7 @@ from sentinel_rag.settings.environments import (
 )
 from sentinel_rag.settings.loading import default_home, installed_policy_file, load_settings
 from sentinel_rag.settings.shapes import (
+    DeploymentSettings,
     EmbeddingSettings,
     KnowledgeSettings,
     ModelSettings,
@@ -20,12 +22,15 @@ from sentinel_rag.settings.shapes import (
     Secret,
     Settings,
     TelemetrySettings,
+    TlsFiles,
 )
 from sentinel_rag.settings.variables import VARIABLES, Variable
 from sentinel_rag.settings.workspace_file import NamedWorkspace, workspace_name
 
 __all__ = [
+    "TOOL_ZONES",
     "VARIABLES",
+    "DeploymentSettings",
     "EmbeddingSettings",
     "KnowledgeSettings",
     "ModelSettings",
@@ -34,6 +39,7 @@ __all__ = [
     "Secret",
     "Settings",
     "TelemetrySettings",
+    "TlsFiles",
     "Variable",
     "agent_gateway",
     "azure_environment",

@@ -8,6 +8,7 @@ from pathlib import Path
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.settings.approvals import approval_ttl, webhook_address, webhook_signing_secret
 from sentinel_rag.settings.databases import read_database
+from sentinel_rag.settings.deployment import read_deployment
 from sentinel_rag.settings.env_file import read_env_file
 from sentinel_rag.settings.knowledge import read_knowledge
 from sentinel_rag.settings.models import MODELS, read_embeddings, read_model
@@ -76,7 +77,9 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
     gateway_url = reader.read("SENTINEL_URL", http_url, None)
     gateway_key = values.get("SENTINEL_API_KEY", "").strip()
     approver_key = reader.read("SENTINEL_APPROVER_KEY", key_text, None)
-    if gateway_url and not gateway_key and not approver_key:
+    # A web surface that is served by itself speaks with its people's keys.
+    is_for_people = approver_key or values.get("SENTINEL_AGENT_URL", "").strip()
+    if gateway_url and not gateway_key and not is_for_people:
         reader.problems.append("SENTINEL_API_KEY: is missing; an Interceptor that runs elsewhere needs the agent's key")
     webhook_url = reader.read("SENTINEL_APPROVAL_WEBHOOK_URL", webhook_address, None)
     webhook_secret = reader.read("SENTINEL_APPROVAL_WEBHOOK_SECRET", webhook_signing_secret, None)
@@ -144,6 +147,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         web_url=reader.read("SENTINEL_WEB_URL", public_url, None),
         oidc=read_oidc(reader),
         telemetry=read_telemetry(reader),
+        deployment=read_deployment(reader),
     )
     if reader.problems:
         raise ConfigurationError(

@@ -106,6 +106,29 @@ class KnowledgeSettings:
     azure_search: AzureSearchSettings = AzureSearchSettings()
 
 
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """A certificate with its chain, and its key, both PEM."""
+
+    certificate: Path
+    key: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeploymentSettings:
+    """Where zones are that run apart (`sentinel serve`). `tls` is what this one proves itself with, `tls_ca` what the
+    others are checked by (None: the system's authorities), `zone_token` what callers of this one show. `tools` and
+    `tools_tokens` are by the name of a tool server."""
+
+    tls: TlsFiles | None = None
+    tls_ca: Path | None = None
+    zone_token: Secret | None = None
+    tools: Mapping[str, str] = field(default_factory=dict)
+    tools_tokens: Mapping[str, Secret] = field(default_factory=dict)
+    agent_url: str | None = None
+    agent_token: Secret | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TelemetrySettings:
     """What the zones tell, beside their logs. Without `endpoint` no spans are made, without `metrics_token` nothing is
@@ -171,6 +194,7 @@ class Settings:
     """Where people reach the web surface, if not on loopback: behind a proxy with TLS."""
     oidc: OidcSettings | None = None
     telemetry: TelemetrySettings = TelemetrySettings()
+    deployment: DeploymentSettings = DeploymentSettings()
 
     @property
     def uses_azure(self) -> bool:

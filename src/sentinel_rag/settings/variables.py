@@ -124,6 +124,14 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_OIDC_CLIENT_ID", "This installation's client id there.", "none"),
     Variable("SENTINEL_OIDC_CLIENT_SECRET", "Its secret, if the provider gave one.", "none: PKCE alone"),
     Variable("SENTINEL_OIDC_CLAIM", "Claim of the ID token that names a person.", "email, which must be verified"),
+    Variable("SENTINEL_TLS_CERTIFICATE", "Certificate (PEM) of a zone served by itself.", "none: loopback only"),
+    Variable("SENTINEL_TLS_KEY", "Its private key (PEM).", "none"),
+    Variable("SENTINEL_TLS_CA", "Authorities (PEM) that zones elsewhere are checked by.", "the system's"),
+    Variable("SENTINEL_ZONE_TOKEN", "What callers of a served agent or tool zone must show.", "none; needed for those"),
+    Variable("SENTINEL_TOOLS", "Tool zones elsewhere: sentinel=URL,knowledge=URL,files=URL,web=URL.", "none"),
+    Variable("SENTINEL_TOOLS_TOKENS", "Their tokens in the same form.", "none"),
+    Variable("SENTINEL_AGENT_URL", "The agent, for a web surface served by itself.", "none"),
+    Variable("SENTINEL_AGENT_TOKEN", "Its token.", "none"),
 )
 UPSTREAM_PREFIX = "SENTINEL_UPSTREAM_"
 """Variables that begin so are credentials for tool servers of other makers; the policy refers to them by name."""

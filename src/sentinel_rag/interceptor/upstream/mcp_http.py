@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import ssl
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
@@ -58,7 +59,8 @@ class McpHttpUpstream:
 
     `era` fixes the protocol; without it the server is asked once. In the era of sessions each principal's gateway
     session has its own upstream session. `is_ours`: a server of this product; see `reply_of`, and it alone is told the
-    caller's readers. The connection pool belongs to the event loop of the first call.
+    caller's readers. `trusted` is what its certificate is checked by, None the system's authorities. The connection
+    pool belongs to the event loop of the first call.
     """
 
     def __init__(
@@ -70,8 +72,11 @@ class McpHttpUpstream:
         max_result_bytes: int = 8_000_000,
         max_connections: int = 64,
         is_ours: bool = False,
+        trusted: ssl.SSLContext | None = None,
     ) -> None:
-        self._http = HttpExchange(url, token=token, max_bytes=max_result_bytes, max_connections=max_connections)
+        self._http = HttpExchange(
+            url, token=token, max_bytes=max_result_bytes, max_connections=max_connections, trusted=trusted
+        )
         self._credentials = Credentials([] if token is None else [token])
         self._era = era
         self._max_result_bytes = max_result_bytes
