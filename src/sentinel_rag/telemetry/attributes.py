@@ -88,7 +88,7 @@ ALLOWED: Mapping[str, Form] = {
 """Every attribute that a span may carry."""
 
 NAMES = re.compile(
-    r"agent\.invoke|llm\.invoke|kql\.query|tool\.[A-Za-z0-9_.-]{1,64}|tools/call [A-Za-z0-9_.-]{1,64}"
+    r"agent\.invoke|llm\.invoke|kql\.query|tool\.[A-Za-z0-9_.-]{1,64}|tools/call(?: [A-Za-z0-9_.-]{1,64})?"
     r"|(?:GET|POST) (?:/[a-z0-9_.{}-]{0,40}){1,6}"
 )
 """Every form that a span's name may have."""

@@ -214,8 +214,12 @@ def traceparent() -> str | None:
 @contextmanager
 def continuing(text: object) -> Iterator[None]:
     """Below it spans belong to the trace that `text`, a traceparent from outside, names. Anything else than a valid
-    one begins a trace of its own."""
-    token = _place.set(read_traceparent(text) if _tracer is not None else None)
+    one changes nothing: outside of a trace the next span begins its own."""
+    place = read_traceparent(text) if _tracer is not None else None
+    if place is None:
+        yield
+        return
+    token = _place.set(place)
     try:
         yield
     finally:

@@ -6,7 +6,8 @@ Only what the journal holds besides arguments and results is told: names, ids, l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import assert_never
 
 from starlette.requests import Request
@@ -15,7 +16,9 @@ from sentinel_rag.audit import AuditEvent, CallIntended, CallOutcome, CallRefuse
 from sentinel_rag.contracts.labels import Label
 from sentinel_rag.interceptor.arguments import CanonicalArguments
 from sentinel_rag.interceptor.upstream import Returned, ToolFailed, Unanswered, Upstream, UpstreamReply, UpstreamTool
-from sentinel_rag.telemetry import AnySpan, Kind, current_span, start_span
+from sentinel_rag.telemetry import AnySpan, Kind, Span, continuing, current_span, start_span, tracing
+
+CALL = "tools/call"
 
 
 class RecordSpans:
@@ -77,14 +80,14 @@ class TracedUpstream:
         readers: frozenset[str] | None = None,
     ) -> UpstreamReply:
         """See `Upstream.call`."""
-        with start_span(f"tools/call {tool}", Kind.CLIENT) as span:
+        with start_span(f"{CALL} {tool}", Kind.CLIENT) as span:
             reply = await self._upstream.call(
                 tool, arguments, principal=principal, session_id=session_id, timeout_s=timeout_s, readers=readers
             )
             if span.recording:
                 _tell_reply(span, reply)
                 for name, value in (
-                    ("mcp.method.name", "tools/call"),
+                    ("mcp.method.name", CALL),
                     ("gen_ai.operation.name", "execute_tool"),
                     ("gen_ai.tool.name", tool),
                     ("tool.name", tool),
@@ -124,6 +127,8 @@ def _tell_reply(span: AnySpan, reply: UpstreamReply) -> None:
 
 
 def _tell_call(span: AnySpan, audit_id: str, tool: str | None, session_id: str | None) -> None:
+    if isinstance(span, Span) and span.name == CALL and tool is not None:
+        span.name = f"{CALL} {tool}"
     span.set("sentinel.audit.id", audit_id)
     span.set("gen_ai.tool.call.id", audit_id)
     span.set("tool.name", tool)
@@ -134,6 +139,19 @@ def _tell_call(span: AnySpan, audit_id: str, tool: str | None, session_id: str |
 def request_span(request: Request) -> AnySpan:
     """The span of a request that a key was admitted with: whoever has none costs nothing here."""
     return start_span(f"{request.method} {request.url.path}", Kind.SERVER)
+
+
+@contextmanager
+def message_span(place: object) -> Iterator[None]:
+    """The span of a `tools/call` that a client of MCP sent; `place` is the traceparent of its `_meta`, if it has one.
+    It is called after the tool once that is known to be one."""
+    if not tracing():
+        yield
+        return
+    with continuing(place), start_span(CALL, Kind.SERVER) as span:
+        span.set("mcp.method.name", CALL)
+        span.set("gen_ai.operation.name", "execute_tool")
+        yield
 
 
 def tell_status(span: AnySpan, status: int) -> None:
