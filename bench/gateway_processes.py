@@ -64,11 +64,18 @@ from sentinel_rag.testing.loopback import serve
 behind, folder = json.loads(sys.argv[1]), Path(sys.argv[3])
 upstream = (McpHttpUpstream(behind, token="bench", is_ours=True) if isinstance(behind, str)
             else McpStdioUpstream(Launch(tuple(behind), {}, folder)))
+told = json.loads(sys.argv[5])
+if told is not None:
+    from sentinel_rag.telemetry.process import ProcessTelemetry
+    told = ProcessTelemetry("interceptor", told)
 with open_state(folder, segment_records=int(sys.argv[4])) as state:
     key, _ = state.keys.create([Scope.EXECUTE])
     app = create_app(policies=FixedPolicy(load_policy(Path(sys.argv[2]))), keys=state.keys, state=state,
                      upstreams={"sentinel": upstream},
+                     registry=None if told is None else told.registry,
                      limits=Limits(key_rate=Rate(calls=10**9, seconds=60.0)))
+    if told is not None:
+        app = told.around(app)
     settle_memory()  # as every zone of the product does
     with serve(app) as url:
         print(json.dumps([url, key]), flush=True)
@@ -132,10 +139,17 @@ class Gateway:
 
 
 @contextmanager
-def interceptor(executor: str | Sequence[str], folder: Path, *, segment_records: int = 10**9) -> Iterator[Gateway]:
+def interceptor(
+    executor: str | Sequence[str],
+    folder: Path,
+    *,
+    segment_records: int = 10**9,
+    telemetry: Mapping[str, Any] | None = None,
+) -> Iterator[Gateway]:
     """An Interceptor with its state in `folder`, before the executor at a URL or the one that a command starts; all of
-    its journal in one file, unless `segment_records` says."""
-    with child(INTERCEPTOR, json.dumps(executor), str(CONFIG), str(folder), str(segment_records)) as process:
+    its journal in one file, unless `segment_records` says, and with the `telemetry` of a zone's configuration."""
+    options = [json.dumps(executor), str(CONFIG), str(folder), str(segment_records), json.dumps(telemetry)]
+    with child(INTERCEPTOR, *options) as process:
         url, key = json.loads(line(process))
         yield Gateway(url, key, process)
 

@@ -71,6 +71,10 @@ class Span:
         if value is not None:
             self.attributes[name] = value
 
+    def update(self, attributes: Mapping[str, Value]) -> None:
+        """Tell several attributes."""
+        self.attributes.update(attributes)
+
     def fail(self, error_type: str) -> None:
         """The step did not do what it was for; `error_type` is a code, never a message."""
         self.error = error_type
@@ -103,6 +107,9 @@ class _NoSpan:
     recording = False
 
     def set(self, name: str, value: Value | None) -> None:
+        pass
+
+    def update(self, attributes: Mapping[str, Value]) -> None:
         pass
 
     def fail(self, error_type: str) -> None:
