@@ -165,7 +165,7 @@ def _in_order(home: Path, *, workspaces: bool) -> Iterator[Path]:
     last: Sequence[Path] = (
         gateway / JOURNAL_FILE,
         *sorted((gateway / "segments").glob("*")),
-        gateway / CHECKPOINTS_FILE,
+        checkpoints_of(gateway / JOURNAL_FILE),
     )
     first = [path for path in files if path.is_relative_to(home / "people")]
     yield from first
