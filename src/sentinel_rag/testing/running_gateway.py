@@ -147,8 +147,8 @@ def running_gateway(
     around: Callable[[Any], Any] = lambda app: app,
 ) -> Iterator[RunningGateway]:
     """Serve `policy` with its state in `folder`, or in `postgres`; every server that it names is `executor`, unless
-    `upstreams` says. `policies` makes a source of policies that change; tools that are `switched_off` are not let
-    pass, and clients of MCP are told of `approvals_page`. It counts into `registry`; `around` wraps the application."""
+    `upstreams` says. `policies` makes a source of policies that change; tools that are `switched_off` do not pass, and
+    clients of MCP are told of `approvals_page`. It counts into `registry`; `around` wraps the application."""
     if upstreams is None:
         shared = McpHttpUpstream(executor.url, token=executor.token)
         upstreams = dict.fromkeys(policy.servers(), shared)

@@ -151,8 +151,8 @@ def request_span(request: Request) -> AnySpan:
 
 @contextmanager
 def message_span(place: object) -> Iterator[None]:
-    """The span of a `tools/call` that a client of MCP sent; `place` is the traceparent of its `_meta`, if it has one.
-    It is called after the tool once that is known to be one."""
+    """The span of a `tools/call` of a client of MCP; `place` is the traceparent of its `_meta`, which goes before that
+    of the HTTP request. It is called after the tool once that is known to be one."""
     if not tracing():
         yield
         return
