@@ -1,7 +1,8 @@
 """Sends spans to an OTLP collector over HTTP, from a thread of its own.
 
-Whoever ends a span only puts it into a bounded queue: a collector that is slow or away costs spans, which are counted,
-and never a call its time. What was not sent when the process ends gets a short last try.
+Whoever ends a span has it written, which takes some microseconds, and puts it into a bounded queue: a collector that is
+slow or away costs spans, which are counted, and never a call its time. What was not sent when the process ends gets a
+short last try. Bytes and not objects wait in the queue, since the garbage collector would look at objects all the time.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ class SpanExporter:
         self._connection = CollectorConnection(collector)
         self._encoder = encoder
         self._max_queued = max_queued
-        self._queue: deque[Span] = deque()
+        self._queue: deque[bytes] = deque()
         self._wake = threading.Event()
         self._ending = threading.Event()
         self._healthy = True
@@ -138,11 +139,16 @@ class SpanExporter:
         return len(self._queue)
 
     def take(self, span: Span) -> None:
-        """Have a span sent, some time. Never waits."""
+        """Have a span sent, some time. Never waits and never raises."""
         if len(self._queue) >= self._max_queued:
             self.counts.dropped += 1
             return
-        self._queue.append(span)
+        try:
+            self._queue.append(self._encoder.span(span))
+        except Exception:  # whatever it was told, the call that it is of goes on
+            self.counts.failed += 1
+            _log.exception("a span could not be written")
+            return
         if len(self._queue) == MAX_BATCH:
             self._wake.set()
 
@@ -162,14 +168,9 @@ class SpanExporter:
                 self._connection.close()
                 return
 
-    def _send(self, batch: list[Span]) -> None:
+    def _send(self, batch: list[bytes]) -> None:
         """One batch, with further tries while the collector says, or shows, that it will come back."""
-        try:
-            body = self._encoder.request(batch)
-        except Exception:  # a span that cannot be written may not end this thread
-            _log.exception("spans could not be written")
-            self.counts.failed += len(batch)
-            return
+        body = self._encoder.request(batch)
         for wait in (*_WAITS_S, None):
             try:
                 rejected = min(rejected_spans(self._connection.post(body)), len(batch))

@@ -71,6 +71,10 @@ class Span:
         if value is not None:
             self.attributes[name] = value
 
+    def update(self, attributes: Mapping[str, Value]) -> None:
+        """Tell several attributes."""
+        self.attributes.update(attributes)
+
     def fail(self, error_type: str) -> None:
         """The step did not do what it was for; `error_type` is a code, never a message."""
         self.error = error_type
@@ -103,6 +107,9 @@ class _NoSpan:
     recording = False
 
     def set(self, name: str, value: Value | None) -> None:
+        pass
+
+    def update(self, attributes: Mapping[str, Value]) -> None:
         pass
 
     def fail(self, error_type: str) -> None:
@@ -214,8 +221,12 @@ def traceparent() -> str | None:
 @contextmanager
 def continuing(text: object) -> Iterator[None]:
     """Below it spans belong to the trace that `text`, a traceparent from outside, names. Anything else than a valid
-    one begins a trace of its own."""
-    token = _place.set(read_traceparent(text) if _tracer is not None else None)
+    one changes nothing: outside of a trace the next span begins its own."""
+    place = read_traceparent(text) if _tracer is not None else None
+    if place is None:
+        yield
+        return
+    token = _place.set(place)
     try:
         yield
     finally:

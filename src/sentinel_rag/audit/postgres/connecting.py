@@ -58,7 +58,10 @@ class StateConnection:
 
     def execute(self, question: str, parameters: Sequence[Any] = (), /) -> psycopg.RawCursor[Any]:
         cursor = psycopg.RawCursor(self.raw)
-        cursor.execute(statement(question), parameters or None, binary=True)
+        if parameters:
+            cursor.execute(statement(question), parameters, binary=True)
+        else:  # several statements at once, where a table needs more than one
+            cursor.execute(statement(question))
         return cursor
 
     def executemany(self, question: str, parameters: Any, /) -> psycopg.RawCursor[Any]:

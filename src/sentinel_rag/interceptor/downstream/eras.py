@@ -47,7 +47,7 @@ def era_of(headers: Headers, message: ClientMessage) -> Era:
     for name in (VERSION_HEADER, METHOD_HEADER, NAME_HEADER):
         if len(headers.getlist(name)) > 1:
             raise RpcFault(Code.HEADER_MISMATCH, f"The header {name} is there more than once.")
-    version = headers.get(VERSION_HEADER)
+    version = _said(headers, VERSION_HEADER)
     meta = message.meta if isinstance(message, Request) else {}
     if isinstance(message, Request) and message.method == "initialize" and VERSION_KEY not in meta:
         if version == STATELESS:
@@ -67,14 +67,20 @@ def _check_stateless(headers: Headers, request: Request) -> None:
     missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if key not in meta]
     if missing:
         raise RpcFault(Code.INVALID_PARAMS, f"params._meta lacks {' and '.join(missing)}.")
-    if headers.get(VERSION_HEADER) != meta[VERSION_KEY]:
+    if _said(headers, VERSION_HEADER) != meta[VERSION_KEY]:
         raise RpcFault(Code.HEADER_MISMATCH, f"The header {VERSION_HEADER} is not the version in params._meta.")
-    if headers.get(METHOD_HEADER) != request.method:
+    if _said(headers, METHOD_HEADER) != request.method:
         raise RpcFault(Code.HEADER_MISMATCH, f"The header {METHOD_HEADER} is not the method.")
-    if request.method == "tools/call" and decoded(headers.get(NAME_HEADER)) != request.params.get("name"):
+    if request.method == "tools/call" and decoded(_said(headers, NAME_HEADER)) != request.params.get("name"):
         raise RpcFault(Code.HEADER_MISMATCH, f"The header {NAME_HEADER} is not the tool's name.")
     if meta[VERSION_KEY] != STATELESS:
         raise _unsupported(meta[VERSION_KEY])
+
+
+def _said(headers: Headers, name: str) -> str | None:
+    """A header's value. White space around it is none of it (RFC 9110), and the parser below leaves some of it."""
+    value = headers.get(name)
+    return None if value is None else value.strip(" \t")
 
 
 def _unsupported(version: Any) -> RpcFault:

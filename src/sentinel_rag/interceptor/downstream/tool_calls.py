@@ -6,7 +6,7 @@ that would be words of others on a way past every label.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -32,8 +32,10 @@ from sentinel_rag.interceptor.downstream.tool_results import result_of
 from sentinel_rag.interceptor.gate import Gate
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.outcomes import Denied, NotCompleted, Outcome
+from sentinel_rag.interceptor.refusals import Refusal
 from sentinel_rag.interceptor.request_body import ExecuteRequest, MalformedBody, read_execute
 from sentinel_rag.interceptor.store import Principal
+from sentinel_rag.interceptor.telling import message_span
 
 PROGRESS_S = 1.0
 """How often a client that asked for progress hears that its call still runs."""
@@ -45,10 +47,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls and what their client can do. `looks`: a person who reads; `in_session`: the era in which a question
-    to the client travels on the stream of the call, and a cancellation names it."""
+    """Who calls and what their client can do. `admitted` asks for the key once more, and raises Refusal where it has
+    ended; `looks`: a person who reads; `in_session`: the era in which a question to the client travels on the stream of
+    the call, and a cancellation names it."""
 
     principal: Principal
+    admitted: Callable[[], Awaitable[Principal]]
     looks: bool
     abilities: Abilities
     in_session: bool
@@ -94,7 +98,7 @@ class ToolCalls:
         self, caller: Caller, asked: Request, wish: ExecuteRequest, stream: Stream | None, left: Departure
     ) -> dict[str, Any]:
         pulse = _Pulse(stream, asked.meta.get("progressToken"))
-        call = partial(self._through_the_gate, caller, wish, left)
+        call = partial(self._through_the_gate, caller, asked, wish, left)
         outcome = await pulse.during(call(), "The tool runs.")
         if not isinstance(outcome, Denied) or outcome.approval_id is None:
             return result_of(outcome, wish.session_id)
@@ -103,7 +107,9 @@ class ToolCalls:
         if not caller.in_session and "inputResponses" not in asked.params:
             return self._input_required(caller, wish, outcome)
         if await self._decided(caller, asked, wish, outcome, stream, pulse, left):
-            outcome = await pulse.during(call(), "The tool runs.")
+            with suppress(Refusal):  # a key that ended while its call was held: the denial stands
+                await caller.admitted()
+                outcome = await pulse.during(call(), "The tool runs.")
         return result_of(outcome, wish.session_id)
 
     async def _decided(
@@ -158,9 +164,10 @@ class ToolCalls:
     def _shown(self, caller: Caller, wish: ExecuteRequest, denied: Denied) -> dict[str, Any]:
         return elicitation(denied, wish.tool_name, caller.abilities, self.approvals_page, named=caller.in_session)
 
-    async def _through_the_gate(self, caller: Caller, wish: ExecuteRequest, left: Departure) -> Outcome:
+    async def _through_the_gate(self, caller: Caller, asked: Request, wish: ExecuteRequest, left: Departure) -> Outcome:
         call = self.gate.look if caller.looks else self.gate.execute
-        return await call(caller.principal, wish, left)
+        with message_span(asked.meta.get("traceparent")):
+            return await call(caller.principal, wish, left)
 
 
 class _Pulse:

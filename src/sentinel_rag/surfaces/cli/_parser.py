@@ -151,6 +151,12 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
 
         _audit_commands.add_actions(audit)
 
+    database = group(commands, "database", "the Interceptor's state in PostgreSQL: make its tables, move files into it")
+    if only in (None, "database"):
+        from sentinel_rag.surfaces.cli import _database_commands
+
+        _database_commands.add_actions(database)
+
     approvals = group(commands, "approvals", "calls that wait for a person: see and decide them")
     if only in (None, "approvals"):
         from sentinel_rag.surfaces.cli import _approvals_commands
