@@ -10,14 +10,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 SHARED_WITH_OPENAI_2 := annotated-types anyio certifi colorama h11 idna jiter pydantic pydantic-core sniffio \
   typing-extensions typing-inspection
 
-# What a package of the development lock brings is not installed again for Chroma.
-SHARED_WITH_CHROMA = $(shell sed -n 's/^\([a-z0-9._-]*\)==.*/\1/p' requirements-dev.lock)
+# What a package of the development lock brings is not installed again for Chroma, nor for LangChain.
+SHARED_WITH_DEV = $(shell sed -n 's/^\([a-z0-9._-]*\)==.*/\1/p' requirements-dev.lock)
 
 # Where Python may not keep what it compiled, each worker of the suite compiles every test again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo model-local kql-parser embedding-model page browser test check format types imports bench bench-kql agentdojo package-check licences sbom mutation fuzz lock clean
+.PHONY: help demo langchain model-local kql-parser embedding-model page browser test check format types imports bench bench-kql agentdojo package-check reference cookbook site licences sbom mutation fuzz lock clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -107,7 +107,7 @@ browser: $(VENV)/browser ## Chromium for the tests of the page, by apt-get where
 
 # One more than cores: many tests wait for a process or a deadline, and leave a core idle.
 WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
-test: check $(VENV)/kql-parser $(VENV)/embedding-model $(VENV)/chroma/installed $(VENV)/agentdojo/installed $(PAGE) $(VENV)/browser ## All checks and all tests
+test: check $(VENV)/kql-parser $(VENV)/embedding-model $(VENV)/chroma/installed $(VENV)/agentdojo/installed $(VENV)/langchain/installed $(PAGE) $(VENV)/browser ## All checks and all tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/installed-dev ## Lint, format, types and import contracts
@@ -126,6 +126,21 @@ bench: $(VENV)/installed-dev $(VENV)/agentdojo/installed ## Measure; results wit
 bench-kql: $(VENV)/kql-parser ## How much of a KQL rule collection runs: make bench-kql DIR="folder ..." [SCHEMA=file.json]
 	$(BIN)/python -m bench.bench_kql_collections $(DIR) $(if $(SCHEMA),--schema $(SCHEMA))
 
+# The builder of the site, in a folder of its own: nothing else needs it.
+$(VENV)/docs/installed: $(VENV)/created requirements-docs.lock
+	@rm -rf $(VENV)/docs
+	$(PIP) install --quiet --require-hashes --target $(VENV)/docs -r requirements-docs.lock
+	@touch $@
+
+site: $(VENV)/installed-dev $(VENV)/docs/installed ## The documentation as a site, dist/site; a link that leads nowhere fails
+	$(BIN)/python -m documentation site --builder $(VENV)/docs --output dist/site
+
+reference: $(VENV)/installed-dev ## docs/reference/ and the policy's JSON schema, from the code
+	$(BIN)/python -m documentation reference
+
+cookbook: $(VENV)/installed-dev ## The answers of docs/cookbook/, asked again of a running product
+	$(BIN)/python -m documentation cookbook
+
 package-check: $(VENV)/installed-dev $(PAGE) ## Build wheel and sdist, install into an empty environment, try and measure
 	$(BIN)/python -m bench install_size
 
@@ -137,6 +152,15 @@ CYCLONEDX := cyclonedx-bom==7.5.0
 sbom: $(VENV)/installed-dev $(PAGE) ## What the default install consists of, as CycloneDX: dist/sentinel-rag.cdx.json
 	@mkdir -p dist
 	@$(BIN)/python -m bench.sbom --generator '$(CYCLONEDX)' --output dist/sentinel-rag.cdx.json
+
+# LangChain, its OpenAI client and the OpenAI Agents SDK for the tests of the adapters, in a folder of their own.
+LANGCHAIN = langchain==1.5.2 langchain-openai==1.7.4 openai-agents==0.24.0
+$(VENV)/langchain/installed: $(VENV)/created requirements-langchain.lock
+	@rm -rf $(VENV)/langchain
+	$(PIP) install --quiet --require-hashes --no-deps --no-compile --target $(VENV)/langchain -r requirements-langchain.lock
+	@touch $@
+
+langchain: $(VENV)/installed-dev $(VENV)/langchain/installed ## LangChain for the tests of its adapter, into .venv
 
 mutation: $(VENV)/installed-dev ## Change the deciding code in small ways; which changes do its tests notice? (an hour)
 	nice -n 15 $(BIN)/python -m bench.mutation
@@ -162,9 +186,14 @@ lock: $(VENV)/installed-dev ## Resolve pyproject.toml again into the lock files
 	  $(addprefix --no-emit-package ,$(SHARED_WITH_OPENAI_2)) -o requirements-openai-2.lock
 	echo 'chromadb==1.5.9' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command 'make lock' - -c requirements-dev.lock \
-	  $(addprefix --no-emit-package ,$(SHARED_WITH_CHROMA)) -o requirements-chroma.lock
+	  $(addprefix --no-emit-package ,$(SHARED_WITH_DEV)) -o requirements-chroma.lock
+	printf '%s\n' $(LANGCHAIN) | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --custom-compile-command 'make lock' - -c requirements-dev.lock \
+	  $(addprefix --no-emit-package ,$(SHARED_WITH_DEV)) -o requirements-langchain.lock
 	echo 'atheris==3.0.0' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command 'make lock' - -o requirements-fuzz.lock
+	echo 'zensical==0.0.73' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --custom-compile-command 'make lock' - -o requirements-docs.lock
 	printf '%s\n' $(AGENTDOJO) | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command 'make lock' --no-deps - -o requirements-agentdojo.lock
 

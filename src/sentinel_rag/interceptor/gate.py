@@ -23,10 +23,13 @@ from sentinel_rag.audit import (
     CallIntended,
     CallOutcome,
     CallRefused,
+    Connection,
     ContextRaised,
     Journal,
     OutcomeStatus,
+    StateAway,
     ValuesNamed,
+    Work,
 )
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.departure import Departure
@@ -55,7 +58,15 @@ from sentinel_rag.interceptor.flow.record import flow_record
 from sentinel_rag.interceptor.flow.row_labels import row_labels_of
 from sentinel_rag.interceptor.in_flight import InFlight
 from sentinel_rag.interceptor.limits import Limits
-from sentinel_rag.interceptor.outcomes import HTTP_STATUS, Denied, NotCompleted, Outcome, outcome_of
+from sentinel_rag.interceptor.outcomes import (
+    HTTP_STATUS,
+    Completed,
+    Denied,
+    NotCompleted,
+    Outcome,
+    OutcomeLost,
+    outcome_of,
+)
 from sentinel_rag.interceptor.pins import Pins, Quarantined
 from sentinel_rag.interceptor.policy import Effect, Policies, Policy, Rule, ToolPolicy
 from sentinel_rag.interceptor.policy.deciding import UNKNOWN_TOOL
@@ -73,7 +84,6 @@ from sentinel_rag.interceptor.store import (
     next_result,
     resources_of,
 )
-from sentinel_rag.interceptor.store.sessions import Work
 from sentinel_rag.interceptor.upstream import Returned, ToolFailed, Unanswered, Upstream, UpstreamReply
 from sentinel_rag.interceptor.upstream.unanswered import nobody_waits
 
@@ -127,6 +137,11 @@ class Gate:
         self._clock = clock
         self._readers_of = readers_of
         self._in_flight = InFlight(limits)
+
+    @property
+    def calls_in_flight(self) -> int:
+        """How many calls run at tool servers."""
+        return len(self._in_flight)
 
     async def execute(self, principal: Principal, wish: ExecuteRequest, caller: Departure | None = None) -> Outcome:
         """Judge one call and run it if allowed. Raises UnavailableError if it cannot be recorded; then it did not run,
@@ -328,7 +343,7 @@ class Gate:
     async def _intend(self, run: _Run) -> None:
         """Raise every label that the call may raise, and write the intent, in one transaction."""
         call, tool, session, judgement = run.call, run.tool, run.session, run.judgement
-        works: list[Work] = [
+        works: list[Work[object]] = [
             session.raise_to(judgement.revealed, audit_id=call.audit_id, tool=tool.name, now=self._clock())
         ]
         if tool.reads:
@@ -355,7 +370,7 @@ class Gate:
                 session.named.pop(value, None)
             raise
 
-    async def _record_intent(self, run: _Run, works: Sequence[Work]) -> None:
+    async def _record_intent(self, run: _Run, works: Sequence[Work[object]]) -> None:
         call, tool, session, judgement = run.call, run.tool, run.session, run.judgement
         await self._journal.append(
             CallIntended(
@@ -383,13 +398,15 @@ class Gate:
     async def _finish(self, run: _Run, reply: UpstreamReply, duration_ms: float) -> Outcome:
         """Take out what the agent may not see, and write the outcome with it."""
         call, tool, session = run.call, run.tool, run.session
-        alongside: Work | None = None
+        alongside: Work[object] | None = None
         endorsed: Mapping[str, frozenset[NamedValue]] = {}
         value: JsonValue = None
+        told = run.judgement.revealed
         if isinstance(reply, Returned):
             value = reply.value
             rows = row_labels_of(tool.row_labels, reply.value, reply.row_labels)
             view = view_of(reply.value, reply.encoded, tool.fields, run.judgement.base, call.result, rows)
+            told = told.join(view.rows)
             if run.judgement.step is not None:
                 hidden = [each.reference.path for each in view.hidden]
                 endorsed = {PLAN: chosen(run.judgement.step, reply.value, session.named, hidden, call.policy.kinds)}
@@ -405,6 +422,8 @@ class Gate:
             withheld = "The tool failed; its message is withheld, because the policy hides parts of its results."
             reply = ToolFailed(QueryError(code=reply.error.code, message=withheld))
         outcome = await self._record_outcome(run, reply, duration_ms, alongside)
+        if isinstance(outcome, Completed):
+            outcome = replace(outcome, label=told, context=session.context)
         if value is not None:
             # Not before the last pause: of two calls at once the second has to see what the first one named.
             endorsed = {**endorsed, **endorsed_values(call.policy, tool, run.judgement, value, session.named)}
@@ -424,10 +443,15 @@ class Gate:
         return outcome
 
     async def _record_outcome(
-        self, run: _Run, reply: UpstreamReply, duration_ms: float, alongside: Work | None = None
+        self, run: _Run, reply: UpstreamReply, duration_ms: float, alongside: Work[object] | None = None
     ) -> Outcome:
         outcome, record = outcome_of(reply, run.tool, run.call.audit_id, duration_ms)
-        await self._journal.append(record, alongside=alongside)
+        try:
+            await self._journal.append(record, alongside=alongside)
+        except StateAway as away:
+            if run.tool.effect is Effect.READ:
+                raise
+            raise OutcomeLost(str(away), next_step=away.next_step) from away
         return outcome
 
     async def _reveal_rows(self, run: _Run, label: Label) -> bool:
@@ -574,12 +598,12 @@ class _Run:
         )
 
 
-def _all_of(works: Sequence[Work]) -> Work:
+def _all_of(works: Sequence[Work[object]]) -> Work[object]:
     if len(works) == 1:
         return works[0]
 
-    def write(connection: object) -> None:
+    def write(connection: Connection) -> None:
         for work in works:
-            work(connection)  # type: ignore[arg-type]  # the journal hands in its own connection
+            work(connection)
 
     return write

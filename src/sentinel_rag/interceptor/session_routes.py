@@ -48,6 +48,17 @@ RETRY_SESSION_S = 3_600
 USER = "user"
 
 
+async def close_session(
+    sessions: SessionStore, upstreams: Mapping[str, Upstream], session: Session, principal: Principal
+) -> bool:
+    """Close a session, and with it what it has at tool servers; False if it is not the principal's."""
+    if not await sessions.close(session.session_id, principal.key_id):
+        return False
+    for upstream in upstreams.values():
+        await upstream.end_session(principal=session.key_id, session_id=session.session_id)
+    return True
+
+
 class SessionRoutes:
     """`new_id` makes audit ids."""
 
@@ -121,10 +132,8 @@ class SessionRoutes:
     async def close(self, request: Request) -> Response:
         principal = await self._doorkeeper.admit(request, Scope.EXECUTE, Scope.USER)
         session = await self._sessions.find(request.path_params["session_id"], principal.key_id)
-        if session is None or not await self._sessions.close(session.session_id, principal.key_id):
+        if session is None or not await close_session(self._sessions, self._upstreams, session, principal):
             return problem(Reason.NOT_FOUND, "There is no such session.")
-        for upstream in self._upstreams.values():
-            await upstream.end_session(principal=session.key_id, session_id=session.session_id)
         return Response(status_code=204)
 
     async def records(self, request: Request) -> Response:

@@ -33,6 +33,7 @@ from sentinel_rag.interceptor.policy.conditions import (
 )
 from sentinel_rag.interceptor.policy.kinds import NamedKind
 from sentinel_rag.interceptor.policy.model import DEFAULT_SERVER, Effect, Parameter, Policy, Rule, ToolPolicy
+from sentinel_rag.interceptor.policy.own_tools import OWN_TOOLS
 from sentinel_rag.interceptor.policy.section import Section
 from sentinel_rag.interceptor.policy.yaml_tree import Problem, UnreadableYaml, read_yaml
 
@@ -133,7 +134,12 @@ def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem
         aliases = section.texts("aliases", pattern=_NAME)
         for one, line in [(name, section.line("name")), *((alias, section.line("aliases")) for alias in aliases)]:
             _claim(one, line, "tool", taken, problems)
-        parameters = _parameters(section, kinds, problems)
+        server = section.text("server", pattern=_NAME)
+        own = OWN_TOOLS.get(name)
+        if own is not None and server in ("", own.server) and section.item("parameters") is None:
+            parameters, server = dict(own.parameters), own.server
+        else:
+            parameters = _parameters(section, kinds, problems)
         rules = _rules(section, parameters, rule_ids, problems)
         timeout = section.number("timeout_s", low=0.01, high=MAX_TIMEOUT_S)
         tools.append(
@@ -143,7 +149,7 @@ def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem
                 parameters=parameters,
                 rules=tuple(rules),
                 first_match=compile_rules([rule.expression for rule in rules]),
-                server=section.text("server", pattern=_NAME) or DEFAULT_SERVER,
+                server=server or DEFAULT_SERVER,
                 effect=Effect(section.choice("effect", [effect.value for effect in Effect], Effect.EXTERNAL.value)),
                 aliases=tuple(aliases),
                 timeout_s=timeout,

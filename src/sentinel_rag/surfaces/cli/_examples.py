@@ -9,6 +9,8 @@ EXAMPLES = {
     "sentinel chat": "sentinel chat --resume",
     "sentinel export": "sentinel export --format html --output hand-over.html",
     "sentinel up": "sentinel up --web 8443",
+    "sentinel mcp": "sentinel mcp",
+    "sentinel serve": "sentinel serve tools --tools sentinel,knowledge",
     "sentinel status": "sentinel status --json",
     "sentinel doctor": "sentinel doctor --azure",
     "sentinel completion": "sentinel completion bash",

@@ -79,6 +79,22 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     up.add_argument("--json", action="store_true", help="print the addresses as JSON once everything serves")
     workspace_option(up)
 
+    mcp = command(commands, "mcp", "serve the tools to an MCP client on standard input and output", _mcp)
+    workspace_option(mcp)
+
+    serve = command(commands, "serve", "start the zones of one role alone, for containers and several machines", _serve)
+    serve.add_argument(
+        "role", nargs="?", choices=("web", "agent", "interceptor", "tools"), help="which part of a deployment this is"
+    )
+    serve.add_argument(
+        "--tools", default=None, metavar="NAMES", help="with tools: which (sentinel,knowledge,files,web)"
+    )
+    listen_help = "IP address, and port if not the role's own (default: 127.0.0.1)"
+    serve.add_argument("--listen", default="127.0.0.1", metavar="ADDRESS[:PORT]", help=listen_help)
+    serve.add_argument("--check", action="store_true", help="ask whether the role serves here (exit code 0), and end")
+    serve.add_argument("--json", action="store_true", help="print the addresses as JSON once everything serves")
+    workspace_option(serve)
+
     status = command(commands, "status", "which parts run, where, and their state", _status)
     status.add_argument("--json", action="store_true", help="print as JSON")
 
@@ -211,6 +227,19 @@ def _up(options: argparse.Namespace) -> int:
         web_port=options.web,
         as_json=options.json,
     )
+
+
+def _mcp(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.mcp import run
+
+    return run(workspace=options.workspace)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.serve import Wish, check, run
+
+    wish = Wish(options.role, options.tools, options.listen, options.workspace)
+    return check(wish) if options.check else run(wish, as_json=options.json)
 
 
 def _status(options: argparse.Namespace) -> int:

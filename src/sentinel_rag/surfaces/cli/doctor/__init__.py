@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe
-from sentinel_rag.surfaces.cli.doctor import _machine, _services, _sources
+from sentinel_rag.surfaces.cli.doctor import _machine, _services, _sources, _telemetry
 from sentinel_rag.surfaces.cli.doctor._finding import Check, Finding, Level, fine, guarded, told
 
 MARKS = {Level.OK: "ok  ", Level.WARN: "warn", Level.FAIL: "FAIL"}
@@ -73,6 +73,7 @@ def _examine() -> Iterator[Finding]:
         ("conversations", _sources.conversations),
         ("model", _services.model),
         ("web page", _services.page),
+        ("telemetry", _telemetry.telemetry),
     )
     for name, check in checks:
         yield guarded(name, check, settings)

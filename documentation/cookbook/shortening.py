@@ -1,0 +1,74 @@
+"""An answer as a page shows it: what varies and what a reader skips is `...`, which stands for anything.
+
+What is left is compared word by word, so a cut never hides a figure of the answer itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+ANYTHING = "..."
+TABLE_LINES = 12
+"""Lines of a table that are shown: its head, the line below it, and rows."""
+
+_FOOTNOTE = re.compile(r"^(?P<call>\w+\(.*?\)) · (?P<rows>[\d,]+ of (?:[\d,]+|\?) rows)?.*")
+_FOOTNOTE_START = re.compile(r"^\w+\([^)]*=|^\w+\(\) · ")
+_AUDIT_ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+_VARYING = re.compile(r"\b\d+ (?:day|hour|minute|second|min|s)s? (?:old|ago)\b")
+
+
+def shortened(output: str) -> str:
+    """`output` without suggestions, addresses of portals, rows beyond the first of a table, and what follows the row
+    count of a footnote."""
+    lines: list[str] = []
+    for line in _cut(output.rstrip("\n").split("\n")):
+        if line == ANYTHING and lines and lines[-1] == ANYTHING:
+            continue
+        if line == "" and lines and lines[-1] in ("", ANYTHING):
+            lines[-1] = ANYTHING if lines[-1] == ANYTHING else ""
+            continue
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def _cut(lines: list[str]) -> Iterator[str]:
+    in_table, in_suggestions, in_footnote, after_page = 0, False, False, False
+    for line in lines:
+        text = _VARYING.sub(ANYTHING, _AUDIT_ID.sub(ANYTHING, line.rstrip()))
+        if after_page and text.startswith(("`https://", "Microsoft.")):
+            continue
+        after_page = False
+        if _FOOTNOTE_START.match(text):
+            in_footnote = True
+            yield from _footnote(text)
+        elif in_footnote or (in_suggestions and text):
+            yield ANYTHING
+        elif text in ("You could ask:",):
+            in_suggestions = True
+            yield ANYTHING
+        elif text.startswith(("Page:", "Page in the Defender portal:")):
+            after_page = True
+            yield ANYTHING
+        elif "┃" in text or (in_table and text):
+            in_table += 1
+            yield text if in_table <= TABLE_LINES else ANYTHING
+            continue
+        else:
+            in_suggestions = False
+            yield text
+        in_table = 0
+
+
+def _footnote(text: str) -> Iterator[str]:
+    found = _FOOTNOTE.match(text)
+    if found and found["call"] == "list_kql_templates()":
+        yield ANYTHING
+        return
+    if found and found["rows"]:
+        yield f"{found['call']} · {found['rows']}{ANYTHING}"
+    elif found:
+        yield f"{found['call']} · {ANYTHING}"
+    else:
+        yield f"{text[:100]}{ANYTHING}"
+    yield ANYTHING
