@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,7 +14,11 @@ from sentinel_rag.interceptor.policy import Policy, load_policy
 from sentinel_rag.testing.chromium import missing as missing_for_browser_tests
 from sentinel_rag.testing.chromium import reason_of_platform, running_chromium
 from sentinel_rag.testing.fake_executor import FakeExecutor
+from sentinel_rag.testing.postgres_server import PostgresServer, running_postgres
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+
+if TYPE_CHECKING:
+    from sentinel_rag.testing.postgres_state import EmptyStates
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -45,6 +49,21 @@ def shared_data() -> Path:
             pytest.fail(f"CI must not skip: {reason}")
         pytest.skip(reason)
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One PostgreSQL for all tests of this process."""
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_states(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> EmptyStates:
+    """Empty states of a gateway in it."""
+    from sentinel_rag.testing.postgres_state import EmptyStates
+
+    return EmptyStates(postgres.url, tmp_path_factory.mktemp("postgres-state"))
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.assembly.plan import Ports, gateway_folder, workspace_folder
+from sentinel_rag.assembly.plan import Ports, workspace_folder
 from sentinel_rag.assembly.processes import RunningZones, running_zones
+from sentinel_rag.assembly.state_place import gateway_folder
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.interceptor.store.state import JOURNAL_FILE

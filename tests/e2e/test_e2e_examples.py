@@ -37,6 +37,7 @@ ELSEWHERE = {
     "sentinel knowledge install": "tests/knowledge: needs the package index once",
     "sentinel kql install": "tests/sentinel: needs npm once",
     "sentinel kql lint": "tests/surfaces/test_cli_kql.py: on fewer templates",
+    "sentinel mcp": "tests/surfaces/test_cli_mcp.py: ends with its input",
     "sentinel approvals watch": "tests/surfaces/test_cli_approvals.py: ends at Ctrl-C",
 }
 """Run by other tests, because they are slow, need a network or do not end."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from sentinel_rag.testing.postgres_server import PostgresServer, running_postgres
+from sentinel_rag.testing.postgres_server import PostgresServer
 
 PLAYBOOKS = Path(__file__).resolve().parents[2] / "data" / "playbooks"
 
@@ -15,12 +15,6 @@ PLAYBOOKS = Path(__file__).resolve().parents[2] / "data" / "playbooks"
 @pytest.fixture(scope="session")
 def playbooks() -> Path:
     return PLAYBOOKS
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    with running_postgres() as server:
-        yield server
 
 
 EMPTY = """

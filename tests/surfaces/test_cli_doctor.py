@@ -18,7 +18,7 @@ from sentinel_rag.testing.scripted_model import ScriptedModel, text_reply
 pytestmark = pytest.mark.requirement("OPS-4")
 EVERYWHERE = (
     "python packages settings|home folder|disk|ports|clock|policy|tool servers|gateway|zones|workspace|templates|"
-    "freeform KQL|kql parser|files|web|knowledge|conversations|model|web page"
+    "freeform KQL|kql parser|files|web|knowledge|conversations|model|web page|telemetry"
 )
 
 

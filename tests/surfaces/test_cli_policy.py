@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.assembly.plan import gateway_folder, policies_folder
+from sentinel_rag.assembly.plan import policies_folder
+from sentinel_rag.assembly.state_place import gateway_folder
 from sentinel_rag.interceptor.policy import load_policy
 from sentinel_rag.interceptor.policy.archive import PolicyArchive
 from sentinel_rag.interceptor.policy.book import PolicyBook

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
+from sentinel_rag.agent.telling.tool_calls import tell_response, tool_span
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.handles import as_handles, as_text, quoted_in
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
@@ -28,8 +29,11 @@ from sentinel_rag.contracts.tool_calls import (
     ToolSchema,
 )
 from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
+from sentinel_rag.telemetry import traceparent
 
 if TYPE_CHECKING:
+    import ssl
+
     from aiohttp import ClientResponse, ClientSession
 
 PATH = "/v1/proxy-execute"
@@ -56,19 +60,21 @@ _CODES: dict[int, tuple[QueryErrorCode, str]] = {
 
 
 class HttpToolGateway:
-    """`ToolGateway` over a kept-alive connection. `timeout_s` bounds one call from connecting to the last byte."""
+    """`ToolGateway` over a kept-alive connection. `timeout_s` bounds one call from connecting to the last byte.
+    `trusted` is what the gateway's certificate is checked by, None the system's authorities."""
 
-    def __init__(self, url: str, api_key: str, timeout_s: float = 60.0) -> None:
+    def __init__(
+        self, url: str, api_key: str, timeout_s: float = 60.0, *, trusted: ssl.SSLContext | None = None
+    ) -> None:
         self._url = url.rstrip("/") + PATH
         self._base_url = url.rstrip("/")
         self._api_key = api_key
         self._timeout_s = timeout_s
+        self._trusted = trusted
         self._session: ClientSession | None = None
 
     async def execute(self, call: ToolCall) -> ToolOutcome:
         """Judge and run one call; never raises for a refusal, a failing tool or a gateway that is away."""
-        import aiohttp
-
         body = {"session_id": call.session_id, "tool_name": call.tool_name, "args": as_handles(dict(call.arguments))}
         try:
             data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
@@ -79,35 +85,49 @@ class HttpToolGateway:
                 "The question holds a character that cannot be sent.",
                 "Type the value again instead of pasting it.",
             )
+        with tool_span(call) as span:
+            status, outcome = await self._post(call, data)
+            tell_response(span, call, status, outcome)
+        return outcome
+
+    async def _post(self, call: ToolCall, data: bytes) -> tuple[int | None, ToolOutcome]:
+        """The status of the gateway's answer and what it says; without a status where there is no answer."""
+        import aiohttp
+
+        headers = {"Content-Type": "application/json"}
+        place = traceparent()
+        if place is not None:
+            headers["traceparent"] = place
         try:
             async with self._connection().post(
-                self._url, data=data, headers={"Content-Type": "application/json"}, allow_redirects=False
+                self._url, data=data, headers=headers, allow_redirects=False
             ) as response:
                 raw = await _read_bounded(response)
-                return read_response(call, response.status, raw, retry_after=response.headers.get("Retry-After", ""))
+                retry_after = response.headers.get("Retry-After", "")
+                return response.status, read_response(call, response.status, raw, retry_after=retry_after)
         except TimeoutError:
-            return _failed(
+            return None, _failed(
                 call,
                 QueryErrorCode.TIMEOUT,
                 f"The gateway did not answer within {self._timeout_s:g} seconds.",
                 "Ask for a shorter time window, or raise the time-out.",
             )
         except aiohttp.InvalidURL:
-            return _failed(
+            return None, _failed(
                 call,
                 QueryErrorCode.UNAVAILABLE,
                 f"{self._base_url!r} is not the address of a gateway.",
                 "Set SENTINEL_URL to an address such as http://127.0.0.1:8080.",
             )
         except (aiohttp.ClientConnectionError, OSError):
-            return _failed(
+            return None, _failed(
                 call,
                 QueryErrorCode.UNAVAILABLE,
                 f"The gateway at {self._base_url} cannot be reached.",
                 "Start it with `sentinel up`, or check SENTINEL_URL.",
             )
         except (aiohttp.ClientError, _TooLargeError) as error:
-            return _failed(
+            return None, _failed(
                 call,
                 QueryErrorCode.PROTOCOL,
                 f"The gateway's answer could not be read ({type(error).__name__.strip('_')}).",
@@ -152,6 +172,7 @@ class HttpToolGateway:
 
         if self._session is None:
             self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(ssl=self._trusted or True),
                 timeout=aiohttp.ClientTimeout(total=self._timeout_s),
                 headers={"X-API-Key": self._api_key},
                 trust_env=False,

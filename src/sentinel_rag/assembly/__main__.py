@@ -11,7 +11,7 @@ def main() -> None:
     zone, descriptor = sys.argv[1], int(sys.argv[2])
     configuration = begin_zone(zone)
     try:
-        serve(BUILDERS[zone](configuration), descriptor)
+        serve(BUILDERS[zone](configuration), descriptor, tls=configuration.get("tls"))
     except SentinelError as error:
         fail_to_start(error)
 

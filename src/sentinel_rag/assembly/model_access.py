@@ -21,6 +21,7 @@ from sentinel_rag.settings import ModelSettings
 
 if TYPE_CHECKING:
     from sentinel_rag.agent.models import Admission, ChatModel, ModelEndpoint, Tier
+    from sentinel_rag.agent.telling.chat import AgentCounts
 
 GetToken = Callable[[], Awaitable[str]]
 IDENTITY_PATH = "/msi/token"
@@ -113,6 +114,20 @@ def open_models(configuration: Mapping[str, Any], *, get_token: GetToken | None 
     large = model(configuration["name"], "large")
     small_name = configuration["small_name"]
     return Models(large, large if small_name is None else model(small_name, "small"))
+
+
+def told_models(models: Models, configuration: Mapping[str, Any], counts: AgentCounts | None) -> Models:
+    """The same models, with each request told as a span and counted. `provider` is what OpenTelemetry calls it."""
+    from sentinel_rag.agent.telling.model import ToldModel
+
+    provider = "azure.ai.openai" if configuration["provider"] == "azure" else "openai"
+    host = urlsplit(configuration["url"]).hostname or ""
+
+    def told(model: ChatModel) -> ChatModel:
+        return ToldModel(model, counts, provider=provider, host=host)
+
+    large = told(models.large)
+    return Models(large, large if models.small is models.large else told(models.small))
 
 
 def _endpoint(configuration: Mapping[str, Any], name: str, admission: Admission) -> ModelEndpoint:

@@ -26,7 +26,9 @@ from sentinel_rag.assembly.model_access import (
     model_resource,
     needs_identity,
 )
+from sentinel_rag.assembly.state_place import database_configuration, gateway_folder
 from sentinel_rag.assembly.stored_queries import stored_query_configuration
+from sentinel_rag.assembly.telemetry import telemetry_configuration
 from sentinel_rag.assembly.tool_servers import tool_server_configuration
 from sentinel_rag.assembly.web_access import KEPT_OF_PEOPLE, web_configuration
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
@@ -47,6 +49,8 @@ RUN_KEYS: Mapping[str, Mapping[str, Any]] = {
     "approver": {"scopes": ["approve"]},
     "audit": {"scopes": ["audit"]},
     "admin": {"scopes": ["admin"]},
+    # A client of `sentinel mcp` is an agent of its own: what it reads does not raise the conversations of the other.
+    "mcp": {"scopes": ["execute"]},
 }
 """The gateway's keys of one run, made anew at each start: the agent's, and one for each thing that surfaces do."""
 
@@ -105,13 +109,19 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
     if settings.gateway_key is not None:
         keys["agent"] = settings.gateway_key.reveal()
     zones: list[ZonePlan] = []
-    common = {"log_level": settings.log_level}
+    ca = settings.deployment.tls_ca
+    common = {
+        "log_level": settings.log_level,
+        "telemetry": telemetry_configuration(settings.telemetry),
+        "authorities": None if ca is None else str(ca),
+    }
 
     def listen(name: str, port: int = 0) -> Listener:
         listener = _listen(name, port)
         stack.callback(listener.socket.close)
         return listener
 
+    web = None if ports.web is None else listen("web", ports.web)
     served: tuple[NamedWorkspace, ...] = ()
     if settings.gateway_url is None:
         served = settings.serves(workspace)
@@ -151,6 +161,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "state_folder": str(gateway_folder(settings.home)),
             "policy_file": str(settings.policy_file),
             "durability": settings.audit_durability,
+            "database": database_configuration(settings),
             "anchor": None if settings.audit_anchor is None else str(settings.audit_anchor),
             "tool_servers": tool_server_configuration(settings),
             "upstreams": upstreams,
@@ -159,7 +170,11 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
                 {"key_id": key_id, "key": keys[key_id], **terms, **_readers(key_id, settings)}
                 for key_id, terms in RUN_KEYS.items()
             ],
-            "approvals": {"ttl_s": settings.approval_ttl_s, "webhook": _webhook(settings)},
+            "approvals": {
+                "ttl_s": settings.approval_ttl_s,
+                "webhook": _webhook(settings),
+                "page": None if web is None else f"{settings.web_url or web.url}/#/approvals",
+            },
         }
         listener = listen("interceptor", ports.interceptor)
         zones.append(_zone("interceptor", {**common, **interceptor}, bare_environment(), listener))
@@ -194,13 +209,16 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
     )
     names = tuple(each.name for each in served) or (workspace,)
     web_secret = ""
-    if ports.web is not None:
+    if web is not None:
         web_secret = secrets.token_urlsafe(32)
-        listener = listen("web", ports.web)
         where = {"gateway_url": gateway_url, "agent_url": zones[-1].listener.url, "agent_token": agent_token}
-        files = {"state_folder": str(gateway_folder(settings.home)), "owner_secret": web_secret}
+        files = {
+            "state_folder": str(gateway_folder(settings.home)),
+            "database": database_configuration(settings),
+            "owner_secret": web_secret,
+        }
         configuration = {**common, **where, **web_configuration(settings, keys), **files, "workspaces": names}
-        zones.append(ZonePlan("web", ("sentinel_rag.surfaces.web",), configuration, bare_environment(), listener))
+        zones.append(ZonePlan("web", ("sentinel_rag.surfaces.web",), configuration, bare_environment(), web))
     return Plan(tuple(zones), names, agent_token, workspace_token, knowledge_token, keys, web_secret)
 
 
@@ -330,11 +348,6 @@ def new_key(key_id: str) -> str:
 def workspace_folder(home: Path, name: str) -> Path:
     """Where the embedded workspace of that name is stored."""
     return home / "workspaces" / name
-
-
-def gateway_folder(home: Path) -> Path:
-    """Where the Interceptor keeps its keys, sessions and journal."""
-    return home / "gateway"
 
 
 def policies_folder(state_folder: Path) -> Path:

@@ -105,11 +105,11 @@ def running_zones(
         logs.mkdir(mode=0o700, exist_ok=True)
         plan = plan_zones(settings, workspace, ports or Ports(), stack)
         processes: dict[str, subprocess.Popen[bytes]] = {}
-        stack.callback(_stop, processes)
+        stack.callback(stop_zones, processes)
         log_starts = {zone.name: _prepare_log(logs / f"{zone.name}.log") for zone in plan.zones}
         for zone in plan.zones:
             arguments = (stand_ins or {}).get(zone.name, zone.arguments)
-            processes[zone.name] = _start(replace(zone, arguments=arguments), logs, folder.path)
+            processes[zone.name] = start_zone(replace(zone, arguments=arguments), logs, folder.path)
             zone.listener.socket.close()  # only the child listens: when it dies, callers hear of it
         state = RunState(
             supervisor_pid=os.getpid(),
@@ -140,12 +140,13 @@ def _prepare_log(log_file: Path) -> int:
     return size
 
 
-def _start(zone: ZonePlan, logs: Path, folder: Path) -> subprocess.Popen[bytes]:
-    log_file = logs / f"{zone.name}.log"
+def start_zone(zone: ZonePlan, logs: Path | None, folder: Path) -> subprocess.Popen[bytes]:
+    """Start a planned zone and hand it its configuration. It writes into `logs`, or to this process's output."""
     empty = folder / "empty"
     empty.mkdir(exist_ok=True)
     descriptor = zone.listener.socket.fileno()
-    with log_file.open("ab") as log:
+    with ExitStack() as opened:
+        log = None if logs is None else opened.enter_context((logs / f"{zone.name}.log").open("ab"))
         process = subprocess.Popen(
             [sys.executable, "-I", "-m", *zone.arguments, str(descriptor)],
             stdin=subprocess.PIPE,
@@ -186,7 +187,7 @@ def _wait_until_healthy(entry: ZoneEntry, zones: RunningZones) -> None:
     )
 
 
-def _stop(processes: Mapping[str, subprocess.Popen[bytes]]) -> None:
+def stop_zones(processes: Mapping[str, subprocess.Popen[bytes]]) -> None:
     """End every zone: politely, then for certain."""
     for process in processes.values():
         if process.poll() is None:

@@ -39,11 +39,13 @@ class RunState:
     knowledge_token: str = field(repr=False, default="")
     """Opens what surfaces may ask of the knowledge executor; empty where it runs elsewhere."""
     keys: Mapping[str, str] = field(repr=False, default_factory=dict)
-    """The gateway's keys of this run, by key id: agent, user, approver, audit, admin."""
+    """The gateway's keys of this run, by key id: agent, user, approver, audit, admin, mcp."""
     web_secret: str = field(repr=False, default="")
     """What links that sign the owner in are made of; empty where no web surface is served."""
     workspaces: tuple[str, ...] = ()
     """Every workspace that is served, the default one (`workspace`) first."""
+    certificate: str = ""
+    """The file by which zones with an https URL prove themselves here."""
 
     def zone(self, name: str) -> ZoneEntry | None:
         """The zone of that name, or None if it is not part of this run (no embedded workspace on Azure)."""
@@ -65,7 +67,7 @@ class RunFolder:
     @contextmanager
     def hold(self) -> Iterator[None]:
         """Be the one supervisor of this home. Raises UnavailableError if another process is."""
-        self._make()
+        self.make()
         with self._lock_file.open("a+") as lock:
             if not _try_lock(lock.fileno()):
                 raise AlreadyRunningError(
@@ -107,7 +109,8 @@ class RunFolder:
         data["workspaces"] = tuple(data.get("workspaces") or (data["workspace"],))
         return RunState(**data)
 
-    def _make(self) -> None:
+    def make(self) -> None:
+        """Make the folder, for its owner alone. Raises UnavailableError."""
         try:
             for folder in (self.path.parent, self.path):  # the home holds workspaces, keys and the journal too
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -13,6 +13,8 @@ import os
 import socket
 import sys
 import threading
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from sentinel_rag.contracts.errors import Actor, ConfigurationError, SentinelError, UnavailableError, UsageError
@@ -21,9 +23,20 @@ from sentinel_rag.telemetry import configure_logging
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+    from sentinel_rag.telemetry.metrics import Registry
+    from sentinel_rag.telemetry.process import ProcessTelemetry
+
+
+_telemetry: ProcessTelemetry | None = None
+
+
+def metrics_registry() -> Registry | None:
+    """Where this zone counts; None where nobody may read it."""
+    return None if _telemetry is None else _telemetry.registry
+
 
 def begin_zone(zone: str) -> dict[str, Any]:
-    """Read the supervisor's configuration line and set up logging.
+    """Read the supervisor's configuration line and set up logging, and what else the zone is to tell.
 
     Raises SystemExit with a sentence if a person started this by hand.
     """
@@ -34,6 +47,11 @@ def begin_zone(zone: str) -> dict[str, Any]:
         sys.exit("This module is started by the supervisor; run: sentinel up")
     threading.Thread(target=_end_with_supervisor, daemon=True, name="life-line").start()
     configure_logging(zone, configuration["log_level"])
+    if configuration.get("telemetry") is not None:
+        from sentinel_rag.telemetry.process import ProcessTelemetry
+
+        global _telemetry
+        _telemetry = ProcessTelemetry(zone, configuration["telemetry"])
     return configuration
 
 
@@ -77,14 +95,14 @@ def _end_with_supervisor() -> None:
     os._exit(0)  # the supervisor was killed: nobody is left to wait for a clean end
 
 
-def check_reach(listener: socket.socket) -> None:
-    """Raises UsageError for a socket that other machines reach: no zone has what it takes to serve strangers (TLS, and
-    a key for every part), so none starts there, with a key or without."""
+def check_reach(listener: socket.socket, *, tls: bool = False) -> None:
+    """Raises UsageError for a socket that other machines reach, unless it speaks TLS: keys and answers travel on it."""
     address = ipaddress.ip_address(listener.getsockname()[0])
-    if not address.is_loopback:
+    if not (address.is_loopback or tls):
         raise UsageError(
-            f"The address {address} can be reached by other machines, and the zones serve this machine only.",
-            next_step="Listen on 127.0.0.1, and put a reverse proxy with TLS before it.",
+            f"The address {address} can be reached by other machines, and this zone has no certificate.",
+            next_step="Set SENTINEL_TLS_CERTIFICATE and SENTINEL_TLS_KEY, or listen on 127.0.0.1 and put a reverse "
+            "proxy with TLS before it.",
         )
 
 
@@ -96,16 +114,23 @@ def settle_memory() -> None:
     gc.set_threshold(10_000, 20, 50)
 
 
-def serve(app: ASGIApp, descriptor: int) -> None:
-    """Serve until SIGTERM, Ctrl-C or the end of the supervisor. Blocks. Raises UsageError as `check_reach` does."""
+def serve(app: ASGIApp, descriptor: int, *, tls: Mapping[str, str] | None = None) -> None:
+    """Serve until SIGTERM, Ctrl-C or the end of the supervisor. Blocks. `tls` names the files `certificate` and `key`.
+    Raises UsageError as `check_reach` does, ConfigurationError for files that are no certificate and key."""
     import uvicorn
 
     from sentinel_rag.assembly.bounded_http import BoundedHttp
 
     listener = socket.socket(fileno=descriptor)
-    check_reach(listener)
+    check_reach(listener, tls=tls is not None)
+    certificate = None
+    if tls is not None:
+        from sentinel_rag.assembly.tls import AnsweringAs, Certificate
+
+        certificate = Certificate(Path(tls["certificate"]), Path(tls["key"]))
+        app = AnsweringAs(app, certificate)
     config = uvicorn.Config(
-        app,
+        app if _telemetry is None else _telemetry.around(app),
         http=BoundedHttp,
         log_config=None,  # the zone's own JSON lines take uvicorn's messages too
         access_log=False,
@@ -116,5 +141,8 @@ def serve(app: ASGIApp, descriptor: int) -> None:
         timeout_graceful_shutdown=5,
     )
     config.load()
+    if certificate is not None:
+        config.ssl = certificate.context
+        certificate.keep_renewed()
     settle_memory()
     uvicorn.Server(config).run(sockets=[listener])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sentinel_rag.assembly.state_place import journal_place
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.settings import Settings
 
@@ -53,10 +54,9 @@ def web_configuration(settings: Settings, keys: Mapping[str, str]) -> dict[str, 
 
 
 def journal_check(configuration: Mapping[str, Any]) -> Callable[[], Verification]:
-    """What checks the journal of a home, from the files."""
+    """What checks the journal of a home, from where it is."""
     from sentinel_rag.audit import JournalReader
-    from sentinel_rag.interceptor.store.state import JOURNAL_FILE
 
-    reader = JournalReader(Path(configuration["state_folder"]) / JOURNAL_FILE)
+    reader = JournalReader(journal_place(configuration["database"], Path(configuration["state_folder"])))
     anchor = None if configuration["anchor"] is None else Path(configuration["anchor"])
     return lambda: reader.verify(public_key=None, anchor=anchor)

@@ -12,15 +12,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.assembly.conversations import model_budget, open_conversations
-from sentinel_rag.assembly.model_access import model_host, open_models
-from sentinel_rag.assembly.plan import gateway_folder, policies_folder
+from sentinel_rag.assembly.model_access import model_host, open_models, told_models
+from sentinel_rag.assembly.plan import policies_folder
+from sentinel_rag.assembly.state_place import (
+    database_configuration,
+    gateway_folder,
+    journal_place,
+    postgres_place,
+    state_place,
+)
+from sentinel_rag.assembly.tls import trusting
 from sentinel_rag.contracts.ports import Analyst, Chat, utc_now
 from sentinel_rag.settings import Settings, agent_gateway
+from sentinel_rag.telemetry import tracing
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from sentinel_rag.agent.gateway_client import HttpToolGateway
+    from sentinel_rag.agent.telling.chat import AgentCounts
     from sentinel_rag.audit import Journal, JournalReader
     from sentinel_rag.interceptor.store import KeyStore
 
@@ -101,7 +111,7 @@ def build_model_identity(configuration: Configuration) -> ASGIApp:
 
 def build_interceptor(configuration: Configuration) -> ASGIApp:
     """The Interceptor over its policy, state folder and tool servers."""
-    from sentinel_rag.assembly.serving import give_notice
+    from sentinel_rag.assembly.serving import give_notice, metrics_registry
     from sentinel_rag.assembly.tool_servers import ToolServers
     from sentinel_rag.audit import Durability
     from sentinel_rag.interceptor import create_app
@@ -117,6 +127,7 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
         durability=Durability(configuration["durability"]),
         approval_ttl_s=configuration["approvals"]["ttl_s"],
         anchor=None if configuration["anchor"] is None else Path(configuration["anchor"]),
+        postgres=postgres_place(configuration["database"], state_folder),
     )
     tool_servers = ToolServers(**configuration["tool_servers"])
     policies = PolicyBook(
@@ -131,16 +142,20 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
         give_notice(notice)
     webhook = configuration["approvals"]["webhook"]
     handed_over = {key["key"]: run_principal(key) for key in configuration["keys"]}
+    absent = [name for name, tool in policy.tools.items() if tool.server in configuration.get("absent_servers", ())]
+    elsewhere = trusting(configuration.get("authorities"))
     app = create_app(
         policies=policies,
         keys=RunKeys(handed_over, stored=state.keys),
         state=state,
         webhook=None if webhook is None else Webhook(**webhook),
-        switched_off=configuration["switched_off"],
+        switched_off=[*configuration["switched_off"], *absent],
+        approvals_page=configuration["approvals"]["page"],
+        registry=metrics_registry(),
         upstreams={
             # The text of our own servers' results is a line about their structured content.
             **{
-                name: McpHttpUpstream(server["url"], token=server["token"], is_ours=True)
+                name: McpHttpUpstream(server["url"], token=server["token"], is_ours=True, trusted=elsewhere)
                 for name, server in configuration["upstreams"].items()
             },
             **tool_servers.upstreams(policy),
@@ -161,23 +176,33 @@ BUILDERS: Mapping[str, Callable[[Configuration], ASGIApp]] = {
 
 
 def build_agent(
-    *, timezone: str, conversations: Configuration, model: Configuration | None, question_timeout_s: float
+    *,
+    timezone: str,
+    conversations: Configuration,
+    model: Configuration | None,
+    question_timeout_s: float,
+    authorities: str | None = None,
 ) -> Agent:
-    """The analyst over the gateway that the environment names (`SENTINEL_URL`, `SENTINEL_API_KEY`), with the model of a
-    `model_configuration` or, without one, offline."""
+    """The analyst over the gateway that the environment names (`SENTINEL_URL`, `SENTINEL_API_KEY`) and that is checked
+    by `authorities`, with the model of a `model_configuration` or, without one, offline."""
     from sentinel_rag.agent.gateway_client import HttpToolGateway
     from sentinel_rag.agent.remembering.analyst import RememberingAnalyst
 
     url, key = agent_gateway()
-    gateway = HttpToolGateway(url, key.reveal())
-    analyst, close_models = _analyst(gateway, timezone, conversations, model, question_timeout_s)
+    gateway = HttpToolGateway(url, key.reveal(), trusted=trusting(authorities))
+    counts = _agent_counts()
+    analyst, close_models = _analyst(gateway, timezone, conversations, model, question_timeout_s, counts)
     store = open_conversations(conversations)
     prepare = None
     if model is not None:
         from sentinel_rag.agent.tokens import load_counter
 
         prepare = load_counter  # a second or two of one core, in a thread
-    chat = RememberingAnalyst(analyst, store, clock=utc_now, knows_session=gateway.knows_session, prepare=prepare)
+    chat: Chat = RememberingAnalyst(analyst, store, clock=utc_now, knows_session=gateway.knows_session, prepare=prepare)
+    if counts is not None or tracing():
+        from sentinel_rag.agent.telling.chat import ToldChat
+
+        chat = ToldChat(chat, counts)
 
     async def close() -> None:
         await close_models()
@@ -194,6 +219,7 @@ def _analyst(
     conversations: Configuration,
     model: Configuration | None,
     question_timeout_s: float,
+    counts: AgentCounts | None,
 ) -> tuple[Analyst, Callable[[], Awaitable[None]]]:
     """The analyst, and what closes its models. One with a model ends a question a little before its surface does, so
     that the person reads what was found until then."""
@@ -204,6 +230,8 @@ def _analyst(
     from sentinel_rag.agent.model_analyst import ModelAnalyst, TurnLimits
 
     models = open_models(model)
+    if counts is not None or tracing():
+        models = told_models(models, model, counts)
     limits = TurnLimits(turn_s=question_timeout_s - min(3.0, question_timeout_s / 10), rounds=model["tool_rounds"])
     analyst = ModelAnalyst(
         gateway,
@@ -218,6 +246,17 @@ def _analyst(
     return analyst, models.aclose
 
 
+def _agent_counts() -> AgentCounts | None:
+    from sentinel_rag.assembly.serving import metrics_registry
+
+    registry = metrics_registry()
+    if registry is None:
+        return None
+    from sentinel_rag.agent.telling.chat import AgentCounts
+
+    return AgentCounts(registry)
+
+
 async def _nothing() -> None:
     """There is no model to close."""
 
@@ -225,9 +264,8 @@ async def _nothing() -> None:
 def journal_reader(settings: Settings) -> JournalReader:
     """The journal of this home's Interceptor, whether or not it runs."""
     from sentinel_rag.audit import JournalReader
-    from sentinel_rag.interceptor.store.state import JOURNAL_FILE
 
-    return JournalReader(gateway_folder(settings.home) / JOURNAL_FILE)
+    return JournalReader(journal_place(database_configuration(settings), gateway_folder(settings.home)))
 
 
 @contextmanager
@@ -239,7 +277,12 @@ def open_journal(settings: Settings) -> Iterator[Journal]:
 
     journal_reader(settings).last(1)
     folder = gateway_folder(settings.home)
-    with open_state(folder, durability=Durability(settings.audit_durability), anchor=settings.audit_anchor) as state:
+    with open_state(
+        folder,
+        durability=Durability(settings.audit_durability),
+        anchor=settings.audit_anchor,
+        postgres=state_place(settings),
+    ) as state:
         yield state.journal
 
 
@@ -261,9 +304,14 @@ def _closing(app: ASGIApp, close: Callable[[], None]) -> ASGIApp:
 def key_store(settings: Settings) -> KeyStore:
     """The stored keys of this home's Interceptor, whether or not it runs. The caller closes it."""
     from sentinel_rag.interceptor.store import KeyStore
-    from sentinel_rag.interceptor.store.state import KEYS_FILE
+    from sentinel_rag.interceptor.store.state import KEYS_FILE, needs_postgres
 
-    return KeyStore(gateway_folder(settings.home) / KEYS_FILE)
+    place = state_place(settings)
+    if place is None:
+        return KeyStore(gateway_folder(settings.home) / KEYS_FILE)
+    with needs_postgres():
+        from sentinel_rag.interceptor.store.postgres_keys import PostgresKeys
+    return KeyStore(PostgresKeys(place))
 
 
 def policy_texts(settings: Settings) -> Callable[[str], bytes | None]:

@@ -5,10 +5,10 @@ writing. `Database` is the group commit below both; the Interceptor's state shar
 same transaction as the record that says so.
 """
 
-from sentinel_rag.audit._jobs import Work
 from sentinel_rag.audit.archive import Archive
 from sentinel_rag.audit.chain import GENESIS, Head
 from sentinel_rag.audit.checkpoints import Checkpoint, CheckpointFile
+from sentinel_rag.audit.connections import Connection, Migration, StateAway, StateDatabase, Work
 from sentinel_rag.audit.database import Database, Durability
 from sentinel_rag.audit.events import (
     AuditEvent,
@@ -25,6 +25,7 @@ from sentinel_rag.audit.flow_events import ContextRaised, HandlesResolved, Value
 from sentinel_rag.audit.instances import Instance
 from sentinel_rag.audit.journal import Journal
 from sentinel_rag.audit.key_events import KeyChanged, RequestRefused
+from sentinel_rag.audit.places import JournalPlace, PostgresPlace
 from sentinel_rag.audit.reader import Entry, JournalReader, RecordFilter
 from sentinel_rag.audit.sealing import JournalCut, Sealing
 from sentinel_rag.audit.segments import Segment
@@ -42,6 +43,7 @@ __all__ = [
     "CallRefused",
     "Checkpoint",
     "CheckpointFile",
+    "Connection",
     "ContextRaised",
     "DamagedJournal",
     "Database",
@@ -53,9 +55,12 @@ __all__ = [
     "Instance",
     "Journal",
     "JournalCut",
+    "JournalPlace",
     "JournalReader",
     "KeyChanged",
+    "Migration",
     "OutcomeStatus",
+    "PostgresPlace",
     "PublicKey",
     "RecordFilter",
     "RequestRefused",
@@ -64,6 +69,8 @@ __all__ = [
     "SessionChanged",
     "SigningKey",
     "SigningKeyLost",
+    "StateAway",
+    "StateDatabase",
     "ValuesNamed",
     "Verification",
     "Work",

@@ -1,4 +1,4 @@
-"""Jobs of the database: what a caller wants done, and how a batch of them becomes one transaction.
+"""Jobs of the database: what a caller wants done, and how a batch of them becomes one transaction of SQLite.
 
 `Database` decides in which thread a batch is committed; here is only how, and how the callers hear of it.
 """
@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from sentinel_rag.audit.connections import Work
 from sentinel_rag.contracts.errors import UnavailableError
 
 T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], T]
 
 
 class Busy(Exception):

@@ -16,8 +16,8 @@ from contextlib import closing, contextmanager
 from datetime import datetime
 from typing import Protocol
 
-from sentinel_rag.audit._jobs import Work
 from sentinel_rag.audit.chain import Head
+from sentinel_rag.audit.connections import Work
 from sentinel_rag.audit.database import Database
 from sentinel_rag.audit.events import AuditEvent
 from sentinel_rag.audit.files import SEGMENTS_FOLDER

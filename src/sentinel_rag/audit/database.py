@@ -13,20 +13,22 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sentinel_rag.audit._jobs import Busy, Job, Work, commit, deliver, settle_all, unavailable
+from sentinel_rag.audit._jobs import Busy, Job, commit, deliver, settle_all, unavailable
 from sentinel_rag.audit._wal_upkeep import KEPT_LOG, WalUpkeep, restart_log
+from sentinel_rag.audit.connections import Connection, Migration, Work
+from sentinel_rag.audit.migrations import bring_up
 from sentinel_rag.audit.private_files import create_private
 from sentinel_rag.contracts.errors import UnavailableError
 
 T = TypeVar("T")
-Migration = Callable[[sqlite3.Connection], None]
 
 MAX_BATCH = 256
 MAX_IN_LOOP = 64
@@ -61,6 +63,22 @@ class Database:
         self._upkeep = WalUpkeep(path, self._connection, self._writing)
         self._thread = threading.Thread(target=self._serve, name="audit-writer", daemon=True)
         self._thread.start()
+
+    @property
+    def place(self) -> Path:
+        return self.path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def synced(self) -> bool:
+        return self.durability is Durability.POWER
+
+    @property
+    def exact_outcomes(self) -> bool:
+        return False
 
     def __enter__(self) -> Database:
         return self
@@ -108,29 +126,35 @@ class Database:
         self._hand_over([Job(work, None, waiting)])
         return waiting.result()
 
+    def later(self, work: Work[object]) -> None:
+        """`run` for work that nobody waits for. What the file refuses now is made good by the next start."""
+        if not self._closed:
+            self._hand_over([Job(work, None, Future())])
+
+    def aside(self, work: Work[object]) -> None:
+        """`run_now`: a file has one writer."""
+        self.run_now(work)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A read-only connection of its own. Raises UnavailableError, also for what fails in the block."""
+        try:
+            address = f"{self.path.absolute().as_uri()}?mode=ro"
+            with closing(sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)) as opened:
+                yield opened
+        except sqlite3.Error as error:
+            raise UnavailableError(
+                f"{self.path.name} cannot be read: {error}.",
+                next_step="Check the state folder's permissions, and that its disk is mounted.",
+            ) from error
+
     def migrate(self, component: str, steps: Sequence[Migration]) -> None:
         """Bring `component`'s tables up to `len(steps)`; each step runs once in the life of the file.
 
         Raises UnavailableError if a newer version of the product wrote the file.
         """
 
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(
-                "CREATE TABLE IF NOT EXISTS schema_version (component TEXT PRIMARY KEY, version INTEGER NOT NULL)"
-            )
-            row = connection.execute("SELECT version FROM schema_version WHERE component = ?", [component]).fetchone()
-            version = 0 if row is None else row[0]
-            if version > len(steps):
-                raise UnavailableError(
-                    f"{self.path.name} was written by a newer version of Sentinel RAG ({component} schema {version}, "
-                    f"this one knows {len(steps)}).",
-                    next_step="Install the newer version, or point the state folder elsewhere.",
-                )
-            for step in steps[version:]:
-                step(connection)
-            connection.execute("INSERT OR REPLACE INTO schema_version VALUES (?, ?)", [component, len(steps)])
-
-        self.run_now(work)
+        self.run_now(partial(bring_up, component, steps, self.name))
 
     def close(self) -> None:
         """Finish what was submitted, then stop. Idempotent."""

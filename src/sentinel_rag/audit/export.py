@@ -11,12 +11,12 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from sentinel_rag.audit.chain import GENESIS, Head, digest
 from sentinel_rag.audit.chain_check import Broken, ChainCheck
 from sentinel_rag.audit.files import DamagedJournal, stream
+from sentinel_rag.audit.places import JournalPlace
 from sentinel_rag.audit.signing import PublicKey
 from sentinel_rag.audit.verification import Verification
 from sentinel_rag.contracts.json_values import JsonValue, canonical_json
@@ -36,7 +36,7 @@ class Exported:
 
 
 def export_records(
-    path: Path, target: BinaryIO, *, since: datetime | None = None, until: datetime | None = None
+    path: JournalPlace, target: BinaryIO, *, since: datetime | None = None, until: datetime | None = None
 ) -> Exported:
     """Write the records of `[since, until)` of the journal at `path`, oldest first, and a few more: up to the one that
     the next checkpoint seals, because only a checkpoint proves what stands before it.

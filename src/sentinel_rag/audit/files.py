@@ -12,6 +12,8 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sentinel_rag.audit.connections import Connection
+from sentinel_rag.audit.places import JournalPlace, PostgresPlace
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 
 SEGMENTS_FOLDER = "segments"
@@ -35,11 +37,11 @@ class DamagedJournal(SentinelError):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Records `first` to `last` and the file that holds them. For the live file `last` is `END`."""
+    """Records `first` to `last` and where they are. For the live file, and a database, `last` is `END`."""
 
     first: int
     last: int
-    path: Path
+    path: JournalPlace
     last_at: str | None = None
     """The time of the newest record; None for the live file."""
 
@@ -52,16 +54,17 @@ class Snapshot:
     sealed: bool
     """False for a file written before checkpoints existed."""
     _stack: ExitStack
-    _open: dict[Path, sqlite3.Connection] = field(default_factory=dict)
+    _open: dict[JournalPlace, Connection] = field(default_factory=dict)
 
     @property
-    def live(self) -> sqlite3.Connection:
+    def live(self) -> Connection:
         return self._open[self.parts[-1].path]
 
-    def connection(self, part: Part) -> sqlite3.Connection:
+    def connection(self, part: Part) -> Connection:
         """Read-only. Raises DamagedJournal if the segment is not there or no database."""
         known = self._open.get(part.path)
         if known is None:
+            assert isinstance(part.path, Path)  # a database has one part, and that is open
             try:
                 known = self._stack.enter_context(closing(_read_only(part.path, immutable=True)))
                 known.execute("SELECT seq FROM journal LIMIT 1").fetchone()
@@ -79,8 +82,14 @@ class Snapshot:
 
 
 @contextmanager
-def open_snapshot(path: Path) -> Iterator[Snapshot]:
+def open_snapshot(path: JournalPlace) -> Iterator[Snapshot]:
     """The journal at `path` with its segments, as it is now. Raises UnavailableError if there is none to read."""
+    if isinstance(path, PostgresPlace):
+        from sentinel_rag.audit.postgres import one_moment
+
+        with one_moment(path) as connection, ExitStack() as stack:
+            yield Snapshot((Part(1, END, path),), True, stack, {path: connection})
+        return
     if not path.exists():
         raise UnavailableError(
             "There is no audit journal yet: no Interceptor has run with this home folder.",
@@ -150,7 +159,7 @@ class Stored:
     checkpoint: bytes | None
 
 
-def stream(path: Path, after: int = -END) -> Iterator[Stored]:
+def stream(path: JournalPlace, after: int = -END) -> Iterator[Stored]:
     """Every record above `after` in order, whatever gaps there are; memory does not grow with the journal.
 
     One page is one short transaction, so that the log of a running Interceptor is not held up. Raises DamagedJournal

@@ -6,24 +6,28 @@ record, so two processes with one file cannot fork the chain, and opening costs 
 
 from __future__ import annotations
 
-import sqlite3
+import asyncio
+import time
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import anyio.to_thread
 
-from sentinel_rag.audit._jobs import Work
 from sentinel_rag.audit.archive import SEGMENT_RECORDS, Archive
 from sentinel_rag.audit.chain import GENESIS, Head, seal
+from sentinel_rag.audit.connections import Connection, StateAway, StateDatabase, Work, known_of, put
 from sentinel_rag.audit.database import Database
 from sentinel_rag.audit.events import AuditEvent, CallIntended, CallOutcome, OutcomeStatus
 from sentinel_rag.audit.instances import Solo
 from sentinel_rag.audit.reader import Entry, Found, JournalReader, RecordFilter
 from sentinel_rag.audit.schema import MIGRATIONS
 from sentinel_rag.audit.sealing import Sealer, Sealing
+from sentinel_rag.audit.table_archive import TableArchive
 from sentinel_rag.audit.upkeep_events import SealingChanged, TailSealed
 from sentinel_rag.audit.verification import Verification
+from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.query_results import format_time
 
@@ -41,6 +45,14 @@ class Membership(Protocol):
     def take_over(self) -> tuple[str, ...]: ...
 
 
+class Listener(Protocol):
+    """Hears of each record that `append` wrote or could not write, in the task that asked for it."""
+
+    def written(self, event: AuditEvent, seconds: float) -> None: ...
+
+    def failed(self, event: AuditEvent) -> None: ...
+
+
 class Journal:
     """The journal in `database`. Opening it closes the calls of processes that died. Close it before the database.
 
@@ -49,7 +61,7 @@ class Journal:
 
     def __init__(
         self,
-        database: Database,
+        database: StateDatabase,
         *,
         clock: Clock = utc_now,
         membership: Membership | None = None,
@@ -60,10 +72,17 @@ class Journal:
         self._database = database
         self._clock = clock
         self._membership = membership or Solo()
-        self._reader = JournalReader(database.path)
+        self._reader = JournalReader(database.place)
         self._sealer: Sealer | None = None
-        self.archive = Archive(database, record=self.append_now, seal=self.seal_now, segment_records=segment_records)
-        """Moves old records into segments, and removes segments."""
+        self.listener: Listener | None = None
+        self.archive: Archive | TableArchive
+        """Removes old records; from a file they move into segments first."""
+        if isinstance(database, Database):
+            self.archive = Archive(
+                database, record=self.append_now, seal=self.seal_now, segment_records=segment_records
+            )
+        else:
+            self.archive = TableArchive(database, record=self.append_now, seal=self.seal_now)
         database.migrate("journal", MIGRATIONS)
         if sealing is not None:
             self._sealer = Sealer(database, sealing, clock=clock, report=self._report)
@@ -85,7 +104,23 @@ class Journal:
 
         Raises UnavailableError if it cannot be written; then `alongside` did not happen either.
         """
-        head = await self._database.run(self._record(event, alongside))
+        if self.listener is None:
+            return await self._append(event, alongside)
+        started = time.perf_counter()
+        try:
+            head = await self._append(event, alongside)
+        except UnavailableError:
+            self.listener.failed(event)
+            raise
+        self.listener.written(event, time.perf_counter() - started)
+        return head
+
+    async def _append(self, event: AuditEvent, alongside: Work[object] | None) -> Head:
+        try:
+            head = await self._database.run(self._record(event, alongside))
+        except (UnavailableError, asyncio.CancelledError):
+            self._leave_no_doubt(event)
+            raise
         if self._sealer is not None:
             self._sealer.committed()
         return head
@@ -127,24 +162,34 @@ class Journal:
         if self._sealer is not None:
             self._sealer.close()
 
-    def _record(self, event: AuditEvent, alongside: Work[object] | None) -> Callable[[sqlite3.Connection], Head]:
+    def _record(self, event: AuditEvent, alongside: Work[object] | None) -> Callable[[Connection], Head]:
         fields = {"at": format_time(self._clock()), "kind": event.kind, "audit_id": event.audit_id, **event.fields()}
 
-        def work(connection: sqlite3.Connection) -> Head:
+        def work(connection: Connection) -> Head:
             if alongside is not None:
                 alongside(connection)
             head, record = seal(_head(connection), fields)
-            connection.execute(
+            put(
+                connection,
                 "INSERT INTO journal VALUES (?, ?, ?, ?, ?)",
                 [head.seq, event.audit_id, event.kind, record, head.digest],
             )
             if event.kind == CallIntended.kind:
-                connection.execute(
+                put(
+                    connection,
                     "INSERT INTO open_call (audit_id, instance) VALUES (?, ?)",
                     [event.audit_id, self._membership.instance_id],
                 )
             elif event.kind == CallOutcome.kind:
-                connection.execute("DELETE FROM open_call WHERE audit_id = ?", [event.audit_id])
+                open_calls = connection.execute("DELETE FROM open_call WHERE audit_id = ?", [event.audit_id]).rowcount
+                if not open_calls and self._database.exact_outcomes:
+                    raise StateAway(
+                        "This call is on record as unknown: its gateway was away from the database while it ran.",
+                        next_step="It may have taken effect: look before you call again.",
+                    )
+            known = known_of(connection)
+            if known is not None:
+                known["head"] = head
             return head
 
         return work
@@ -157,7 +202,7 @@ class Journal:
             self.append_now(TailSealed(audit_id=str(uuid.uuid4()), first=sealed.seq + 1, last=head.seq))
             self.seal_now()
 
-    def _close_open_calls(self, connection: sqlite3.Connection) -> int:
+    def _close_open_calls(self, connection: Connection) -> int:
         rows = connection.execute("SELECT audit_id, instance FROM open_call ORDER BY audit_id").fetchall()
         live = {instance for _, instance in rows if self._membership.is_live(instance)}
         left = [audit_id for audit_id, instance in rows if instance not in live]
@@ -165,10 +210,23 @@ class Journal:
             self._record(CallOutcome(audit_id=audit_id, status=OutcomeStatus.UNKNOWN), None)(connection)
         return len(left)
 
+    def _leave_no_doubt(self, event: AuditEvent) -> None:
+        """Of a record that nobody acknowledged: if it was an intent, or one is left open by it, the call is closed."""
+        if self._database.exact_outcomes and event.kind in (CallIntended.kind, CallOutcome.kind):
+            self._database.later(partial(self._close_if_open, event.audit_id))
+
+    def _close_if_open(self, audit_id: str, connection: Connection) -> None:
+        if connection.execute("SELECT 1 FROM open_call WHERE audit_id = ?", [audit_id]).fetchone() is not None:
+            self._record(CallOutcome(audit_id=audit_id, status=OutcomeStatus.UNKNOWN), None)(connection)
+
     def _report(self, place: str, problem: str) -> None:
         self.append_now(SealingChanged(audit_id=str(uuid.uuid4()), place=place, problem=problem))
 
 
-def _head(connection: sqlite3.Connection) -> Head:
+def _head(connection: Connection) -> Head:
+    known = known_of(connection)
+    if known is not None and "head" in known:
+        head: Head = known["head"]
+        return head
     row = connection.execute("SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1").fetchone()
     return GENESIS if row is None else Head(row[0], row[1])

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from sentinel_rag.audit.chain import Head
+from sentinel_rag.audit.connections import Connection
 from sentinel_rag.audit.events import CallIntended, OutcomeStatus
 from sentinel_rag.audit.files import DamagedJournal, Part, Snapshot, open_snapshot, well_typed
+from sentinel_rag.audit.places import JournalPlace
 from sentinel_rag.audit.signing import PublicKey
 from sentinel_rag.audit.verification import Verification, verify_journal
 from sentinel_rag.contracts.json_values import JsonValue, canonical_json
@@ -100,9 +102,9 @@ class Found:
 
 
 class JournalReader:
-    """Reads the journal at `path`, and its segments in the folder beside it."""
+    """Reads the journal at `path`, and the segments in the folder beside a file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: JournalPlace) -> None:
         self.path = path
 
     def read(self, after_seq: int = 0, limit: int = 100) -> list[Entry]:
@@ -200,8 +202,19 @@ def _backwards(snapshot: Snapshot, since: datetime | None, before: int | None = 
         last = part.last if before is None else min(part.last, before - 1)
         if since is not None and part.last_at is not None and parse_time(part.last_at) < since:
             return
+        if not isinstance(part.path, Path):
+            yield from _backwards_by_pages(snapshot.connection(part), part.first, last)
+            continue
         for row in snapshot.connection(part).execute(_SELECT_BACKWARDS, [part.first, last]):  # noqa: UP028  # closing `yield from` early would close the cursor after its connection
             yield row
+
+
+def _backwards_by_pages(connection: Connection, first: int, last: int) -> Iterator[Row]:
+    """A server sends all that it is asked for, so it is asked for little, and for more if that was not enough."""
+    size = 16
+    while rows := connection.execute(f"{_SELECT_BACKWARDS} LIMIT ?", [first, last, size]).fetchall():
+        yield from rows
+        last, size = rows[-1][0] - 1, min(2 * size, 256)
 
 
 def _page(rows: Iterable[Row]) -> Iterator[Row]:

@@ -14,16 +14,16 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sentinel_rag.audit.chain import GENESIS, Head
 from sentinel_rag.audit.checkpoints import Checkpoint, CheckpointFile
-from sentinel_rag.audit.database import Database, Durability
-from sentinel_rag.audit.signing import SigningKey
+from sentinel_rag.audit.connections import Connection, StateDatabase
+from sentinel_rag.audit.places import JournalPlace, PostgresPlace, checkpoints_of, folder_of
+from sentinel_rag.audit.signing import KEY_FILE, PUBLIC_FILE, SigningKey, SigningKeyLost
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
-
-CHECKPOINTS_FILE = "checkpoints.jsonl"
 
 SEAL_RECORDS = 256
 SEAL_SECONDS = 0.5
@@ -51,9 +51,15 @@ class Sealing:
 
     @classmethod
     def of_folder(cls, folder: Path, *, anchor: Path | None = None) -> Sealing:
-        """Key and checkpoints of `folder`, made if it has none. `anchor` is one more file, best on another disk."""
-        key = SigningKey.open(folder)
-        return cls(key, CheckpointFile(folder / CHECKPOINTS_FILE), None if anchor is None else CheckpointFile(anchor))
+        """`of` the journal in a file of `folder`."""
+        return cls.of(folder / "journal.sqlite", anchor=anchor)
+
+    @classmethod
+    def of(cls, place: JournalPlace, *, anchor: Path | None = None) -> Sealing:
+        """Key and checkpoints of a journal, made if its folder has none. `anchor` is one more file, best on another
+        disk."""
+        key = SigningKey.open(folder_of(place))
+        return cls(key, CheckpointFile(checkpoints_of(place)), None if anchor is None else CheckpointFile(anchor))
 
     def places(self) -> tuple[CheckpointFile, ...]:
         return (self.checkpoints,) if self.anchor is None else (self.checkpoints, self.anchor)
@@ -66,15 +72,12 @@ Report = Callable[[str, str], None]
 class Sealer:
     """Seals the journal in `database`. `begin` once, before anything is written; `close` before the database."""
 
-    def __init__(self, database: Database, sealing: Sealing, *, clock: Clock, report: Report) -> None:
+    def __init__(self, database: StateDatabase, sealing: Sealing, *, clock: Clock, report: Report) -> None:
         self._database = database
         self._sealing = sealing
         self._clock = clock
         self._report = report
-        self._log_file = database.path.with_name(f"{database.path.name}-wal")
-        self._reading = sqlite3.connect(
-            f"{database.path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
-        )
+        self._shared = isinstance(database.place, PostgresPlace)
         self._one_at_a_time = threading.Lock()
         self._problems: dict[str, str] = {}
         self._unsealed = 0
@@ -92,10 +95,13 @@ class Sealer:
         checkpoint file cannot be written.
         """
         try:
+            if self._shared:
+                with self._database.reading() as connection:
+                    self._check_key(connection)
             sealed, proved = self._last_sealed(), self._proved_elsewhere()
             for place in self._sealing.places():
                 new = place.size() in (None, 0)
-                if new and sealed is not None and place == self._sealing.checkpoints:
+                if new and sealed is not None and place == self._sealing.checkpoints and not self._shared:
                     raise JournalCut(
                         f"{place.path.name} is gone or empty, but the journal was sealed before.",
                         next_step="Put it back from a copy, or move the whole folder away to begin a new journal.",
@@ -130,8 +136,8 @@ class Sealer:
         with self._one_at_a_time:
             head, sealed = self._head(), self._last_sealed()
             if sealed is None or head.seq > sealed.seq:
-                if self._database.durability is Durability.PROCESS:
-                    self._sync()
+                if not self._database.synced and isinstance(self._database.place, Path):
+                    _sync(self._database.place)
                 self._keep(Checkpoint.sign(head, self._now(), self._sealing.key))
                 if self.after_seal is not None:
                     self.after_seal(head)
@@ -146,7 +152,6 @@ class Sealer:
             if self._thread.ident is not None:
                 self._thread.join()
                 self._try_to_seal()
-            self._reading.close()
 
     def _serve(self) -> None:
         while not self._stopping:
@@ -179,19 +184,23 @@ class Sealer:
                 self._report(name, problem)
                 self._problems[name] = problem
         seq, line = checkpoint.head.seq, checkpoint.line()
-        self._database.run_now(
-            lambda connection: connection.execute("INSERT OR IGNORE INTO checkpoint VALUES (?, ?)", [seq, line])
-        )
+
+        def add(connection: Connection) -> None:
+            if self._shared:  # of two gateways that begin one journal at once, the second finds the key of the first
+                self._check_key(connection)
+            connection.execute("INSERT INTO checkpoint VALUES (?, ?) ON CONFLICT DO NOTHING", [seq, line])
+
+        self._database.run_now(add)
 
     def _proved_elsewhere(self) -> Head:
         """The last record of the journal that a checkpoint outside it proves. Raises JournalCut if it is not there."""
         proved = GENESIS
-        first = self._reading.execute("SELECT min(seq) FROM journal").fetchone()[0] or 1
+        first = self._row("SELECT min(seq) FROM journal")[0] or 1
         for place in self._sealing.places():
             sealed = place.last(self._sealing.key.public)
             if sealed is None or sealed.head.seq < first:  # a segment holds it, or it was pruned
                 continue
-            row = self._reading.execute("SELECT hash FROM journal WHERE seq = ?", [sealed.head.seq]).fetchone()
+            row = self._row("SELECT hash FROM journal WHERE seq = ?", sealed.head.seq)
             found = None if row is None else row[0]
             if found != sealed.head.digest:
                 raise JournalCut(
@@ -205,22 +214,44 @@ class Sealer:
         return proved
 
     def _head(self) -> Head:
-        row = self._reading.execute("SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1").fetchone()
+        row = self._row("SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1")
         return GENESIS if row is None else Head(row[0], row[1])
 
     def _last_sealed(self) -> Head | None:
-        row = self._reading.execute("SELECT line FROM checkpoint ORDER BY seq DESC LIMIT 1").fetchone()
-        if row is None:
-            return None
-        with suppress(ValueError):
-            return Checkpoint.parse(row[0]).head
-        return None
+        with self._database.reading() as connection:
+            newest = _newest(connection)
+        return None if newest is None else newest.head
 
-    def _sync(self) -> None:
-        with suppress(FileNotFoundError):  # everything is in the database file, which a checkpoint of SQLite has synced
-            descriptor = os.open(self._log_file, os.O_RDWR)
-            with closing(os.fdopen(descriptor)):
-                os.fsync(descriptor)
+    def _check_key(self, connection: Connection) -> None:
+        """Of several gateways with one journal each must sign with the same key, or a verifier would need them all."""
+        newest, key = _newest(connection), self._sealing.key.public.fingerprint
+        if newest is not None and newest.key != key:
+            raise SigningKeyLost(
+                f"The journal in PostgreSQL is signed with another key ({newest.key[:16]}) than the one of this "
+                f"gateway ({key[:16]}).",
+                next_step=f"Copy {KEY_FILE} and {PUBLIC_FILE} from the state folder of the gateway that signs it.",
+            )
+
+    def _row(self, question: str, *values: object) -> Any:
+        with self._database.reading() as connection:
+            return connection.execute(question, values).fetchone()
 
     def _now(self) -> str:
         return format_time(self._clock())
+
+
+def _newest(connection: Connection) -> Checkpoint | None:
+    row = connection.execute("SELECT line FROM checkpoint ORDER BY seq DESC LIMIT 1").fetchone()
+    if row is None:
+        return None
+    with suppress(ValueError):
+        return Checkpoint.parse(row[0])
+    return None
+
+
+def _sync(path: Path) -> None:
+    """Wait until the disk has what was committed."""
+    with suppress(FileNotFoundError):  # everything is in the database file, which a checkpoint of SQLite has synced
+        descriptor = os.open(path.with_name(f"{path.name}-wal"), os.O_RDWR)
+        with closing(os.fdopen(descriptor)):
+            os.fsync(descriptor)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sentinel_rag.audit.chain import GENESIS, Head
+from sentinel_rag.audit.connections import Connection
 from sentinel_rag.audit.files import DamagedJournal
 from sentinel_rag.audit.schema import CHECKPOINTS, RECORDS, RECORDS_INDEX
 
@@ -31,13 +32,13 @@ class Segment:
     last_at: str
 
 
-def all_segments(connection: sqlite3.Connection) -> list[Segment]:
+def all_segments(connection: Connection) -> list[Segment]:
     """Oldest first."""
     rows = connection.execute("SELECT first_seq, last_seq, last_hash, file, last_at FROM segment ORDER BY first_seq")
     return [Segment(*row) for row in rows]
 
 
-def boundary(connection: sqlite3.Connection) -> Head:
+def boundary(connection: Connection) -> Head:
     """The last record that a segment holds, or held before it was pruned."""
     row = connection.execute("SELECT last_seq, last_hash FROM segment ORDER BY first_seq DESC LIMIT 1").fetchone()
     if row is not None:
@@ -48,7 +49,7 @@ def boundary(connection: sqlite3.Connection) -> Head:
     return Head(first[0] - 1, bytes.fromhex(json.loads(first[1])["previous"]))  # every segment was pruned
 
 
-def register(connection: sqlite3.Connection, segment: Segment) -> None:
+def register(connection: Connection, segment: Segment) -> None:
     """From here on readers take its records from its file."""
     connection.execute(
         "INSERT INTO segment (first_seq, last_seq, last_hash, file, last_at) VALUES (?, ?, ?, ?, ?)",
@@ -56,19 +57,18 @@ def register(connection: sqlite3.Connection, segment: Segment) -> None:
     )
 
 
-def forget(connection: sqlite3.Connection, through: int) -> None:
+def forget(connection: Connection, through: int) -> None:
     """From here on nobody looks for records up to `through`; the checkpoint of that one stays."""
     connection.execute("DELETE FROM segment WHERE last_seq <= ?", [through])
     connection.execute("DELETE FROM checkpoint WHERE seq < ? AND seq > 0", [through])
 
 
-def drop_rows(connection: sqlite3.Connection, through: int) -> int:
+def drop_rows(connection: Connection, through: int) -> int:
     """Take a few rows up to `through` out of the live file; 0 if there are none left."""
-    connection.execute(
+    dropped = connection.execute(
         "DELETE FROM journal WHERE seq IN (SELECT seq FROM journal WHERE seq <= ? ORDER BY seq LIMIT ?)",
         [through, DELETE_ROWS],
-    )
-    dropped: int = connection.execute("SELECT changes()").fetchone()[0]
+    ).rowcount
     # The checkpoint of a segment's end stays here too: it is the signed boundary once the segment is pruned.
     connection.execute(
         "DELETE FROM checkpoint WHERE seq IN (SELECT seq FROM checkpoint WHERE seq > 0 AND seq <= ? AND seq NOT IN "
@@ -110,7 +110,7 @@ def fill(target: sqlite3.Connection, live: Path, done: Head, head: Head) -> str:
     return str(json.loads(record)["at"])
 
 
-def last_record(connection: sqlite3.Connection) -> int:
+def last_record(connection: Connection) -> int:
     """Its number; 0 for an empty journal."""
     row = connection.execute("SELECT max(seq) FROM journal").fetchone()
     return int(row[0] or 0)

@@ -16,7 +16,7 @@ from sentinel_rag.audit.chain import GENESIS, Head
 from sentinel_rag.audit.chain_check import Broken, ChainCheck, parse_signed
 from sentinel_rag.audit.checkpoints import CheckpointFile
 from sentinel_rag.audit.files import DamagedJournal, Snapshot, open_snapshot, stream
-from sentinel_rag.audit.sealing import CHECKPOINTS_FILE
+from sentinel_rag.audit.places import JournalPlace, PostgresPlace, checkpoints_of, folder_of, name_of
 from sentinel_rag.audit.signing import PUBLIC_FILE, PublicKey
 from sentinel_rag.contracts.json_values import JsonValue
 
@@ -68,14 +68,14 @@ class Verification:
 
 
 def verify_journal(
-    path: Path, *, known: Head | None = None, public_key: PublicKey | None = None, anchor: Path | None = None
+    path: JournalPlace, *, known: Head | None = None, public_key: PublicKey | None = None, anchor: Path | None = None
 ) -> Verification:
     """Check the journal at `path`, its segments and its checkpoints, and those of `anchor`.
 
     `public_key` is the one beside the journal unless given; `known` is a head that somebody kept. Raises
     UnavailableError if there is nothing to read, or no public key for a journal that is signed.
     """
-    beside = path.parent / PUBLIC_FILE
+    beside = folder_of(path) / PUBLIC_FILE
     if public_key is None and beside.exists():
         public_key = PublicKey.load(beside)
     waited = 0
@@ -91,9 +91,13 @@ def verify_journal(
             time.sleep(_SIGNING_PAUSE)
 
 
-def _verify_once(path: Path, known: Head | None, public_key: PublicKey | None, anchor: Path | None) -> Verification:
+def _verify_once(
+    path: JournalPlace, known: Head | None, public_key: PublicKey | None, anchor: Path | None
+) -> Verification:
     check = ChainCheck(public_key)
-    places = [(CheckpointFile(path.parent / CHECKPOINTS_FILE), False)]
+    # Each of several gateways keeps the checkpoints that it made, from its own beginning.
+    shared = isinstance(path, PostgresPlace)
+    places = [(CheckpointFile(checkpoints_of(path)), False)]
     if anchor is not None:
         places.append((CheckpointFile(anchor), True))
     anchored: int | None = None
@@ -108,7 +112,7 @@ def _verify_once(path: Path, known: Head | None, public_key: PublicKey | None, a
             newest, boundary = _check_file(path, place, size, check, is_anchor=is_anchor)
             boundary_signed |= boundary
             anchored = newest if is_anchor else anchored
-            if not is_anchor and in_journal is not None and (newest is None or newest < in_journal):
+            if not is_anchor and not shared and in_journal is not None and (newest is None or newest < in_journal):
                 raise Broken(in_journal, f"{place.path.name} lacks the checkpoint of record {in_journal}: it was cut")
         if public_key is not None and check.sealed is None and not boundary_signed:
             raise Broken(1, "no checkpoint is left, though the journal has a key")
@@ -138,9 +142,9 @@ def _result(check: ChainCheck, anchored: int | None, broken: Broken | None) -> V
     )
 
 
-def _begins(path: Path) -> int | None:
+def _begins(path: JournalPlace) -> int | None:
     """The first record that is kept, as the live file says; None if nothing is."""
-    if path.exists():
+    if not isinstance(path, Path) or path.exists():
         with suppress(DamagedJournal), open_snapshot(path) as snapshot:
             if len(snapshot.parts) > 1:
                 return snapshot.parts[0].first
@@ -149,9 +153,9 @@ def _begins(path: Path) -> int | None:
     return None
 
 
-def _require_journal(path: Path, places: list[tuple[CheckpointFile, bool]], key: PublicKey | None) -> None:
+def _require_journal(path: JournalPlace, places: list[tuple[CheckpointFile, bool]], key: PublicKey | None) -> None:
     """A journal that is gone is found by what is left of it."""
-    if path.exists():
+    if not isinstance(path, Path) or path.exists():
         return
     for place, _ in places:
         last = None if key is None else place.last(key)
@@ -159,7 +163,7 @@ def _require_journal(path: Path, places: list[tuple[CheckpointFile, bool]], key:
             raise Broken(1, f"{path.name} is gone, and {place.path.name} proves {last.head.seq} records")
 
 
-def _last_in_journal(path: Path) -> int | None:
+def _last_in_journal(path: JournalPlace) -> int | None:
     with open_snapshot(path) as snapshot:
         if not snapshot.sealed:
             return None
@@ -167,7 +171,7 @@ def _last_in_journal(path: Path) -> int | None:
         return None if row[0] is None else int(row[0])
 
 
-def _walk(path: Path, check: ChainCheck, known: Head | None) -> None:
+def _walk(path: JournalPlace, check: ChainCheck, known: Head | None) -> None:
     """Every record, with the checkpoints of the file that holds it."""
     met = known is None or known == GENESIS
     for stored in stream(path):
@@ -196,16 +200,19 @@ def _walk(path: Path, check: ChainCheck, known: Head | None) -> None:
                 check.checkpoint(line, "the journal", _stored_hash(snapshot, check, found.head))
 
 
-def _check_indexes(path: Path) -> None:
-    """Calls are looked up by an index, which no hash covers: it must lead to the records, and to nothing else."""
+def _check_indexes(path: JournalPlace) -> None:
+    """Calls are looked up by an index, which no hash covers: it must lead to the records, and to nothing else.
+    An index of PostgreSQL is its server's to check."""
+    if not isinstance(path, Path):
+        return
     with open_snapshot(path) as snapshot:
         for part in snapshot.parts:
             (found,) = snapshot.connection(part).execute("PRAGMA integrity_check(journal)").fetchone()
             if found != "ok":
                 raise Broken(
                     part.first,
-                    f"the index of {part.path.name} does not fit its records, which are whole: calls may not be found "
-                    "by their id",
+                    f"the index of {name_of(part.path)} does not fit its records, which are whole: calls may not be "
+                    "found by their id",
                 )
 
 
@@ -224,12 +231,13 @@ def _stored_hash(snapshot: Snapshot, check: ChainCheck, claimed: Head) -> bytes 
 
 
 def _check_file(
-    path: Path, place: CheckpointFile, size: int | None, check: ChainCheck, *, is_anchor: bool
+    path: JournalPlace, place: CheckpointFile, size: int | None, check: ChainCheck, *, is_anchor: bool
 ) -> tuple[int | None, bool]:
     """The newest record that the lines of a file prove, and whether one is the boundary of what was pruned."""
     name = place.path.name
+    shared = isinstance(path, PostgresPlace)
     if size is None:
-        if is_anchor or check.key is not None:
+        if is_anchor or (check.key is not None and not shared):
             raise Broken(check.head.seq, f"{name} is gone")
         return None, False
     first = check.first or 1
@@ -240,7 +248,7 @@ def _check_file(
             where = f"line {number} of {name}"
             found = parse_signed(line, where, check.key, check.head.seq)
             seq = found.head.seq
-            if number == 1 and seq != GENESIS.seq and not is_anchor:
+            if number == 1 and seq != GENESIS.seq and not is_anchor and not shared:
                 raise Broken(1, f"{name} does not begin with the first checkpoint: it was removed or its start was cut")
             boundary |= seq == first - 1
             check.checkpoint(line, where, _stored_hash(snapshot, check, found.head))

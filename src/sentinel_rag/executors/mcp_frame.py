@@ -25,6 +25,7 @@ from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.executors.door import HEALTH_PATH, Door
 from sentinel_rag.executors.fixed_answers import FixedAnswers, fixed_answers
 from sentinel_rag.executors.tool_answer import ToolAnswer
+from sentinel_rag.telemetry import AnySpan, Kind, continuing, start_span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +134,20 @@ def _wire_form(tool: ToolSchema, hint: Hints) -> dict[str, Any]:
     }
 
 
+def _tell(span: AnySpan, tool: str, answer: ToolAnswer) -> None:
+    """What a span says of a call: no argument and nothing of the answer but its size and the code of its error."""
+    span.set("mcp.method.name", "tools/call")
+    span.set("gen_ai.operation.name", "execute_tool")
+    span.set("gen_ai.tool.name", tool)
+    span.set("tool.name", tool)
+    rows = answer.value.get("rows")
+    if isinstance(rows, list | tuple):
+        span.set("sentinel.result.rows", len(rows))
+    if answer.is_error:
+        code = answer.value.get("code")
+        span.fail(code if isinstance(code, str) else "tool_error")
+
+
 def _sdk_app(name: str, tools: Sequence[ToolSchema], call: CallTool, hints: Callable[[str], Hints]) -> Starlette:
     from mcp.server.lowlevel import Server
     from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent, Tool, ToolAnnotations
@@ -160,13 +175,22 @@ def _sdk_app(name: str, tools: Sequence[ToolSchema], call: CallTool, hints: Call
         return ListToolsResult(tools=described)
 
     async def call_tool(_: Any, params: CallToolRequestParams) -> CallToolResult:
-        answer = await call(params.name, params.arguments or {}, dict(params.meta or {}))
+        meta = dict(params.meta or {})
+        with continuing(meta.get("traceparent")), start_span(f"tools/call {known(params.name)}", Kind.SERVER) as span:
+            answer = await call(params.name, params.arguments or {}, meta)
+            if span.recording:
+                _tell(span, known(params.name), answer)
         return CallToolResult(
             content=[TextContent(type="text", text=answer.text)],
             structured_content=dict(answer.value),
             is_error=answer.is_error,
             _meta=dict(answer.meta) or None,
         )
+
+    names = {tool.name for tool in tools}
+
+    def known(tool: str) -> str:
+        return tool if tool in names else "unknown"
 
     server: Server[Any] = Server(name, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
     return server.streamable_http_app(json_response=True, stateless_http=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.requests import Request
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.interceptor.limits import Limits
+from sentinel_rag.interceptor.policy.model import Rate
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.refusals import KEY_ID, Refusal, Refusals, Unread
 from sentinel_rag.interceptor.store import KeyJournal, KeyRing, KeyState, Principal, Refused, Scope
@@ -17,6 +19,7 @@ from sentinel_rag.interceptor.store import KeyJournal, KeyRing, KeyState, Princi
 __all__ = ["Doorkeeper", "Refusal", "read_json_body"]
 
 KEY_HEADER = "x-api-key"
+_WANTED = "A valid X-API-Key header is required."
 
 _SENTENCES = {
     KeyState.EXPIRED: "This key has expired; rotating does not bring it back, a new one is needed.",
@@ -35,26 +38,42 @@ class Doorkeeper:
     rates: RateLimiter
     key_journal: KeyJournal
 
-    async def admit(self, request: Request, *scopes: Scope, counts: bool = True) -> Principal:
+    async def admit(self, request: Request, *scopes: Scope, counts: bool = True, bearer: bool = False) -> Principal:
         """The principal of a request that has one live key with one of the scopes and room in its rate. Raises Refusal.
 
-        With `counts=False` the request is only let through where there is room, and the gate counts it.
+        With `counts=False` the request is only let through where there is room, and the gate counts it. With `bearer`
+        the key may come as a bearer token instead, as clients of MCP send it; two keys are none.
         """
         headers = request.headers.getlist(KEY_HEADER)
+        if bearer:
+            headers += [_bearer(text) for text in request.headers.getlist("authorization")]
         principal = self.keys.check(headers[0] if len(headers) == 1 else None)
         await self.key_journal.catch_up()  # a change of a key is on record before the first use that shows it
         if isinstance(principal, Refused):
-            detail = _SENTENCES.get(principal.state, "A valid X-API-Key header is required.")
+            wanted = "A valid key is required, as a bearer token or in X-API-Key." if bearer else _WANTED
+            detail = _SENTENCES.get(principal.state, wanted)
             raise await self.refusals.no_entry(request, principal, detail)
         request.scope[KEY_ID] = principal.key_id
         if principal.scopes.isdisjoint(scopes):
             raise await self.refusals.no_scope(request, principal.key_id, scopes[0])
-        ask = self.rates.take if counts else self.rates.wait
+        self._within_rate(self.rates.take if counts else self.rates.wait, principal)
+        return principal
+
+    def count(self, principal: Principal) -> None:
+        """Count a request that was admitted with `counts=False` and does not reach the gate. Raises Refusal."""
+        self._within_rate(self.rates.take, principal)
+
+    def _within_rate(self, ask: Callable[[str, Rate | None], float | None], principal: Principal) -> None:
         wait = ask(principal.key_id, principal.rate)
         if wait is not None:
             detail = "This key has asked as often as its rate allows."
             raise Unread(Reason.RATE_LIMITED, detail, retry_after_s=max(1, math.ceil(wait)))
-        return principal
+
+
+def _bearer(header: str) -> str:
+    """The token of an Authorization header; what is not a bearer token opens nothing."""
+    scheme, _, token = header.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 async def read_json_body(request: Request, limits: Limits) -> bytes:

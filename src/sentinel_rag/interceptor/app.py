@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from starlette.applications import Starlette
@@ -16,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route
 
-from sentinel_rag.audit import Journal
+from sentinel_rag.audit import Journal, StateAway
 from sentinel_rag.audit.reader import MAX_PAGE, RecordFilter
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.departure import Departure, departure_of
@@ -27,11 +28,12 @@ from sentinel_rag.interceptor import openapi
 from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
 from sentinel_rag.interceptor.approval_desk import Webhook, notifying, served_routes
 from sentinel_rag.interceptor.catalogue import survey
+from sentinel_rag.interceptor.downstream import ClientSessions, McpEndpoint, ToolCalls, metadata_routes
 from sentinel_rag.interceptor.express_way import ExpressWay
 from sentinel_rag.interceptor.gate import Gate, Stores
 from sentinel_rag.interceptor.host_guard import HostGuard
 from sentinel_rag.interceptor.limits import Limits
-from sentinel_rag.interceptor.outcomes import Outcome
+from sentinel_rag.interceptor.outcomes import Outcome, OutcomeLost
 from sentinel_rag.interceptor.pin_routes import PinRoutes
 from sentinel_rag.interceptor.pins import Pins
 from sentinel_rag.interceptor.policy import Effect, Policies
@@ -40,10 +42,14 @@ from sentinel_rag.interceptor.policy_routes import policy_routes
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.refusals import Refusal, Refusals, Unread
 from sentinel_rag.interceptor.request_body import ExecuteRequest, MalformedBody, parse_execute
-from sentinel_rag.interceptor.responses import json_response, outcome_response, problem
+from sentinel_rag.interceptor.responses import away_response, json_response, outcome_response, problem
 from sentinel_rag.interceptor.session_routes import SessionRoutes
 from sentinel_rag.interceptor.store import KeyRing, Principal, Scope, State, new_audit_id
+from sentinel_rag.interceptor.telling import request_span, tell_records, tell_status, told_upstreams
 from sentinel_rag.interceptor.upstream import Upstream
+
+if TYPE_CHECKING:
+    from sentinel_rag.telemetry.metrics import Registry
 
 DEFAULT_PAGE = 100
 MAX_WANTED = 200
@@ -61,12 +67,16 @@ def create_app(
     limits: Limits | None = None,
     switched_off: Collection[str] = (),
     allowed_hosts: Collection[str] = LOOPBACK_NAMES,
+    approvals_page: str | None = None,
+    registry: Registry | None = None,
 ) -> Starlette:
     """The Interceptor as an ASGI application. It closes the upstreams when it stops; the state is its owner's.
 
-    `switched_off` are tools of the policy that this run neither offers nor lets pass."""
+    `switched_off` are tools of the policy that this run neither offers nor lets pass. `approvals_page` is the address
+    under which people decide approvals, which clients of MCP are told; `registry` is where it counts."""
     limits = limits or Limits()
     journal = state.journal
+    upstreams = told_upstreams(upstreams)
     pins = Pins(policies, upstreams, state.database, journal)
     rates = RateLimiter(time.monotonic, default=limits.key_rate)
     gate = Gate(
@@ -81,11 +91,23 @@ def create_app(
         clock=utc_now,
         readers_of=keys.readers_of,
     )
+    tell_records(state, gate, policies, upstreams, registry)
     refusals = Refusals(journal, new_audit_id, time.monotonic)
     doorkeeper = Doorkeeper(keys, refusals, rates, state.key_journal)
     routes = _Routes(gate, policies, doorkeeper, journal, upstreams, pins, limits, switched_off)
     sessions = SessionRoutes(
         doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id, policies
+    )
+
+    clients = ClientSessions()
+    mcp = McpEndpoint(
+        doorkeeper=doorkeeper,
+        calls=ToolCalls(gate, state.approvals, clients, limits, approvals_page),
+        clients=clients,
+        sessions=state.sessions,
+        upstreams=upstreams,
+        limits=limits,
+        offered=routes.offered,
     )
 
     execute = Route("/v1/proxy-execute", routes.execute, methods=["POST"])
@@ -113,10 +135,12 @@ def create_app(
     app = Starlette(
         routes=[
             execute,
+            *mcp.routes(),
             Route("/v1/tools", routes.tools, methods=["GET"]),
             Route("/v1/look", routes.look, methods=["POST"]),
             Route("/v1/look", routes.tools_to_look_with, methods=["GET"]),
             *sessions.routes(),
+            *metadata_routes(),
             *PinRoutes(doorkeeper, pins, limits).routes(),
             *policy_routes(policies, doorkeeper),
             Route("/v1/audit", routes.audit_page, methods=["GET"]),
@@ -183,13 +207,18 @@ class _Routes:
         principal: Principal,
         call: Callable[[Principal, ExecuteRequest, Departure | None], Awaitable[Outcome]],
     ) -> Response:
-        body = await read_json_body(request, self._limits)
-        try:
-            wish = parse_execute(body)
-        except MalformedBody as fault:
-            self._doorkeeper.rates.take(principal.key_id, principal.rate)
-            return outcome_response(await self._gate.refuse_body(principal, str(fault)))
-        return outcome_response(await call(principal, wish, departure_of(request.scope)))
+        with request_span(request) as span:
+            body = await read_json_body(request, self._limits)
+            try:
+                wish = parse_execute(body)
+            except MalformedBody as fault:
+                self._doorkeeper.rates.take(principal.key_id, principal.rate)
+                outcome: Outcome = await self._gate.refuse_body(principal, str(fault))
+            else:
+                outcome = await call(principal, wish, departure_of(request.scope))
+            response = outcome_response(outcome)
+            tell_status(span, response.status_code)
+            return response
 
     async def tools(self, request: Request) -> Response:
         await self._doorkeeper.admit(request, Scope.EXECUTE)
@@ -200,10 +229,13 @@ class _Routes:
         return await self._offered((Effect.READ,))
 
     async def _offered(self, effects: Sequence[Effect]) -> Response:
-        policy = self._policies.current
-        catalogue = await survey(policy, self._upstreams, self._pins, self._switched_off)
-        tools = [tool for tool in catalogue.offered if tool["effect"] in effects]
-        return json_response({"tools": tools, "policy": policy.sha256})
+        sha256 = self._policies.current.sha256
+        return json_response({"tools": await self.offered(effects), "policy": sha256})
+
+    async def offered(self, effects: Sequence[Effect]) -> list[dict[str, Any]]:
+        """The tools with these effects that can be called now, in the catalogue's wire form."""
+        catalogue = await survey(self._policies.current, self._upstreams, self._pins, self._switched_off)
+        return [tool for tool in catalogue.offered if tool["effect"] in effects]
 
     async def audit_page(self, request: Request) -> Response:
         await self._doorkeeper.admit(request, Scope.AUDIT)
@@ -228,8 +260,9 @@ class _Routes:
     async def health(self, _: Request) -> Response:
         return json_response({"status": "ok"})
 
-    async def ready(self, _: Request) -> Response:
-        """Ready means: a call would be recorded, and every tool of the policy that is not switched off is served."""
+    async def ready(self, request: Request) -> Response:
+        """Ready means: a call would be recorded, and every tool of the policy that is not switched off is served. With
+        `part`, that part decides: where one tool server is down, calls of the others are not to be turned away."""
         try:
             await self._journal.head()
             journal = "ok"
@@ -243,6 +276,11 @@ class _Routes:
         # A file that was refused does not stop the calls: the last good policy judges them.
         policy = "ok" if refused is None else f"last good; the file was refused ({len(refused.problems)} problems)"
         checks = {"policy": policy, "journal": journal, "upstreams": upstreams, "tools": tools}
+        part = request.query_params.get("part")
+        if part is not None:
+            if part not in checks:
+                return problem(Reason.INVALID_ARGUMENT, f"part must be one of {', '.join(checks)}.")
+            ready = checks[part] == "ok"
         return json_response({"status": "ready" if ready else "not_ready", "checks": checks}, 200 if ready else 503)
 
 
@@ -264,6 +302,8 @@ def _whole_number(request: Request, name: str, default: int, largest: int) -> in
 
 async def _not_possible(_: Request, error: Exception) -> Response:
     # The sentence of such an error may name files; callers learn only that nothing is pretended.
+    if isinstance(error, StateAway):
+        return away_response(may_have_run=isinstance(error, OutcomeLost))
     return problem(Reason.INTERNAL, "The Interceptor could not record this call, so there is no result.")
 
 

@@ -61,7 +61,8 @@ async def survey(
                 withheld[tool.name] = reason
             else:
                 offered.append(_wire_form(tool, described))
-    return Catalogue(tuple(offered), withheld, policy.servers() - served.keys())
+    wanted = {tool.server for tool in policy.tools.values() if tool.name not in switched_off}
+    return Catalogue(tuple(offered), withheld, frozenset(wanted - served.keys()))
 
 
 def _change(pin: str | Quarantined | None, described: UpstreamTool) -> str:

@@ -23,10 +23,13 @@ from sentinel_rag.audit import (
     CallIntended,
     CallOutcome,
     CallRefused,
+    Connection,
     ContextRaised,
     Journal,
     OutcomeStatus,
+    StateAway,
     ValuesNamed,
+    Work,
 )
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.departure import Departure
@@ -48,13 +51,22 @@ from sentinel_rag.interceptor.flow import (
     view_of,
 )
 from sentinel_rag.interceptor.flow.endorsement import endorsed_values
+from sentinel_rag.interceptor.flow.judging import PASSED
 from sentinel_rag.interceptor.flow.named_values import NamedValue
 from sentinel_rag.interceptor.flow.plans import PLAN, chosen, used
 from sentinel_rag.interceptor.flow.record import flow_record
 from sentinel_rag.interceptor.flow.row_labels import row_labels_of
 from sentinel_rag.interceptor.in_flight import InFlight
 from sentinel_rag.interceptor.limits import Limits
-from sentinel_rag.interceptor.outcomes import HTTP_STATUS, Denied, NotCompleted, Outcome, outcome_of
+from sentinel_rag.interceptor.outcomes import (
+    HTTP_STATUS,
+    Completed,
+    Denied,
+    NotCompleted,
+    Outcome,
+    OutcomeLost,
+    outcome_of,
+)
 from sentinel_rag.interceptor.pins import Pins, Quarantined
 from sentinel_rag.interceptor.policy import Effect, Policies, Policy, Rule, ToolPolicy
 from sentinel_rag.interceptor.policy.deciding import UNKNOWN_TOOL
@@ -72,7 +84,6 @@ from sentinel_rag.interceptor.store import (
     next_result,
     resources_of,
 )
-from sentinel_rag.interceptor.store.sessions import Work
 from sentinel_rag.interceptor.upstream import Returned, ToolFailed, Unanswered, Upstream, UpstreamReply
 from sentinel_rag.interceptor.upstream.unanswered import nobody_waits
 
@@ -126,6 +137,11 @@ class Gate:
         self._clock = clock
         self._readers_of = readers_of
         self._in_flight = InFlight(limits)
+
+    @property
+    def calls_in_flight(self) -> int:
+        """How many calls run at tool servers."""
+        return len(self._in_flight)
 
     async def execute(self, principal: Principal, wish: ExecuteRequest, caller: Departure | None = None) -> Outcome:
         """Judge one call and run it if allowed. Raises UnavailableError if it cannot be recorded; then it did not run,
@@ -231,7 +247,8 @@ class Gate:
         call.arguments = arguments
         reads = resources_of(tool.reads, arguments.value)
         stored = await self._stores.resources.of(reads)
-        facts = Facts(session.context, call.handle_labels, session.named, stored)
+        memory = await self._stores.sessions.seen_elsewhere(session) if tool.across_sessions else BOTTOM
+        facts = Facts(session.context, call.handle_labels, session.named, stored, memory)
         judgement = judge(call.policy, tool, arguments.value, facts)
         call.flow = flow_record(judgement, facts, call.references)
         decision = judgement.decision
@@ -326,11 +343,13 @@ class Gate:
     async def _intend(self, run: _Run) -> None:
         """Raise every label that the call may raise, and write the intent, in one transaction."""
         call, tool, session, judgement = run.call, run.tool, run.session, run.judgement
-        works: list[Work] = [
+        works: list[Work[object]] = [
             session.raise_to(judgement.revealed, audit_id=call.audit_id, tool=tool.name, now=self._clock())
         ]
         if tool.reads:
             works.append(self._stores.resources.confirm(run.reads, run.facts.resources))
+        if tool.across_sessions:
+            works.append(self._stores.sessions.confirm_seen(session, run.facts.seen))
         if tool.writes:
             written = join_all(entry.label for entry in judgement.arguments)
             works.append(self._stores.resources.raise_to(resources_of(tool.writes, run.arguments.value), written))
@@ -338,17 +357,20 @@ class Gate:
             works.append(self._stores.approvals.consume(run.approval_id, run.binding()))
         if tool.fields.hides:
             works.append(lambda connection: setattr(call, "result", next_result(connection, session.session_id)))
-        passing = None if judgement.step is None else used(judgement.step)
-        if passing is not None:
-            works.append(session.pass_step(passing, PLAN))
+        passing = dict.fromkeys(judgement.passes, PASSED)
+        if judgement.step is not None:
+            passing[used(judgement.step)] = PLAN
+        if any(value in session.named for value in passing):
+            raise ContextMoved
+        works += [session.pass_once(value, by) for value, by in passing.items()]
         try:
             await self._record_intent(run, works)
         except BaseException:
-            if passing is not None:  # it did not run: the step has not passed, unless the file says so
-                session.named.pop(passing, None)
+            for value in passing:  # it did not run: nothing has passed, unless the file says so
+                session.named.pop(value, None)
             raise
 
-    async def _record_intent(self, run: _Run, works: Sequence[Work]) -> None:
+    async def _record_intent(self, run: _Run, works: Sequence[Work[object]]) -> None:
         call, tool, session, judgement = run.call, run.tool, run.session, run.judgement
         await self._journal.append(
             CallIntended(
@@ -376,16 +398,18 @@ class Gate:
     async def _finish(self, run: _Run, reply: UpstreamReply, duration_ms: float) -> Outcome:
         """Take out what the agent may not see, and write the outcome with it."""
         call, tool, session = run.call, run.tool, run.session
-        alongside: Work | None = None
+        alongside: Work[object] | None = None
         endorsed: Mapping[str, frozenset[NamedValue]] = {}
         value: JsonValue = None
+        told = run.judgement.revealed
         if isinstance(reply, Returned):
             value = reply.value
             rows = row_labels_of(tool.row_labels, reply.value, reply.row_labels)
             view = view_of(reply.value, reply.encoded, tool.fields, run.judgement.base, call.result, rows)
+            told = told.join(view.rows)
             if run.judgement.step is not None:
                 hidden = [each.reference.path for each in view.hidden]
-                endorsed = {PLAN: chosen(run.judgement.step, reply.value, session.named, hidden)}
+                endorsed = {PLAN: chosen(run.judgement.step, reply.value, session.named, hidden, call.policy.kinds)}
             if not await self._reveal_rows(run, view.rows):
                 reply = Unanswered(Reason.CONFLICT, QueryError(code=QueryErrorCode.CONFLICT, message=CLOSED), True)
                 return await self._record_outcome(run, reply, duration_ms)
@@ -398,6 +422,8 @@ class Gate:
             withheld = "The tool failed; its message is withheld, because the policy hides parts of its results."
             reply = ToolFailed(QueryError(code=reply.error.code, message=withheld))
         outcome = await self._record_outcome(run, reply, duration_ms, alongside)
+        if isinstance(outcome, Completed):
+            outcome = replace(outcome, label=told, context=session.context)
         if value is not None:
             # Not before the last pause: of two calls at once the second has to see what the first one named.
             endorsed = {**endorsed, **endorsed_values(call.policy, tool, run.judgement, value, session.named)}
@@ -417,10 +443,15 @@ class Gate:
         return outcome
 
     async def _record_outcome(
-        self, run: _Run, reply: UpstreamReply, duration_ms: float, alongside: Work | None = None
+        self, run: _Run, reply: UpstreamReply, duration_ms: float, alongside: Work[object] | None = None
     ) -> Outcome:
         outcome, record = outcome_of(reply, run.tool, run.call.audit_id, duration_ms)
-        await self._journal.append(record, alongside=alongside)
+        try:
+            await self._journal.append(record, alongside=alongside)
+        except StateAway as away:
+            if run.tool.effect is Effect.READ:
+                raise
+            raise OutcomeLost(str(away), next_step=away.next_step) from away
         return outcome
 
     async def _reveal_rows(self, run: _Run, label: Label) -> bool:
@@ -567,12 +598,12 @@ class _Run:
         )
 
 
-def _all_of(works: Sequence[Work]) -> Work:
+def _all_of(works: Sequence[Work[object]]) -> Work[object]:
     if len(works) == 1:
         return works[0]
 
-    def write(connection: object) -> None:
+    def write(connection: Connection) -> None:
         for work in works:
-            work(connection)  # type: ignore[arg-type]  # the journal hands in its own connection
+            work(connection)
 
     return write

@@ -18,7 +18,8 @@ class Limits:
     query (414). `header_count`, `header_bytes`: all headers, names and values (431). `tool_seconds`: a call of a tool
     whose policy names no `timeout_s` (504). `calls_in_flight`, `calls_in_flight_per_key`: calls at tool servers at once
     (503). `key_rate`: requests of a key that has no rate of its own (429). `sessions_per_key`: sessions that one
-    key has used within a day, and as many more for each person's key that opens them (429).
+    key has used within a day, and as many more for each person's key that opens them (429). `approval_wait_s`: how long
+    a call of an MCP client is held for the decision of an approval.
     """
 
     body_bytes: int = 1_000_000
@@ -31,3 +32,4 @@ class Limits:
     calls_in_flight_per_key: int = 48
     key_rate: Rate | None = DEFAULT_KEY_RATE
     sessions_per_key: int = 20_000
+    approval_wait_s: float = 300.0

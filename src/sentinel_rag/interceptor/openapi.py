@@ -18,6 +18,8 @@ from starlette.routing import BaseRoute, Route
 
 from sentinel_rag import __version__
 from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.interceptor.downstream.resource_metadata import METADATA_PATHS
+from sentinel_rag.interceptor.downstream.resource_metadata import PATH as MCP_PATH
 from sentinel_rag.interceptor.openapi_schemas import SCHEMAS, WHOLE, ref
 from sentinel_rag.interceptor.outcomes import HTTP_STATUS
 from sentinel_rag.interceptor.responses import json_response
@@ -72,7 +74,8 @@ OF_A_DECISION: tuple[Ending, ...] = (
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One method of one path. `scopes` are alternatives; none means that no key is asked for. `answers` maps each
-    status that has a body of its own to its schema, empty for none."""
+    status that has a body of its own to its schema, empty for none. `problem` is the schema of every other body, and
+    `streams` says that an answer may be server-sent events instead."""
 
     method: str
     path: str
@@ -83,6 +86,9 @@ class Operation:
     body_required: bool = True
     query: tuple[str, ...] = ()
     endings: tuple[Ending, ...] = ()
+    headers: tuple[str, ...] = ()
+    problem: str = "Problem"
+    streams: bool = False
 
     def reasons(self) -> Mapping[int, tuple[Reason, ...]]:
         """Every way in which the operation does not succeed: the reasons of each status."""
@@ -249,16 +255,48 @@ OPERATIONS: tuple[Operation, ...] = (
         body="Accept",
         endings=(Reason.CONFLICT,),
     ),
+    Operation(
+        "POST",
+        MCP_PATH,
+        "One message of an MCP client; docs/mcp.md",
+        {200: "McpMessage", 202: ""},
+        scopes=_SESSION,
+        body="McpRequest",
+        headers=("Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"),
+        endings=(Reason.NOT_FOUND, (Reason.UNSUPPORTED_MEDIA_TYPE, 406)),
+        problem="McpProblem",
+        streams=True,
+    ),
+    Operation(
+        "DELETE",
+        MCP_PATH,
+        "End a session of an MCP client",
+        {204: ""},
+        scopes=_SESSION,
+        headers=("Mcp-Session-Id",),
+        endings=(Reason.NOT_FOUND, (Reason.MALFORMED_BODY, 400)),
+        problem="McpProblem",
+    ),
+    *(
+        Operation("GET", path, "What an OAuth client learns of /mcp (RFC 9728)", {200: "ResourceMetadata"})
+        for path in METADATA_PATHS
+    ),
     Operation("GET", PATH, "This document", {200: "Document"}),
     Operation("GET", "/healthz", "Whether the Interceptor serves", {200: "Health"}),
     Operation(
-        "GET", "/readyz", "Whether calls would be recorded and every tool is served", {200: "Ready", 503: "Ready"}
+        "GET",
+        "/readyz",
+        "Whether calls would be recorded and every tool is served; of one part, if it is named",
+        {200: "Ready", 503: "Ready"},
+        query=("part",),
+        endings=(Reason.INVALID_ARGUMENT,),
     ),
 )
 
 _QUERY: Mapping[str, Mapping[str, Any]] = {
     "after": {**WHOLE, "maximum": 2**62, "default": 0},
     "limit": {"type": "integer", "minimum": 1, "maximum": 200, "default": 100},
+    "part": {"type": "string", "enum": ["policy", "journal", "upstreams", "tools"]},
     "state": {"type": "string"},
     "before": {**WHOLE, "maximum": 2**62, "description": "Records before this number; 0: from the newest on."},
     **{name: {"type": "string", "minLength": 1, "maxLength": 200} for name in ("kind", "tool", "session_id", "key_id")},
@@ -303,12 +341,16 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "operationId": f"{operation.method.lower()} {operation.path}",
         "summary": operation.summary,
         "responses": {
-            **{str(status): _problem(status, reasons) for status, reasons in operation.reasons().items()},
-            **{str(status): _answer(status, schema) for status, schema in operation.answers.items()},
+            **{
+                str(status): _problem(status, reasons, operation.problem)
+                for status, reasons in operation.reasons().items()
+            },
+            **{str(status): _answer(status, schema, operation.streams) for status, schema in operation.answers.items()},
         },
         # Scopes of one key are alternatives, so each is a requirement of its own.
         "security": [{KEY: [scope.value]} for scope in operation.scopes],
     }
+    parameters += [{"name": name, "in": "header", "schema": {"type": "string"}} for name in operation.headers]
     if parameters:
         described["parameters"] = parameters
     if operation.body:
@@ -319,19 +361,21 @@ def _operation(operation: Operation) -> dict[str, Any]:
     return described
 
 
-def _answer(status: int, schema: str) -> dict[str, Any]:
+def _answer(status: int, schema: str, streams: bool) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": HTTPStatus(status).phrase}
     if schema:
         answer["content"] = {"application/json": {"schema": ref(schema)}}
+        if streams:
+            answer["content"]["text/event-stream"] = {"schema": {"type": "string"}}
     return answer
 
 
-def _problem(status: int, reasons: Sequence[Reason]) -> dict[str, Any]:
+def _problem(status: int, reasons: Sequence[Reason], schema: str) -> dict[str, Any]:
     problem = {
         "description": f"{HTTPStatus(status).phrase}: {', '.join(reasons)}",
-        "content": {"application/json": {"schema": ref("Problem")}},
+        "content": {"application/json": {"schema": ref(schema)}},
     }
     if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
-        schema = {"type": "integer", "minimum": 1}
-        problem["headers"] = {"Retry-After": {"description": "Seconds to wait.", "schema": schema}}
+        seconds = {"type": "integer", "minimum": 1}
+        problem["headers"] = {"Retry-After": {"description": "Seconds to wait.", "schema": seconds}}
     return problem

@@ -215,6 +215,33 @@ SCHEMAS: Mapping[str, Schema] = {
     ),
     "Pins": exactly({"pins": listed(ref("Pin"))}),
     "Accept": exactly({"sha256": {"type": "string", "description": "The hash of the definition that waits."}}),
+    "McpRequest": {
+        "type": "object",
+        "description": "A JSON-RPC 2.0 message of MCP, revision 2025-03-26 to 2025-11-25 or 2026-07-28.",
+        "properties": {
+            "jsonrpc": {"const": "2.0"},
+            "id": {"oneOf": [{"type": "integer"}, {"type": "string", "maxLength": 256}]},
+            "method": {"enum": ["initialize", "notifications/initialized", "ping", "tools/list", "tools/call"]},
+            "params": OBJECT,
+        },
+        "required": ["jsonrpc", "method"],
+        "additionalProperties": False,
+    },
+    "McpMessage": {
+        "type": "object",
+        "properties": {"jsonrpc": {"const": "2.0"}, "id": ANY, "result": OBJECT, "error": OBJECT},
+        "required": ["jsonrpc", "id"],
+        "additionalProperties": False,
+    },
+    "McpProblem": {"oneOf": [ref("Problem"), ref("McpMessage")]},
+    "ResourceMetadata": exactly(
+        {
+            "resource": {"type": "string", "format": "uri"},
+            "resource_name": TEXT,
+            "bearer_methods_supported": listed(TEXT),
+            "scopes_supported": listed(TEXT),
+        }
+    ),
     "Health": exactly({"status": {"const": "ok"}}),
     "Ready": {
         "type": "object",

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from sentinel_rag.audit import CallOutcome, OutcomeStatus
+from sentinel_rag.audit import CallOutcome, OutcomeStatus, StateAway
 from sentinel_rag.contracts.decisions import Deny, Reason
+from sentinel_rag.contracts.labels import BOTTOM, Label
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.interceptor.policy import Effect, ToolPolicy
 from sentinel_rag.interceptor.upstream import Returned, ToolFailed, Unanswered, UpstreamReply
@@ -59,10 +60,13 @@ _REASON_OF_ERROR: Mapping[QueryErrorCode, Reason] = {
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The tool's result: `encoded` is its JSON."""
+    """The tool's result: `encoded` is its JSON. `label` is an upper bound of what it reveals, `context` the session's
+    label once it is told."""
 
     encoded: bytes
     audit_id: str
+    label: Label = BOTTOM
+    context: Label = BOTTOM
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,10 @@ class NotCompleted:
 
 
 Outcome = Completed | Denied | NotCompleted
+
+
+class OutcomeLost(StateAway):
+    """The call ran, and what came of it could not be recorded: it is on record as unknown, and nobody is told more."""
 
 
 def outcome_of(

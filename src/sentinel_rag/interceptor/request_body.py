@@ -43,7 +43,11 @@ def parse_execute(body: bytes) -> ExecuteRequest:
     unknown = [name for name in document if name not in FIELDS]
     if unknown:
         raise MalformedBody(f"the body may hold {', '.join(FIELDS)} and nothing else")
-    session_id, tool_name, args = (document.get(name) for name in FIELDS)
+    return read_execute(*(document.get(name) for name in FIELDS))
+
+
+def read_execute(session_id: Any, tool_name: Any, args: Any) -> ExecuteRequest:
+    """The call that parsed values make, from whichever body they came. Raises MalformedBody."""
     if not isinstance(session_id, str) or not _SESSION_ID.fullmatch(session_id):
         raise MalformedBody("session_id must be 1 to 128 letters, digits, '.', '_', ':' or '-'")
     if not isinstance(tool_name, str) or not 0 < len(tool_name) <= MAX_TOOL_NAME:

@@ -43,7 +43,25 @@ def outcome_response(outcome: Outcome) -> Response:
     match outcome:
         case Completed(encoded, audit_id):
             return json_response({"result": msgspec.Raw(encoded), "status": "success", "audit_id": audit_id})
-        case Denied(deny, audit_id, approval_id, note, retry_after_s):
+        case Denied(retry_after_s=retry_after_s):
+            waiting = {} if retry_after_s is None else {"Retry-After": str(retry_after_s)}
+            return json_response(body_of(outcome), 403, waiting)
+        case NotCompleted(reason, error=error):
+            headers: dict[str, str] = {}
+            if reason is Reason.RATE_LIMITED:
+                wait = error.retry_after_s if error is not None and error.retry_after_s else DEFAULT_RETRY_S
+                headers["Retry-After"] = str(max(1, math.ceil(wait)))
+            if reason is Reason.OVERLOADED:
+                headers["Retry-After"] = str(OVERLOAD_RETRY_S)
+            return json_response(body_of(outcome), outcome.http_status, headers)
+        case _:
+            assert_never(outcome)
+
+
+def body_of(outcome: Denied | NotCompleted) -> dict[str, Any]:
+    """The body of a call that has no result, on every way in which calls are answered."""
+    match outcome:
+        case Denied(deny, audit_id, approval_id, note):
             body: dict[str, Any] = {
                 "detail": deny.sentence(),
                 "status": "denied",
@@ -55,20 +73,12 @@ def outcome_response(outcome: Outcome) -> Response:
                 body["approval_id"] = approval_id
             if note:
                 body["note"] = note
-            return json_response(body, 403, {} if retry_after_s is None else {"Retry-After": str(retry_after_s)})
+            return body
         case NotCompleted(reason, detail, audit_id, error):
             body = {"detail": detail, "status": "error", "reason": reason.value, "audit_id": audit_id}
-            headers: dict[str, str] = {}
             if error is not None:
                 body["error"] = error.to_dict()
-            if reason is Reason.RATE_LIMITED:
-                wait = error.retry_after_s if error is not None and error.retry_after_s else DEFAULT_RETRY_S
-                headers["Retry-After"] = str(max(1, math.ceil(wait)))
-            if reason is Reason.OVERLOADED:
-                headers["Retry-After"] = str(OVERLOAD_RETRY_S)
-            return json_response(body, outcome.http_status, headers)
-        case _:
-            assert_never(outcome)
+            return body
 
 
 def problem(reason: Reason, detail: str, *, audit_id: str | None = None, status: int | None = None) -> Response:
@@ -77,6 +87,17 @@ def problem(reason: Reason, detail: str, *, audit_id: str | None = None, status:
     if audit_id is not None:
         body["audit_id"] = audit_id
     return json_response(body, status or HTTP_STATUS[reason])
+
+
+def away_response(*, may_have_run: bool) -> Response:
+    """The answer while the state cannot be reached. `may_have_run`: the call was let through before that."""
+    detail = "The Interceptor cannot reach its database, so it lets nothing through. Try again in a moment."
+    if may_have_run:
+        detail = (
+            "The Interceptor lost its database while the call ran. It may have taken effect: look before you repeat."
+        )
+    body = problem_body(Reason.OVERLOADED, detail)
+    return json_response(body, HTTP_STATUS[Reason.OVERLOADED], {"Retry-After": str(DEFAULT_RETRY_S)})
 
 
 def problem_body(reason: Reason, detail: str) -> dict[str, str]:

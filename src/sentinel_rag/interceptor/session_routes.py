@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from sentinel_rag.audit import HandlesResolved, Journal, ValuesNamed
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.contracts.labels import BOTTOM, Label
+from sentinel_rag.contracts.labels import Label
 from sentinel_rag.interceptor.admission import Doorkeeper, Refusal, read_json_body
 from sentinel_rag.interceptor.flow import NoSuchHandle, Reference
 from sentinel_rag.interceptor.flow.named_values import NamedValue, named_in
@@ -28,7 +28,15 @@ from sentinel_rag.interceptor.refusals import Unread
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_object
 from sentinel_rag.interceptor.responses import json_response, problem
 from sentinel_rag.interceptor.session_story import story_of
-from sentinel_rag.interceptor.store import HandleStore, Principal, Scope, Session, SessionStore, TooManySessions
+from sentinel_rag.interceptor.store import (
+    HandleStore,
+    PlanRefused,
+    Principal,
+    Scope,
+    Session,
+    SessionStore,
+    TooManySessions,
+)
 from sentinel_rag.interceptor.upstream import Upstream
 
 MAX_HANDLES = 500
@@ -38,6 +46,17 @@ RETRY_SESSION_S = 3_600
 """When a key that has had too many sessions may find room again: an hour of a day has passed."""
 
 USER = "user"
+
+
+async def close_session(
+    sessions: SessionStore, upstreams: Mapping[str, Upstream], session: Session, principal: Principal
+) -> bool:
+    """Close a session, and with it what it has at tool servers; False if it is not the principal's."""
+    if not await sessions.close(session.session_id, principal.key_id):
+        return False
+    for upstream in upstreams.values():
+        await upstream.end_session(principal=session.key_id, session_id=session.session_id)
+    return True
 
 
 class SessionRoutes:
@@ -113,10 +132,8 @@ class SessionRoutes:
     async def close(self, request: Request) -> Response:
         principal = await self._doorkeeper.admit(request, Scope.EXECUTE, Scope.USER)
         session = await self._sessions.find(request.path_params["session_id"], principal.key_id)
-        if session is None or not await self._sessions.close(session.session_id, principal.key_id):
+        if session is None or not await close_session(self._sessions, self._upstreams, session, principal):
             return problem(Reason.NOT_FOUND, "There is no such session.")
-        for upstream in self._upstreams.values():
-            await upstream.end_session(principal=session.key_id, session_id=session.session_id)
         return Response(status_code=204)
 
     async def records(self, request: Request) -> Response:
@@ -147,11 +164,18 @@ class SessionRoutes:
         except BadPlan as fault:
             return problem(Reason.INVALID_ARGUMENT, str(fault))
         await self._sessions.refresh(session)
-        if session.context != BOTTOM:
-            return problem(Reason.CONFLICT, "The session has read something already; a plan is committed to before.")
-        if PLAN in session.named.values():
-            return problem(Reason.CONFLICT, "The session has a plan already; open another one for another plan.")
-        await self._name(session, principal, said, PLAN)
+        try:
+            write = session.commit(said, PLAN)
+        except PlanRefused as refused:
+            return problem(Reason.CONFLICT, str(refused))
+        try:
+            await self._journal.append(self._named(session, principal, said, PLAN), alongside=write)
+        except BaseException as fault:
+            for value in said:  # another process took a plan, or nothing can be recorded: this one is none
+                session.named.pop(value, None)
+            if isinstance(fault, PlanRefused):
+                return problem(Reason.CONFLICT, str(fault))
+            raise
         return json_response({"steps": len(said)})
 
     async def resolve(self, request: Request) -> Response:
@@ -200,16 +224,16 @@ class SessionRoutes:
     async def _name(self, session: Session, principal: Principal, values: Iterable[NamedValue], by: str) -> None:
         fresh, write = session.name(values, by)
         if fresh:
-            await self._journal.append(
-                ValuesNamed(
-                    audit_id=self._new_id(),
-                    key_id=principal.key_id,
-                    session_id=session.session_id,
-                    source=by,
-                    values=tuple((str(value.kind), value.text) for value in fresh),
-                ),
-                alongside=write,
-            )
+            await self._journal.append(self._named(session, principal, fresh, by), alongside=write)
+
+    def _named(self, session: Session, principal: Principal, values: Iterable[NamedValue], by: str) -> ValuesNamed:
+        return ValuesNamed(
+            audit_id=self._new_id(),
+            key_id=principal.key_id,
+            session_id=session.session_id,
+            source=by,
+            values=tuple((str(value.kind), value.text) for value in values),
+        )
 
     async def _body(self, request: Request, field: str) -> dict[str, Any]:
         body = await read_json_body(request, self._limits)

@@ -25,6 +25,7 @@ from sentinel_rag.sentinel.failures import QueryFailedError, certificate_error
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.query_answers import read_answer, read_large_answer, read_schema
 from sentinel_rag.sentinel.query_slots import QuerySlots
+from sentinel_rag.telemetry import Kind, start_span
 
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
@@ -183,6 +184,20 @@ class LogsWorkspace:
         Raises QueryFailedError for every way in which there is no table. A cut result is a table with
         `partial_reason`; HTTP 204, which means a workspace without data, is a table without columns.
         """
+        with start_span("kql.query", Kind.CLIENT) as told:
+            told.set("db.system.name", "azure.log_analytics")
+            told.set("db.operation.name", "query")
+            told.set("db.namespace", self.name)
+            try:
+                table = await self._query(kql, span, wait_s)
+            except QueryFailedError as failure:
+                told.fail(failure.error.code.value)
+                raise
+            told.set("db.response.returned_rows", len(table.rows))
+            told.set("sentinel.partial", bool(table.partial_reason))
+        return table
+
+    async def _query(self, kql: str, span: TimeWindow | None, wait_s: int | None) -> LogsTable:
         body = {"query": kql, "timespan": timespan_text(span), "workspaces": None}
         started = time.perf_counter()
         status, headers, content = await self.connection.send(

@@ -4,6 +4,7 @@
 process environment win over `.env` of the working directory. Secrets are held as `Secret`, which never prints.
 """
 
+from sentinel_rag.settings.deployment import TOOL_ZONES
 from sentinel_rag.settings.environments import (
     agent_gateway,
     azure_environment,
@@ -13,18 +14,23 @@ from sentinel_rag.settings.environments import (
 )
 from sentinel_rag.settings.loading import default_home, installed_policy_file, load_settings
 from sentinel_rag.settings.shapes import (
+    DeploymentSettings,
     EmbeddingSettings,
     KnowledgeSettings,
     ModelSettings,
     PostgresSettings,
     Secret,
     Settings,
+    TelemetrySettings,
+    TlsFiles,
 )
 from sentinel_rag.settings.variables import VARIABLES, Variable
 from sentinel_rag.settings.workspace_file import NamedWorkspace, workspace_name
 
 __all__ = [
+    "TOOL_ZONES",
     "VARIABLES",
+    "DeploymentSettings",
     "EmbeddingSettings",
     "KnowledgeSettings",
     "ModelSettings",
@@ -32,6 +38,8 @@ __all__ = [
     "PostgresSettings",
     "Secret",
     "Settings",
+    "TelemetrySettings",
+    "TlsFiles",
     "Variable",
     "agent_gateway",
     "azure_environment",

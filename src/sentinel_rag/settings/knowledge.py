@@ -6,15 +6,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from sentinel_rag.settings.databases import postgres_url, schema_name
 from sentinel_rag.settings.models import copied_key, url_without_name
-from sentinel_rag.settings.shapes import AzureSearchSettings, KnowledgeSettings, PostgresSettings, Secret
+from sentinel_rag.settings.shapes import AzureSearchSettings, KnowledgeSettings, PostgresSettings
 from sentinel_rag.settings.values import Reader, between, one_of
 
 KNOWLEDGE_STORES = ("local", "chroma", "pgvector", "azure-search")
 """Every store by its name; `assembly.knowledge_stores` opens them."""
 
-_AUTHORITY = re.compile(r"(?:[^@/?#]*@)?[^@/?#]*(?:[/?#][^@]*)?\Z")
-_SCHEMA_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _INDEX_NAME = re.compile(r"[a-z0-9](?:[a-z0-9]|-(?!-)){0,98}[a-z0-9]")
 
 NEEDED: Mapping[str, Mapping[str, str]] = {
@@ -46,28 +45,9 @@ def read_knowledge(reader: Reader) -> KnowledgeSettings:
 
 def _postgres(reader: Reader) -> PostgresSettings:
     return PostgresSettings(
-        url=reader.read("SENTINEL_KNOWLEDGE_URL", _postgres_url, None),
-        schema=reader.read("SENTINEL_KNOWLEDGE_SCHEMA", _schema_name, "sentinel_knowledge"),
+        url=reader.read("SENTINEL_KNOWLEDGE_URL", postgres_url, None),
+        schema=reader.read("SENTINEL_KNOWLEDGE_SCHEMA", schema_name, "sentinel_knowledge"),
     )
-
-
-def _postgres_url(text: str) -> Secret:
-    """The address, never quoted: it holds a password."""
-    if not text.isprintable() or " " in text:
-        raise ValueError("holds a blank or a control character: copy it again")
-    scheme, _, rest = text.partition("://")
-    if scheme not in ("postgresql", "postgres") or not rest:
-        raise ValueError("is no address like postgresql://USER:PASSWORD@HOST:5432/DATABASE?sslmode=verify-full")
-    # Else a part of the password could be taken for the host, and be shown as such.
-    if _AUTHORITY.match(rest) is None:
-        raise ValueError("has an @, / or ? that is part of no address: percent-encode special characters in it")
-    return Secret(text)
-
-
-def _schema_name(text: str) -> str:
-    if not _SCHEMA_NAME.fullmatch(text) or text.startswith("pg_"):
-        raise ValueError(f"{text!r} is not 1 to 63 lower-case letters, digits and underscores, a letter first")
-    return text
 
 
 def _azure_search(reader: Reader) -> AzureSearchSettings:

@@ -13,11 +13,14 @@ from sentinel_rag.settings.approvals import (
     webhook_form_name,
     webhook_signing_secret,
 )
+from sentinel_rag.settings.databases import read_database
+from sentinel_rag.settings.deployment import read_deployment
 from sentinel_rag.settings.env_file import read_env_file
 from sentinel_rag.settings.knowledge import read_knowledge
 from sentinel_rag.settings.models import MODELS, read_embeddings, read_model
 from sentinel_rag.settings.people import public_url, read_oidc
 from sentinel_rag.settings.shapes import Secret, Settings
+from sentinel_rag.settings.telemetry import read_telemetry
 from sentinel_rag.settings.tools import (
     SEARCH_PROVIDERS,
     files_root,
@@ -80,7 +83,9 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
     gateway_url = reader.read("SENTINEL_URL", http_url, None)
     gateway_key = values.get("SENTINEL_API_KEY", "").strip()
     approver_key = reader.read("SENTINEL_APPROVER_KEY", key_text, None)
-    if gateway_url and not gateway_key and not approver_key:
+    # A web surface that is served by itself speaks with its people's keys.
+    is_for_people = approver_key or values.get("SENTINEL_AGENT_URL", "").strip()
+    if gateway_url and not gateway_key and not is_for_people:
         reader.problems.append("SENTINEL_API_KEY: is missing; an Interceptor that runs elsewhere needs the agent's key")
     webhook_url = reader.read("SENTINEL_APPROVAL_WEBHOOK_URL", webhook_address, None)
     webhook_secret = reader.read("SENTINEL_APPROVAL_WEBHOOK_SECRET", webhook_signing_secret, None)
@@ -117,6 +122,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         model_settings=read_model(model, reader),
         embeddings=read_embeddings(reader),
         knowledge=read_knowledge(reader),
+        database=read_database(reader),
         timezone=reader.read("SENTINEL_TIMEZONE", timezone, "UTC"),
         audit_durability=reader.read("SENTINEL_AUDIT_DURABILITY", one_of(DURABILITIES), "process"),
         audit_anchor=reader.read("SENTINEL_AUDIT_ANCHOR", lambda t: Path(t).expanduser().absolute(), None),
@@ -149,6 +155,8 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         approval_webhook_form=webhook_form,
         web_url=reader.read("SENTINEL_WEB_URL", public_url, None),
         oidc=read_oidc(reader),
+        telemetry=read_telemetry(reader),
+        deployment=read_deployment(reader),
     )
     if reader.problems:
         raise ConfigurationError(

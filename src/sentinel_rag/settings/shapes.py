@@ -77,7 +77,8 @@ class OidcSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostgresSettings:
-    """A database for knowledge, and the schema in it. The address holds a password, so all of it is secret."""
+    """A database, and the schema in it. The address holds a password, so all of it is secret; without one no database
+    is used."""
 
     url: Secret | None = None
     schema: str = "sentinel_knowledge"
@@ -105,6 +106,44 @@ class KnowledgeSettings:
     azure_search: AzureSearchSettings = AzureSearchSettings()
 
 
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """A certificate with its chain, and its key, both PEM."""
+
+    certificate: Path
+    key: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeploymentSettings:
+    """Where zones are that run apart (`sentinel serve`). `tls` is what this one proves itself with, `tls_ca` what the
+    others are checked by (None: the system's authorities), `zone_token` what callers of this one show. `tools` and
+    `tools_tokens` are by the name of a tool server."""
+
+    tls: TlsFiles | None = None
+    tls_ca: Path | None = None
+    zone_token: Secret | None = None
+    tools: Mapping[str, str] = field(default_factory=dict)
+    tools_tokens: Mapping[str, Secret] = field(default_factory=dict)
+    agent_url: str | None = None
+    agent_token: Secret | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TelemetrySettings:
+    """What the zones tell, beside their logs. Without `endpoint` no spans are made, without `metrics_token` nothing is
+    counted. `headers` are sent to the collector; `ratio` counts for the samplers that take one."""
+
+    endpoint: str | None = None
+    headers: Mapping[str, Secret] = field(default_factory=dict)
+    timeout_s: float = 10.0
+    certificate: Path | None = None
+    sampler: str = "parentbased_always_on"
+    ratio: float = 1.0
+    resource: Mapping[str, str] = field(default_factory=dict)
+    metrics_token: Secret | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that can be set. `docs/settings.md` lists the variables; a test keeps the two equal."""
@@ -121,6 +160,8 @@ class Settings:
     model_settings: ModelSettings | None = None
     embeddings: EmbeddingSettings = EmbeddingSettings()
     knowledge: KnowledgeSettings = KnowledgeSettings()
+    database: PostgresSettings = PostgresSettings(schema="sentinel")
+    """Where the gateway keeps its state; without an address in files of the home."""
     timezone: str = "UTC"
     audit_durability: str = "process"
     audit_anchor: Path | None = None
@@ -153,6 +194,8 @@ class Settings:
     web_url: str | None = None
     """Where people reach the web surface, if not on loopback: behind a proxy with TLS."""
     oidc: OidcSettings | None = None
+    telemetry: TelemetrySettings = TelemetrySettings()
+    deployment: DeploymentSettings = DeploymentSettings()
 
     @property
     def uses_azure(self) -> bool:

@@ -1,5 +1,31 @@
-"""What a zone tells its operator: one JSON object a line, with secrets scrubbed. Metrics and spans join here later."""
+"""What a zone tells its operator: logs as JSON lines, spans of one trace over all zones, and counts for Prometheus.
+
+Everything but the logs is off until a zone's configuration turns it on, and costs nothing until then.
+"""
 
 from sentinel_rag.telemetry.logs import configure_logging, scrub
+from sentinel_rag.telemetry.spans import (
+    NO_SPAN,
+    AnySpan,
+    Kind,
+    Span,
+    continuing,
+    current_span,
+    start_span,
+    traceparent,
+    tracing,
+)
 
-__all__ = ["configure_logging", "scrub"]
+__all__ = [
+    "NO_SPAN",
+    "AnySpan",
+    "Kind",
+    "Span",
+    "configure_logging",
+    "continuing",
+    "current_span",
+    "scrub",
+    "start_span",
+    "traceparent",
+    "tracing",
+]

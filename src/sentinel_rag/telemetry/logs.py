@@ -12,6 +12,8 @@ import re
 import sys
 from datetime import UTC, datetime
 
+from sentinel_rag.telemetry.spans import Span, current_span
+
 _SECRETS = re.compile(
     r"sr_[A-Za-z0-9-]+_[A-Za-z0-9_-]{20,}"  # our own keys
     r"|(?i:bearer)\s+[A-Za-z0-9._~+/=-]{8,}"
@@ -25,8 +27,14 @@ def scrub(text: str) -> str:
     return _SECRETS.sub("[secret]", text)
 
 
+def looks_secret(text: str) -> bool:
+    """Whether something in `text` looks like a credential."""
+    return _SECRETS.search(text) is not None
+
+
 class JsonFormatter(logging.Formatter):
-    """One line of JSON for each record: time, zone, level, logger, message, and the traceback if there is one."""
+    """One line of JSON for each record: time, zone, level, logger, message, the trace and span that it belongs to where
+    there is one, and the traceback if there is one."""
 
     def __init__(self, zone: str) -> None:
         super().__init__()
@@ -40,6 +48,9 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        span = current_span()
+        if isinstance(span, Span):
+            line |= {"trace_id": f"{span.trace_id:032x}", "span_id": f"{span.span_id:016x}"}
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return scrub(json.dumps(line, ensure_ascii=False))

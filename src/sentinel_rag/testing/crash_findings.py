@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import partial
@@ -19,7 +18,7 @@ from urllib.parse import urlsplit
 
 import anyio
 
-from sentinel_rag.audit import Entry, JournalReader, OutcomeStatus
+from sentinel_rag.audit import Connection, Entry, JournalReader, OutcomeStatus
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.flow import NoSuchHandle, Reference
 from sentinel_rag.interceptor.store import State
@@ -126,6 +125,7 @@ class Findings:
             self._find(f"{unknown} outcomes are unknown, and the start closed {self.interrupted} calls")
 
     def _expect_labels(self, entries: Sequence[Entry], state: State) -> None:
+        self._expect_no_lower_decision(entries)
         answered = {call.audit_id for call in self._told.calls if call.status == 200}
         sessions: dict[str, Label] = defaultdict(lambda: BOTTOM)
         stores: dict[str, Label] = defaultdict(lambda: BOTTOM)
@@ -146,6 +146,16 @@ class Findings:
             if not label.flows_to(kept):
                 self._find(f"{name} was at {label}, and is at {kept}")
 
+    def _expect_no_lower_decision(self, entries: Sequence[Entry]) -> None:
+        """Whichever Interceptor decided a call, it knew what every call before it had revealed in that session."""
+        sessions: dict[str, Label] = defaultdict(lambda: BOTTOM)
+        for entry in entries:
+            if entry.kind == "intent":
+                session_id, decided = entry.record["session_id"], Label.from_dict(entry.record["context_before"])
+                if not sessions[session_id].flows_to(decided):
+                    self._find(f"call {entry.audit_id} was decided by {decided} after {sessions[session_id]}")
+                sessions[session_id] = sessions[session_id].join(Label.from_dict(entry.record["context_after"]))
+
     def _expect_handles(self, state: State) -> None:
         for session_id, handle, hidden in self._told.handles:
             reference = Reference.parse(handle)
@@ -161,7 +171,7 @@ class Findings:
             if session_id in self._told.closed:
                 self._find(f"{handle} of {session_id} is there although the session was closed")
 
-    def _expect_nothing_open(self, connection: sqlite3.Connection) -> None:
+    def _expect_nothing_open(self, connection: Connection) -> None:
         (left,) = connection.execute("SELECT count(*) FROM open_call").fetchone()
         if left:
             self._find(f"{left} calls are still open after the restart")
@@ -193,7 +203,7 @@ def _post(url: str, path: str, key: str, body: Any) -> Any:
         connection.close()
 
 
-def _context(connection: sqlite3.Connection, session_id: str) -> Label:
+def _context(connection: Connection, session_id: str) -> Label:
     """The context label as it lies on the disk."""
     row = connection.execute("SELECT sensitivity, integrity FROM session WHERE session_id = ?", [session_id]).fetchone()
     return BOTTOM if row is None else Label(Sensitivity(row[0]), Integrity(row[1]))

@@ -108,28 +108,27 @@ class Told:
 
 
 class Caller:
-    """One caller. Each request goes to the next of `urls`, so that several Interceptors share every session."""
+    """One caller. Each request goes to the next of `urls`, so that several Interceptors share every session; one that
+    is gone is left out from then on."""
 
     def __init__(self, name: str, urls: Sequence[str], keys: Keys, told: Told) -> None:
         self._name = name
         self._keys = keys
         self._told = told
         self._connections = [http.client.HTTPConnection(urlsplit(url).netloc, timeout=ANSWER_SECONDS) for url in urls]
-        self._next = itertools.cycle(self._connections)
+        self._turn = 0
         self._numbers = itertools.count()
 
     def run(self, kill_after: int, enough: threading.Event, half: threading.Event) -> None:
-        """Go round until the Interceptor is gone; set `enough` when all callers together were told so many ends, and
-        `half` when they were told half as many."""
-        with suppress(OSError, http.client.HTTPException, ValueError):
-            while True:
+        """Go round until the last Interceptor is gone; set `enough` when all callers together were told so many ends,
+        and `half` when they were told half as many."""
+        while self._connections:
+            with suppress(OSError, http.client.HTTPException, ValueError):
                 for _ in self._round():
                     if len(self._told.calls) >= kill_after:
                         enough.set()
                     elif 2 * len(self._told.calls) >= kill_after:
                         half.set()
-        for connection in self._connections:
-            connection.close()
         half.set()
         enough.set()
 
@@ -185,9 +184,15 @@ class Caller:
         return answer
 
     def _request(self, method: str, path: str, key: str, body: Any = None) -> tuple[int, Mapping[str, Any]]:
-        connection = next(self._next)
+        self._turn = (self._turn + 1) % len(self._connections)
+        connection = self._connections[self._turn]
         headers = {"X-API-Key": key, **({} if body is None else {"Content-Type": "application/json"})}
-        connection.request(method, path, None if body is None else json.dumps(body), headers)
-        response = connection.getresponse()
-        content = response.read()
-        return response.status, json.loads(content) if content else {}
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            response = connection.getresponse()
+            content = response.read()
+            return response.status, json.loads(content) if content else {}
+        except (OSError, http.client.HTTPException, ValueError):
+            connection.close()
+            self._connections.remove(connection)
+            raise

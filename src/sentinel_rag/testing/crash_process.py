@@ -1,7 +1,8 @@
 """Interceptors as processes of their own, which trials kill: `python -m sentinel_rag.testing.crash_process ...`.
 
 Each serves the policy of `crash_load`, or another one, on a state folder, with keys for every caller. Its clock may be
-set wrong from outside, through a file that both sides know. It ends with its standard input.
+set wrong from outside, through a file that both sides know. The first line of its standard input says which database
+holds the state, or `null`; it ends with that input.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from pathlib import Path
 
 from starlette.types import ASGIApp
 
+from sentinel_rag.audit import JournalPlace, PostgresPlace
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.interceptor import create_app
 from sentinel_rag.interceptor.policy import FixedPolicy, load_policy, parse_policy
 from sentinel_rag.interceptor.store import Scope, State, open_state
+from sentinel_rag.interceptor.store.state import JOURNAL_FILE
 from sentinel_rag.interceptor.upstream import McpHttpUpstream
 from sentinel_rag.testing.crash_load import POLICY, Keys
 from sentinel_rag.testing.loopback import serve
@@ -39,7 +42,8 @@ class InterceptorProcess:
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What an Interceptor is given: its tool server's URL and token, its state folder, how many callers it makes keys
-    for, a file with the seconds by which its clock is wrong, and its policy file. Both files may be absent."""
+    for, a file with the seconds by which its clock is wrong, and its policy file. Both files may be absent. With
+    `postgres` the state is there, and the folder holds its secrets."""
 
     upstream_url: str
     token: str
@@ -47,11 +51,21 @@ class Surroundings:
     callers: int
     clock_file: Path | None = None
     policy_file: Path | None = None
+    postgres: PostgresPlace | None = None
 
     @property
     def clock(self) -> Clock:
         """The clock of everything that opens the state folder."""
         return utc_now if self.clock_file is None else shifted_clock(self.clock_file)
+
+    def open_state(self) -> State:
+        """The state, as one more Interceptor."""
+        return open_state(self.folder, clock=self.clock, postgres=self.postgres)
+
+    @property
+    def journal(self) -> JournalPlace:
+        """Where the journal is."""
+        return self.postgres or self.folder / JOURNAL_FILE
 
     def app(self, state: State) -> ASGIApp:
         """The Interceptor on an opened state."""
@@ -84,7 +98,9 @@ def shift_clock(path: Path, seconds: float) -> None:
 
 @contextmanager
 def interceptor_processes(surroundings: Surroundings, count: int) -> Iterator[list[InterceptorProcess]]:
-    """`count` Interceptors on one folder, one after the other. All are killed at the end."""
+    """`count` Interceptors on one state, one after the other. All are killed at the end."""
+    place = surroundings.postgres
+    database = None if place is None else {"url": place.url, "schema": place.schema}
     running: list[InterceptorProcess] = []
     told = (surroundings.upstream_url, surroundings.token, surroundings.folder, surroundings.callers)
     files = (surroundings.clock_file or "", surroundings.policy_file or "")
@@ -93,6 +109,9 @@ def interceptor_processes(surroundings: Surroundings, count: int) -> Iterator[li
         for _ in range(count):
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             assert process.stdout is not None
+            assert process.stdin is not None
+            process.stdin.write(f"{json.dumps(database)}\n")
+            process.stdin.flush()
             url, keys = json.loads(process.stdout.readline())
             running.append(InterceptorProcess(process, url, tuple(Keys(*texts) for texts in keys)))
         yield running
@@ -111,7 +130,7 @@ def _keys(state: State, number: int) -> tuple[str, str, str]:
 
 
 def _serve(surroundings: Surroundings) -> None:
-    with open_state(surroundings.folder, clock=surroundings.clock) as state:
+    with surroundings.open_state() as state:
         keys = [_keys(state, number) for number in range(surroundings.callers)]
         with serve(surroundings.app(state)) as url:
             print(json.dumps([url, keys]), flush=True)
@@ -120,6 +139,7 @@ def _serve(surroundings: Surroundings) -> None:
 
 if __name__ == "__main__":
     upstream_url, token, folder, callers, clock_file, policy_file = sys.argv[1:]
+    database = json.loads(sys.stdin.readline())
     _serve(
         Surroundings(
             upstream_url,
@@ -128,5 +148,6 @@ if __name__ == "__main__":
             int(callers),
             Path(clock_file) if clock_file else None,
             Path(policy_file) if policy_file else None,
+            None if database is None else PostgresPlace(**database, folder=Path(folder)),
         )
     )

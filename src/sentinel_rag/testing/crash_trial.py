@@ -12,18 +12,17 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sentinel_rag.audit import JournalReader
-from sentinel_rag.interceptor.store import open_state
-from sentinel_rag.interceptor.store.state import JOURNAL_FILE
+from sentinel_rag.audit import JournalPlace, JournalReader, PostgresPlace
 from sentinel_rag.testing.crash_findings import Findings
 from sentinel_rag.testing.crash_load import TOOLS, Caller, Told
-from sentinel_rag.testing.crash_process import Surroundings, interceptor_processes
+from sentinel_rag.testing.crash_process import InterceptorProcess, Surroundings, interceptor_processes
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.loopback import serve
 
@@ -61,20 +60,23 @@ def crash_trial(
     *,
     kill_after: int,
     processes: int = 1,
+    survivors: int = 0,
+    postgres: PostgresPlace | None = None,
     clock_file: Path | None = None,
     halfway: Callable[[], object] | None = None,
 ) -> CrashTrial:
-    """Start `processes` Interceptors on the state in `folder`, call them from `CALLERS` threads, kill all of them when
-    `kill_after` calls were answered, and check what they left.
+    """Start `processes` Interceptors on the state in `folder`, or in `postgres`, call them from `CALLERS` threads, kill
+    all of them when `kill_after` calls were answered, and check what they left. With `survivors` so many of them serve
+    on, until the callers were told of as many calls again, and stop in order.
 
     Their clock is wrong by the seconds in `clock_file`; `halfway` is called once when half of the calls were answered.
     """
     told, name = Told(), uuid.uuid4().hex[:12]
     executor.calls.clear()
-    surroundings = Surroundings(executor.url, executor.token or "", folder, CALLERS, clock_file)
+    surroundings = Surroundings(executor.url, executor.token or "", folder, CALLERS, clock_file, postgres=postgres)
     with interceptor_processes(surroundings, processes) as running:
         urls = [each.url for each in running]
-        before = _last_seq(folder)
+        before = _last_seq(surroundings.journal)
         enough, half = threading.Event(), threading.Event()
         callers = [
             threading.Thread(
@@ -91,13 +93,14 @@ def crash_trial(
             half.wait(START_SECONDS + kill_after)
             halfway()
         enough.wait(START_SECONDS + kill_after)
-        for each in running:
+        for each in running[survivors:]:
             each.process.send_signal(signal.SIGKILL)
+        _serve_on(running[:survivors], told, 2 * len(told.calls))
         for caller in callers:
             caller.join()
-    findings = Findings(told, JournalReader(folder / JOURNAL_FILE), before)
+    findings = Findings(told, JournalReader(surroundings.journal), before)
     findings.look_before_the_restart()
-    with open_state(folder, clock=surroundings.clock) as state:
+    with surroundings.open_state() as state:
         findings.look_after_the_restart(state, executor.calls)
         with serve(surroundings.app(state)) as url:
             findings.use_what_is_left(url, executor.calls)
@@ -115,6 +118,15 @@ def crash_trial(
     )
 
 
-def _last_seq(folder: Path) -> int:
-    entries = JournalReader(folder / JOURNAL_FILE).last(1)
+def _serve_on(survivors: Sequence[InterceptorProcess], told: Told, calls: int) -> None:
+    """Until there were so many calls; then each stops in order."""
+    deadline = time.monotonic() + START_SECONDS + calls
+    while survivors and len(told.calls) < calls and time.monotonic() < deadline:
+        time.sleep(0.01)
+    for each in survivors:
+        each.process.communicate()
+
+
+def _last_seq(journal: JournalPlace) -> int:
+    entries = JournalReader(journal).last(1)
     return entries[0].seq if entries else 0

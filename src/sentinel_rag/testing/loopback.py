@@ -37,6 +37,7 @@ def serve(app: Any, *, access_log: bool = False, host: str = "127.0.0.1") -> Ite
     config = uvicorn.Config(
         app,
         http=BoundedHttp,
+        ws="none",  # whatever library for it may be on the path
         log_level="critical",
         access_log=access_log,
         proxy_headers=False,

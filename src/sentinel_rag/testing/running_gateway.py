@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.audit import Entry, JournalReader, KeyChanged
+from sentinel_rag.audit import Entry, JournalReader, KeyChanged, PostgresPlace
 from sentinel_rag.audit.approval_events import ApprovalNotified
 from sentinel_rag.audit.tool_events import ToolPinned
 from sentinel_rag.contracts.labels import Sensitivity
@@ -26,6 +26,7 @@ from sentinel_rag.interceptor.approval_desk import Webhook
 from sentinel_rag.interceptor.policy import FixedPolicy, Policies, Policy
 from sentinel_rag.interceptor.store import Scope, State, open_state
 from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
+from sentinel_rag.telemetry.metrics import Registry
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.loopback import serve
 
@@ -113,7 +114,7 @@ class RunningGateway:
 
     def records(self) -> list[dict[str, Any]]:
         """The journal so far, oldest first, without what opens every journal here: pins of tools, making of keys."""
-        reader = JournalReader(self.state.database.path)
+        reader = JournalReader(self.state.database.place)
         entries: list[Entry] = []
         while page := reader.read(entries[-1].seq if entries else 0, PAGE):
             entries += page
@@ -121,7 +122,7 @@ class RunningGateway:
 
     def last_record(self) -> dict[str, Any]:
         """What the last request wrote. Notices do not count: they are recorded beside the requests, at any time."""
-        newest = _told(JournalReader(self.state.database.path).last(100))
+        newest = _told(JournalReader(self.state.database.place).last(100))
         return next(record for record in reversed(newest) if record["kind"] != ApprovalNotified.kind)
 
 
@@ -140,13 +141,18 @@ def running_gateway(
     policies: Callable[[State], Policies] | None = None,
     webhook: Webhook | None = None,
     switched_off: Collection[str] = (),
+    approvals_page: str | None = None,
+    postgres: PostgresPlace | None = None,
+    registry: Registry | None = None,
+    around: Callable[[Any], Any] = lambda app: app,
 ) -> Iterator[RunningGateway]:
-    """Serve `policy` with its state in `folder`; every server that it names is `executor`, unless `upstreams` says.
-    `policies` makes a source of policies that change; tools that are `switched_off` are not let pass."""
+    """Serve `policy` with its state in `folder`, or in `postgres`; every server that it names is `executor`, unless
+    `upstreams` says. `policies` makes a source of policies that change; tools that are `switched_off` do not pass, and
+    clients of MCP are told of `approvals_page`. It counts into `registry`; `around` wraps the application."""
     if upstreams is None:
         shared = McpHttpUpstream(executor.url, token=executor.token)
         upstreams = dict.fromkeys(policy.servers(), shared)
-    with open_state(folder) as state:
+    with open_state(folder, postgres=postgres) as state:
         key, caller = state.keys.create([Scope.EXECUTE], name="caller")
         user, _ = state.keys.create([Scope.USER], name="person", for_key=caller.key_id, clearance=Sensitivity.HIGH)
         auditor, _ = state.keys.create([Scope.AUDIT], name="auditor")
@@ -159,6 +165,8 @@ def running_gateway(
             upstreams=upstreams,
             limits=limits,
             switched_off=switched_off,
+            approvals_page=approvals_page,
+            registry=registry,
         )
-        with serve(app) as url:
+        with serve(around(app)) as url:
             yield RunningGateway(url, state, executor, key, auditor, approver, user)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,15 +22,22 @@ TIMEOUT_S = 120
 
 @dataclass(slots=True)
 class Client:
-    """Whoever asks, on a connection for each request. `cookie` and `csrf` are a browser's, `token` a program's."""
+    """Whoever asks, on a connection for each request. `cookie` and `csrf` are a browser's, `token` a program's.
+    `trusted` is what an https address is checked by."""
 
     url: str
     cookie: str = ""
     csrf: str = ""
     token: str = ""
+    trusted: ssl.SSLContext | None = None
 
     def request(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> HttpAnswer:
-        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=TIMEOUT_S)
+        parts = urlsplit(self.url)
+        connection = (
+            http.client.HTTPSConnection(parts.netloc, timeout=TIMEOUT_S, context=self.trusted)
+            if parts.scheme == "https"
+            else http.client.HTTPConnection(parts.netloc, timeout=TIMEOUT_S)
+        )
         try:
             response = self.open(connection, method, path, body, headers)
             content = response.read()
@@ -80,10 +88,10 @@ class Client:
         return parse_events(answer.content)
 
 
-def signed_in(url: str, answer: HttpAnswer) -> Client:
+def signed_in(url: str, answer: HttpAnswer, trusted: ssl.SSLContext | None = None) -> Client:
     """The browser that was sent `answer`."""
     cookie = answer.headers["set-cookie"].partition(";")[0]
-    client = Client(url, cookie=cookie)
+    client = Client(url, cookie=cookie, trusted=trusted)
     return replace(client, csrf=client.get("/session").body["csrf_token"])
 
 

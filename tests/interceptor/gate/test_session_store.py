@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 
 import msgspec
 import pytest
-from small_gate import KEY, NOON, Clock, opened
+from small_gate import KEY, NOON, Clock
 
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.flow import Hidden, NoSuchHandle, Reference
@@ -138,9 +138,9 @@ async def test_a_context_rises_before_it_is_written_and_the_rises_are_told(state
 
 
 @pytest.mark.requirement("TAINT-2")
-async def test_what_a_session_knows_outlives_a_restart(tmp_path: Path, clock: Clock) -> None:
+async def test_what_a_session_knows_outlives_a_restart(reopen: Callable[[], State], clock: Clock) -> None:
     user, endorsed = NamedValue(ValueKind.HOST, "ws-1"), NamedValue(ValueKind.INCIDENT, "7")
-    with opened(tmp_path / "own", clock) as state:
+    with reopen() as state:
         session = await state.sessions.open(KEY, user_key_id="person")
         await raised(state, session, TOP, clock)
         for value, by in ((user, "user"), (endorsed, "participants")):
@@ -148,13 +148,13 @@ async def test_what_a_session_knows_outlives_a_restart(tmp_path: Path, clock: Cl
             assert fresh == [value]
             await state.database.run(write)
         session_id = session.session_id
-    with opened(tmp_path / "own", clock) as state:
+    with reopen() as state:
         again = await state.sessions.find(session_id, "person")
         assert again is not None
         assert (again.context, again.key_id, again.user_key_id) == (TOP, KEY, "person")
         assert again.named == {user: "user", endorsed: "participants"}
         await state.sessions.close(session_id, KEY)
-    with opened(tmp_path / "own", clock) as state, pytest.raises(SessionClosed):
+    with reopen() as state, pytest.raises(SessionClosed):
         await state.sessions.claim(session_id, KEY)
 
 
@@ -171,9 +171,11 @@ async def test_a_value_is_named_once_and_a_session_names_only_so_many(
 
 
 @pytest.mark.requirement("TAINT-2")
-async def test_a_write_is_refused_where_the_file_knows_more(state: State, tmp_path: Path, clock: Clock) -> None:
+async def test_a_write_is_refused_where_the_file_knows_more(
+    state: State, reopen: Callable[[], State], clock: Clock
+) -> None:
     session = await state.sessions.open(KEY)
-    with opened(tmp_path / "state", clock) as beside:
+    with reopen() as beside:
         other = await beside.sessions.find(session.session_id, KEY)
         assert other is not None
         await raised(beside, other, SECRET, clock)
@@ -229,7 +231,9 @@ async def test_resources_are_named_by_the_arguments(templates: list[str], resour
 
 
 @pytest.mark.requirement("TAINT-6")
-async def test_a_resource_keeps_its_label_and_so_does_all_it_is_part_of(state: State, tmp_path: Path) -> None:
+async def test_a_resource_keeps_its_label_and_so_does_all_it_is_part_of(
+    state: State, reopen: Callable[[], State]
+) -> None:
     labels = state.resources
     await state.database.run(labels.raise_to(["incident/55/notes", "other"], SECRET))
     await state.database.run(labels.raise_to(["incident/55/notes"], UNTRUSTED))
@@ -245,14 +249,14 @@ async def test_a_resource_keeps_its_label_and_so_does_all_it_is_part_of(state: S
         assert await labels.of([resource]) == label, resource
     assert await labels.of([]) == BOTTOM
     assert await labels.of(["incident/1", "other"]) == SECRET
-    with opened(tmp_path / "state") as again:
+    with reopen() as again:
         assert await again.resources.of(["incident/*"]) == TOP
         assert await again.resources.of(["other"]) == SECRET
 
 
 @pytest.mark.requirement("TAINT-6")
-async def test_a_call_that_was_decided_by_an_older_label_is_refused(state: State, tmp_path: Path) -> None:
-    with opened(tmp_path / "state") as beside:
+async def test_a_call_that_was_decided_by_an_older_label_is_refused(state: State, reopen: Callable[[], State]) -> None:
+    with reopen() as beside:
         await beside.database.run(beside.resources.raise_to(["incident/55"], SECRET))
     await state.database.run(state.resources.confirm(["incident/1"], BOTTOM))
     await state.database.run(state.resources.confirm(["incident/55"], TOP))

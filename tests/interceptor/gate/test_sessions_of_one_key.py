@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import pytest
-from small_gate import KEY, Clock, opened
+from small_gate import KEY, Clock
 
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.flow.named_values import named_in
@@ -18,9 +17,9 @@ MEDIUM = Label(Sensitivity.MEDIUM)
 
 
 @pytest.fixture
-def beside(state: State, tmp_path: Path, clock: Clock) -> Iterator[State]:
-    """A second gateway process over the same folder."""
-    with opened(tmp_path / "state", clock) as other:
+def beside(state: State, reopen: Callable[[], State]) -> Iterator[State]:
+    """A second gateway process over the same state."""
+    with reopen() as other:
         yield other
 
 

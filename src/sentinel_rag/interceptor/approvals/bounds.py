@@ -7,10 +7,10 @@ time after which asking can be useful again; their call stays denied.
 from __future__ import annotations
 
 import math
-import sqlite3
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from sentinel_rag.audit import Connection
 from sentinel_rag.interceptor.approvals.table import micros
 
 MAX_WAIT_S = 60
@@ -36,7 +36,7 @@ class TurnedAway:
 
 
 def turned_away(
-    connection: sqlite3.Connection, bounds: Bounds, key_id: str, binding_sha256: str, now: datetime, life: timedelta
+    connection: Connection, bounds: Bounds, key_id: str, binding_sha256: str, now: datetime, life: timedelta
 ) -> TurnedAway | None:
     """Why this key may not ask about this binding now; None if it may."""
     denied = _earliest(
@@ -73,7 +73,7 @@ def turned_away(
     return None
 
 
-def _earliest(connection: sqlite3.Connection, query: str, values: list[object]) -> tuple[int, int | None]:
+def _earliest(connection: Connection, query: str, values: list[object]) -> tuple[int, int | None]:
     count, moment = connection.execute(query, values).fetchone()
     return int(count), moment
 

@@ -10,9 +10,8 @@ import asyncio
 import hashlib
 import hmac
 import secrets
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeVar
@@ -20,7 +19,7 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
-from sentinel_rag.audit import Database, Journal, Work
+from sentinel_rag.audit import Connection, Journal, StateDatabase, Work
 from sentinel_rag.audit.approval_events import (
     ApprovalAsked,
     ApprovalDecided,
@@ -29,7 +28,6 @@ from sentinel_rag.audit.approval_events import (
     ApprovalNotified,
 )
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
@@ -48,7 +46,7 @@ from sentinel_rag.interceptor.approvals.binding import Binding, Question
 from sentinel_rag.interceptor.approvals.bounds import Bounds, TurnedAway, turned_away
 
 T = TypeVar("T")
-PersonOf = Callable[[sqlite3.Connection, str], str | None]
+PersonOf = Callable[[Connection, str], str | None]
 """The key of the person who opened a session; None for one that an agent opened by itself."""
 
 DEFAULT_TTL_S = 900.0
@@ -82,7 +80,7 @@ class ApprovalStore:
 
     def __init__(
         self,
-        database: Database,
+        database: StateDatabase,
         journal: Journal,
         *,
         clock: Clock,
@@ -128,7 +126,7 @@ class ApprovalStore:
         now, sha256 = self._clock(), binding.sha256()
         asked = Approval(self._new_id(), ApprovalState.PENDING, binding, question, now, now + self._life)
 
-        def insert(connection: sqlite3.Connection) -> None:
+        def insert(connection: Connection) -> None:
             open_states = [ApprovalState.PENDING, ApprovalState.APPROVED]
             known = table.open_for(connection, sha256, open_states, now)
             if known is not None:
@@ -160,7 +158,7 @@ class ApprovalStore:
         more), used, lapsed or for another binding."""
         sha256 = binding.sha256()
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: Connection) -> None:
             if not table.use(connection, approval_id, sha256, self._clock()):
                 raise ApprovalSpent(
                     "This approval does not let this call run: it was used, has lapsed, or is for another call.",
@@ -184,7 +182,7 @@ class ApprovalStore:
         now = self._clock()
         ruling = Ruling(decider.key_id, decider.via, decider.actor, comment, now)
 
-        def rule(connection: sqlite3.Connection) -> None:
+        def rule(connection: Connection) -> None:
             stands = table.standing(connection, approval_id, now)
             assert stands is not None  # an approval is forgotten long after it ended, and this one was there just now
             _check_decider(stands, decider, token, person=self._person_of(connection, shown.binding.session_id))
@@ -224,7 +222,7 @@ class ApprovalStore:
         """One approval, whatever its state; None if there is none, or it ended more than 30 days ago."""
         await self._lapse()
 
-        def read(connection: sqlite3.Connection) -> Approval | None:
+        def read(connection: Connection) -> Approval | None:
             found = table.find(connection, approval_id, self._clock())
             return None if found is None else self._with_person(connection, found)
 
@@ -234,7 +232,7 @@ class ApprovalStore:
         """At most `limit` approvals in that state, or in any; see `table.page`."""
         await self._lapse()
 
-        def read(connection: sqlite3.Connection) -> Page:
+        def read(connection: Connection) -> Page:
             now = self._clock()
             found, left_off = table.page(connection, state, limit, now)
             told = tuple(self._with_person(connection, approval) for approval in found)
@@ -279,31 +277,24 @@ class ApprovalStore:
         for listener in self._listeners:
             listener()
 
-    def _with_person(self, connection: sqlite3.Connection, approval: Approval) -> Approval:
+    def _with_person(self, connection: Connection, approval: Approval) -> Approval:
         return replace(approval, person=self._person_of(connection, approval.binding.session_id))
 
     async def _read(self, work: Work[T]) -> T:
         """Read in a thread and over a connection of its own: bodies may be long, and no writer waits for them."""
 
         def read() -> T:
-            address = f"{self._database.path.absolute().as_uri()}?mode=ro"
-            with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
+            with self._database.reading() as connection:
                 return work(connection)
 
-        try:
-            return await anyio.to_thread.run_sync(read)
-        except sqlite3.Error as error:
-            raise UnavailableError(
-                f"The approvals in {self._database.path.name} cannot be read: {error}.",
-                next_step="Check the state folder's permissions, and that its disk is mounted.",
-            ) from error
+        return await anyio.to_thread.run_sync(read)
 
     async def _lapse(self) -> None:
         """Mark and record what the clock has ended."""
         now = self._clock()
         for approval_id, state in await self._database.run(lambda connection: table.overdue(connection, now)):
 
-            def mark(connection: sqlite3.Connection, approval_id: str = approval_id) -> None:
+            def mark(connection: Connection, approval_id: str = approval_id) -> None:
                 if not table.lapse(connection, approval_id, now):
                     raise _Done
 
@@ -325,7 +316,7 @@ class _Done(Exception):
     """Another process was first."""
 
 
-def _nobody(_: sqlite3.Connection, __: str) -> None:
+def _nobody(_: Connection, __: str) -> None:
     """No session is a person's."""
 
 

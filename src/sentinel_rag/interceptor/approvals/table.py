@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from sentinel_rag.audit import Connection
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.interceptor.approvals.approval import Approval, ApprovalState, Ruling
 from sentinel_rag.interceptor.approvals.binding import Binding, Question
@@ -25,7 +25,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def _tables(connection: sqlite3.Connection) -> None:
+def _tables(connection: Connection) -> None:
     connection.execute(
         "CREATE TABLE approval (approval_id TEXT PRIMARY KEY, binding_sha256 TEXT NOT NULL, key_id TEXT NOT NULL, "
         "tool TEXT NOT NULL, state TEXT NOT NULL, asked_at INTEGER NOT NULL, ends_at INTEGER NOT NULL, "
@@ -62,7 +62,7 @@ class Standing:
     token: str
 
 
-def insert(connection: sqlite3.Connection, approval: Approval, token: str) -> None:
+def insert(connection: Connection, approval: Approval, token: str) -> None:
     """Add a pending approval, and forget those that ended long ago."""
     binding = approval.binding
     body = canonical_json({"binding": binding.to_dict(), "question": approval.question.to_dict()})
@@ -89,12 +89,12 @@ def insert(connection: sqlite3.Connection, approval: Approval, token: str) -> No
     )
 
 
-def find(connection: sqlite3.Connection, approval_id: str, now: datetime) -> Approval | None:
+def find(connection: Connection, approval_id: str, now: datetime) -> Approval | None:
     row = connection.execute(f"SELECT {_COLUMNS} FROM approval WHERE approval_id = ?", [approval_id]).fetchone()  # noqa: S608  # a constant
     return None if row is None else _decode(row, now)
 
 
-def standing(connection: sqlite3.Connection, approval_id: str, now: datetime) -> Standing | None:
+def standing(connection: Connection, approval_id: str, now: datetime) -> Standing | None:
     """What decides about a verdict, without the body, which may be long."""
     row = connection.execute(
         "SELECT key_id, state, ends_at, approvers, token FROM approval WHERE approval_id = ?", [approval_id]
@@ -104,21 +104,17 @@ def standing(connection: sqlite3.Connection, approval_id: str, now: datetime) ->
     return Standing(row[0], _state_at(row[1], row[2], now), tuple(json.loads(row[3])), row[4] or "")
 
 
-def open_for(
-    connection: sqlite3.Connection, binding_sha256: str, states: Sequence[ApprovalState], now: datetime
-) -> str | None:
+def open_for(connection: Connection, binding_sha256: str, states: Sequence[ApprovalState], now: datetime) -> str | None:
     """The oldest approval of exactly that binding that is in one of `states` and has not lapsed."""
     row = connection.execute(
-        "SELECT approval_id FROM approval WHERE binding_sha256 = ? AND ends_at > ? "
-        "AND state IN (SELECT value FROM json_each(?)) ORDER BY asked_at, rowid LIMIT 1",
-        [binding_sha256, micros(now), json.dumps(states)],
+        "SELECT approval_id FROM approval WHERE binding_sha256 = ? AND ends_at > ? "  # noqa: S608  # marks of values
+        f"AND state IN ({', '.join('?' * len(states))}) ORDER BY asked_at, rowid LIMIT 1",
+        [binding_sha256, micros(now), *(state.value for state in states)],
     ).fetchone()
     return None if row is None else str(row[0])
 
 
-def rule(
-    connection: sqlite3.Connection, approval_id: str, state: ApprovalState, ruling: Ruling, ends: datetime
-) -> bool:
+def rule(connection: Connection, approval_id: str, state: ApprovalState, ruling: Ruling, ends: datetime) -> bool:
     """Decide a pending approval; False if it is not pending or has lapsed by the time of the ruling."""
     changed = connection.execute(
         "UPDATE approval SET state = ?, decided_by = ?, via = ?, actor = ?, comment = ?, decided_at = ?, ends_at = ?, "
@@ -138,7 +134,7 @@ def rule(
     return changed == 1
 
 
-def use(connection: sqlite3.Connection, approval_id: str, binding_sha256: str, now: datetime) -> bool:
+def use(connection: Connection, approval_id: str, binding_sha256: str, now: datetime) -> bool:
     """Spend an approved approval of exactly that binding; False if there is none (any more)."""
     changed = connection.execute(
         "UPDATE approval SET state = 'used', used_at = ? "
@@ -148,7 +144,7 @@ def use(connection: sqlite3.Connection, approval_id: str, binding_sha256: str, n
     return changed == 1
 
 
-def overdue(connection: sqlite3.Connection, now: datetime) -> list[tuple[str, str]]:
+def overdue(connection: Connection, now: datetime) -> list[tuple[str, str]]:
     """Id and stored state of those whose time is over and whose row does not say so yet."""
     return connection.execute(
         "SELECT approval_id, state FROM approval WHERE state IN ('pending', 'approved') AND ends_at <= ? "
@@ -157,7 +153,7 @@ def overdue(connection: sqlite3.Connection, now: datetime) -> list[tuple[str, st
     ).fetchall()
 
 
-def lapse(connection: sqlite3.Connection, approval_id: str, now: datetime) -> bool:
+def lapse(connection: Connection, approval_id: str, now: datetime) -> bool:
     """Mark one of `overdue`; False if another process has done so."""
     changed = connection.execute(
         "UPDATE approval SET state = 'expired', token = NULL, notify_at = NULL "
@@ -167,9 +163,7 @@ def lapse(connection: sqlite3.Connection, approval_id: str, now: datetime) -> bo
     return changed == 1
 
 
-def page(
-    connection: sqlite3.Connection, state: ApprovalState | None, limit: int, now: datetime
-) -> tuple[list[Approval], int]:
+def page(connection: Connection, state: ApprovalState | None, limit: int, now: datetime) -> tuple[list[Approval], int]:
     """At most `limit`, oldest first, and how many more there are: newer ones among the pending, which are decided in
     turn, else older ones."""
     where, values = ("", []) if state is None else ("WHERE state = ?", [state.value])
@@ -183,14 +177,14 @@ def page(
     return (found if order == "ASC" else found[::-1]), total - len(found)
 
 
-def pending_by_tool(connection: sqlite3.Connection, now: datetime) -> dict[str, int]:
+def pending_by_tool(connection: Connection, now: datetime) -> dict[str, int]:
     rows = connection.execute(
         "SELECT tool, count(*) FROM approval WHERE state = 'pending' AND ends_at > ? GROUP BY tool", [micros(now)]
     )
     return dict(rows.fetchall())
 
 
-def mark(connection: sqlite3.Connection, now: datetime) -> str:
+def mark(connection: Connection, now: datetime) -> str:
     """Another text after each change of any approval, also one that the clock makes: no move between states leaves how
     many there are of each, and when the newest of each was asked, decided and used."""
     rows = connection.execute(
@@ -201,7 +195,7 @@ def mark(connection: sqlite3.Connection, now: datetime) -> str:
     return hashlib.sha256(repr(rows.fetchall()).encode()).hexdigest()[:16]
 
 
-def claim_notices(connection: sqlite3.Connection, now: datetime, waits: Sequence[float], limit: int) -> list[Notice]:
+def claim_notices(connection: Connection, now: datetime, waits: Sequence[float], limit: int) -> list[Notice]:
     """Pending approvals whose notice is due, oldest first, with the next attempt put off by the wait of this one: a
     process that ends in the middle has only delayed it, and two processes do not send the same attempt."""
     rows = connection.execute(
@@ -219,7 +213,7 @@ def claim_notices(connection: sqlite3.Connection, now: datetime, waits: Sequence
     return notices
 
 
-def end_notices(connection: sqlite3.Connection, approval_id: str) -> None:
+def end_notices(connection: Connection, approval_id: str) -> None:
     """No further attempt: it was delivered, or given up."""
     connection.execute("UPDATE approval SET notify_at = NULL WHERE approval_id = ?", [approval_id])
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import anyio
 
-from sentinel_rag.audit import Database, Journal
+from sentinel_rag.audit import Journal, StateDatabase
 from sentinel_rag.audit.tool_events import ToolAccepted, ToolPinned, ToolQuarantined
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.interceptor.pins.definition import Definition, definition_of
@@ -62,7 +62,7 @@ class Pins:
         self,
         policies: Policies,
         upstreams: Mapping[str, Upstream],
-        database: Database,
+        database: StateDatabase,
         journal: Journal,
         *,
         own: Collection[str] = OWN_SERVERS,

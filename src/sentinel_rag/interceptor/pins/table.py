@@ -6,31 +6,33 @@ Everything here is work for the writer thread of the state's database, to be don
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable
 
-from sentinel_rag.audit import Database
+from sentinel_rag.audit import Connection, StateDatabase
 from sentinel_rag.interceptor.pins.definition import Definition
 
 Key = tuple[str, str]
 """Server and tool."""
 
-Write = Callable[[sqlite3.Connection], object]
+Write = Callable[[Connection], object]
 
 
-def _tables(connection: sqlite3.Connection) -> None:
+def _tables(connection: Connection) -> None:
     connection.execute(
         "CREATE TABLE pin (server TEXT NOT NULL, tool TEXT NOT NULL, sha256 TEXT NOT NULL, definition BLOB NOT NULL, "
         "waiting_sha256 TEXT, waiting_definition BLOB, PRIMARY KEY (server, tool)) STRICT, WITHOUT ROWID"
     )
 
 
+MIGRATIONS = (_tables,)
+
+
 class PinTable:
     """The table in `database`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: StateDatabase) -> None:
         self._database = database
-        database.migrate("pins", (_tables,))
+        database.migrate("pins", MIGRATIONS)
 
     def load(self) -> tuple[dict[Key, Definition], dict[Key, Definition]]:
         """The accepted definitions and those that wait. Blocks; for the start."""
@@ -48,7 +50,10 @@ class PinTable:
     def accept(key: Key, definition: Definition) -> Write:
         """Make this the accepted definition; nothing waits any more."""
         return lambda connection: connection.execute(
-            "INSERT OR REPLACE INTO pin VALUES (?, ?, ?, ?, NULL, NULL)", [*key, definition.sha256, definition.encoded]
+            "INSERT INTO pin VALUES (?, ?, ?, ?, NULL, NULL) ON CONFLICT (server, tool) DO UPDATE SET "
+            "sha256 = excluded.sha256, definition = excluded.definition, waiting_sha256 = NULL, "
+            "waiting_definition = NULL",
+            [*key, definition.sha256, definition.encoded],
         )
 
     @staticmethod
@@ -60,7 +65,7 @@ class PinTable:
         )
 
 
-def _read(connection: sqlite3.Connection) -> tuple[dict[Key, Definition], dict[Key, Definition]]:
+def _read(connection: Connection) -> tuple[dict[Key, Definition], dict[Key, Definition]]:
     rows = connection.execute(
         "SELECT server, tool, sha256, definition, waiting_sha256, waiting_definition FROM pin"
     ).fetchall()

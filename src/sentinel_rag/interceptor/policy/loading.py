@@ -33,6 +33,7 @@ from sentinel_rag.interceptor.policy.conditions import (
 )
 from sentinel_rag.interceptor.policy.kinds import NamedKind
 from sentinel_rag.interceptor.policy.model import DEFAULT_SERVER, Effect, Parameter, Policy, Rule, ToolPolicy
+from sentinel_rag.interceptor.policy.own_tools import OWN_TOOLS
 from sentinel_rag.interceptor.policy.section import Section
 from sentinel_rag.interceptor.policy.yaml_tree import Problem, UnreadableYaml, read_yaml
 
@@ -48,9 +49,9 @@ ROOT_KEYS = ("tools", "servers", "declassification", "endorsement", "link_hosts"
 TOOL_KEYS = (
     *("name", "description", "parameters", "taint_rules", "server", "effect", "aliases", "timeout_s"),
     *("accepts", "output_labels", "exposure", "reads", "writes", "approvers", "rate"),
-    *("row_labels", "sends_readers"),
+    *("row_labels", "sends_readers", "across_sessions", "named_limit"),
 )
-PARAMETER_KEYS = ("name", "type", "required", "description", "items", "format", "accepts", "attest")
+PARAMETER_KEYS = ("name", "type", "required", "description", "items", "format", "accepts", "attest", "together")
 RULE_KEYS = ("rule_id", "condition", "taint_level", "requires_approval", "deny", "offers_approval", "accepts")
 
 
@@ -133,7 +134,12 @@ def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem
         aliases = section.texts("aliases", pattern=_NAME)
         for one, line in [(name, section.line("name")), *((alias, section.line("aliases")) for alias in aliases)]:
             _claim(one, line, "tool", taken, problems)
-        parameters = _parameters(section, kinds, problems)
+        server = section.text("server", pattern=_NAME)
+        own = OWN_TOOLS.get(name)
+        if own is not None and server in ("", own.server) and section.item("parameters") is None:
+            parameters, server = dict(own.parameters), own.server
+        else:
+            parameters = _parameters(section, kinds, problems)
         rules = _rules(section, parameters, rule_ids, problems)
         timeout = section.number("timeout_s", low=0.01, high=MAX_TIMEOUT_S)
         tools.append(
@@ -143,7 +149,7 @@ def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem
                 parameters=parameters,
                 rules=tuple(rules),
                 first_match=compile_rules([rule.expression for rule in rules]),
-                server=section.text("server", pattern=_NAME) or DEFAULT_SERVER,
+                server=server or DEFAULT_SERVER,
                 effect=Effect(section.choice("effect", [effect.value for effect in Effect], Effect.EXTERNAL.value)),
                 aliases=tuple(aliases),
                 timeout_s=timeout,
@@ -155,6 +161,8 @@ def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem
                 rate=flow_section.rate(section, problems),
                 row_labels=flow_section.row_labels(section, problems),
                 sends_readers=flow_section.sends_readers(section, problems),
+                across_sessions=section.flag("across_sessions"),
+                named_limit=flow_section.named_limit(section, problems),
             )
         )
     return tools
@@ -170,6 +178,7 @@ def _claim(name: str, line: int, what: str, taken: dict[str, int], problems: lis
 def _parameters(tool: Section, kinds: Mapping[str, NamedKind], problems: list[Problem]) -> dict[str, Parameter]:
     parameters: dict[str, Parameter] = {}
     lines: dict[str, int] = {}
+    togethers: list[tuple[str, int]] = []
     for item in tool.items("parameters"):
         section = Section(item, "a parameter", PARAMETER_KEYS, problems)
         name = section.text("name", required=True, pattern=_NAME)
@@ -195,7 +204,11 @@ def _parameters(tool: Section, kinds: Mapping[str, NamedKind], problems: list[Pr
             format=form or None,
             accepts=flow_section.label(section, "accepts", problems),
             attest=flow_section.attested_kinds(section, "attest", value_type, kinds, problems),
+            together=section.text("together"),
         )
+        togethers.append((name, section.line("together")))
+    for name, line in togethers:
+        problems += [Problem(line, fault) for fault in flow_section.together_faults(parameters, name)]
     return parameters
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from sentinel_rag.audit import Database
+from sentinel_rag.audit import Connection, StateDatabase, Work
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
 from sentinel_rag.interceptor.flow.references import NoSuchHandle, Reference, step_into
 from sentinel_rag.interceptor.flow.view import Hidden
 from sentinel_rag.interceptor.policy.fields import pointer_text
-from sentinel_rag.interceptor.store.sessions import Work
 
 MAX_SESSION_BYTES = 64_000_000
 """Hidden values that one session may keep; the results beyond it, oldest first, are forgotten."""
@@ -34,7 +32,7 @@ class Found:
 class HandleStore:
     """The handles in `database`, whose tables the session store made."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: StateDatabase) -> None:
         self._database = database
 
     async def resolve(self, session_id: str, references: Collection[Reference]) -> Mapping[Reference, Found]:
@@ -42,10 +40,10 @@ class HandleStore:
         refusal tells."""
         return await self._database.run(lambda connection: _find_all(connection, session_id, references))
 
-    def keep(self, session_id: str, hidden: Collection[Hidden]) -> Work:
+    def keep(self, session_id: str, hidden: Collection[Hidden]) -> Work[object]:
         """The write that stores the hidden parts of a result; of one that comes when its session is closed, nothing."""
 
-        def write(connection: sqlite3.Connection) -> None:
+        def write(connection: Connection) -> None:
             is_open = connection.execute(
                 "SELECT 1 FROM session WHERE session_id = ? AND closed_at IS NULL", [session_id]
             ).fetchone()
@@ -66,7 +64,7 @@ class HandleStore:
         return write
 
 
-def next_result(connection: sqlite3.Connection, session_id: str) -> int:
+def next_result(connection: Connection, session_id: str) -> int:
     """The number of the next result of a session, counted in the file, so that no two calls share one."""
     row = connection.execute(
         "UPDATE session SET results = results + 1 WHERE session_id = ? RETURNING results", [session_id]
@@ -74,9 +72,7 @@ def next_result(connection: sqlite3.Connection, session_id: str) -> int:
     return int(row[0])
 
 
-def _find_all(
-    connection: sqlite3.Connection, session_id: str, references: Collection[Reference]
-) -> Mapping[Reference, Found]:
+def _find_all(connection: Connection, session_id: str, references: Collection[Reference]) -> Mapping[Reference, Found]:
     found: dict[Reference, Found] = {}
     told = BOTTOM
     missing: NoSuchHandle | None = None
@@ -92,7 +88,7 @@ def _find_all(
     return found
 
 
-def _find(connection: sqlite3.Connection, session_id: str, reference: Reference) -> Found:
+def _find(connection: Connection, session_id: str, reference: Reference) -> Found:
     for length in range(len(reference.path), -1, -1):
         row: tuple[bytes, int, int] | None = connection.execute(
             "SELECT value, sensitivity, integrity FROM handle WHERE session_id = ? AND result = ? AND pointer = ?",
@@ -109,7 +105,7 @@ def _find(connection: sqlite3.Connection, session_id: str, reference: Reference)
     raise NoSuchHandle("there is no such handle in this session")
 
 
-def _forget_oldest(connection: sqlite3.Connection, session_id: str) -> None:
+def _forget_oldest(connection: Connection, session_id: str) -> None:
     kept, newest = 0, True
     sizes = connection.execute(
         "SELECT result, sum(length(value)) FROM handle WHERE session_id = ? GROUP BY result ORDER BY result DESC",

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+from sentinel_rag.audit import Connection
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.interceptor.store.key_secrets import Pepper, make_pepper, read_pepper
 
@@ -42,6 +43,34 @@ def open_key_file(path: Path) -> tuple[sqlite3.Connection, Pepper]:
             next_step="Check the state folder's permissions, or point it elsewhere.",
         ) from error
     return connection, pepper
+
+
+class KeyFile:
+    """The keys in the file at `path`, as `KeyStore` uses them; whoever uses it does so from one thread at a time."""
+
+    errors = (sqlite3.Error,)
+
+    def __init__(self, path: Path) -> None:
+        """Raises UnavailableError as `open_key_file` does."""
+        self._path = path
+        self.connection, self.pepper = open_key_file(path)
+
+    def transaction(self) -> transaction:
+        """Of all who change keys, one at a time."""
+        return transaction(self.connection)
+
+    def version(self) -> int:
+        """Changes when another connection has committed; about 2 µs."""
+        return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
+
+    def unavailable(self, error: Exception) -> UnavailableError:
+        return UnavailableError(
+            f"The key store {self._path.name} cannot be used: {error}.",
+            next_step="Check the state folder's permissions and free space, then repeat.",
+        )
+
+    def close(self) -> None:
+        self.connection.close()
 
 
 class transaction:  # reads as a statement
@@ -87,14 +116,14 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> Pepper:
     return pepper
 
 
-def _version_1(connection: sqlite3.Connection, pepper: Pepper) -> None:
-    old = []
-    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'api_key'").fetchone() is not None:
-        rows = connection.execute("SELECT key_id, name, hash, scopes, created_at, revoked_at FROM api_key")
-        old = rows.fetchall()
-        connection.execute("DROP TABLE api_key")
-    connection.execute("CREATE TABLE key_store (store_id TEXT NOT NULL, pepper BLOB NOT NULL) STRICT")
+def begin_store(connection: Connection, pepper: Pepper) -> None:
+    """Give a new store its id, and note which pepper its keys are hashed with."""
     connection.execute("INSERT INTO key_store VALUES (?, ?)", [secrets.token_hex(16), pepper.fingerprint()])
+
+
+def key_tables(connection: Connection) -> None:
+    """The tables of a new store."""
+    connection.execute("CREATE TABLE key_store (store_id TEXT NOT NULL, pepper BLOB NOT NULL) STRICT")
     connection.execute(
         "CREATE TABLE api_key (key_id TEXT PRIMARY KEY, name TEXT NOT NULL, scopes TEXT NOT NULL, "
         "clearance TEXT NOT NULL, rate_calls INTEGER, rate_seconds REAL, for_key TEXT, created_at TEXT NOT NULL, "
@@ -109,6 +138,16 @@ def _version_1(connection: sqlite3.Connection, pepper: Pepper) -> None:
         "CREATE TABLE key_change (seq INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, audit_id TEXT NOT NULL, "
         "event TEXT NOT NULL) STRICT"
     )
+
+
+def _version_1(connection: sqlite3.Connection, pepper: Pepper) -> None:
+    old = []
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'api_key'").fetchone() is not None:
+        rows = connection.execute("SELECT key_id, name, hash, scopes, created_at, revoked_at FROM api_key")
+        old = rows.fetchall()
+        connection.execute("DROP TABLE api_key")
+    key_tables(connection)
+    begin_store(connection, pepper)
     for key_id, name, plain, scopes, created_at, revoked_at in old:
         connection.execute(
             "INSERT INTO api_key (key_id, name, scopes, clearance, created_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?)",
@@ -117,9 +156,13 @@ def _version_1(connection: sqlite3.Connection, pepper: Pepper) -> None:
         connection.execute("INSERT INTO secret VALUES (?, ?, NULL)", [pepper.strengthen(plain), key_id])
 
 
-def _version_2(connection: sqlite3.Connection, _: Pepper) -> None:
+def key_readers(connection: Connection) -> None:
     """Names under which a key may read, as a JSON list; keys made before read what is for everybody."""
     connection.execute("ALTER TABLE api_key ADD COLUMN readers TEXT NOT NULL DEFAULT '[]'")
+
+
+def _version_2(connection: sqlite3.Connection, _: Pepper) -> None:
+    key_readers(connection)
 
 
 MIGRATIONS: tuple[Callable[[sqlite3.Connection, Pepper], None], ...] = (_version_1, _version_2)

@@ -7,30 +7,33 @@ record itself, so neither a crash nor a second Interceptor leaves a change out o
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
 
 import anyio
+import anyio.to_thread
 
-from sentinel_rag.audit import Database, Journal
+from sentinel_rag.audit import Connection, Journal, StateDatabase
 from sentinel_rag.interceptor.store.keys import KeyStore
 
 
-def _tables(connection: sqlite3.Connection) -> None:
+def _tables(connection: Connection) -> None:
     connection.execute(
         "CREATE TABLE key_journal (store_id TEXT PRIMARY KEY, seen INTEGER NOT NULL) STRICT, WITHOUT ROWID"
     )
 
 
+MIGRATIONS = (_tables,)
+
+
 class KeyJournal:
     """What is new in `keys` goes into `journal`, whose file is `database`."""
 
-    def __init__(self, keys: KeyStore, database: Database, journal: Journal) -> None:
+    def __init__(self, keys: KeyStore, database: StateDatabase, journal: Journal) -> None:
         self._keys = keys
         self._journal = journal
         self._one_at_a_time = anyio.Lock()
-        database.migrate("keys", (_tables,))
+        database.migrate("keys", MIGRATIONS)
         self._seen: int = database.run_now(self._begin)
 
     async def catch_up(self) -> None:
@@ -38,19 +41,19 @@ class KeyJournal:
         if self._keys.last_change <= self._seen:
             return
         async with self._one_at_a_time:
-            while changes := self._keys.changes(self._seen):
+            while changes := await anyio.to_thread.run_sync(self._keys.changes, self._seen):
                 for number, event in changes:
                     with suppress(_Recorded):
                         await self._journal.append(event, alongside=self._claim(number))
                     self._seen = number
 
-    def _begin(self, connection: sqlite3.Connection) -> int:
-        connection.execute("INSERT OR IGNORE INTO key_journal VALUES (?, 0)", [self._keys.store_id])
+    def _begin(self, connection: Connection) -> int:
+        connection.execute("INSERT INTO key_journal VALUES (?, 0) ON CONFLICT DO NOTHING", [self._keys.store_id])
         row = connection.execute("SELECT seen FROM key_journal WHERE store_id = ?", [self._keys.store_id]).fetchone()
         return int(row[0])
 
-    def _claim(self, number: int) -> Callable[[sqlite3.Connection], object]:
-        def work(connection: sqlite3.Connection) -> None:
+    def _claim(self, number: int) -> Callable[[Connection], object]:
+        def work(connection: Connection) -> None:
             claimed = connection.execute(
                 "UPDATE key_journal SET seen = ? WHERE store_id = ? AND seen < ?", [number, self._keys.store_id, number]
             ).rowcount

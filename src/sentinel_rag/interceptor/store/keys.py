@@ -10,25 +10,24 @@ from __future__ import annotations
 import hmac
 import json
 import re
-import sqlite3
 import threading
 import uuid
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from sentinel_rag.audit import KeyChanged
+from sentinel_rag.audit import Connection, KeyChanged
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.reader_names import READER_NAMES, is_reader_name
 from sentinel_rag.interceptor.policy.model import Rate
-from sentinel_rag.interceptor.store.key_file import open_key_file, transaction
-from sentinel_rag.interceptor.store.key_secrets import NOBODY, key_text, new_key_id, new_secret, split_key
+from sentinel_rag.interceptor.store.key_file import KeyFile
+from sentinel_rag.interceptor.store.key_secrets import NOBODY, Pepper, key_text, new_key_id, new_secret, split_key
 from sentinel_rag.interceptor.store.principals import KeyState, Principal, Refused, Scope
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._@-]{0,62}[A-Za-z0-9])?")
@@ -83,21 +82,51 @@ class _Stored:
     """Hash and end of each; the newest has no end."""
 
 
-class KeyStore:
-    """The keys in the file at `path`, readable by its owner only. May be used from any thread."""
+class KeyPlace(Protocol):
+    """Where keys are stored: `KeyFile`, or `PostgresKeys`. Its methods raise one of `errors`."""
 
-    def __init__(self, path: Path, *, clock: Clock = utc_now) -> None:
-        self._path = path
+    @property
+    def errors(self) -> tuple[type[Exception], ...]: ...
+
+    @property
+    def connection(self) -> Connection: ...
+
+    @property
+    def pepper(self) -> Pepper: ...
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """A change of `connection`, whole or not at all; of all who change keys, one at a time."""
+        ...
+
+    def version(self) -> int:
+        """Another number as soon as somebody else has changed the keys."""
+        ...
+
+    def unavailable(self, error: Exception) -> UnavailableError:
+        """One of `errors` as a sentence."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class KeyStore:
+    """The keys in the file at `place`, readable by its owner only, or in a database. May be used from any thread."""
+
+    def __init__(self, place: Path | KeyPlace, *, clock: Clock = utc_now) -> None:
+        self._place: KeyPlace = KeyFile(place) if isinstance(place, Path) else place
         self._clock = clock
         self._lock = threading.Lock()
         self._keys: dict[str, _Stored] = {}
         self._seen_version = -1
         self.last_change = 0
         """The number of the newest change, as of the last `verify`."""
-        self._connection, self._pepper = open_key_file(path)
-        with self._lock:
-            self.store_id: str = self._connection.execute("SELECT store_id FROM key_store").fetchone()[0]
-            self._reload()
+        self._pepper = self._place.pepper
+        try:
+            with self._lock:
+                self.store_id: str = self._place.connection.execute("SELECT store_id FROM key_store").fetchone()[0]
+                self._reload()
+        except self._place.errors as error:
+            raise self._place.unavailable(error) from error
 
     def create(
         self,
@@ -189,10 +218,13 @@ class KeyStore:
 
     def changes(self, after: int, limit: int = 100) -> list[tuple[int, KeyChanged]]:
         """At most `limit` changes with a number above `after`, oldest first, as the journal is to hold them."""
-        with self._lock:
-            rows = self._connection.execute(
-                "SELECT seq, at, audit_id, event FROM key_change WHERE seq > ? ORDER BY seq LIMIT ?", [after, limit]
-            ).fetchall()
+        try:
+            with self._lock:
+                rows = self._place.connection.execute(
+                    "SELECT seq, at, audit_id, event FROM key_change WHERE seq > ? ORDER BY seq LIMIT ?", [after, limit]
+                ).fetchall()
+        except self._place.errors as error:
+            raise self._place.unavailable(error) from error
         return [
             (seq, KeyChanged(audit_id=audit_id, changed_at=at, **json.loads(text))) for seq, at, audit_id, text in rows
         ]
@@ -244,13 +276,13 @@ class KeyStore:
         return found.readers if found is not None and found.state(self._clock()) == "live" else frozenset()
 
     def close(self) -> None:
-        self._connection.close()
+        self._place.close()
 
     def _live(self, now: datetime) -> Iterator[KeyInfo]:
         return (stored.info for stored in self._keys.values() if stored.info.state(now) == "live")
 
     @contextmanager
-    def _change(self, change: str, info: KeyInfo, by: str, **more: Any) -> Iterator[sqlite3.Connection]:
+    def _change(self, change: str, info: KeyInfo, by: str, **more: Any) -> Iterator[Connection]:
         """A transaction that changes a key and notes that for the journal; its block sees the newest keys."""
         event = {
             "key_id": info.key_id,
@@ -261,43 +293,34 @@ class KeyStore:
         }
         try:
             with self._lock:
-                with transaction(self._connection):
+                with self._place.transaction():
                     self._reload()
-                    yield self._connection
-                    self._connection.execute(
+                    yield self._place.connection
+                    self._place.connection.execute(
                         "INSERT INTO key_change (at, audit_id, event) VALUES (?, ?, ?)",
                         [format_time(self._clock()), str(uuid.uuid4()), json.dumps(event)],
                     )
                 self._reload()
-        except sqlite3.Error as error:
-            raise self._unavailable(error) from error
+        except self._place.errors as error:
+            raise self._place.unavailable(error) from error
 
     def _refresh(self) -> None:
         try:
             with self._lock:
-                if self._data_version() != self._seen_version:
+                if self._place.version() != self._seen_version:
                     self._reload()
-        except sqlite3.Error as error:
-            raise self._unavailable(error) from error
-
-    def _data_version(self) -> int:
-        """Changes when another connection has committed; about 2 µs."""
-        return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+        except self._place.errors as error:
+            raise self._place.unavailable(error) from error
 
     def _reload(self) -> None:
-        self._seen_version = self._data_version()
+        self._seen_version = self._place.version()
+        connection = self._place.connection
         held: dict[str, list[tuple[bytes, str | None]]] = {}
-        for digest, key_id, ends_at in self._connection.execute("SELECT hash, key_id, ends_at FROM secret"):
+        for digest, key_id, ends_at in connection.execute("SELECT hash, key_id, ends_at FROM secret"):
             held.setdefault(key_id, []).append((digest, ends_at))
-        infos = [_info(row) for row in self._connection.execute(f"SELECT {_COLUMNS} FROM api_key")]  # noqa: S608
+        infos = [_info(row) for row in connection.execute(f"SELECT {_COLUMNS} FROM api_key")]  # noqa: S608
         self._keys = {info.key_id: _Stored(info, info.principal(), tuple(held.get(info.key_id, ()))) for info in infos}
-        self.last_change = self._connection.execute("SELECT coalesce(max(seq), 0) FROM key_change").fetchone()[0]
-
-    def _unavailable(self, error: sqlite3.Error) -> UnavailableError:
-        return UnavailableError(
-            f"The key store {self._path.name} cannot be used: {error}.",
-            next_step="Check the state folder's permissions and free space, then repeat.",
-        )
+        self.last_change = connection.execute("SELECT coalesce(max(seq), 0) FROM key_change").fetchone()[0]
 
 
 def _already_revoked(key_id: str) -> UsageError:

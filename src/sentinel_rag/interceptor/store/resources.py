@@ -8,16 +8,19 @@ which has risen since is refused in its transaction (`ContextMoved`).
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection
 from urllib.parse import quote
 
-from sentinel_rag.audit import Database
+from sentinel_rag.audit import Connection, StateDatabase, Work
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
-from sentinel_rag.interceptor.store.sessions import ContextMoved, Work
+from sentinel_rag.interceptor.store.sessions import ContextMoved
 
 _ONE = "SELECT sensitivity, integrity FROM resource_label WHERE resource = ?"
+_RAISE = (
+    "UPDATE resource_label SET sensitivity = CASE WHEN sensitivity < ? THEN ? ELSE sensitivity END, "
+    "integrity = CASE WHEN integrity < ? THEN ? ELSE integrity END WHERE resource = ?"
+)
 MAX_TERMS = 64
 """Names in one statement; SQLite takes 500."""
 
@@ -25,7 +28,7 @@ MAX_TERMS = 64
 class ResourceLabels:
     """The labels in `database`, whose tables the session store made."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: StateDatabase) -> None:
         self._database = database
 
     async def of(self, resources: Collection[str]) -> Label:
@@ -34,25 +37,24 @@ class ResourceLabels:
             return BOTTOM
         return await self._database.look(lambda connection: _stored(connection, resources))
 
-    def confirm(self, resources: Collection[str], decided: Label) -> Work:
+    def confirm(self, resources: Collection[str], decided: Label) -> Work[object]:
         """The check, in the transaction of an intent, that the file knows no more than the call was decided by."""
 
-        def check(connection: sqlite3.Connection) -> None:
+        def check(connection: Connection) -> None:
             if not _stored(connection, resources).flows_to(decided):
                 raise ContextMoved
 
         return check
 
-    def raise_to(self, resources: Collection[str], label: Label) -> Work:
+    def raise_to(self, resources: Collection[str], label: Label) -> Work[object]:
         """The write that raises the labels of what a call writes, and of all that they are part of."""
         names = sorted({name for resource in resources for name in _with_parents(resource)})
 
-        def write(connection: sqlite3.Connection) -> None:
-            connection.executemany(
-                "INSERT INTO resource_label VALUES (?, ?, ?) ON CONFLICT (resource) DO UPDATE SET "
-                "sensitivity = max(sensitivity, excluded.sensitivity), integrity = max(integrity, excluded.integrity)",
-                [(name, label.sensitivity.value, label.integrity.value) for name in names],
-            )
+        def write(connection: Connection) -> None:
+            high, low = label.sensitivity.value, label.integrity.value
+            for name in names:
+                if not connection.execute(_RAISE, [high, high, low, low, name]).rowcount:
+                    connection.execute("INSERT INTO resource_label VALUES (?, ?, ?)", [name, high, low])
 
         return write
 
@@ -79,7 +81,7 @@ def _with_parents(resource: str) -> list[str]:
     return [resource, *("/".join([*parts[:length], "*"]) for length in range(1, len(parts)))]
 
 
-def _stored(connection: sqlite3.Connection, resources: Collection[str]) -> Label:
+def _stored(connection: Connection, resources: Collection[str]) -> Label:
     """What a reader of them hears: their own labels, those of their parts, and of what they are part of."""
     names: list[str] = []
     for resource in resources:

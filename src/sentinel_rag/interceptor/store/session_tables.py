@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
+from sentinel_rag.audit import Connection
 
 
-def _sessions(connection: sqlite3.Connection) -> None:
+def _sessions(connection: Connection) -> None:
     connection.execute(
         "CREATE TABLE session (session_id TEXT PRIMARY KEY, key_id TEXT NOT NULL, opened_at TEXT NOT NULL, "
         "closed_at TEXT, sensitivity INTEGER NOT NULL, integrity INTEGER NOT NULL) STRICT, WITHOUT ROWID"
@@ -13,7 +13,7 @@ def _sessions(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE INDEX session_key ON session (key_id, opened_at)")
 
 
-def _information_flow(connection: sqlite3.Connection) -> None:
+def _information_flow(connection: Connection) -> None:
     connection.execute("ALTER TABLE session ADD COLUMN used_at TEXT NOT NULL DEFAULT ''")
     connection.execute("ALTER TABLE session ADD COLUMN user_key_id TEXT")
     connection.execute("ALTER TABLE session ADD COLUMN results INTEGER NOT NULL DEFAULT 0")
@@ -40,7 +40,7 @@ def _information_flow(connection: sqlite3.Connection) -> None:
     )
 
 
-def _sessions_that_rise_together(connection: sqlite3.Connection) -> None:
+def _sessions_that_rise_together(connection: Connection) -> None:
     connection.execute(
         "CREATE INDEX session_of_agent ON session (key_id, sensitivity, integrity) "
         "WHERE user_key_id IS NULL AND closed_at IS NULL"
@@ -51,7 +51,7 @@ def _sessions_that_rise_together(connection: sqlite3.Connection) -> None:
     )
 
 
-def _sessions_of_persons_that_rise(connection: sqlite3.Connection) -> None:
+def _sessions_of_persons_that_rise(connection: Connection) -> None:
     connection.execute(
         "CREATE INDEX session_of_person ON session (key_id, sensitivity, integrity) "
         "WHERE user_key_id IS NOT NULL AND closed_at IS NULL"
@@ -61,7 +61,7 @@ def _sessions_of_persons_that_rise(connection: sqlite3.Connection) -> None:
 MIGRATIONS = (_sessions, _information_flow, _sessions_that_rise_together, _sessions_of_persons_that_rise)
 
 
-def person_of(connection: sqlite3.Connection, session_id: str) -> str | None:
+def person_of(connection: Connection, session_id: str) -> str | None:
     """The key of the person who opened the session; None for one that an agent opened by itself, or that is unknown."""
     row = connection.execute("SELECT user_key_id FROM session WHERE session_id = ?", [session_id]).fetchone()
     return None if row is None else row[0]

@@ -14,16 +14,15 @@ a person does not raise it.
 from __future__ import annotations
 
 import secrets
-import sqlite3
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache, partial
 
-from sentinel_rag.audit import Database, Journal, SessionChanged
+from sentinel_rag.audit import Connection, Journal, SessionChanged, StateDatabase, Work
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
 from sentinel_rag.contracts.ports import Clock
@@ -43,7 +42,7 @@ TOUCH = timedelta(minutes=1)
 MAX_NAMED = 2_000
 """Values that the words of one session can name."""
 
-Work = Callable[[sqlite3.Connection], object]
+READ_ALREADY = "The session has read something already; a plan is committed to before."
 
 
 class SessionClosed(SentinelError):
@@ -56,6 +55,10 @@ class TooManySessions(SentinelError):
     """The opener has had as many sessions of this key within `RECENT` as it may."""
 
     code = "too_many_sessions"
+
+
+class PlanRefused(Exception):
+    """The session does not take this plan; the message says why."""
 
 
 class ContextMoved(Exception):
@@ -98,7 +101,7 @@ class Session:
         self.named: dict[NamedValue, str] = {}
         self.touched: datetime | None = None
 
-    def raise_to(self, label: Label, *, audit_id: str, tool: str, now: datetime) -> Work:
+    def raise_to(self, label: Label, *, audit_id: str, tool: str, now: datetime) -> Work[object]:
         """Raise the context label now, here and in the sessions that rise with this one, and return the write that
         makes it last. The write raises ContextMoved, and changes nothing, if the context was higher in the file than
         here, or the session is closed there."""
@@ -116,7 +119,7 @@ class Session:
         if touch:
             self.touched = now
 
-        def write(connection: sqlite3.Connection) -> None:
+        def write(connection: Connection) -> None:
             row = connection.execute(
                 "SELECT sensitivity, integrity, closed_at FROM session WHERE session_id = ?", [session_id]
             ).fetchone()
@@ -139,38 +142,72 @@ class Session:
 
         return write
 
-    def name(self, values: Iterable[NamedValue], by: str) -> tuple[list[NamedValue], Work]:
+    def name(self, values: Iterable[NamedValue], by: str) -> tuple[list[NamedValue], Work[object]]:
         """Note what the user's words name, or an endorsement by that name derives from them; which values are new,
         and the write that makes it last."""
         fresh = [value for value in values if value not in self.named][: max(0, MAX_NAMED - len(self.named))]
         self.named.update(dict.fromkeys(fresh, by))
         session_id = self.session_id
 
-        def write(connection: sqlite3.Connection) -> None:
+        def write(connection: Connection) -> None:
             connection.executemany(
-                "INSERT OR IGNORE INTO named_value VALUES (?, ?, ?, ?)",
+                "INSERT INTO named_value VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 [(session_id, str(value.kind), value.text, by) for value in fresh],
             )
 
         return fresh, write
 
-    def pass_step(self, step: NamedValue, by: str) -> Work:
-        """Note that a step of the session's plan passes now, and return the write that makes it last. Raises
-        ContextMoved, as the write does, where it has passed already."""
+    def commit(self, plan: Sequence[NamedValue], by: str) -> Work[object]:
+        """Note a plan, all of it, and return the write that makes it last. Raises PlanRefused, as the write does, where
+        something was read already, there is a plan, or no room for all."""
+        if self.context != BOTTOM:
+            raise PlanRefused(READ_ALREADY)
+        if by in self.named.values():
+            raise PlanRefused("The session has a plan already; open another one for another plan.")
+        if len(self.named) + len(plan) > MAX_NAMED:
+            raise PlanRefused("The session names too much for all of the plan; open another one for it.")
+        self.named.update(dict.fromkeys(plan, by))
+        session_id = self.session_id
+
+        def write(connection: Connection) -> None:
+            levels = connection.execute(
+                "SELECT sensitivity, integrity FROM session WHERE session_id = ?", [session_id]
+            ).fetchone()
+            if _label(*levels) != BOTTOM:
+                raise PlanRefused(READ_ALREADY)
+            taken = connection.execute(
+                "SELECT 1 FROM named_value WHERE session_id = ? AND source = ? LIMIT 1", [session_id, by]
+            ).fetchone()
+            if taken is not None:
+                raise PlanRefused("The session has a plan already; open another one for another plan.")
+            connection.executemany(
+                "INSERT INTO named_value VALUES (?, ?, ?, ?)",
+                [(session_id, str(value.kind), value.text, by) for value in plan],
+            )
+
+        return write
+
+    def pass_once(self, step: NamedValue, by: str) -> Work[object]:
+        """Note that a step of the session's plan, or a named value, passes now, and return the write that makes it
+        last. Raises ContextMoved, as the write does, where it has passed already."""
         if step in self.named:
             raise ContextMoved
         self.named[step] = by
         session_id = self.session_id
 
-        def write(connection: sqlite3.Connection) -> None:
-            try:
-                connection.execute(
-                    "INSERT INTO named_value VALUES (?, ?, ?, ?)", [session_id, str(step.kind), step.text, by]
-                )
-            except sqlite3.IntegrityError:
-                raise ContextMoved from None
+        def write(connection: Connection) -> None:
+            passed = connection.execute(
+                "INSERT INTO named_value VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                [session_id, str(step.kind), step.text, by],
+            ).rowcount
+            if not passed:
+                raise ContextMoved
 
         return write
+
+
+class _Opened(Exception):
+    """There is a session with this id already."""
 
 
 class _OfKey:
@@ -186,7 +223,7 @@ class _OfKey:
 class SessionStore:
     """The sessions in `database`; each opening and closing is a record of `journal`."""
 
-    def __init__(self, database: Database, journal: Journal, *, clock: Clock, new_id: Callable[[], str]) -> None:
+    def __init__(self, database: StateDatabase, journal: Journal, *, clock: Clock, new_id: Callable[[], str]) -> None:
         self._database = database
         self._journal = journal
         self._clock = clock
@@ -215,7 +252,7 @@ class SessionStore:
         """
         session = self._live.get(session_id) or await self._load(session_id)
         if session is None:
-            with suppress(sqlite3.IntegrityError):  # another call opened it meanwhile
+            with suppress(_Opened):  # by another call meanwhile
                 await self._insert(session_id, key_id, user_key_id, most)
             session = await self._load(session_id)
             assert session is not None
@@ -248,6 +285,19 @@ class SessionStore:
         )
         return [Raised(audit_id, tool, _label(high, low), at) for audit_id, tool, high, low, at in rows]
 
+    async def seen_elsewhere(self, session: Session) -> Label:
+        """The join of what the agent's key has seen in all its recent sessions."""
+        return await self._database.look(partial(_floor, session.key_id, self._clock()))
+
+    def confirm_seen(self, session: Session, decided: Label) -> Work[object]:
+        """The check, in the transaction of an intent, that the file knows of no more than the call was decided by."""
+
+        def check(connection: Connection) -> None:
+            if not _floor(session.key_id, self._clock(), connection).flows_to(decided):
+                raise ContextMoved
+
+        return check
+
     async def close(self, session_id: str, key_id: str) -> bool:
         """Close a session, and with it its handles; False if this key has none with that id. Closing twice is once."""
         session = await self.find(session_id, key_id)
@@ -257,7 +307,7 @@ class SessionStore:
             session.closed = True
             now = format_time(self._clock())
 
-            def write(connection: sqlite3.Connection) -> None:
+            def write(connection: Connection) -> None:
                 connection.execute("UPDATE session SET closed_at = ? WHERE session_id = ?", [now, session_id])
                 connection.execute("DELETE FROM handle WHERE session_id = ?", [session_id])
 
@@ -282,8 +332,8 @@ class SessionStore:
         """How many the same opener has had; an agent that opens many takes no room from its person."""
         row = await self._database.run(
             lambda connection: connection.execute(
-                "SELECT count(*) FROM session WHERE key_id = ? AND used_at >= ? AND user_key_id IS ?",
-                [key_id, format_time(now - RECENT), user_key_id],
+                "SELECT count(*) FROM session WHERE key_id = ? AND used_at >= ? AND coalesce(user_key_id, '') = ?",
+                [key_id, format_time(now - RECENT), user_key_id or ""],
             ).fetchone()
         )
         return int(row[0])
@@ -316,7 +366,7 @@ class SessionStore:
 
 
 def _read(
-    connection: sqlite3.Connection, session_id: str
+    connection: Connection, session_id: str
 ) -> tuple[tuple[str, str | None, str | None, int, int] | None, Mapping[NamedValue, str]]:
     row = connection.execute(
         "SELECT key_id, user_key_id, closed_at, sensitivity, integrity FROM session WHERE session_id = ?", [session_id]
@@ -325,7 +375,7 @@ def _read(
     return row, {NamedValue(kind, text): source for kind, text, source in named}
 
 
-def _floor(key_id: str, now: datetime, connection: sqlite3.Connection) -> Label:
+def _floor(key_id: str, now: datetime, connection: Connection) -> Label:
     row = connection.execute(
         "SELECT max(sensitivity), max(integrity) FROM session WHERE key_id = ? AND used_at >= ?",
         [key_id, format_time(now - RECENT)],
@@ -333,17 +383,20 @@ def _floor(key_id: str, now: datetime, connection: sqlite3.Connection) -> Label:
     return BOTTOM if row[0] is None else _label(row[0], row[1])
 
 
-def _insert(ids: tuple[str, str, str | None], floor: Label, now: datetime, connection: sqlite3.Connection) -> None:
-    """Write a new session: its id, its key and the person's. Raises ContextMoved if its key's floor is higher."""
+def _insert(ids: tuple[str, str, str | None], floor: Label, now: datetime, connection: Connection) -> None:
+    """Write a new session: its id, its key and the person's. Raises ContextMoved if its key's floor is higher,
+    and _Opened if there is a session with that id."""
     _, key_id, user_key_id = ids
     if user_key_id is None and not _floor(key_id, now, connection).flows_to(floor):
         raise ContextMoved
     at = format_time(now)
-    connection.execute(
+    opened = connection.execute(
         "INSERT INTO session (session_id, key_id, user_key_id, opened_at, used_at, sensitivity, integrity) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         [*ids, at, at, floor.sensitivity.value, floor.integrity.value],
-    )
+    ).rowcount
+    if not opened:
+        raise _Opened
 
 
 _OF_AGENT, _OF_PERSON = (
@@ -366,14 +419,14 @@ def _those_below(sessions: str, label: Label) -> str:
     )
 
 
-def _below(connection: sqlite3.Connection, sessions: str, key_id: str, label: Label) -> list[tuple[str, Label]]:
+def _below(connection: Connection, sessions: str, key_id: str, label: Label) -> list[tuple[str, Label]]:
     """The open ones of these sessions of a key that `label` would raise, with their own labels."""
     statement = _those_below(sessions, label)
     rows = connection.execute(statement, [key_id]).fetchall() if statement else []
     return [(session_id, _label(sensitivity, integrity)) for session_id, sensitivity, integrity in rows]
 
 
-def _raise(connection: sqlite3.Connection, session_id: str, label: Label, cause: tuple[str, str, datetime]) -> None:
+def _raise(connection: Connection, session_id: str, label: Label, cause: tuple[str, str, datetime]) -> None:
     """Raise a session in the file; `cause` is the audit id and the tool of the call, and when."""
     audit_id, tool, now = cause
     at = format_time(now)

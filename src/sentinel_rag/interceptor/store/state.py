@@ -1,7 +1,7 @@
-"""The Interceptor's state folder: keys, sessions and journal, opened together.
+"""The Interceptor's state: keys, sessions and journal, opened together, from a folder or from PostgreSQL.
 
-Several Interceptors may use one folder: each holds a lock of its own there, and one that starts closes the calls of
-those that died. The head of the chain is read inside the transaction that writes the next record.
+Several Interceptors may use one folder, or one schema: each holds a lock of its own there, and one that starts closes
+the calls of those that died. The head of the chain is read inside the transaction that writes the next record.
 """
 
 from __future__ import annotations
@@ -9,12 +9,16 @@ from __future__ import annotations
 import secrets
 import time
 import uuid
-from contextlib import ExitStack, closing
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
-from sentinel_rag.audit import Database, Durability, Instance, Journal, Sealing
+from sentinel_rag.audit import Database, Durability, Instance, Journal, PostgresPlace, Sealing, StateDatabase
 from sentinel_rag.audit.archive import SEGMENT_RECORDS
+from sentinel_rag.audit.journal import Membership
+from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.interceptor.approvals import DEFAULT_TTL_S, ApprovalStore
 from sentinel_rag.interceptor.store.handles import HandleStore
@@ -29,19 +33,31 @@ JOURNAL_FILE = "journal.sqlite"
 INSTANCES_FOLDER = "instances"
 
 
+class Member(Membership, Protocol):
+    """One of those who use the state; left at the end."""
+
+    def close(self) -> None: ...
+
+
+class ClosedDatabase(StateDatabase, Protocol):
+    """A database that its owner closes."""
+
+    def close(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class State:
-    """Keys, journal and sessions of one folder. Close it, or use it in a `with`."""
+    """Keys, journal and sessions of one folder or schema. Close it, or use it in a `with`."""
 
     keys: KeyStore
-    database: Database
+    database: ClosedDatabase
     journal: Journal
     sessions: SessionStore
     handles: HandleStore
     resources: ResourceLabels
     approvals: ApprovalStore
     key_journal: KeyJournal
-    instance: Instance
+    instance: Member
 
     def __enter__(self) -> State:
         return self
@@ -64,24 +80,24 @@ def open_state(
     approval_ttl_s: float = DEFAULT_TTL_S,
     anchor: Path | None = None,
     segment_records: int = SEGMENT_RECORDS,
+    postgres: PostgresPlace | None = None,
 ) -> State:
-    """Open or create the state in `folder`; `approval_ttl_s` is how long a call waits for a person, `anchor` a second
-    file for the journal's checkpoints, `segment_records` after how many records it begins a new segment.
+    """Open or create the state in `folder`, or in `postgres` with its secrets in that folder; `approval_ttl_s` is how
+    long a call waits for a person, `anchor` a second file for the journal's checkpoints, `segment_records` after how
+    many records a file begins a new segment.
 
     Raises UnavailableError if the folder or the anchor cannot be used, JournalCut if the journal lacks a record that a
     checkpoint proves.
     """
     with ExitStack() as opened:
-        instance = opened.enter_context(Instance(folder / INSTANCES_FOLDER))
-        keys = opened.enter_context(closing(KeyStore(folder / KEYS_FILE, clock=clock)))
-        database = opened.enter_context(Database(folder / JOURNAL_FILE, durability=durability))
+        database, instance, keys = _open(folder, durability, clock, postgres, opened)
         journal = opened.enter_context(
             closing(
                 Journal(
                     database,
                     clock=clock,
                     membership=instance,
-                    sealing=Sealing.of_folder(folder, anchor=anchor),
+                    sealing=Sealing.of(database.place, anchor=anchor),
                     segment_records=segment_records,
                 )
             )
@@ -94,6 +110,45 @@ def open_state(
         key_journal = KeyJournal(keys, database, journal)
         opened.pop_all()
     return State(keys, database, journal, sessions, handles, resources, approvals, key_journal, instance)
+
+
+def _open(
+    folder: Path, durability: Durability, clock: Clock, postgres: PostgresPlace | None, opened: ExitStack
+) -> tuple[ClosedDatabase, Member, KeyStore]:
+    instance: Member
+    database: ClosedDatabase
+    if postgres is None:
+        instance = opened.enter_context(closing(Instance(folder / INSTANCES_FOLDER)))
+        keys = opened.enter_context(closing(KeyStore(folder / KEYS_FILE, clock=clock)))
+        database = opened.enter_context(closing(Database(folder / JOURNAL_FILE, durability=durability)))
+        return database, instance, keys
+    if (folder / JOURNAL_FILE).exists():
+        raise UsageError(
+            "This home has its state in files, and SENTINEL_DATABASE_URL names a database: nobody could tell which of "
+            "two journals holds what.",
+            next_step=f"Move it: sentinel database move. Or put {JOURNAL_FILE} and {KEYS_FILE} away to begin anew.",
+        )
+    with needs_postgres():
+        from sentinel_rag.audit.postgres import PostgresDatabase, PostgresInstance
+        from sentinel_rag.interceptor.store.postgres_keys import PostgresKeys
+    keys = opened.enter_context(closing(KeyStore(PostgresKeys(postgres, serving=True), clock=clock)))
+    database = opened.enter_context(closing(PostgresDatabase(postgres)))
+    instance = opened.enter_context(closing(PostgresInstance(database)))
+    return database, instance, keys
+
+
+@contextmanager
+def needs_postgres() -> Iterator[None]:
+    """Around the import of what speaks to PostgreSQL: if its library is not installed, says how to install it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "psycopg":
+            raise
+        raise UnavailableError(
+            "The state of the gateway in PostgreSQL needs the package psycopg, which is not installed.",
+            next_step="Run: pip install 'sentinel-rag[postgres]'",
+        ) from None
 
 
 def new_audit_id() -> str:

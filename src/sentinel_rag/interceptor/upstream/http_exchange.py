@@ -7,6 +7,7 @@ connections are those of `http_pool`, which know nothing of what they carry.
 from __future__ import annotations
 
 import re
+import ssl
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -68,8 +69,16 @@ class Answer:
 class HttpExchange:
     """Kept-alive connections to one URL. `token` goes to it as a bearer token. Belongs to the loop of its first use."""
 
-    def __init__(self, url: str, *, token: str | None, max_bytes: int, max_connections: int) -> None:
-        self._pool = ConnectionPool(url, max_connections=max_connections)
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str | None,
+        max_bytes: int,
+        max_connections: int,
+        trusted: ssl.SSLContext | None = None,
+    ) -> None:
+        self._pool = ConnectionPool(url, max_connections=max_connections, trusted=trusted)
         self._max_bytes = max_bytes
         self.tools_changed: Callable[[], None] = lambda: None
         """Called when the server says, beside an answer, that its tools have changed."""

@@ -46,15 +46,16 @@ class Exchange:
 
 class ConnectionPool:
     """At most `max_connections` to the server of `url`; a request that finds all in use waits. Belongs to the event
-    loop of its first use. Raises ValueError for what is no http or https URL."""
+    loop of its first use; `trusted` is what the server's certificate is checked by, None the system's authorities.
+    Raises ValueError for what is no http or https URL."""
 
-    def __init__(self, url: str, *, max_connections: int) -> None:
+    def __init__(self, url: str, *, max_connections: int, trusted: ssl.SSLContext | None = None) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("a tool server needs an http or https URL")
         self._host = parts.hostname if parts.hostname.isascii() else parts.hostname.encode("idna").decode()
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
-        self._ssl = ssl.create_default_context() if parts.scheme == "https" else None
+        self._ssl = (trusted or ssl.create_default_context()) if parts.scheme == "https" else None
         name = f"[{self._host}]" if ":" in self._host else self._host
         self.authority = name if parts.port is None else f"{name}:{parts.port}"
         """The Host header of every request."""

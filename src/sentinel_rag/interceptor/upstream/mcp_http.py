@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import ssl
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
@@ -42,6 +43,7 @@ from sentinel_rag.interceptor.upstream.port import Owner, UpstreamReply, Upstrea
 from sentinel_rag.interceptor.upstream.tool_list import NoList, all_pages
 from sentinel_rag.interceptor.upstream.tool_result import reply_of
 from sentinel_rag.interceptor.upstream.unanswered import away, timed_out, too_large, unusable
+from sentinel_rag.telemetry import traceparent
 
 MAX_UPSTREAM_SESSIONS = 1_000
 SESSION_ATTEMPTS = 2
@@ -57,7 +59,8 @@ class McpHttpUpstream:
 
     `era` fixes the protocol; without it the server is asked once. In the era of sessions each principal's gateway
     session has its own upstream session. `is_ours`: a server of this product; see `reply_of`, and it alone is told the
-    caller's readers. The connection pool belongs to the event loop of the first call.
+    caller's readers. `trusted` is what its certificate is checked by, None the system's authorities. The connection
+    pool belongs to the event loop of the first call.
     """
 
     def __init__(
@@ -69,8 +72,11 @@ class McpHttpUpstream:
         max_result_bytes: int = 8_000_000,
         max_connections: int = 64,
         is_ours: bool = False,
+        trusted: ssl.SSLContext | None = None,
     ) -> None:
-        self._http = HttpExchange(url, token=token, max_bytes=max_result_bytes, max_connections=max_connections)
+        self._http = HttpExchange(
+            url, token=token, max_bytes=max_result_bytes, max_connections=max_connections, trusted=trusted
+        )
         self._credentials = Credentials([] if token is None else [token])
         self._era = era
         self._max_result_bytes = max_result_bytes
@@ -80,6 +86,11 @@ class McpHttpUpstream:
         self._sessions: OrderedDict[Owner, str] = OrderedDict()
         self._asking_era = asyncio.Lock()
         self._opening: WeakValueDictionary[Owner, asyncio.Lock] = WeakValueDictionary()
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is a server of this product."""
+        return self._is_ours
 
     async def call(
         self,
@@ -99,7 +110,11 @@ class McpHttpUpstream:
                 era = await self._negotiated()
                 places = self._in_headers.get(tool) if era is Era.STATELESS else None
                 headers = headers_of(places, arguments.value) if places else None
-                beside = {READERS: sorted(readers)} if self._is_ours and readers is not None else None
+                beside: dict[str, Any] = {}
+                if self._is_ours and readers is not None:
+                    beside[READERS] = sorted(readers)
+                if (place := traceparent()) is not None:
+                    beside["traceparent"] = place
                 message = call_message(era, next(self._ids), tool, arguments.encoded, headers, beside)
                 for _ in range(SESSION_ATTEMPTS):
                     session = await self._session(era, owner)

@@ -33,6 +33,7 @@ from sentinel_rag.interceptor.upstream.stdio_child import KILL_AFTER_S, Child, L
 from sentinel_rag.interceptor.upstream.tool_list import NoList, all_pages
 from sentinel_rag.interceptor.upstream.tool_result import reply_of
 from sentinel_rag.interceptor.upstream.unanswered import away, busy, timed_out, unusable
+from sentinel_rag.telemetry import traceparent
 
 PROBE_S = 5.0
 """How long a server may think about `server/discover`; older ones may not answer what they do not know."""
@@ -105,7 +106,9 @@ class McpStdioUpstream:
                 if isinstance(found, Unanswered):
                     return found
                 child = found
-                answer = await child.ask(call_message(child.era, request_id, tool, arguments.encoded))
+                place = traceparent()
+                beside = None if place is None else {"traceparent": place}
+                answer = await child.ask(call_message(child.era, request_id, tool, arguments.encoded, beside=beside))
         except TimeoutError:
             return timed_out(timeout_s, may_have_run=child is not None)
         finally:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sentinel_rag.assembly.run_state import RunState
+from sentinel_rag.assembly.tls import connection_here
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 
 _SILENCE_S = 900.0
@@ -99,7 +100,7 @@ def _last_line(
             "SENTINEL_URL names an Interceptor that runs elsewhere, and knowledge is read in on that machine.",
             next_step="Run there: sentinel knowledge ingest",
         )
-    connection = http.client.HTTPConnection(zone.url.removeprefix("http://"), timeout=_SILENCE_S)
+    connection = connection_here(zone.url, state.certificate, timeout=_SILENCE_S)
     try:
         headers = {"Authorization": f"Bearer {state.knowledge_token}", "Content-Type": "application/json"}
         connection.request("POST", path, json.dumps(wish), headers)

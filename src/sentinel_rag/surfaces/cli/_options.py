@@ -19,7 +19,6 @@ OTHER_WORDS = {
     "help": "sentinel --help",
     "version": "sentinel --version",
     "start": "sentinel up",
-    "serve": "sentinel up",
 }
 """What people type who know other programs."""
 

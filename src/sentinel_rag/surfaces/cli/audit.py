@@ -9,6 +9,7 @@ from typing import Any
 
 from sentinel_rag.assembly.zones import journal_reader
 from sentinel_rag.audit import PUBLIC_FILE, PublicKey, RecordFilter, Verification, verify_export
+from sentinel_rag.audit.places import folder_of
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._moments import moment
@@ -61,7 +62,7 @@ def verify(*, public_key: str | None, export: str | None, anchor: str | None, as
     reader = journal_reader(settings)
     key = None if public_key is None else PublicKey.load(Path(public_key))
     if export is not None:
-        found = _verify_file(Path(export), key or _own_key(reader.path.parent))
+        found = _verify_file(Path(export), key or _own_key(folder_of(reader.path)))
     else:
         found = reader.verify(public_key=key, anchor=Path(anchor) if anchor is not None else settings.audit_anchor)
     print(json.dumps(found.to_dict()) if as_json else "\n".join(map(safe, verdict(found))))
@@ -70,7 +71,7 @@ def verify(*, public_key: str | None, export: str | None, anchor: str | None, as
 
 def key(*, as_json: bool) -> int:
     """Print the public key and its fingerprint."""
-    found = _own_key(journal_reader(load_settings()).path.parent)
+    found = _own_key(folder_of(journal_reader(load_settings()).path))
     if as_json:
         print(json.dumps({"algorithm": "Ed25519", "fingerprint": found.fingerprint, "pem": found.pem}))
     else:

@@ -9,6 +9,7 @@ from typing import Any
 from sentinel_rag.assembly.conversations import conversation_configuration
 from sentinel_rag.assembly.plan import logs_folder, workspace_zone
 from sentinel_rag.assembly.run_state import RunFolder, RunState, ZoneEntry
+from sentinel_rag.assembly.tls import connection_here
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.cli._zones import choose_workspace
@@ -44,7 +45,7 @@ def run(*, as_json: bool) -> int:
 def addresses(settings: Settings, state: RunState | None) -> dict[str, Any]:
     """The form of `status --json`: `interceptor`, `agent`, `workspace` (the default one), and by name `workspaces` and
     `executors`, each url, state and pid."""
-    by_name = {} if state is None else {zone.name: _part(zone) for zone in state.zones}
+    by_name = {} if state is None else {zone.name: _part(zone, state.certificate) for zone in state.zones}
     stopped = {"url": None, "state": "stopped", "pid": None}
     served = settings.serves(state.workspace if state is not None else choose_workspace(settings, None))
     workspaces = {
@@ -89,8 +90,8 @@ def _token_counts() -> str:
     return "estimated: install sentinel-rag[openai] for exact counts"
 
 
-def _part(zone: ZoneEntry) -> dict[str, Any]:
-    connection = http.client.HTTPConnection(zone.url.removeprefix("http://"), timeout=2)
+def _part(zone: ZoneEntry, certificate: str) -> dict[str, Any]:
+    connection = connection_here(zone.url, certificate, timeout=2)
     try:
         connection.request("GET", "/healthz")
         state = "running" if connection.getresponse().status == 200 else "unhealthy"

@@ -7,6 +7,7 @@ from time import monotonic
 from typing import Any
 
 from sentinel_rag.assembly.serving import begin_zone, fail_to_start, serve
+from sentinel_rag.assembly.tls import trusting
 from sentinel_rag.assembly.web_access import journal_check
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.ports import utc_now
@@ -32,16 +33,18 @@ OWNER_KEYS = {Scope.USER: "user", Scope.APPROVE: "approver", Scope.AUDIT: "audit
 def main() -> None:
     configuration = begin_zone("web")
     try:
-        serve(create_app(_web(configuration)), int(sys.argv[1]))
+        serve(create_app(_web(configuration)), int(sys.argv[1]), tls=configuration.get("tls"))
     except SentinelError as error:
         fail_to_start(error)
 
 
 def _web(configuration: Mapping[str, Any]) -> Web:
-    file, provider, connections = configuration["record"], configuration["oidc"], Connections()
+    file, provider = configuration["record"], configuration["oidc"]
+    connections = Connections(trusting(configuration.get("authorities"), beside_the_systems=True))
     record = ConversationRecord(
         None if file is None else Path(file), clock=utc_now, keep_days=configuration["keep_days"]
     )
+    keys = configuration["owner_keys"]
     agent = Agent(configuration["agent_url"], configuration["agent_token"], connections)
     gateway = Gateway(configuration["gateway_url"], connections)
     return Web(
@@ -51,7 +54,7 @@ def _web(configuration: Mapping[str, Any]) -> Web:
         desk=TurnDesk(record, agent, gateway),
         agent=agent,
         gateway=gateway,
-        owner_keys={scope: configuration["owner_keys"][key_id] for scope, key_id in OWNER_KEYS.items()},
+        owner_keys={scope: keys[key_id] for scope, key_id in OWNER_KEYS.items() if key_id in keys},
         owner_links=OwnerLinks(configuration["owner_secret"], utc_now),
         terms=SignInTerms(public_url=configuration["public_url"]),
         limits=Limits(),

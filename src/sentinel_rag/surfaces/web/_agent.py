@@ -14,6 +14,7 @@ import aiohttp  # noqa: TID253  # the module is this library's use, in a process
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.surfaces.web._connections import Connections
+from sentinel_rag.telemetry import traceparent
 
 READ_TIMEOUT_S = 3700.0
 """Above the longest question time that can be set: the agent ends a question, not this client."""
@@ -32,6 +33,8 @@ class Agent:
         """The events of `POST /chat`: `progress`, `text` and `withdrawn` any number of times, then `answer`."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=READ_TIMEOUT_S)
         headers = {**self._headers, "Accept": "text/event-stream", "Content-Type": "application/json"}
+        if (place := traceparent()) is not None:  # what the person's own program began
+            headers["traceparent"] = place
         data = json.dumps(body, ensure_ascii=False).encode()  # escaped, the longest question would be over its bound
         answered = False
         try:

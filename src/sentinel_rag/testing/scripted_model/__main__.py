@@ -25,6 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     chosen.add_argument("--list", action="store_true", help="list the shipped scenarios and end")
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default: a free one)")
     parser.add_argument("--key", default="", help="the key that clients must bring (default: none)")
+    parser.add_argument("--of-others", action="store_true", help="let in what other clients than this product's send")
     options = parser.parse_args(arguments)
     if options.list:
         for scenario in SCENARIOS_BY_NAME.values():
@@ -32,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     try:
         replies = SCENARIOS_BY_NAME[options.name].replies if options.name else scenario_replies(options.scenario)
-        server = ScriptedModel(replies, key=options.key, port=options.port)
+        server = ScriptedModel(replies, key=options.key, port=options.port, of_others=options.of_others)
         anyio.run(server.run, _announce)
     except KeyboardInterrupt:
         return 0

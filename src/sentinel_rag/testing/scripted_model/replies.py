@@ -105,12 +105,14 @@ def part_to_dict(part: Part) -> JsonObject:
 
 def reply_from_dict(data: Mapping[str, Any]) -> Reply:
     """The reply that a JSON object states; what it leaves out is as in `Reply`. `text` and `calls` are short forms of a
-    well formed answer. Raises ValueError that names what is wrong."""
-    unknown = set(data) - {"status", "content_type", "headers", "framing", "before_head", "parts", "text", "calls"}
+    well formed answer; `first` numbers the ids of its calls. Raises ValueError that names what is wrong."""
+    short = {"text", "calls", "first"}
+    unknown = set(data) - {"status", "content_type", "headers", "framing", "before_head", "parts", *short}
     if unknown:
         raise ValueError(f"a reply has no field {', '.join(sorted(unknown))}")
     if "calls" in data:
-        return calls_reply(*((call["name"], call.get("arguments", {})) for call in data["calls"]))
+        wishes = ((call["name"], call.get("arguments", {})) for call in data["calls"])
+        return calls_reply(*wishes, first=int(data.get("first", 1)))
     if "text" in data:
         return text_reply(str(data["text"]))
     framing = data.get("framing", "chunked")

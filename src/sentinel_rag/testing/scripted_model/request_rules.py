@@ -27,11 +27,12 @@ _FIELDS = frozenset(
 )
 
 
-def request_fault(body: Any) -> str | None:
-    """The first thing that is wrong with a request body."""
+def request_fault(body: Any, *, of_others: bool = False) -> str | None:
+    """The first thing that is wrong with a request body. With `of_others` what services take and this product never
+    sends is fine: no text beside tool calls, parameters of other clients."""
     if not isinstance(body, Mapping):
         return "We could not parse the JSON body of your request."
-    return next(_faults(body), None)
+    return next(_faults(body, of_others), None)
 
 
 def embedding_fault(body: Any) -> str | None:
@@ -48,8 +49,8 @@ def embedding_fault(body: Any) -> str | None:
     return None
 
 
-def _faults(body: Mapping[str, Any]) -> Iterator[str]:
-    for name in sorted(set(body) - _FIELDS):
+def _faults(body: Mapping[str, Any], of_others: bool) -> Iterator[str]:
+    for name in sorted(set(body) - _FIELDS) if not of_others else ():
         yield f"Unknown parameter: '{name}'."
     if not isinstance(body.get("model"), str) or not body["model"]:
         yield "you must provide a model parameter"
@@ -61,16 +62,16 @@ def _faults(body: Mapping[str, Any]) -> Iterator[str]:
         yield "'tool_choice' is only allowed when 'tools' are specified."
     for tool in body.get("tools") or ():
         function = tool.get("function", {})
-        if "strict" in function or "strict" in tool:
+        if not of_others and ("strict" in function or "strict" in tool):
             yield "strict is never sent"
         if not _NAME.fullmatch(str(function.get("name"))):
             yield "Invalid 'tools[0].function.name': string does not match pattern."
         if function.get("parameters", {}).get("type") != "object":
             yield "Invalid schema for function: schema must be a JSON Schema of 'type: \"object\"'."
-    yield from _message_faults(body.get("messages"))
+    yield from _message_faults(body.get("messages"), of_others)
 
 
-def _message_faults(messages: Any) -> Iterator[str]:
+def _message_faults(messages: Any, of_others: bool) -> Iterator[str]:
     if not isinstance(messages, list) or not messages:
         yield "Invalid 'messages': empty array. Expected an array with minimum length 1."
         return
@@ -78,7 +79,8 @@ def _message_faults(messages: Any) -> Iterator[str]:
     seen: set[str] = set()
     for message in messages:
         role = message.get("role")
-        if not isinstance(message.get("content"), str):
+        wordless = of_others and message.get("content") is None and message.get("tool_calls")
+        if not wordless and not isinstance(message.get("content"), str):
             yield "Invalid value for 'content': expected a string, got null."
         if role == "tool":
             if message.get("tool_call_id") not in waiting:

@@ -68,6 +68,7 @@ class ScriptedModel:
     `key` is asked for as each path does: `api-key` or a bearer token on Azure's, a bearer token elsewhere; empty asks
     for none. `models` are the names that exist; empty lets any name be. Requests that the checks refuse are kept too.
     `connections` counts every one that was opened. `together` holds answers back until so many requests have arrived.
+    `of_others` lets in what clients of others send and this product never does.
     """
 
     replies: Sequence[Reply] = ()
@@ -76,6 +77,7 @@ class ScriptedModel:
     respond: Respond | None = None
     port: int = 0
     together: int = 0
+    of_others: bool = False
     requests: list[ModelHttpRequest] = field(default_factory=list)
     open_connections: int = 0
     most_connections: int = 0
@@ -151,8 +153,9 @@ class ScriptedModel:
             body = json.loads(raw) if raw else None
         except ValueError:
             body = None
-        fault_of = embedding_fault if parts.path.endswith("/embeddings") else request_fault
-        request = ModelHttpRequest(parts.path, query, headers, body, fault_of(body))
+        embeds = parts.path.endswith("/embeddings")
+        fault = embedding_fault(body) if embeds else request_fault(body, of_others=self.of_others)
+        request = ModelHttpRequest(parts.path, query, headers, body, fault)
         azure = _AZURE_DEPLOYMENT.fullmatch(parts.path) is not None
         if not azure and parts.path not in _AZURE_V1 and not _COMPATIBLE.fullmatch(parts.path):
             return json_reply({"error": {"code": "404", "message": "Resource not found"}}, 404)

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.assembly.plan import gateway_folder, workspace_folder
+from sentinel_rag.assembly.plan import workspace_folder
 from sentinel_rag.assembly.processes import running_zones
 from sentinel_rag.assembly.run_state import RunState
+from sentinel_rag.assembly.state_place import gateway_folder
 from sentinel_rag.assembly.zones import key_store
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.interceptor.store import KeyStore, Scope

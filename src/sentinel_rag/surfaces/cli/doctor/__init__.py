@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe
-from sentinel_rag.surfaces.cli.doctor import _machine, _services, _sources
+from sentinel_rag.surfaces.cli.doctor import _machine, _services, _sources, _telemetry
 from sentinel_rag.surfaces.cli.doctor._finding import Check, Finding, Level, fine, guarded, told
 
 MARKS = {Level.OK: "ok  ", Level.WARN: "warn", Level.FAIL: "FAIL"}
@@ -61,6 +61,7 @@ def _examine() -> Iterator[Finding]:
         ("policy", _sources.policy),
         ("tool servers", _sources.tool_servers),
         ("gateway", _services.gateway),
+        *((("database", _services.database),) if settings.database.url is not None else ()),
         ("zones", _services.zones),
         *_sources.workspaces(settings),
         *((("sign-in", _services.sign_in),) if settings.uses_azure and settings.gateway_url is None else ()),
@@ -73,6 +74,7 @@ def _examine() -> Iterator[Finding]:
         ("conversations", _sources.conversations),
         ("model", _services.model),
         ("web page", _services.page),
+        ("telemetry", _telemetry.telemetry),
     )
     for name, check in checks:
         yield guarded(name, check, settings)

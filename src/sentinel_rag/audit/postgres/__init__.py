@@ -1,0 +1,13 @@
+"""The gateway's state in PostgreSQL: the same tables and statements as in SQLite, with any number of gateways.
+
+`PostgresDatabase` takes the place of `Database`. Every batch of its writer is one transaction that holds the advisory
+lock of the schema from its first statement to its commit; so the batches of all gateways follow one another, each sees
+what every one before it has written, and all that holds with the one writer of a file holds here too. Only `state`
+and the commands import this package: its library comes with the extra `postgres`.
+"""
+
+from sentinel_rag.audit.postgres.database import PostgresDatabase
+from sentinel_rag.audit.postgres.members import PostgresInstance
+from sentinel_rag.audit.postgres.readers import one_moment
+
+__all__ = ["PostgresDatabase", "PostgresInstance", "one_moment"]

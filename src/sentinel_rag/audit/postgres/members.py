@@ -1,0 +1,88 @@
+"""Which gateways use a schema at this moment: each holds a lock of its own number as long as its writer is connected.
+
+The lock is of the session, so it ends with the process, kill -9 included, and a gateway that starts can tell the calls
+of one that died from those of one that runs beside it. It is a shared one: a writer that comes back takes it at once,
+although the server may not have noticed yet that its earlier connection is gone.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import psycopg
+
+from sentinel_rag.audit.connections import Connection
+from sentinel_rag.audit.postgres.database import PostgresDatabase
+
+_HELD = (
+    "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+    "AND classid = ?::bigint::oid AND objid = ?::bigint::oid)"
+)
+
+
+def _tables(connection: Connection) -> None:
+    connection.execute("CREATE TABLE gateway (instance_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID")
+
+
+MIGRATIONS = (_tables,)
+
+
+class PostgresInstance:
+    """This process's membership among those who use `database`. See `audit.instances.Instance`."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self.instance_id = secrets.token_hex(8)
+        self._database = database
+        database.migrate("gateways", MIGRATIONS)
+        database.greet(self._join)
+        database.before_close(
+            lambda connection: connection.execute("DELETE FROM gateway WHERE instance_id = ?", [self.instance_id])
+        )
+
+    def close(self) -> None:
+        """Nothing: who closes the database has left."""
+
+    def is_live(self, instance_id: str) -> bool:
+        """True while the gateway that joined under that id runs and is connected; this one included."""
+        with self._database.reading() as connection:
+            return _is_held(connection, instance_id)
+
+    def alone(self) -> bool:
+        """True if no other gateway uses the schema."""
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT instance_id FROM gateway").fetchall()
+            return all(each == self.instance_id or not _is_held(connection, each) for (each,) in rows)
+
+    def take_over(self) -> tuple[str, ...]:
+        """The ids of gateways that ended without leaving. Each is told to one caller only, once."""
+
+        def work(connection: Connection) -> tuple[str, ...]:
+            rows = connection.execute("SELECT instance_id FROM gateway ORDER BY instance_id").fetchall()
+            left = [each for (each,) in rows if each != self.instance_id and not _is_held(connection, each)]
+            connection.executemany("DELETE FROM gateway WHERE instance_id = ?", [(each,) for each in left])
+            return tuple(left)
+
+        return self._database.run_now(work)
+
+    def _join(self, raw: psycopg.Connection[Any]) -> None:
+        """The lock first: nobody may take this gateway for one that died."""
+        number = int.from_bytes(bytes.fromhex(self.instance_id), "big", signed=True)
+        raw.execute("SELECT pg_advisory_lock_shared(%s)", [number])
+        raw.execute("INSERT INTO gateway VALUES (%s) ON CONFLICT DO NOTHING", [self.instance_id])
+
+
+def _is_held(connection: Connection, instance_id: str) -> bool:
+    """A number of 64 bits is listed as two halves."""
+    try:
+        number = int(instance_id, 16)
+    except ValueError:  # of a journal that came from a file, whose gateway wrote no id
+        return False
+    return bool(connection.execute(_HELD, [number >> 32, number & 0xFFFFFFFF]).fetchone()[0])
+
+
+def living(connection: Connection) -> int:
+    """How many gateways are connected now."""
+    rows = connection.execute("SELECT instance_id FROM gateway").fetchall()
+    return sum(_is_held(connection, each) for (each,) in rows)

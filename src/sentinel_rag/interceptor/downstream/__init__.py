@@ -1,0 +1,12 @@
+"""The Interceptor as an MCP server: the same tools under the same policy for any MCP client.
+
+`McpEndpoint` serves streamable HTTP in both eras of the protocol. It judges nothing: each `tools/call` goes through the
+gate that `POST /v1/proxy-execute` goes through, and what comes back is told in MCP's words.
+"""
+
+from sentinel_rag.interceptor.downstream.client_sessions import ClientSessions
+from sentinel_rag.interceptor.downstream.endpoint import McpEndpoint
+from sentinel_rag.interceptor.downstream.resource_metadata import metadata_routes
+from sentinel_rag.interceptor.downstream.tool_calls import ToolCalls
+
+__all__ = ["ClientSessions", "McpEndpoint", "ToolCalls", "metadata_routes"]

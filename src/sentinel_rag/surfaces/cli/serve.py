@@ -1,0 +1,88 @@
+"""`sentinel serve ROLE`: one role of a deployment in the foreground, as each container or machine runs it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from dataclasses import dataclass, replace
+from types import FrameType
+
+from sentinel_rag.assembly.apart import FIRST_PORTS, Place
+from sentinel_rag.assembly.foreground import is_served, served_role
+from sentinel_rag.contracts.errors import UnavailableError, UsageError
+from sentinel_rag.settings import TOOL_ZONES, load_settings
+from sentinel_rag.surfaces.cli._zones import choose_workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What was typed: the role, its tool zones by comma, where to listen, and the workspace."""
+
+    role: str | None
+    tools: str | None
+    listen: str
+    workspace: str | None
+
+    @property
+    def named_role(self) -> str:
+        """Raises UsageError without one."""
+        if self.role is None:
+            raise UsageError(
+                f"Which role is it: {', '.join(FIRST_PORTS)}?",
+                next_step="For all of them on this machine: sentinel up",
+            )
+        return self.role
+
+    @property
+    def tool_zones(self) -> tuple[str, ...]:
+        """The tool zones of the role, in their own order. Raises UsageError."""
+        if self.tools is None:
+            return TOOL_ZONES if self.role == "tools" else ()
+        if self.role != "tools":
+            raise UsageError("--tools goes with the role tools.", next_step=f"Leave it out: sentinel serve {self.role}")
+        named = [name.strip() for name in self.tools.split(",")]
+        unknown = [name for name in named if name not in TOOL_ZONES]
+        if unknown:
+            raise UsageError(
+                f"There is no tool zone {unknown[0]!r}.", next_step=f"Name some of {','.join(TOOL_ZONES)}, by comma."
+            )
+        return tuple(name for name in TOOL_ZONES if name in named)
+
+
+def run(wish: Wish, *, as_json: bool) -> int:
+    """Serve until Ctrl-C or SIGTERM (exit 0); a process that ends takes the others with it (exit 1)."""
+    role, settings = wish.named_role, load_settings()
+    signal.signal(signal.SIGTERM, _interrupt)
+    place, tools = Place.read(wish.listen), wish.tool_zones
+    # Where the Interceptor is elsewhere, the names of workspaces are told to people all the same.
+    workspace = choose_workspace(replace(settings, gateway_url=None), wish.workspace)
+    try:
+        with served_role(settings, role, tools, workspace, place) as served:
+            if as_json:
+                print(json.dumps(served.urls), flush=True)
+            else:
+                for name, url in served.urls.items():
+                    print(f"{name:18} {url}", flush=True)
+            served.wait()
+    except KeyboardInterrupt:
+        print("Stopping.", file=sys.stderr)
+    return 0
+
+
+def check(wish: Wish) -> int:
+    """For a container's health check: 0 if every zone of the role answers on this machine. Raises UnavailableError."""
+    role, settings = wish.named_role, load_settings()
+    place, tools = Place.read(wish.listen), wish.tool_zones
+    first = FIRST_PORTS[role] if place.port is None else place.port
+    ports = [first + TOOL_ZONES.index(name) for name in tools] if role == "tools" else [first]
+    for port in ports:
+        if not is_served(settings, place.address, port):
+            raise UnavailableError(
+                f"Nothing healthy answers on port {port}.", next_step="See the log of sentinel serve."
+            )
+    return 0
+
+
+def _interrupt(_: int, __: FrameType | None) -> None:
+    raise KeyboardInterrupt

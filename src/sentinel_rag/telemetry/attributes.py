@@ -1,0 +1,130 @@
+"""What may leave a process in a span: these attributes, each within its bounds, and nothing else.
+
+It is the net below the rule that spans tell names, ids, sizes, statuses, label levels and reason codes only. A value
+of another type, a longer one, one with other characters or one that looks like a credential is left out whole: a part
+of it could still tell something.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+
+from sentinel_rag.telemetry.logs import looks_secret
+from sentinel_rag.telemetry.spans import Value
+
+
+class Form(Enum):
+    """What values of an attribute look like."""
+
+    CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+    NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/+-]{0,127}")
+    ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+    ROUTE = re.compile(r"(?:/[a-z0-9_.-]{0,40}|/\{[a-z_]{1,20}\}){1,6}")
+    COUNT = 1 << 53
+    FLAG = None
+    CODES = 8
+    """So many codes at most."""
+
+
+ALLOWED: Mapping[str, Form] = {
+    # The names that the blind courier's document gives.
+    "tool.name": Form.NAME,
+    "session.id": Form.ID,
+    "http.status_code": Form.COUNT,
+    # OpenTelemetry's general and HTTP conventions.
+    "error.type": Form.CODE,
+    "http.request.method": Form.CODE,
+    "http.response.status_code": Form.COUNT,
+    "http.route": Form.ROUTE,
+    "network.transport": Form.CODE,
+    "network.protocol.name": Form.CODE,
+    "server.address": Form.NAME,
+    "server.port": Form.COUNT,
+    # Its conventions for generative AI.
+    "gen_ai.agent.name": Form.NAME,
+    "gen_ai.conversation.id": Form.ID,
+    "gen_ai.operation.name": Form.CODE,
+    "gen_ai.provider.name": Form.CODE,
+    "gen_ai.request.max_tokens": Form.COUNT,
+    "gen_ai.request.model": Form.NAME,
+    "gen_ai.response.finish_reasons": Form.CODES,
+    "gen_ai.tool.call.id": Form.ID,
+    "gen_ai.tool.name": Form.NAME,
+    "gen_ai.tool.type": Form.CODE,
+    "gen_ai.usage.input_tokens": Form.COUNT,
+    "gen_ai.usage.output_tokens": Form.COUNT,
+    # For MCP.
+    "jsonrpc.protocol.version": Form.NAME,
+    "mcp.method.name": Form.NAME,
+    "mcp.protocol.version": Form.NAME,
+    "mcp.session.id": Form.ID,
+    # For databases.
+    "db.namespace": Form.NAME,
+    "db.operation.name": Form.CODE,
+    "db.response.returned_rows": Form.COUNT,
+    "db.response.status_code": Form.NAME,
+    "db.system.name": Form.CODE,
+    # Our own.
+    "sentinel.approval.id": Form.ID,
+    "sentinel.audit.id": Form.ID,
+    "sentinel.claims.supported": Form.COUNT,
+    "sentinel.claims.unsupported": Form.COUNT,
+    "sentinel.context.integrity": Form.CODE,
+    "sentinel.context.sensitivity": Form.CODE,
+    "sentinel.label.integrity": Form.CODE,
+    "sentinel.label.sensitivity": Form.CODE,
+    "sentinel.outcome": Form.CODE,
+    "sentinel.partial": Form.FLAG,
+    "sentinel.reason": Form.CODE,
+    "sentinel.result.bytes": Form.COUNT,
+    "sentinel.result.rows": Form.COUNT,
+    "sentinel.rule.id": Form.NAME,
+    "sentinel.server": Form.NAME,
+    "sentinel.tier": Form.CODE,
+    "sentinel.tool.calls": Form.COUNT,
+    "sentinel.upstream.ms": Form.COUNT,
+}
+"""Every attribute that a span may carry."""
+
+NAMES = re.compile(
+    r"agent\.invoke|llm\.invoke|kql\.query|tool\.[A-Za-z0-9_.-]{1,64}|tools/call(?: [A-Za-z0-9_.-]{1,64})?"
+    r"|(?:GET|POST) (?:/[a-z0-9_.{}-]{0,40}){1,6}"
+)
+"""Every form that a span's name may have."""
+
+OTHER_NAME = "other"
+
+
+def allowed_value(name: str, value: object) -> Value | None:
+    """`value` if the attribute may be told with it, else None."""
+    form = ALLOWED.get(name)
+    if form is None:
+        return None
+    if form is Form.FLAG:
+        return value if isinstance(value, bool) else None
+    if form is Form.COUNT:
+        return value if type(value) is int and 0 <= value < form.value else None
+    if form is Form.CODES:
+        if not isinstance(value, tuple) or len(value) > form.value:
+            return None
+        return value if all(_fits(Form.CODE, each) for each in value) else None
+    return value if isinstance(value, str) and _fits(form, value) else None
+
+
+def allowed_name(name: str) -> str:
+    """`name` if a span may be called so."""
+    return name if NAMES.fullmatch(name) and not looks_secret(name) else OTHER_NAME
+
+
+def error_code(text: str) -> str:
+    """`text` if it is a code; what is none is told as `other`, OpenTelemetry's word for it being `_OTHER`."""
+    return text if _fits(Form.CODE, text) else "_OTHER"
+
+
+def _fits(form: Form, value: object) -> bool:
+    if not isinstance(value, str) or form.value.fullmatch(value) is None:
+        return False
+    # Of all credentials that are known by their form, only our own keys consist of the characters of an id.
+    return not looks_secret(value) if form is not Form.ID or "sr_" in value else True

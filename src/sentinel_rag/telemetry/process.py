@@ -1,0 +1,140 @@
+"""Telemetry of one process as its supervisor configured it, and what it puts around the process's application.
+
+`{"tracing": {"collector", "sampler", "ratio", "resource"} or null, "metrics_token": text or null}`. Loaded only where
+one of the two is wanted: with what it imports it is all that telemetry adds to a process.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import anyio.to_thread
+
+from sentinel_rag import __version__
+from sentinel_rag.telemetry.exporter import Collector, SpanExporter
+from sentinel_rag.telemetry.metrics import Gauge, Registry
+from sentinel_rag.telemetry.otlp import SpanEncoder, resource
+from sentinel_rag.telemetry.requests import App, CountedRequests, Message, Receive, Scope, Send, TracedRequests
+from sentinel_rag.telemetry.sampling import Sampler
+from sentinel_rag.telemetry.spans import Tracer, set_tracer
+
+SERVICES = {"agent": "sentinel-rag-agent", "interceptor": "sentinel-rag-interceptor", "web": "sentinel-rag-web"}
+"""The service name of a zone; tool servers share one, and `sentinel.zone` tells them apart."""
+
+TOOL_SERVERS = "sentinel-rag-tools"
+_UNTRACED = ("workspace", "model-identity")
+
+
+class ProcessTelemetry:
+    """What one zone tells. Starting it has spans made from now on."""
+
+    def __init__(self, zone: str, configuration: Mapping[str, Any]) -> None:
+        self._token: str | None = configuration["metrics_token"]
+        self.registry = None if self._token is None else Registry()
+        """None where nobody may read metrics, so that none are kept."""
+
+        tracing = configuration["tracing"]
+        self._exporter = None if tracing is None or zone.startswith(_UNTRACED) else _start_tracing(zone, tracing)
+        if self.registry is not None:
+            self.registry.add(*_of_process(zone))
+            if self._exporter is not None:
+                self.registry.add(*_of_exporter(self._exporter))
+
+    def around(self, app: App) -> App:
+        """`app` with its requests placed in traces and counted, and with spans sent before the process ends."""
+        if self._exporter is not None:
+            app = _Sending(TracedRequests(app), self._exporter)
+        if self.registry is not None and self._token is not None:
+            app = CountedRequests(app, self.registry, self._token)
+        return app
+
+
+class _Sending:
+    """Sends what is left when the application has shut down: the server's signal ends the process right after."""
+
+    def __init__(self, app: App, exporter: SpanExporter) -> None:
+        self._app = app
+        self._exporter = exporter
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def closing(message: Message) -> None:
+            if message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
+                await anyio.to_thread.run_sync(self._exporter.close)
+            await send(message)
+
+        await self._app(scope, receive, closing if scope["type"] == "lifespan" else send)
+
+
+def _start_tracing(zone: str, configuration: Mapping[str, Any]) -> SpanExporter:
+    about = {
+        **configuration["resource"],
+        "service.name": SERVICES.get(zone, TOOL_SERVERS),
+        "service.version": __version__,
+        "service.instance.id": secrets.token_hex(8),
+        "sentinel.zone": zone,
+        "telemetry.sdk.language": "python",
+        "telemetry.sdk.name": "sentinel_rag",
+        "telemetry.sdk.version": __version__,
+    }
+    exporter = SpanExporter(Collector(**configuration["collector"]), SpanEncoder(resource(about), __version__))
+    set_tracer(Tracer(Sampler.named(configuration["sampler"], configuration["ratio"]), exporter.take))
+    return exporter
+
+
+def _of_exporter(exporter: SpanExporter) -> tuple[Gauge, ...]:
+    counts = exporter.counts
+
+    def spans() -> Iterable[tuple[tuple[str, ...], float]]:
+        yield ("dropped",), counts.dropped
+        yield ("exported",), counts.exported
+        yield ("failed",), counts.failed
+
+    return (
+        Gauge("sentinel_telemetry_spans_total", "What became of spans.", spans, ("result",), kind="counter"),
+        Gauge(
+            "sentinel_telemetry_spans_queued",
+            "Spans that wait to be sent.",
+            lambda: [((), float(exporter.queued))],
+        ),
+    )
+
+
+def _of_process(zone: str) -> tuple[Gauge, ...]:
+    started = time.time()
+    return (
+        Gauge(
+            "sentinel_build_info",
+            "The product's version and the zone of this process.",
+            lambda: [((__version__, zone), 1.0)],
+            ("version", "zone"),
+        ),
+        Gauge("process_start_time_seconds", "When this process began, in Unix time.", lambda: [((), started)]),
+        Gauge(
+            "process_cpu_seconds_total",
+            "Processor time of this process.",
+            lambda: [((), time.process_time())],
+            kind="counter",
+        ),
+        Gauge("process_resident_memory_bytes", "Memory that this process holds.", _resident),
+        Gauge("process_open_fds", "Open files and connections of this process.", _open_files),
+    )
+
+
+def _resident() -> Iterable[tuple[tuple[str, ...], float]]:
+    """Nothing where the system has no /proc."""
+    try:
+        with open("/proc/self/statm", "rb") as statm:
+            yield (), float(int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
+    except (OSError, ValueError, IndexError):
+        return
+
+
+def _open_files() -> Iterable[tuple[tuple[str, ...], float]]:
+    try:
+        yield (), float(len(os.listdir("/proc/self/fd")))
+    except OSError:
+        return

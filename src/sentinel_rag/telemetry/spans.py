@@ -1,0 +1,251 @@
+"""Spans: what is told of one step of a call, and which of them the code that runs now belongs to.
+
+`start_span` is all that the zones call. While no tracer was set it gives `NO_SPAN`, which does nothing, and no further
+module of telemetry is loaded. What leaves the process is decided by `attributes`, whatever a span was told.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
+from enum import IntEnum
+from types import TracebackType
+from typing import Any, Self
+
+from sentinel_rag.telemetry.sampling import Sampler
+from sentinel_rag.telemetry.trace_context import TraceContext, read_traceparent
+
+Value = str | int | float | bool | tuple[str, ...]
+
+
+class Kind(IntEnum):
+    """What a span is to its parent; numbers of OTLP."""
+
+    INTERNAL = 1
+    SERVER = 2
+    CLIENT = 3
+
+
+class Span:
+    """One step under way. Use it in `with`, which makes it the current one; `recording` is False for `NO_SPAN`."""
+
+    __slots__ = (
+        "_finish",
+        "_token",
+        "attributes",
+        "deferred",
+        "ended_ns",
+        "error",
+        "kind",
+        "name",
+        "parent_id",
+        "span_id",
+        "started_ns",
+        "trace_id",
+    )
+    recording = True
+
+    def __init__(
+        self, name: str, kind: Kind, trace_id: int, parent_id: int, span_id: int, finish: Callable[[Span], None]
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.trace_id = trace_id
+        self.parent_id = parent_id
+        self.span_id = span_id
+        self.attributes: dict[str, Value] = {}
+        self.deferred: list[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
+        self.error = ""
+        self.started_ns = time.time_ns()
+        self.ended_ns = 0
+        self._finish = finish
+        self._token: Token[Place] | None = None
+
+    @property
+    def context(self) -> TraceContext:
+        return TraceContext(self.trace_id, self.span_id, sampled=True)
+
+    def set(self, name: str, value: Value | None) -> None:
+        """Tell an attribute; None tells nothing."""
+        if value is not None:
+            self.attributes[name] = value
+
+    def update(self, attributes: Mapping[str, Value]) -> None:
+        """Tell several attributes."""
+        self.attributes.update(attributes)
+
+    def defer(self, tell: Callable[..., None], *values: Any) -> None:
+        """Have `tell(span, *values)` called when the span is written, in the thread that sends it: what it tells costs
+        the call nothing then. Hand over what is small, and never changed."""
+        if self.deferred is None:
+            self.deferred = []
+        self.deferred.append((tell, values))
+
+    def tell_deferred(self) -> None:
+        """Do what was deferred, once."""
+        deferred, self.deferred = self.deferred, None
+        for tell, values in deferred or ():
+            tell(self, *values)
+
+    def fail(self, error_type: str) -> None:
+        """The step did not do what it was for; `error_type` is a code, never a message."""
+        self.error = error_type
+
+    def end(self) -> None:
+        """The step is over. A second call does nothing."""
+        if not self.ended_ns:
+            self.ended_ns = time.time_ns()
+            self._finish(self)
+
+    def __enter__(self) -> Self:
+        self._token = _place.set(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._token is not None:
+            _place.reset(self._token)
+            self._token = None
+        if kind is not None and not self.error:
+            self.error = kind.__name__
+        self.end()
+
+
+class _NoSpan:
+    """A span that is not recorded. One object serves all."""
+
+    __slots__ = ()
+    recording = False
+
+    def set(self, name: str, value: Value | None) -> None:
+        pass
+
+    def update(self, attributes: Mapping[str, Value]) -> None:
+        pass
+
+    def defer(self, tell: Callable[..., None], *values: Any) -> None:
+        pass
+
+    def fail(self, error_type: str) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+
+NO_SPAN = _NoSpan()
+AnySpan = Span | _NoSpan
+Place = Span | TraceContext | None
+"""Where the running code stands: in a span of this process, below one of another, or nowhere."""
+
+_place: ContextVar[Place] = ContextVar("sentinel_rag_place_in_trace", default=None)
+
+
+class Tracer:
+    """Makes spans and hands each that has ended to `finish`."""
+
+    def __init__(self, sampler: Sampler, finish: Callable[[Span], None]) -> None:
+        self._sampler = sampler
+        self._finish = finish
+        self._bits = random.Random()  # noqa: S311  # ids tell spans apart and protect nothing
+
+    def start(self, name: str, kind: Kind) -> AnySpan:
+        """A span below the current place. Only a root decides; what is below an unrecorded span is not recorded."""
+        place = _place.get()
+        if isinstance(place, Span):
+            return Span(name, kind, place.trace_id, place.span_id, self._new(64), self._finish)
+        trace_id = self._new(128) if place is None else place.trace_id
+        if not self._sampler.takes(trace_id, place):
+            return _Unrecorded(TraceContext(trace_id, self._new(64), sampled=False))
+        return Span(name, kind, trace_id, 0 if place is None else place.span_id, self._new(64), self._finish)
+
+    def _new(self, bits: int) -> int:
+        return self._bits.getrandbits(bits) or 1
+
+
+class _Unrecorded(_NoSpan):
+    """Below it nothing is recorded, and other zones are told so."""
+
+    __slots__ = ("_context", "_token")
+
+    def __init__(self, context: TraceContext) -> None:
+        self._context = context
+        self._token: Token[Place] | None = None
+
+    def __enter__(self) -> Self:
+        self._token = _place.set(self._context)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._token is not None:
+            _place.reset(self._token)
+            self._token = None
+
+
+_tracer: Tracer | None = None
+
+
+def set_tracer(tracer: Tracer | None) -> None:
+    """What makes spans in this process from now on; None: nothing does. Called once, at the start of a zone."""
+    global _tracer
+    _tracer = tracer
+
+
+def tracing() -> bool:
+    """Whether this process makes spans."""
+    return _tracer is not None
+
+
+def start_span(name: str, kind: Kind = Kind.INTERNAL, attributes: Mapping[str, Value] | None = None) -> AnySpan:
+    """A span below the current place; end it by leaving its `with`, or by `end`."""
+    if _tracer is None:
+        return NO_SPAN
+    span = _tracer.start(name, kind)
+    if attributes and isinstance(span, Span):
+        span.attributes.update(attributes)
+    return span
+
+
+def current_span() -> AnySpan:
+    """The span that the running code belongs to; `NO_SPAN` outside of any."""
+    place = _place.get()
+    return place if isinstance(place, Span) else NO_SPAN
+
+
+def traceparent() -> str | None:
+    """What to send along with a request, as header or in MCP's `_meta`; None where there is nothing to tell."""
+    if _tracer is None:
+        return None
+    place = _place.get()
+    if place is None:
+        return None
+    return (place.context if isinstance(place, Span) else place).traceparent
+
+
+@contextmanager
+def continuing(text: object) -> Iterator[None]:
+    """Below it spans belong to the trace that `text`, a traceparent from outside, names. Anything else than a valid
+    one changes nothing: outside of a trace the next span begins its own."""
+    place = read_traceparent(text) if _tracer is not None else None
+    if place is None:
+        yield
+        return
+    token = _place.set(place)
+    try:
+        yield
+    finally:
+        _place.reset(token)

@@ -1,0 +1,119 @@
+"""Whatever a span was told, only attributes of the list leave, within their bounds; and what leaves is OTLP."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from sentinel_rag.telemetry.attributes import ALLOWED, NAMES, OTHER_NAME, Form
+from sentinel_rag.telemetry.logs import looks_secret
+from sentinel_rag.telemetry.otlp import SpanEncoder, key_value, rejected_spans, resource, varint
+from sentinel_rag.telemetry.spans import Kind, Span
+from sentinel_rag.testing.otlp_receiver import read_request
+
+pytestmark = pytest.mark.requirement("OBS-1")
+KEY = "sr_agent_" + "aB3-" * 10
+
+told_names = st.one_of(st.sampled_from(sorted(ALLOWED)), st.text(max_size=40))
+told_values = st.one_of(
+    st.text(max_size=200),
+    st.from_regex(r"[a-z_./-]{1,80}", fullmatch=True),
+    st.integers(-(2**70), 2**70),
+    st.booleans(),
+    st.floats(),
+    st.none(),
+    st.binary(max_size=20),
+    st.lists(st.text(max_size=5), max_size=10),
+    st.lists(st.text(max_size=5), max_size=10).map(tuple),
+    st.dictionaries(st.text(max_size=3), st.text(max_size=3), max_size=2),
+)
+
+
+def exported(span: Span) -> bytes:
+    span.ended_ns = span.started_ns + 1
+    encoder = SpanEncoder(resource({"service.name": "law"}), "1")
+    encoder.span(span)  # what it remembers of the first time changes nothing
+    return encoder.request([encoder.span(span)])
+
+
+@settings(max_examples=150)
+@given(st.dictionaries(told_names, told_values, max_size=12), st.text(max_size=60), st.text(max_size=60))
+@example({"tool.name": KEY, "session.id": KEY, "error.type": KEY}, f"tool.{KEY}", KEY)
+@example({"tool.name": ["a"], "http.status_code": True, "sentinel.partial": 1}, "tool.x", "")
+@example({"tool.name": "a b", "session.id": "x" * 65, "sentinel.result.rows": -1}, "tool.a b", "a b")
+def test_only_what_is_allowed_leaves(attributes: dict[str, object], name: str, error: str) -> None:
+    span = Span(name, Kind.CLIENT, 1, 2, 3, lambda _: None)
+    span.attributes.update(attributes)  # type: ignore[arg-type]  # whatever it is told
+    span.error = error
+    [read] = read_request(exported(span))
+    assert read.name == OTHER_NAME or NAMES.fullmatch(read.name)
+    assert set(read.attributes) <= set(ALLOWED)
+    for key, value in read.attributes.items():
+        match ALLOWED[key]:
+            case Form.COUNT:
+                assert type(value) is int
+                assert 0 <= value < 2**53
+            case Form.FLAG:
+                assert type(value) is bool
+            case Form.CODES:
+                assert len(value) <= 8
+                assert all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,63}", each) for each in value)
+            case _ if key == "error.type" and value == "_OTHER":
+                pass
+            case form:
+                assert form.value.fullmatch(value)
+                assert len(value) <= 256
+                assert not looks_secret(value)
+    left_out = [key for key in attributes if key not in read.attributes or attributes[key] != read.attributes[key]]
+    assert read.withheld >= len([key for key in left_out if key != "error.type"])
+    assert read.failed is bool(error)
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 2**128 - 1), st.integers(0, 2**64 - 1), st.integers(1, 2**64 - 1), st.sampled_from(Kind))
+def test_ids_and_kinds_are_read_as_they_were(trace_id: int, parent_id: int, span_id: int, kind: Kind) -> None:
+    span = Span("agent.invoke", kind, trace_id, parent_id, span_id, lambda _: None)
+    [read] = read_request(exported(span))
+    assert (read.trace_id, read.span_id) == (f"{trace_id:032x}", f"{span_id:016x}")
+    assert read.parent_id == (f"{parent_id:016x}" if parent_id else "")
+    assert read.kind == kind
+    assert read.resource == {"service.name": "law"}
+
+
+@settings(max_examples=60)
+@given(st.text(max_size=30), st.one_of(st.text(max_size=300), st.integers(0, 2**63 - 1), st.booleans(), st.floats()))
+def test_a_value_is_written_as_the_official_library_writes_it(name: str, value: str | int | float | bool) -> None:
+    from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+
+    match value:
+        case bool():
+            told = AnyValue(bool_value=value)
+        case int():
+            told = AnyValue(int_value=value)
+        case float():
+            told = AnyValue(double_value=value)
+        case _:
+            told = AnyValue(string_value=value)
+    assert key_value(name, value) == KeyValue(key=name, value=told).SerializeToString() or not name
+
+
+@settings(max_examples=100)
+@given(st.binary(max_size=60))
+@example(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")
+@example(b"\x0a\x02\x08\x07")
+def test_any_answer_of_a_collector_can_be_read(answer: bytes) -> None:
+    assert rejected_spans(answer) >= 0
+
+
+def test_the_spans_that_a_collector_rejects_are_counted() -> None:
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+    answer = ExportTraceServiceResponse()
+    answer.partial_success.rejected_spans = 300
+    answer.partial_success.error_message = "too old"
+    assert rejected_spans(answer.SerializeToString()) == 300
+    assert rejected_spans(ExportTraceServiceResponse().SerializeToString()) == 0
+    assert varint(300) == b"\xac\x02"

@@ -1,0 +1,175 @@
+"""Spans nest, follow the task they belong to, and are there only where a tracer was set."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+
+import anyio
+import pytest
+
+from sentinel_rag.telemetry import NO_SPAN, Kind, Span, continuing, current_span, start_span, traceparent, tracing
+from sentinel_rag.telemetry.logs import JsonFormatter
+from sentinel_rag.telemetry.sampling import Sampler
+from sentinel_rag.telemetry.spans import Tracer, set_tracer
+
+pytestmark = pytest.mark.requirement("OBS-1")
+OUTSIDE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-"
+
+
+@pytest.fixture
+def ended() -> Iterator[list[Span]]:
+    """The spans that have ended; every trace is recorded."""
+    found: list[Span] = []
+    set_tracer(Tracer(Sampler(), found.append))
+    yield found
+    set_tracer(None)
+
+
+def test_without_a_tracer_there_is_nothing() -> None:
+    assert not tracing()
+    with continuing(OUTSIDE + "01"), start_span("agent.invoke") as span:
+        span.set("session.id", "s")
+        assert span is NO_SPAN
+        assert traceparent() is None
+        assert not current_span().recording
+
+
+def test_spans_nest(ended: list[Span]) -> None:
+    with start_span("agent.invoke") as root:
+        with start_span("tool.query_alerts", Kind.CLIENT) as child:
+            assert current_span() is child
+        assert current_span() is root
+        with start_span("llm.invoke") as other:
+            pass
+    assert [span.name for span in ended] == ["tool.query_alerts", "llm.invoke", "agent.invoke"]
+    assert isinstance(root, Span)
+    assert isinstance(child, Span)
+    assert isinstance(other, Span)
+    assert child.trace_id == other.trace_id == root.trace_id
+    assert child.parent_id == other.parent_id == root.span_id
+    assert root.parent_id == 0
+    assert len({root.span_id, child.span_id, other.span_id}) == 3
+    assert not current_span().recording
+
+
+def test_a_trace_goes_on_from_outside_and_ends_with_the_block(ended: list[Span]) -> None:
+    with continuing(OUTSIDE + "01"):
+        assert traceparent() == OUTSIDE + "01"
+        with start_span("agent.invoke"):
+            pass
+    with start_span("agent.invoke"):
+        pass
+    first, second = ended
+    assert f"{first.trace_id:032x}-{first.parent_id:016x}" in OUTSIDE
+    assert second.parent_id == 0
+    assert second.trace_id != first.trace_id
+
+
+def test_what_is_no_traceparent_begins_a_trace(ended: list[Span]) -> None:
+    with continuing("00-hello"), start_span("agent.invoke"):
+        pass
+    assert ended[0].parent_id == 0
+
+
+def test_below_an_unrecorded_parent_nothing_is_recorded_and_the_next_zone_is_told(ended: list[Span]) -> None:
+    with continuing(OUTSIDE + "00"), start_span("agent.invoke") as span:
+        assert not span.recording
+        told = traceparent()
+        with start_span("tool.query_alerts") as below:
+            assert not below.recording
+            assert (traceparent() or "")[-3:] == "-00"
+    assert told is not None
+    assert told[:36] == OUTSIDE[:36]
+    assert told.endswith("-00")
+    assert ended == []
+
+
+def test_an_error_is_told_by_its_kind_alone(ended: list[Span]) -> None:
+    with pytest.raises(RuntimeError), start_span("agent.invoke"):
+        raise RuntimeError("the password is hunter2")
+    assert ended[0].error == "RuntimeError"
+    assert "hunter2" not in repr(ended[0].attributes)
+
+
+def test_a_code_that_was_told_stays(ended: list[Span]) -> None:
+    with pytest.raises(RuntimeError), start_span("agent.invoke") as span:
+        span.fail("rule_denies")
+        raise RuntimeError
+    assert ended[0].error == "rule_denies"
+
+
+def test_a_span_ends_once(ended: list[Span]) -> None:
+    with start_span("llm.invoke") as span:
+        span.end()
+    assert len(ended) == 1
+
+
+@pytest.mark.anyio
+async def test_tasks_that_run_at_once_keep_their_traces_apart(ended: list[Span]) -> None:
+    begun = [anyio.Event() for _ in range(3)]
+
+    async def question(place: int) -> None:
+        with start_span("agent.invoke") as span:
+            span.set("sentinel.tool.calls", place)
+            begun[place].set()
+            for each in begun:  # all are under way at one moment
+                await each.wait()
+            with start_span("tool.query_alerts") as child:
+                child.set("sentinel.tool.calls", place)
+
+    async with anyio.create_task_group() as group:
+        for place in range(3):
+            group.start_soon(question, place)
+    assert len(ended) == 6
+    assert len({span.trace_id for span in ended}) == 3
+    for span in ended:
+        same = [other for other in ended if other.trace_id == span.trace_id]
+        assert len({other.attributes["sentinel.tool.calls"] for other in same}) == 1
+
+
+@pytest.mark.requirement("OBS-2")
+def test_a_log_line_names_the_span_it_belongs_to(ended: list[Span]) -> None:
+    record = logging.LogRecord("sentinel_rag.x", logging.INFO, "", 0, "it ran", (), None)
+    with start_span("agent.invoke") as span:
+        line = json.loads(JsonFormatter("agent").format(record))
+    assert isinstance(span, Span)
+    assert (line["trace_id"], line["span_id"]) == (f"{span.trace_id:032x}", f"{span.span_id:016x}")
+    assert "trace_id" not in json.loads(JsonFormatter("agent").format(record))
+
+
+RATIOS = [0.0, 0.1, 0.5, 1.0]
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_a_share_of_the_traces_is_recorded(ratio: float) -> None:
+    sampler = Sampler.named("traceidratio", ratio)
+    step = (1 << 56) // 1_000
+    taken = sum(sampler.takes(place * step, None) for place in range(1_000))
+    assert abs(taken - 1_000 * ratio) <= 1
+
+
+def test_zones_with_one_share_decide_alike_and_a_smaller_share_is_part_of_it() -> None:
+    large, small = Sampler(0.5), Sampler(0.1)
+    traces = [place * 0x9E3779B97F4A7C15 % (1 << 128) for place in range(1, 2_000)]
+    assert [Sampler(0.5).takes(trace, None) for trace in traces] == [large.takes(trace, None) for trace in traces]
+    assert all(large.takes(trace, None) for trace in traces if small.takes(trace, None))
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "below_recorded", "below_unrecorded"),
+    [
+        ("always_on", True, True, True),
+        ("always_off", False, False, False),
+        ("parentbased_always_on", True, True, False),
+        ("parentbased_always_off", False, False, False),
+    ],
+)
+def test_the_samplers_by_name(name: str, own: bool, below_recorded: bool, below_unrecorded: bool) -> None:
+    from sentinel_rag.telemetry.trace_context import read_traceparent
+
+    sampler, trace_id = Sampler.named(name, 0.5), 1
+    assert sampler.takes(trace_id, None) is own
+    assert sampler.takes(trace_id, read_traceparent(OUTSIDE + "01")) is below_recorded
+    assert sampler.takes(trace_id, read_traceparent(OUTSIDE + "00")) is below_unrecorded
