@@ -32,8 +32,9 @@ T = TypeVar("T")
 
 MAX_BATCH = 256
 ATTEMPTS = 3
+PAUSE_S = 0.02
 RETRY_S = 0.5
-"""After a connection could not be made, the next try comes so much later; until then jobs fail at once."""
+"""How often to try to come back while nobody calls."""
 
 
 class _Lasting(Job[Any]):
@@ -101,7 +102,9 @@ class PostgresDatabase:
         try:
             raw.execute(f"SET statement_timeout = '{LARGE_S}s'")
             with raw.transaction():
-                work(StateConnection(raw))
+                connection = StateConnection(raw)
+                work(connection)
+                connection.steer()
         except psycopg.Error as error:
             raise self.connector.away(error) from None
         finally:
@@ -187,7 +190,9 @@ class PostgresDatabase:
                 return
             except StateAway as away:
                 error = away
-                break
+                if time.monotonic() < self._not_before:
+                    break
+                time.sleep(PAUSE_S)
             except Lost as lost:
                 self._drop()
                 error = self.connector.away(lost)
@@ -200,6 +205,7 @@ class PostgresDatabase:
         if self._connection is None:
             if self._away is not None and time.monotonic() < self._not_before:
                 raise self._away
+            began = time.monotonic()
             try:
                 raw = self.connector.connect()
                 try:
@@ -209,7 +215,9 @@ class PostgresDatabase:
                     raw.close()
                     raise self.connector.away(error) from None
             except StateAway as away:
-                self._away, self._not_before = away, time.monotonic() + RETRY_S
+                # A server that is silent must not take all the time of this thread: until then jobs fail at once.
+                took = time.monotonic() - began
+                self._away, self._not_before = away, time.monotonic() + (took if took > RETRY_S else 0.0)
                 raise
             self._connection, self._away = StateConnection(raw), None
         return self._connection

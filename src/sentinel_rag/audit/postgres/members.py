@@ -26,13 +26,16 @@ def _tables(connection: Connection) -> None:
     connection.execute("CREATE TABLE gateway (instance_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID")
 
 
+MIGRATIONS = (_tables,)
+
+
 class PostgresInstance:
     """This process's membership among those who use `database`. See `audit.instances.Instance`."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         self.instance_id = secrets.token_hex(8)
         self._database = database
-        database.migrate("gateways", (_tables,))
+        database.migrate("gateways", MIGRATIONS)
         database.greet(self._join)
         database.before_close(
             lambda connection: connection.execute("DELETE FROM gateway WHERE instance_id = ?", [self.instance_id])
@@ -77,3 +80,9 @@ def _is_held(connection: Connection, instance_id: str) -> bool:
     except ValueError:  # of a journal that came from a file, whose gateway wrote no id
         return False
     return bool(connection.execute(_HELD, [number >> 32, number & 0xFFFFFFFF]).fetchone()[0])
+
+
+def living(connection: Connection) -> int:
+    """How many gateways are connected now."""
+    rows = connection.execute("SELECT instance_id FROM gateway").fetchall()
+    return sum(_is_held(connection, each) for (each,) in rows)
