@@ -197,7 +197,7 @@ def _agree(fresh: Path) -> int:
         return 0
     with closing(sqlite3.connect(f"{journal.as_uri()}?mode=ro", uri=True)) as connection:
         head: int = connection.execute("SELECT coalesce(max(seq), 0) FROM journal").fetchone()[0]
-        sealed = connection.execute("SELECT coalesce(max(seq), 0) FROM checkpoint").fetchone()[0]
+        sealed: int = connection.execute("SELECT coalesce(max(seq), 0) FROM checkpoint").fetchone()[0]
     if checkpoints.exists():
         kept = [line for line in checkpoints.read_bytes().splitlines(keepends=True) if _seq(line) <= max(head, sealed)]
         checkpoints.write_bytes(b"".join(kept))
