@@ -365,10 +365,3 @@ def test_the_page_names_every_metric(watched: Watched, asked: object) -> None:
         for family in watched.metrics(zone).values():
             name = f"{family.name}_total" if family.type == "counter" else family.name
             assert f"`{name}`" in page or name.startswith("process_"), name
-
-
-@pytest.mark.requirement("OPS-4")
-def test_doctor_asks_the_collector(watched: Watched) -> None:
-    found = {each["name"]: each for each in watched.product.json("doctor")}
-    assert found["telemetry"]["level"] == "ok"
-    assert "takes spans (parentbased_always_on), metrics served" in found["telemetry"]["detail"]
