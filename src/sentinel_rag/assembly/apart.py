@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sentinel_rag.assembly.model_access import needs_identity
 from sentinel_rag.assembly.plan import RUN_KEYS, Listener, Plan, Ports, plan_zones
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import TOOL_ZONES, DeploymentSettings, Settings
@@ -83,10 +84,7 @@ def plan_role(
 
 
 def _is_beside(name: str, role: str, tools: Iterable[str]) -> bool:
-    """Whether a zone runs with the role on loopback, as under `sentinel up`: an embedded workspace with what asks it,
-    and what holds the Azure sign-in for the agent's model."""
-    if role == "agent":
-        return name == "model-identity"
+    """Whether a zone runs with the role on loopback, as in `sentinel up`: an embedded workspace, with what asks it."""
     return role == "tools" and name.partition("-")[0] == "workspace" and not WITH_WORKSPACES.isdisjoint(tools)
 
 
@@ -120,6 +118,11 @@ def _interceptor(settings: Settings, _: Sequence[str], workspace: str, stack: Ex
 def _agent(settings: Settings, _: Sequence[str], workspace: str, stack: ExitStack) -> tuple[Plan, _Told]:
     _needed(settings.gateway_url, "SENTINEL_URL", "the agent reaches everything through the Interceptor")
     token = _needed(settings.deployment.zone_token, "SENTINEL_ZONE_TOKEN", "the web surface shows it to the agent")
+    if settings.model_settings is not None and needs_identity(settings.model_settings):
+        raise UsageError(
+            "The model has no key, so it would be entered with Entra ID, and a served agent holds no Azure sign-in.",
+            next_step="Set AZURE_OPENAI_API_KEY, or lead SENTINEL_MODEL_URL to a model gateway that signs in itself.",
+        )
     return plan_zones(settings, workspace, Ports(), stack), {"agent": {"token": token}}
 
 

@@ -135,11 +135,11 @@ def create_app(
     app = Starlette(
         routes=[
             execute,
+            *mcp.routes(),
             Route("/v1/tools", routes.tools, methods=["GET"]),
             Route("/v1/look", routes.look, methods=["POST"]),
             Route("/v1/look", routes.tools_to_look_with, methods=["GET"]),
             *sessions.routes(),
-            *mcp.routes(),
             *metadata_routes(),
             *PinRoutes(doorkeeper, pins, limits).routes(),
             *policy_routes(policies, doorkeeper),
@@ -260,8 +260,9 @@ class _Routes:
     async def health(self, _: Request) -> Response:
         return json_response({"status": "ok"})
 
-    async def ready(self, _: Request) -> Response:
-        """Ready means: a call would be recorded, and every tool of the policy that is not switched off is served."""
+    async def ready(self, request: Request) -> Response:
+        """Ready means: a call would be recorded, and every tool of the policy that is not switched off is served. With
+        `part`, that part decides: where one tool server is down, calls of the others are not to be turned away."""
         try:
             await self._journal.head()
             journal = "ok"
@@ -275,6 +276,11 @@ class _Routes:
         # A file that was refused does not stop the calls: the last good policy judges them.
         policy = "ok" if refused is None else f"last good; the file was refused ({len(refused.problems)} problems)"
         checks = {"policy": policy, "journal": journal, "upstreams": upstreams, "tools": tools}
+        part = request.query_params.get("part")
+        if part is not None:
+            if part not in checks:
+                return problem(Reason.INVALID_ARGUMENT, f"part must be one of {', '.join(checks)}.")
+            ready = checks[part] == "ok"
         return json_response({"status": "ready" if ready else "not_ready", "checks": checks}, 200 if ready else 503)
 
 

@@ -84,11 +84,12 @@ ALLOWED: Mapping[str, Form] = {
     "sentinel.server": Form.NAME,
     "sentinel.tier": Form.CODE,
     "sentinel.tool.calls": Form.COUNT,
+    "sentinel.upstream.ms": Form.COUNT,
 }
 """Every attribute that a span may carry."""
 
 NAMES = re.compile(
-    r"agent\.invoke|llm\.invoke|kql\.query|tool\.[A-Za-z0-9_.-]{1,64}|tools/call [A-Za-z0-9_.-]{1,64}"
+    r"agent\.invoke|llm\.invoke|kql\.query|tool\.[A-Za-z0-9_.-]{1,64}|tools/call(?: [A-Za-z0-9_.-]{1,64})?"
     r"|(?:GET|POST) (?:/[a-z0-9_.{}-]{0,40}){1,6}"
 )
 """Every form that a span's name may have."""
@@ -123,4 +124,7 @@ def error_code(text: str) -> str:
 
 
 def _fits(form: Form, value: object) -> bool:
-    return isinstance(value, str) and form.value.fullmatch(value) is not None and not looks_secret(value)
+    if not isinstance(value, str) or form.value.fullmatch(value) is None:
+        return False
+    # Of all credentials that are known by their form, only our own keys consist of the characters of an id.
+    return not looks_secret(value) if form is not Form.ID or "sr_" in value else True

@@ -38,7 +38,10 @@ class TracedRequests:
             await self._app(scope, receive, send)
             return
         given = [value for name, value in scope["headers"] if name == b"traceparent"]
-        with continuing(given[0].decode("latin-1") if len(given) == 1 else None):
+        if len(given) != 1:
+            await self._app(scope, receive, send)
+            return
+        with continuing(given[0].decode("latin-1")):
             await self._app(scope, receive, send)
 
 

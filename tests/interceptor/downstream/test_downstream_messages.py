@@ -138,8 +138,8 @@ def test_headers_that_say_something_else_than_the_body_are_refused(
     answer = replace(modern, headers=headers).request("tools/call", {"name": "look_up", "arguments": {}, "_meta": meta})
     assert (answer.status, answer.body["error"]["code"]) == (400, code)
     assert len(executor.calls) == before
-    wrapped = replace(modern, headers={"Mcp-Name": "=?base64?bG9va191cA==?="})
-    assert wrapped.call("look_up", {})["isError"] is False
+    for right in ("=?base64?bG9va191cA==?=", "  look_up \t"):
+        assert replace(modern, headers={"Mcp-Name": right}).call("look_up", {})["isError"] is False
 
 
 def test_what_an_era_does_not_have_is_no_method(opened: RawMcp, modern: RawMcp) -> None:

@@ -13,6 +13,8 @@ EXAMPLES = {
     "sentinel serve": "sentinel serve tools --tools sentinel,knowledge",
     "sentinel status": "sentinel status --json",
     "sentinel doctor": "sentinel doctor --azure",
+    "sentinel backup": "sentinel backup /mnt/backup/sentinel-2026-11-28",
+    "sentinel restore": "sentinel restore /mnt/backup/sentinel-2026-11-28",
     "sentinel completion": "sentinel completion bash",
     "sentinel workspace": "sentinel workspace generate",
     "sentinel workspace generate": "sentinel workspace generate --events 20000",
