@@ -20,8 +20,8 @@ from typing import Any
 
 from sentinel_rag.assembly.state_place import gateway_folder
 from sentinel_rag.audit import Checkpoint
+from sentinel_rag.audit.places import checkpoints_of
 from sentinel_rag.audit.private_files import create_private
-from sentinel_rag.audit.sealing import CHECKPOINTS_FILE
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.interceptor.store.state import INSTANCES_FOLDER, JOURNAL_FILE
@@ -165,7 +165,7 @@ def _in_order(home: Path, *, workspaces: bool) -> Iterator[Path]:
     last: Sequence[Path] = (
         gateway / JOURNAL_FILE,
         *sorted((gateway / "segments").glob("*")),
-        gateway / CHECKPOINTS_FILE,
+        checkpoints_of(gateway / JOURNAL_FILE),
     )
     first = [path for path in files if path.is_relative_to(home / "people")]
     yield from first
@@ -191,12 +191,13 @@ def _copy(source: Path, target: Path) -> None:
 
 def _agree(fresh: Path) -> int:
     """Keep those checkpoints that the copied journal bears out: it was copied before them. The head of the journal."""
-    journal, checkpoints = gateway_folder(fresh) / JOURNAL_FILE, gateway_folder(fresh) / CHECKPOINTS_FILE
+    journal = gateway_folder(fresh) / JOURNAL_FILE
+    checkpoints = checkpoints_of(journal)
     if not journal.exists():
         return 0
     with closing(sqlite3.connect(f"{journal.as_uri()}?mode=ro", uri=True)) as connection:
         head: int = connection.execute("SELECT coalesce(max(seq), 0) FROM journal").fetchone()[0]
-        sealed = connection.execute("SELECT coalesce(max(seq), 0) FROM checkpoint").fetchone()[0]
+        sealed: int = connection.execute("SELECT coalesce(max(seq), 0) FROM checkpoint").fetchone()[0]
     if checkpoints.exists():
         kept = [line for line in checkpoints.read_bytes().splitlines(keepends=True) if _seq(line) <= max(head, sealed)]
         checkpoints.write_bytes(b"".join(kept))

@@ -44,6 +44,19 @@ the database, or what the next time sets again."""
 Migration = Callable[[Connection], None]
 
 
+def put(connection: Connection, sql: str, parameters: Sequence[Any]) -> None:
+    """`execute` for a write whose result nobody needs: over a network it need not be waited for. It fails, if it does,
+    before the transaction is committed."""
+    getattr(connection, "put", connection.execute)(sql, parameters)
+
+
+def known_of(connection: Connection) -> dict[str, Any] | None:
+    """What is true in this transaction and was asked before, where asking costs a way over a network; it is forgotten
+    with whatever is undone. None for SQLite, where asking costs nothing."""
+    known: dict[str, Any] | None = getattr(connection, "known", None)
+    return known
+
+
 class StateAway(UnavailableError):
     """The server of the state cannot be used now: calls are refused until it can, and go on by themselves then."""
 

@@ -135,11 +135,11 @@ def create_app(
     app = Starlette(
         routes=[
             execute,
+            *mcp.routes(),
             Route("/v1/tools", routes.tools, methods=["GET"]),
             Route("/v1/look", routes.look, methods=["POST"]),
             Route("/v1/look", routes.tools_to_look_with, methods=["GET"]),
             *sessions.routes(),
-            *mcp.routes(),
             *metadata_routes(),
             *PinRoutes(doorkeeper, pins, limits).routes(),
             *policy_routes(policies, doorkeeper),

@@ -84,6 +84,7 @@ ALLOWED: Mapping[str, Form] = {
     "sentinel.server": Form.NAME,
     "sentinel.tier": Form.CODE,
     "sentinel.tool.calls": Form.COUNT,
+    "sentinel.upstream.ms": Form.COUNT,
 }
 """Every attribute that a span may carry."""
 

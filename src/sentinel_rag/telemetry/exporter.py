@@ -1,8 +1,9 @@
 """Sends spans to an OTLP collector over HTTP, from a thread of its own.
 
-Whoever ends a span has it written, which takes some microseconds, and puts it into a bounded queue: a collector that is
-slow or away costs spans, which are counted, and never a call its time. What was not sent when the process ends gets a
-short last try. Bytes and not objects wait in the queue, since the garbage collector would look at objects all the time.
+Whoever ends a span only puts it into a bounded queue: a collector that is slow or away costs spans, which are counted,
+and never a call its time. What was not sent when the process ends gets a short last try.
+
+Spans are written many at a time: code that has just run is several times as fast as the same code amid a call.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import http.client
 import logging
 import ssl
 import threading
+import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +25,7 @@ from sentinel_rag.telemetry.spans import Span
 PATH: Final = "/v1/traces"
 MAX_QUEUED: Final = 4_096
 MAX_BATCH: Final = 512
+WRITTEN_AT_ONCE: Final = 32
 WAIT_S: Final = 1.0
 """How long a span waits for others."""
 
@@ -127,7 +130,7 @@ class SpanExporter:
         self._connection = CollectorConnection(collector)
         self._encoder = encoder
         self._max_queued = max_queued
-        self._queue: deque[bytes] = deque()
+        self._queue: deque[Span] = deque()
         self._wake = threading.Event()
         self._ending = threading.Event()
         self._healthy = True
@@ -143,12 +146,7 @@ class SpanExporter:
         if len(self._queue) >= self._max_queued:
             self.counts.dropped += 1
             return
-        try:
-            self._queue.append(self._encoder.span(span))
-        except Exception:  # whatever it was told, the call that it is of goes on
-            self.counts.failed += 1
-            _log.exception("a span could not be written")
-            return
+        self._queue.append(span)
         if len(self._queue) == MAX_BATCH:
             self._wake.set()
 
@@ -163,13 +161,28 @@ class SpanExporter:
             self._wake.wait(WAIT_S)
             self._wake.clear()
             while self._queue:
-                self._send([self._queue.popleft() for _ in range(min(len(self._queue), MAX_BATCH))])
+                self._send(self._written(min(len(self._queue), MAX_BATCH)))
             if self._ending.is_set():
                 self._connection.close()
                 return
 
+    def _written(self, count: int) -> list[bytes]:
+        """The next spans of the queue. Between a few of them the event loop may have the interpreter back."""
+        batch: list[bytes] = []
+        for number in range(count):
+            try:
+                batch.append(self._encoder.span(self._queue.popleft()))
+            except Exception:  # one that cannot be written may not end this thread
+                self.counts.failed += 1
+                _log.exception("a span could not be written")
+            if number % WRITTEN_AT_ONCE == WRITTEN_AT_ONCE - 1:
+                time.sleep(0)
+        return batch
+
     def _send(self, batch: list[bytes]) -> None:
         """One batch, with further tries while the collector says, or shows, that it will come back."""
+        if not batch:
+            return
         body = self._encoder.request(batch)
         for wait in (*_WAITS_S, None):
             try:

@@ -67,6 +67,7 @@ class SpanEncoder:
 
     def span(self, span: Span) -> bytes:
         """One Span message: with the attributes that may be told, and how many there were beside them."""
+        span.tell_deferred()
         parts = [
             b"\x0a\x10" + span.trace_id.to_bytes(16, "big"),
             b"\x12\x08" + span.span_id.to_bytes(8, "big"),

@@ -51,22 +51,59 @@ class Lost(Exception):
 
 
 class StateConnection:
-    """A connection as the stores use it; see `audit.connections.Connection`. Not for two threads at once."""
+    """A connection as the stores use it; see `audit.connections.Connection`. Not for two threads at once.
+
+    What is `put` travels with the next statement: a write whose result nobody needs costs no way there and back.
+    """
 
     def __init__(self, raw: psycopg.Connection[Any]) -> None:
         self.raw = raw
+        self.known: dict[str, Any] = {}
+        """What is true in this transaction and need not be asked again; see `known_of`."""
+        self._put: list[tuple[str, Sequence[Any]]] = []
 
     def execute(self, question: str, parameters: Sequence[Any] = (), /) -> psycopg.RawCursor[Any]:
+        if not self._put:
+            return self._run(question, parameters)
+        with self.raw.pipeline():
+            self._send_put()
+            return self._run(question, parameters)
+
+    def executemany(self, question: str, parameters: Any, /) -> psycopg.RawCursor[Any]:
+        self.steer()
+        cursor = psycopg.RawCursor(self.raw)
+        cursor.executemany(statement(question), list(parameters))
+        return cursor
+
+    def put(self, question: str, parameters: Sequence[Any], /) -> None:
+        """`execute` for a write whose result nobody needs; it is done before the next statement, or the commit."""
+        self._put.append((question, parameters))
+
+    def steer(self, *statements: str) -> psycopg.Cursor[Any] | None:
+        """Do what was put, and then these statements without values; the cursor of the last."""
+        last = None
+        with self.raw.pipeline():
+            self._send_put()
+            for each in statements:
+                last = self.raw.execute(each, prepare=False)
+        return last
+
+    def forget(self) -> None:
+        """What was put and what is known holds no longer: its transaction, or a part of it, was undone."""
+        self._put.clear()
+        self.known.clear()
+
+    def _send_put(self) -> None:
+        waiting, self._put = self._put, []
+        for question, parameters in waiting:
+            self._run(question, parameters)
+
+    def _run(self, question: str, parameters: Sequence[Any]) -> psycopg.RawCursor[Any]:
         cursor = psycopg.RawCursor(self.raw)
         if parameters:
             cursor.execute(statement(question), parameters, binary=True)
         else:  # several statements at once, where a table needs more than one
             cursor.execute(statement(question))
-        return cursor
-
-    def executemany(self, question: str, parameters: Any, /) -> psycopg.RawCursor[Any]:
-        cursor = psycopg.RawCursor(self.raw)
-        cursor.executemany(statement(question), list(parameters))
         return cursor
 
 

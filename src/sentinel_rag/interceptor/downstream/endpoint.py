@@ -8,7 +8,6 @@ that no agent enters.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -53,10 +52,8 @@ from sentinel_rag.interceptor.refusals import Refusal, Unread
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_object
 from sentinel_rag.interceptor.session_routes import RETRY_SESSION_S, close_session
 from sentinel_rag.interceptor.store import Principal, Scope, Session, SessionStore, TooManySessions
-from sentinel_rag.interceptor.telling import request_span
+from sentinel_rag.interceptor.telling import message_span
 from sentinel_rag.interceptor.upstream import Upstream
-from sentinel_rag.telemetry import continuing
-from sentinel_rag.telemetry.trace_context import read_traceparent
 
 SESSION_HEADER = "mcp-session-id"
 SERVER = {"name": "sentinel-rag-interceptor", "version": __version__}
@@ -212,8 +209,7 @@ class McpEndpoint:
         )
 
         async def work(stream: Stream | None) -> Reply:
-            with _in_trace(asked), request_span(request) as span:
-                span.set("mcp.method.name", asked.method)
+            with message_span(asked.meta.get("traceparent")):
                 try:
                     result = await self.calls.run(caller, asked, wish, stream)
                 except RpcFault as fault:
@@ -280,12 +276,6 @@ class McpEndpoint:
 
 
 _NOT_KEPT = {"ttlMs": 0, "cacheScope": "private"}
-
-
-def _in_trace(asked: Request) -> AbstractContextManager[None]:
-    """Where a message names its place in a trace, spans belong there; else where the HTTP request does."""
-    place = asked.meta.get("traceparent")
-    return nullcontext() if read_traceparent(place) is None else continuing(place)
 
 
 def _executes(principal: Principal) -> bool:

@@ -35,7 +35,6 @@ from sentinel_rag.interceptor.outcomes import Denied, NotCompleted, Outcome
 from sentinel_rag.interceptor.refusals import Refusal
 from sentinel_rag.interceptor.request_body import ExecuteRequest, MalformedBody, read_execute
 from sentinel_rag.interceptor.store import Principal
-from sentinel_rag.interceptor.telling import message_span
 
 PROGRESS_S = 1.0
 """How often a client that asked for progress hears that its call still runs."""
@@ -98,7 +97,7 @@ class ToolCalls:
         self, caller: Caller, asked: Request, wish: ExecuteRequest, stream: Stream | None, left: Departure
     ) -> dict[str, Any]:
         pulse = _Pulse(stream, asked.meta.get("progressToken"))
-        call = partial(self._through_the_gate, caller, asked, wish, left)
+        call = partial(self._through_the_gate, caller, wish, left)
         outcome = await pulse.during(call(), "The tool runs.")
         if not isinstance(outcome, Denied) or outcome.approval_id is None:
             return result_of(outcome, wish.session_id)
@@ -164,10 +163,9 @@ class ToolCalls:
     def _shown(self, caller: Caller, wish: ExecuteRequest, denied: Denied) -> dict[str, Any]:
         return elicitation(denied, wish.tool_name, caller.abilities, self.approvals_page, named=caller.in_session)
 
-    async def _through_the_gate(self, caller: Caller, asked: Request, wish: ExecuteRequest, left: Departure) -> Outcome:
+    async def _through_the_gate(self, caller: Caller, wish: ExecuteRequest, left: Departure) -> Outcome:
         call = self.gate.look if caller.looks else self.gate.execute
-        with message_span(asked.meta.get("traceparent")):
-            return await call(caller.principal, wish, left)
+        return await call(caller.principal, wish, left)
 
 
 class _Pulse:
@@ -179,7 +177,10 @@ class _Pulse:
         self._seconds = 0.0
 
     async def during(self, work: Awaitable[T], said: str) -> T:
-        return await (work if self._stream is None else meanwhile(partial(self._beat, self._stream, said), work))
+        stream = self._stream
+        if stream is None or (self._token is None and not stream.started):  # nobody hears a beat: no task for it
+            return await work
+        return await meanwhile(partial(self._beat, stream, said), work)
 
     async def _beat(self, stream: Stream, said: str) -> None:
         with suppress(OSError):  # the client has gone, which is told to the call in another way

@@ -30,13 +30,9 @@ class RecordSpans:
             return
         match event:
             case CallIntended():
-                _tell_call(span, event.audit_id, event.tool, event.session_id)
-                span.set("sentinel.outcome", "allowed")
-                span.set("sentinel.rule.id", event.rule_id)
-                span.set("sentinel.server", event.server)
-                span.set("sentinel.approval.id", event.approval_id)
-                span.update(_LABEL[event.label])
-                span.update(_CONTEXT[event.context_after])
+                call = (event.audit_id, event.tool, event.session_id)
+                judged = (event.rule_id, event.server, event.approval_id, event.label, event.context_after)
+                span.defer(_tell_intended, call, judged)
             case CallRefused():
                 _tell_call(span, event.audit_id, event.tool, event.session_id)
                 span.set("sentinel.outcome", "denied" if event.http_status == 403 else "refused")
@@ -51,8 +47,7 @@ class RecordSpans:
                 if event.http_status >= 500:
                     span.fail(event.reason.value)
             case CallOutcome(status=status, reason=reason):
-                span.set("sentinel.result.bytes", event.result_bytes)
-                span.set("sentinel.result.rows", event.rows)
+                span.defer(_tell_outcome, event.result_bytes, event.rows, event.duration_ms)
                 if status is not OutcomeStatus.SUCCESS:
                     # A tool's failure is one here too, whatever status carries it.
                     span.fail("unknown" if reason is None else reason.value)
@@ -63,7 +58,8 @@ class RecordSpans:
 
 
 class TracedUpstream:
-    """Wraps a tool server: each call is a span, in which the server below finds where it belongs."""
+    """Wraps a tool server of another maker: each call is a span, in which the server finds where it belongs. Our own
+    make a span of each call themselves, below the one that the call came in with."""
 
     def __init__(self, upstream: Upstream, *, server: str) -> None:
         self._upstream = upstream
@@ -113,7 +109,7 @@ class TracedUpstream:
 def _tell_reply(span: AnySpan, reply: UpstreamReply) -> None:
     match reply:
         case Returned():
-            pass  # its size stands in the span around this one, as it stands on record
+            pass  # its size stands in the span around this one
         case ToolFailed(error):
             span.fail(error.code.value)
         case Unanswered(reason):
@@ -131,6 +127,23 @@ def _tell_call(span: AnySpan, audit_id: str, tool: str | None, session_id: str |
     span.set("session.id", session_id)
 
 
+def _tell_intended(span: Span, call: tuple[str, str, str], judged: tuple[str, str, str | None, Label, Label]) -> None:
+    _tell_call(span, *call)
+    rule_id, server, approval_id, label, context = judged
+    span.set("sentinel.outcome", "allowed")
+    span.set("sentinel.rule.id", rule_id)
+    span.set("sentinel.server", server)
+    span.set("sentinel.approval.id", approval_id)
+    span.update(_LABEL[label])
+    span.update(_CONTEXT[context])
+
+
+def _tell_outcome(span: Span, result_bytes: int | None, rows: int | None, duration_ms: float | None) -> None:
+    span.set("sentinel.result.bytes", result_bytes)
+    span.set("sentinel.result.rows", rows)
+    span.set("sentinel.upstream.ms", None if duration_ms is None else round(duration_ms))
+
+
 def request_span(request: Request) -> AnySpan:
     """The span of a request that a key was admitted with: whoever has none costs nothing here."""
     return start_span(f"{request.method} {request.url.path}", Kind.SERVER)
@@ -138,8 +151,8 @@ def request_span(request: Request) -> AnySpan:
 
 @contextmanager
 def message_span(place: object) -> Iterator[None]:
-    """The span of a `tools/call` that a client of MCP sent; `place` is the traceparent of its `_meta`, if it has one.
-    It is called after the tool once that is known to be one."""
+    """The span of a `tools/call` of a client of MCP; `place` is the traceparent of its `_meta`, which goes before that
+    of the HTTP request. It is called after the tool once that is known to be one."""
     if not tracing():
         yield
         return
