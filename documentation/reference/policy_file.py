@@ -96,7 +96,7 @@ _OF_PARAMETERS: Mapping[str, Schema] = {
     "format": {"enum": list(FORMATS)},
     "accepts": _ref("label"),
     "attest": KINDS_OF_VALUE,
-    "together": TEXT,
+    "together": NAME,
 }
 _OF_RULES: Mapping[str, Schema] = {
     "rule_id": NAME,

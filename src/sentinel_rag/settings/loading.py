@@ -13,7 +13,7 @@ from sentinel_rag.settings.approvals import (
     webhook_form_name,
     webhook_signing_secret,
 )
-from sentinel_rag.settings.databases import read_database
+from sentinel_rag.settings.databases import postgres_url, read_database
 from sentinel_rag.settings.deployment import read_deployment
 from sentinel_rag.settings.env_file import read_env_file
 from sentinel_rag.settings.knowledge import read_knowledge
@@ -123,6 +123,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         embeddings=read_embeddings(reader),
         knowledge=read_knowledge(reader),
         database=read_database(reader),
+        chat_database=reader.read("SENTINEL_CHAT_DATABASE_URL", postgres_url, None),
         timezone=reader.read("SENTINEL_TIMEZONE", timezone, "UTC"),
         audit_durability=reader.read("SENTINEL_AUDIT_DURABILITY", one_of(DURABILITIES), "process"),
         audit_anchor=reader.read("SENTINEL_AUDIT_ANCHOR", lambda t: Path(t).expanduser().absolute(), None),

@@ -162,6 +162,8 @@ class Settings:
     knowledge: KnowledgeSettings = KnowledgeSettings()
     database: PostgresSettings = PostgresSettings(schema="sentinel")
     """Where the gateway keeps its state; without an address in files of the home."""
+    chat_database: Secret | None = None
+    """Address of the database in which the agent keeps conversations; without one in a file of the home."""
     timezone: str = "UTC"
     audit_durability: str = "process"
     audit_anchor: Path | None = None

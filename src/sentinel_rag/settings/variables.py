@@ -83,6 +83,11 @@ VARIABLES: tuple[Variable, ...] = (
         "none: SQLite",
     ),
     Variable("SENTINEL_DATABASE_SCHEMA", "Schema in it; gateways with one schema share their state.", "sentinel"),
+    Variable(
+        "SENTINEL_CHAT_DATABASE_URL",
+        "PostgreSQL for the agent's conversations, as a role of its own.",
+        "none: SQLite",
+    ),
     Variable("SENTINEL_AUDIT_DURABILITY", "process or power: what an acknowledged record survives.", "process"),
     Variable("SENTINEL_AUDIT_ANCHOR", "File for a second copy of the journal's checkpoints, on another disk.", "none"),
     Variable("SENTINEL_QUESTION_TIMEOUT_S", "Seconds that one question may take.", "120"),
