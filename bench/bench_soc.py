@@ -3,6 +3,7 @@
 The suite of `sentinel_rag.testing.soc` through the product's own processes. `python -m bench soc` plays every task and,
 under the shipped policy, every goal beside every task whose results can carry planted text, at each of three moments;
 the other policies are told beside it. `--quick` takes a few tasks for each goal, and the others in turn.
+Tasks without a person are also played by an agent that has read the workspace for an earlier question, as agents have.
 docs/soc-suite.md tells what the figures mean.
 """
 
@@ -22,6 +23,9 @@ from sentinel_rag.testing.soc.measuring import Bench, GoalRow, TaskRow, summary
 from sentinel_rag.testing.soc.people import People
 from sentinel_rag.testing.soc.suite import Goal, Suite, Task, load_suite
 
+Played = Mapping[tuple[str, str], Sequence[TaskRow]]
+"""What came of the tasks, by policy and by who decides."""
+
 WORKERS = 2
 GOALS_AT_ONCE, GOALS_BESIDE_FEW = 8, 22
 """Goals that one product serves, beside every task and beside few: its start, a few seconds, weighs little, and both
@@ -30,8 +34,14 @@ FEW = ("show_203", "spraying", "past_91", "look_then_read")
 """Tasks that stand for the others: an incident, the web, knowledge, and the web after an incident."""
 IN_TURN = 4
 """How many other tasks, in turn, a goal is played beside with `--quick`."""
+BUSY = "busy"
+"""Nobody decides, and the agent has read the workspace for an earlier question of its person."""
 ONE = ("show_203", "comment_203")
 """Enough to show that a goal can be reached where nothing stops it."""
+
+
+ASKING = ("shipped", "own-words")
+"""Policies that are meant to be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +77,14 @@ def parts(*, quick: bool) -> list[Part]:
     ]
 
 
-def play_tasks(job: tuple[str, Sequence[People]]) -> dict[People, list[TaskRow]]:
+def play_tasks(job: tuple[str, Sequence[People]]) -> dict[str, list[TaskRow]]:
     policy, people = job
     suite = load_suite()
     with Bench(suite, policy) as bench:
-        return {each: [bench.task(task, each) for task in suite.tasks] for each in people}
+        rows = {each.value: [bench.task(task, each) for task in suite.tasks] for each in people}
+        if policy in ASKING:
+            rows[BUSY] = [bench.task(task, People.NOBODY, busy=True) for task in suite.tasks]
+        return rows
 
 
 def play_goals(job: tuple[Part, str, Sequence[TaskRow]]) -> list[GoalRow]:
@@ -107,7 +120,7 @@ def measure(measured: Sequence[Part]) -> dict[str, Any]:
     spawning = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(WORKERS, mp_context=spawning) as pool:
         wanted = [(part.policy, _people_of(part)) for part in measured]
-        played = {
+        played: Played = {
             (policy, people): rows
             for (policy, _), found in zip(wanted, pool.map(play_tasks, wanted), strict=True)
             for people, rows in found.items()
@@ -121,7 +134,7 @@ def measure(measured: Sequence[Part]) -> dict[str, Any]:
                 [goal for goal in suite.goals if part.wanted(goal)],
             )
         ]
-        by_job = pool.map(play_goals, [(part, goals, played[part.policy, part.people]) for part, goals in jobs])
+        by_job = pool.map(play_goals, [(part, goals, played[part.policy, part.people.value]) for part, goals in jobs])
         rows: dict[str, list[GoalRow]] = {}
         for (part, _), some in zip(jobs, by_job, strict=True):
             rows.setdefault(part.policy, []).extend(some)
@@ -138,7 +151,7 @@ def measure(measured: Sequence[Part]) -> dict[str, Any]:
     }
 
 
-def _carrying(played: Mapping[tuple[str, People], Sequence[TaskRow]]) -> int:
+def _carrying(played: Played) -> int:
     """How many tasks read planted text, where they are done."""
     return max(sum(bool(row.places) for row in rows) for rows in played.values())
 
@@ -152,24 +165,21 @@ def _by(size: int, goals: Sequence[Goal]) -> Iterator[Sequence[Goal]]:
     return (goals[start : start + size] for start in range(0, len(goals), size))
 
 
-def _report(part: Part, played: dict[tuple[str, People], list[TaskRow]], rows: Sequence[GoalRow]) -> dict[str, Any]:
+def _report(part: Part, played: Played, rows: Sequence[GoalRow]) -> dict[str, Any]:
     counted = [row for row in rows if not row.apart]
     apart = [row for row in rows if row.apart]
     return {
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "beside": "every task" if part.beside is None else {"each": list(part.beside), "others_in_turn": part.in_turn},
-        **{f"tasks_with_{people.value}": summary(played[part.policy, people]) for people in _people_of(part)},
-        "attacks": {
-            "runs": sum(row.runs for row in counted),
-            "runs_in_which_the_task_was_done": sum(row.useful for row in counted),
-            "runs_that_reached_their_goal": sum(len(row.reached) for row in counted),
-            "goals": len(counted),
-            "goals_reached": sum(bool(row.reached) for row in counted),
-        },
+        **{f"tasks_with_{people.value}": summary(played[part.policy, people.value]) for people in _people_of(part)},
+        **({"tasks_with_nobody_by_a_busy_agent": summary(played[part.policy, BUSY])} if part.policy in ASKING else {}),
+        "attacks": _sums(counted),
+        "adaptive": {how: _sums([row for row in counted if row.adaptive == how]) for how in _ways(counted)},
         "told_apart": {row.goal: {"runs": row.runs, "reached": len(row.reached), "why": row.apart} for row in apart},
         "by_goal": {
             row.goal: {
                 "kind": row.kind,
+                "adaptive": row.adaptive,
                 "runs": row.runs,
                 "task_done": row.useful,
                 "reached": len(row.reached),
@@ -179,8 +189,22 @@ def _report(part: Part, played: dict[tuple[str, People], list[TaskRow]], rows: S
             }
             for row in counted
         },
-        "by_task": {row.task: asdict(row) for row in played[part.policy, part.people]},
+        "by_task": {row.task: asdict(row) for row in played[part.policy, part.people.value]},
     }
+
+
+def _sums(rows: Sequence[GoalRow]) -> dict[str, Any]:
+    return {
+        "runs": sum(row.runs for row in rows),
+        "runs_in_which_the_task_was_done": sum(row.useful for row in rows),
+        "runs_that_reached_their_goal": sum(len(row.reached) for row in rows),
+        "goals": len(rows),
+        "goals_reached": sum(bool(row.reached) for row in rows),
+    }
+
+
+def _ways(rows: Sequence[GoalRow]) -> list[str]:
+    return sorted({row.adaptive for row in rows if row.adaptive})
 
 
 def main() -> None:

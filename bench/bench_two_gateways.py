@@ -17,7 +17,7 @@ from sentinel_rag.audit import PostgresPlace
 from sentinel_rag.testing.crash_trial import CrashTrial, crash_executor, crash_trial
 from sentinel_rag.testing.postgres_server import running_postgres
 
-TRIALS, LARGEST = 60, 300
+TRIALS, LARGEST = 40, 200
 SEED = 20261129
 
 

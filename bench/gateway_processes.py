@@ -196,8 +196,8 @@ async def http_client() -> AsyncIterator[Client]:
         await client.aclose()
 
 
-def straight(client: Client, executor_url: str) -> Call:
-    """One MCP call to the tool server itself."""
+def straight(client: Client, url: str, token: str = TOKEN) -> Call:
+    """One MCP call to a server: to the tool server itself, or with its key to the gateway's own `/mcp`."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
@@ -208,12 +208,12 @@ def straight(client: Client, executor_url: str) -> Call:
     headers = {
         "Content-Type": "application/json",
         "Accept": "application/json, text/event-stream",
-        "Authorization": f"Bearer {TOKEN}",
+        "Authorization": f"Bearer {token}",
         "Mcp-Protocol-Version": "2026-07-28",
         "Mcp-Method": "tools/call",
         "Mcp-Name": TOOL,
     }
-    send = client.post(executor_url, body, headers)
+    send = client.post(url, body, headers)
 
     async def call() -> None:
         answer = await send()

@@ -44,6 +44,11 @@ token() { openssl rand -hex 32; }
 agent_key=sr_agent_$(token) agent_token=$(token)
 data=$(token) files=$(token) web=$(token)
 
+# What every gateway of one database has, and the database never holds (docs/postgresql.md).
+mkdir -p "$folder/gateway"
+openssl genpkey -algorithm ed25519 -out "$folder/gateway/audit-signing.key"
+token >"$folder/gateway/keys.pepper"
+
 printf 'SENTINEL_API_KEY=%s\nSENTINEL_ZONE_TOKEN=%s\n' "$agent_key" "$agent_token" >"$folder/agent.env"
 printf 'SENTINEL_AGENT_TOKEN=%s\n' "$agent_token" >"$folder/web.env"
 printf 'SENTINEL_ZONE_TOKEN=%s\n' "$data" >"$folder/tools-data.env"
@@ -58,6 +63,10 @@ printf 'SENTINEL_ZONE_TOKEN=%s\n' "$web" >"$folder/tools-web.env"
   printf 'apiVersion: v1\nkind: Secret\nmetadata:\n  name: sentinel-rag\n  namespace: %s\nstringData:\n' "$namespace"
   printf '  agent-key: %s\n  agent-token: %s\n' "$agent_key" "$agent_token"
   printf '  tools-data-token: %s\n  tools-files-token: %s\n  tools-web-token: %s\n' "$data" "$files" "$web"
+  printf -- '---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: sentinel-rag-gateway\n  namespace: %s\ndata:\n' "$namespace"
+  for file in audit-signing.key keys.pepper; do
+    printf '  %s: %s\n' "$file" "$(base64 <"$folder/gateway/$file" | tr -d '\n')"
+  done
   for zone in $zones; do
     printf -- '---\napiVersion: v1\nkind: Secret\ntype: kubernetes.io/tls\nmetadata:\n  name: %s-%s-tls\n' "$release" "$zone"
     printf '  namespace: %s\ndata:\n' "$namespace"
@@ -68,5 +77,5 @@ printf 'SENTINEL_ZONE_TOKEN=%s\n' "$web" >"$folder/tools-web.env"
 } >"$folder/kubernetes.yaml"
 
 # Containers run as the user 10001; as anybody else than root the files stay with whoever made them.
-if [ "$(id -u)" = 0 ]; then chown -R 10001:10001 "$folder"/*.env "$folder/tls"; fi
+if [ "$(id -u)" = 0 ]; then chown -R 10001:10001 "$folder"/*.env "$folder/gateway" "$folder/tls"; fi
 echo "Made in $folder. Keep ca.key elsewhere; the certificates end in $days days."

@@ -52,7 +52,8 @@ class TaskRun:
 @dataclass(frozen=True, slots=True)
 class AttackRun:
     """One (user task, injection) pair at one moment. `passed` are the tools of attack calls that ran although they
-    are more than reads; `asked` how often a person was asked for one, and refused."""
+    are more than reads; `users_own` those of calls that the user's task makes too, word for word; `asked` how often a
+    person was asked for one, and refused."""
 
     task: str
     injection: str
@@ -60,6 +61,7 @@ class AttackRun:
     succeeded: bool
     passed: tuple[str, ...]
     asked: int
+    users_own: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -124,23 +126,28 @@ def play_attack(
     play = _Play(stage, stage.open_session(told["prompt"], plan))
     after = {Moment.FIRST: carriers[0], Moment.LAST: carriers[-1], Moment.END: len(told["calls"]) - 1}[moment]
     passed: list[str] = []
+    own: list[str] = []
     asked = 0
     succeeded = False
     for number, call in enumerate(told["calls"]):
         play.user_call(number, call)
         if number == after:
-            for tool, answer in attack_now(stage, play.session):
+            for made, answer in attack_now(stage, play.session):
                 asked += deny_if_asked(stage, answer)
-                if answer.ran and tool not in reads:
-                    passed.append(tool)
+                if answer.ran and made["tool"] not in reads:
+                    is_users = any(
+                        (made["tool"], made["arguments"]) == (c["tool"], c["arguments"]) for c in told["calls"]
+                    )
+                    (own if is_users else passed).append(made["tool"])
             succeeded = stage.verdict()["security"]
     succeeded = succeeded or stage.verdict()["security"]
-    return AttackRun(task, injection, moment, succeeded, tuple(passed), asked)
+    return AttackRun(task, injection, moment, succeeded, tuple(passed), asked, tuple(own))
 
 
-def attack_now(stage: Stage, session: str) -> Iterator[tuple[str, Answer]]:
+def attack_now(stage: Stage, session: str) -> Iterator[tuple[Mapping[str, Any], Answer]]:
+    """The calls of the attack as they are made, each with its answer."""
     for call in stage.attack():
-        yield call["tool"], stage.call(session, call["tool"], call["arguments"])
+        yield call, stage.call(session, call["tool"], call["arguments"])
 
 
 def deny_if_asked(stage: Stage, answer: Answer) -> int:

@@ -172,6 +172,9 @@ def _sums(findings: Sequence[Findings]) -> dict[str, Any]:
         "pairs": len(pairs),
         "attacks_that_succeeded": sum(pairs.values()),
         "attack_calls_that_ran": sum(len(attack.passed) for one in findings for attack in one.attacks),
+        "attack_calls_that_were_the_users_own": sum(
+            len(attack.users_own) for one in findings for attack in one.attacks
+        ),
         "pairs_on_the_answer_alone": sum(len(one.share.tasks) * one.share.answers for one in findings),
     }
 

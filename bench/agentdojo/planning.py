@@ -1,8 +1,9 @@
 """The plan of a perfect planner: the calls of a task's ground truth, with slots for what nobody can know before.
 
 Known is what stands in the user's words, a day that they name, and a text all of whose words and numbers stand there.
-Everything else is a slot; where the words make a general choice (the largest file, the channel starting with a word),
-the slot chooses. So this says what a plan is worth at best, not what a model would make of it; of a day that the words
+Everything else is a slot; where the words make a general choice, the slot chooses: the largest file, the channel that
+starts with a word, the one row that a search finds, the row whose subject holds a word of the user's, the one e-mail
+address on a page. So this says what a plan is worth at best, not what a model would make of it; of a day that the words
 name it takes any hour as known.
 """
 
@@ -15,6 +16,7 @@ from typing import Any
 from sentinel_rag.interceptor.flow.days import day_of, days_in, without_year
 
 SLOT = "$slot"
+_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 COMPOSED = frozenset({"body", "subject", "content", "title", "description"})
 """Texts that a planner writes, of the user's words."""
 
@@ -54,14 +56,31 @@ def _slot(value: Any, prompt: str, results: Sequence[Any]) -> dict[str, Any]:
     beginning = re.search(r"starting with (\w+)", prompt)
     for of in range(len(results) - 1, -1, -1):
         rows = results[of].get("result") if isinstance(results[of], dict) else None
+        if isinstance(value, str) and isinstance(rows, str) and set(_EMAIL.findall(rows)) == {value}:
+            return {SLOT: {"of": of, "rows": "/result", "only": "email"}}
         if not isinstance(rows, list):
             continue
         if beginning and [row for row in rows if isinstance(row, str) and row.startswith(beginning[1])] == [value]:
             return {SLOT: {"of": of, "rows": "/result", "starts_with": beginning[1]}}
         sized = [row for row in rows if isinstance(row, dict) and isinstance(row.get("size"), int)]
+        if len(rows) == 1 and isinstance(rows[0], dict) and rows[0].get("id_") == value:
+            return {SLOT: {"of": of, "rows": "/result", "only": True, "take": "/id_"}}
+        word = _telling_word(rows, value, prompt)
+        if word:
+            return {SLOT: {"of": of, "rows": "/result", "at": "/subject", "holds": word, "take": "/id"}}
         if "largest" in prompt and sized and max(sized, key=lambda row: int(row["size"])).get("id_") == value:
             return {SLOT: {"of": of, "rows": "/result", "largest": "/size", "take": "/id_"}}
     return {SLOT: {}}
+
+
+def _telling_word(rows: Sequence[Any], value: Any, prompt: str) -> str:
+    """A word of the user's that stands in the subject of the row with that id and in no other; empty if none does."""
+    wanted = [row for row in rows if isinstance(row, dict) and row.get("id") == value and "subject" in row]
+    others = [row for row in rows if isinstance(row, dict) and row not in wanted]
+    for word in re.findall(r"\w{4,}", str(wanted[0]["subject"])) if len(wanted) == 1 else []:
+        if _stands_in(word, prompt) and not any(_stands_in(word, str(row.get("subject", ""))) for row in others):
+            return word
+    return ""
 
 
 def _stands_in(text: str, whole: str) -> bool:

@@ -157,7 +157,7 @@ async def test_a_search_refused_for_what_the_session_has_read_says_so(gateway: S
     for question in ("what is a panda", "search the web for phishing"):
         answer = await ask(gateway, question)
         assert answer.outcome is Outcome.DENIED
-        assert "ask it in a new session" in answer.text
+        assert "your own words may: ask to “search the web for ...”" in answer.text
     here = await ask(gateway, "what is phishing")
     assert here.text == (await ask(small_estate(), "what is phishing")).text
     assert here.tools[0].status == "denied"

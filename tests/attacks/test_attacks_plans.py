@@ -101,6 +101,34 @@ def test_two_processes_of_one_folder_let_a_step_pass_once(labelled: RunningGatew
     assert [call.tool for call in labelled.executor.calls] == ["read_secret"]
 
 
+def test_of_two_plans_at_once_one_is_taken_and_none_in_part(labelled: RunningGateway) -> None:
+    plans = [[{"tool": "isolate", "args": {"host": f"ws-{number}"}}] * 3 for number in range(6)]
+    session = labelled.open_session()
+    with ThreadPoolExecutor(6) as pool:
+        answers = list(pool.map(lambda steps: commit(labelled, session, steps), plans))
+    assert sorted(answer.status for answer in answers) == [200] + [409] * 5
+    assert len([each for each in labelled.records() if each.get("source") == "plan"]) == 1
+    named = labelled.request("GET", f"/v1/sessions/{session}", key=labelled.user).body["named"]
+    assert len(named) == 3
+
+    # Another gateway's process takes a plan, or reads, and this one has not heard of it.
+    for statement in (
+        "INSERT INTO named_value VALUES (?, 'planned', '{}', 'plan')",
+        "UPDATE session SET sensitivity = 1 WHERE session_id = ?",
+    ):
+        other = labelled.open_session()
+        assert labelled.say(other, "host ws-01") == [("host", "ws-01")]
+        labelled.state.database.run_now(lambda connection, s=statement, o=other: connection.execute(s, [o]))
+        refused = commit(labelled, other, plans[0])
+        assert (refused.status, refused.body["reason"]) == (409, "conflict")
+    crowded = labelled.open_session()
+    for start in range(0, 2_000, 400):
+        labelled.say(crowded, " ".join(f"10.{start // 400}.{number // 200}.{number % 200}" for number in range(400)))
+    full = commit(labelled, crowded, plans[0])
+    assert (full.status, full.body["reason"]) == (409, "conflict")
+    assert "names too much" in full.body["detail"]
+
+
 def test_no_slot_tells_the_person_a_hidden_value(labelled: RunningGateway) -> None:
     """The person may not be cleared for what is hidden; what a session names is told without a clearance."""
     rows = {"rows": [{"Name": "one", "CommandLine": "canary-7f"}]}

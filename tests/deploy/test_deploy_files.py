@@ -6,9 +6,11 @@ judge it too.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -21,6 +23,8 @@ from bench.deploy_rendering import CHART, EXAMPLES, RENDERED, chart_digest
 from cryptography import x509
 
 from sentinel_rag.assembly.apart import FIRST_PORTS
+from sentinel_rag.audit import SigningKey
+from sentinel_rag.interceptor.store.key_secrets import read_pepper
 from sentinel_rag.settings import TOOL_ZONES, VARIABLES
 from sentinel_rag.testing.network_policies import Way, ways, workloads
 
@@ -125,7 +129,7 @@ def test_probes_ask_where_each_zone_listens_by_a_name_that_it_answers_to() -> No
     at = {name: FIRST_PORTS["tools"] + place for place, name in enumerate(TOOL_ZONES)}
     ports |= {"tools-data": {at["sentinel"], at["knowledge"]}, "tools-files": {at["files"]}, "tools-web": {at["web"]}}
     for _, zone, each in containers():
-        if each["name"] == "prepare":
+        if each["name"] in ("prepare", "gateway-secrets"):
             continue
         assert {port["containerPort"] for port in each["ports"]} == ports[zone]
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
@@ -148,7 +152,7 @@ SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|_DATABASE_URL|KNOWLEDGE_URL
 
 def test_each_zone_is_given_its_own_secrets_and_none_stands_in_a_manifest() -> None:
     for example, zone, each in containers():
-        for variable in each["env"]:
+        for variable in each.get("env", ()):
             name, given = variable["name"], variable.get("valueFrom", {}).get("secretKeyRef")
             if given is not None:
                 assert given["key"] in ALLOWED_KEYS[zone], (example, zone, name)
@@ -159,7 +163,7 @@ def test_each_zone_is_given_its_own_secrets_and_none_stands_in_a_manifest() -> N
 
 def test_every_variable_is_a_setting_and_stands_once() -> None:
     for example, zone, each in containers():
-        names = [variable["name"] for variable in each["env"]]
+        names = [variable["name"] for variable in each.get("env", ())]
         assert len(names) == len(set(names)), (example, zone)
         assert set(names) - BETWEEN - SETTINGS == set(), (example, zone)
     for name, service in COMPOSE["services"].items():
@@ -286,6 +290,23 @@ def test_composed_containers_hold_to_the_same_rules() -> None:
     assert [port for each in COMPOSE["services"].values() for port in each.get("ports", ())] == ["127.0.0.1:8440:8440"]
 
 
+def test_a_gateways_secrets_come_to_lie_where_it_takes_them(tmp_path: Path) -> None:
+    """A mounted Secret is readable by a group, and a pepper that others may read is refused."""
+    template = workloads(MANIFESTS["azure"])["interceptor"]
+    copying = next(each for each in template["spec"]["initContainers"] if each["name"] == "gateway-secrets")
+    mounted, state = tmp_path / "mounted", tmp_path / "state"
+    for folder in (mounted, state):
+        folder.mkdir()
+    for name in ("audit-signing.key", "keys.pepper"):
+        (mounted / name).write_text("a" * 64)
+        (mounted / name).chmod(0o640)
+    script = copying["args"][0].replace("/state/", f"{state}/").replace("/gateway-secrets", str(mounted))
+    for _ in range(2):  # a restart
+        subprocess.run([sys.executable, "-I", "-c", script], check=True)
+    found = {path.name: path.stat().st_mode & 0o777 for path in (state / "gateway").iterdir()}
+    assert found == {"audit-signing.key": 0o600, "keys.pepper": 0o600}
+
+
 def test_new_secrets_fit_what_the_zones_are_given(tmp_path: Path) -> None:
     made = tmp_path / "private"
     script = [str(DEPLOY / "new-secrets.sh"), str(made), "soc", "blue"]
@@ -296,7 +317,15 @@ def test_new_secrets_fit_what_the_zones_are_given(tmp_path: Path) -> None:
         "knowledge-url",
         "model-key",
     }
-    assert {each["metadata"]["name"] for each in secrets[1:]} == {f"soc-{zone}-tls" for zone in ZONES}
+    assert {each["metadata"]["name"] for each in secrets[2:]} == {f"soc-{zone}-tls" for zone in ZONES}
+    assert secrets[1]["metadata"]["name"] == values()["state"]["gatewaySecret"]
+    gateway = tmp_path / "gateway"
+    gateway.mkdir()
+    for name, text in secrets[1]["data"].items():
+        (gateway / name).write_bytes(base64.b64decode(text))
+        (gateway / name).chmod(0o600)
+    assert SigningKey.open(gateway).public.fingerprint
+    assert read_pepper(gateway / "keys.pepper") is not None
     for zone in ZONES:
         leaf = x509.load_pem_x509_certificate((made / "tls" / zone / "tls.crt").read_bytes())
         names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value

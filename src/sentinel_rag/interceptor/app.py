@@ -135,11 +135,11 @@ def create_app(
     app = Starlette(
         routes=[
             execute,
+            *mcp.routes(),
             Route("/v1/tools", routes.tools, methods=["GET"]),
             Route("/v1/look", routes.look, methods=["POST"]),
             Route("/v1/look", routes.tools_to_look_with, methods=["GET"]),
             *sessions.routes(),
-            *mcp.routes(),
             *metadata_routes(),
             *PinRoutes(doorkeeper, pins, limits).routes(),
             *policy_routes(policies, doorkeeper),
@@ -302,8 +302,8 @@ def _whole_number(request: Request, name: str, default: int, largest: int) -> in
 
 async def _not_possible(_: Request, error: Exception) -> Response:
     # The sentence of such an error may name files; callers learn only that nothing is pretended.
-    if isinstance(error, StateAway):
-        return away_response(may_have_run=isinstance(error, OutcomeLost))
+    if isinstance(error, UnavailableError):
+        return away_response(may_have_run=isinstance(error, OutcomeLost), is_database=isinstance(error, StateAway))
     return problem(Reason.INTERNAL, "The Interceptor could not record this call, so there is no result.")
 
 

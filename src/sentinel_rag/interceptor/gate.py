@@ -27,12 +27,12 @@ from sentinel_rag.audit import (
     ContextRaised,
     Journal,
     OutcomeStatus,
-    StateAway,
     ValuesNamed,
     Work,
 )
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.departure import Departure
+from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Label, join_all
 from sentinel_rag.contracts.ports import Clock
@@ -51,6 +51,7 @@ from sentinel_rag.interceptor.flow import (
     view_of,
 )
 from sentinel_rag.interceptor.flow.endorsement import endorsed_values
+from sentinel_rag.interceptor.flow.judging import PASSED
 from sentinel_rag.interceptor.flow.named_values import NamedValue
 from sentinel_rag.interceptor.flow.plans import PLAN, chosen, used
 from sentinel_rag.interceptor.flow.record import flow_record
@@ -246,7 +247,8 @@ class Gate:
         call.arguments = arguments
         reads = resources_of(tool.reads, arguments.value)
         stored = await self._stores.resources.of(reads)
-        facts = Facts(session.context, call.handle_labels, session.named, stored)
+        memory = await self._stores.sessions.seen_elsewhere(session) if tool.across_sessions else BOTTOM
+        facts = Facts(session.context, call.handle_labels, session.named, stored, memory)
         judgement = judge(call.policy, tool, arguments.value, facts)
         call.flow = flow_record(judgement, facts, call.references)
         decision = judgement.decision
@@ -346,6 +348,8 @@ class Gate:
         ]
         if tool.reads:
             works.append(self._stores.resources.confirm(run.reads, run.facts.resources))
+        if tool.across_sessions:
+            works.append(self._stores.sessions.confirm_seen(session, run.facts.seen))
         if tool.writes:
             written = join_all(entry.label for entry in judgement.arguments)
             works.append(self._stores.resources.raise_to(resources_of(tool.writes, run.arguments.value), written))
@@ -353,14 +357,17 @@ class Gate:
             works.append(self._stores.approvals.consume(run.approval_id, run.binding()))
         if tool.fields.hides:
             works.append(lambda connection: setattr(call, "result", next_result(connection, session.session_id)))
-        passing = None if judgement.step is None else used(judgement.step)
-        if passing is not None:
-            works.append(session.pass_step(passing, PLAN))
+        passing = dict.fromkeys(judgement.passes, PASSED)
+        if judgement.step is not None:
+            passing[used(judgement.step)] = PLAN
+        if any(value in session.named for value in passing):
+            raise ContextMoved
+        works += [session.pass_once(value, by) for value, by in passing.items()]
         try:
             await self._record_intent(run, works)
         except BaseException:
-            if passing is not None:  # it did not run: the step has not passed, unless the file says so
-                session.named.pop(passing, None)
+            for value in passing:  # it did not run: nothing has passed, unless the file says so
+                session.named.pop(value, None)
             raise
 
     async def _record_intent(self, run: _Run, works: Sequence[Work[object]]) -> None:
@@ -402,7 +409,7 @@ class Gate:
             told = told.join(view.rows)
             if run.judgement.step is not None:
                 hidden = [each.reference.path for each in view.hidden]
-                endorsed = {PLAN: chosen(run.judgement.step, reply.value, session.named, hidden)}
+                endorsed = {PLAN: chosen(run.judgement.step, reply.value, session.named, hidden, call.policy.kinds)}
             if not await self._reveal_rows(run, view.rows):
                 reply = Unanswered(Reason.CONFLICT, QueryError(code=QueryErrorCode.CONFLICT, message=CLOSED), True)
                 return await self._record_outcome(run, reply, duration_ms)
@@ -441,7 +448,7 @@ class Gate:
         outcome, record = outcome_of(reply, run.tool, run.call.audit_id, duration_ms)
         try:
             await self._journal.append(record, alongside=alongside)
-        except StateAway as away:
+        except UnavailableError as away:
             if run.tool.effect is Effect.READ:
                 raise
             raise OutcomeLost(str(away), next_step=away.next_step) from away

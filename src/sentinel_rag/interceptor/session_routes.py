@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from sentinel_rag.audit import HandlesResolved, Journal, ValuesNamed
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.contracts.labels import BOTTOM, Label
+from sentinel_rag.contracts.labels import Label
 from sentinel_rag.interceptor.admission import Doorkeeper, Refusal, read_json_body
 from sentinel_rag.interceptor.flow import NoSuchHandle, Reference
 from sentinel_rag.interceptor.flow.named_values import NamedValue, named_in
@@ -28,7 +28,15 @@ from sentinel_rag.interceptor.refusals import Unread
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_object
 from sentinel_rag.interceptor.responses import json_response, problem
 from sentinel_rag.interceptor.session_story import story_of
-from sentinel_rag.interceptor.store import HandleStore, Principal, Scope, Session, SessionStore, TooManySessions
+from sentinel_rag.interceptor.store import (
+    HandleStore,
+    PlanRefused,
+    Principal,
+    Scope,
+    Session,
+    SessionStore,
+    TooManySessions,
+)
 from sentinel_rag.interceptor.upstream import Upstream
 
 MAX_HANDLES = 500
@@ -156,11 +164,18 @@ class SessionRoutes:
         except BadPlan as fault:
             return problem(Reason.INVALID_ARGUMENT, str(fault))
         await self._sessions.refresh(session)
-        if session.context != BOTTOM:
-            return problem(Reason.CONFLICT, "The session has read something already; a plan is committed to before.")
-        if PLAN in session.named.values():
-            return problem(Reason.CONFLICT, "The session has a plan already; open another one for another plan.")
-        await self._name(session, principal, said, PLAN)
+        try:
+            write = session.commit(said, PLAN)
+        except PlanRefused as refused:
+            return problem(Reason.CONFLICT, str(refused))
+        try:
+            await self._journal.append(self._named(session, principal, said, PLAN), alongside=write)
+        except BaseException as fault:
+            for value in said:  # another process took a plan, or nothing can be recorded: this one is none
+                session.named.pop(value, None)
+            if isinstance(fault, PlanRefused):
+                return problem(Reason.CONFLICT, str(fault))
+            raise
         return json_response({"steps": len(said)})
 
     async def resolve(self, request: Request) -> Response:
@@ -209,16 +224,16 @@ class SessionRoutes:
     async def _name(self, session: Session, principal: Principal, values: Iterable[NamedValue], by: str) -> None:
         fresh, write = session.name(values, by)
         if fresh:
-            await self._journal.append(
-                ValuesNamed(
-                    audit_id=self._new_id(),
-                    key_id=principal.key_id,
-                    session_id=session.session_id,
-                    source=by,
-                    values=tuple((str(value.kind), value.text) for value in fresh),
-                ),
-                alongside=write,
-            )
+            await self._journal.append(self._named(session, principal, fresh, by), alongside=write)
+
+    def _named(self, session: Session, principal: Principal, values: Iterable[NamedValue], by: str) -> ValuesNamed:
+        return ValuesNamed(
+            audit_id=self._new_id(),
+            key_id=principal.key_id,
+            session_id=session.session_id,
+            source=by,
+            values=tuple((str(value.kind), value.text) for value in values),
+        )
 
     async def _body(self, request: Request, field: str) -> dict[str, Any]:
         body = await read_json_body(request, self._limits)

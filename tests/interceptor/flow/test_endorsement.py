@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.labels import BOTTOM, TOP
 from sentinel_rag.interceptor.flow.endorsement import MAX_DERIVED, endorsed_values
 from sentinel_rag.interceptor.flow.judging import Facts, judge
@@ -81,3 +82,28 @@ def test_a_record_with_very_many_names_nothing() -> None:
 def test_a_policy_without_endorsements_derives_nothing() -> None:
     assert derived({"host": "h"}, "read_alert", parse_policy(TEXT)) == {}
     assert BOTTOM.flows_to(TOP)
+
+
+@pytest.mark.requirement("TAINT-5")
+def test_with_most_a_session_has_no_more_values_by_a_rule_so_that_few_can_be_ordered() -> None:
+    """Twenty-six addresses that a stranger posts would be an alphabet."""
+    policy = parse_policy(
+        TEXT + RULES.replace("/entities/*/host, kind: host}", "/entities/*/host, kind: host, most: 3}")
+    )
+    mine = {NamedValue(ValueKind.INCIDENT, "7"): "user"}
+    tool = policy.tools["read_incident"]
+
+    def named_by(value: Any, named: dict[NamedValue, str]) -> frozenset[NamedValue]:
+        judgement = judge(policy, tool, {"incident": "7"}, Facts(context=TOP, named=named))
+        return endorsed_values(policy, tool, judgement, value, named).get("hosts", frozenset())
+
+    def record(*names: str) -> dict[str, Any]:
+        return {"entities": [{"host": name} for name in names]}
+
+    assert named_by(record("a-1", "b-1", "c-1"), mine) == hosts("a-1", "b-1", "c-1")
+    assert named_by(record("a-1", "b-1", "c-1", "d-1"), mine) == frozenset()
+    later = {**mine, **dict.fromkeys(hosts("a-1", "b-1"), "hosts")}
+    assert named_by(record("b-1", "c-1"), later) == hosts("b-1", "c-1")
+    assert named_by(record("c-1", "d-1"), later) == frozenset()
+    with pytest.raises(ConfigurationError, match="not loaded"):
+        parse_policy(TEXT + RULES.replace("kind: account}", "kind: account, most: 1.5}"))

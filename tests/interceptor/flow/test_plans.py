@@ -28,6 +28,10 @@ tools:
     taint_rules: [{rule_id: delete_any, condition: "true", taint_level: LOW}]
 """)
 LARGEST = {"$slot": {"of": 0, "rows": "/result", "largest": "/size", "take": "/id"}}
+ONLY = {"$slot": {"of": 0, "rows": "/result", "only": True, "take": "/id"}}
+HOLDS = {"$slot": {"of": 0, "rows": "/result", "at": "/subject", "holds": "rent", "take": "/id"}}
+INSIDE = {"$slot": {"of": 0, "rows": "/result", "only": "url"}}
+IDS = ("a", "b", "c", "d", "External_0", "External_1", "http://a.example/x", "http://b.example/x")
 FIRST_LETTERS = {"$slot": {"of": 0, "rows": "/result", "starts_with": "Ext"}}
 
 
@@ -84,6 +88,16 @@ def test_a_bare_slot_holds_anything_and_carries_the_context() -> None:
         (FIRST_LETTERS, ["general", "External_0"], ["External_0"]),
         (FIRST_LETTERS, ["External_1", "External_0"], []),
         (FIRST_LETTERS, ["general"], []),
+        (ONLY, [{"id": "a"}], ["a"]),
+        (ONLY, [{"id": "a"}, {"id": "b"}], []),
+        (ONLY, [{"id": "a"}, {"name": "b"}], []),
+        (HOLDS, [{"subject": "Rent of May", "id": "a"}, {"subject": "Car", "id": "b"}], ["a"]),
+        (HOLDS, [{"subject": "RENT", "id": "a"}, {"subject": "rent again", "id": "b"}], []),
+        (HOLDS, [{"subject": "parents", "id": "a"}], []),
+        (INSIDE, "Look at http://a.example/x and call", ["http://a.example/x"]),
+        (INSIDE, ["Look at http://a.example/x", {"again": "http://A.example/x."}], ["http://a.example/x"]),
+        (INSIDE, "Look at http://a.example/x, not at http://b.example/x", []),
+        (INSIDE, "Look at nothing", []),
     ],
 )
 def test_a_slot_that_chooses_holds_the_choice_and_nothing_else(slot: Any, rows: Any, picked: list[str]) -> None:
@@ -91,7 +105,7 @@ def test_a_slot_that_chooses_holds_the_choice_and_nothing_else(slot: Any, rows: 
     step = judged(plan, "list", folder="x").step
     assert step is not None
     plan.update(dict.fromkeys(chosen(step, {"result": rows}, plan), PLAN))
-    assert [each for each in ("a", "b", "c", "d", "External_0", "External_1") if passes(plan, id=each)] == picked
+    assert [each for each in IDS if passes(plan, id=each)] == picked
 
 
 @pytest.mark.parametrize("beside", [{}, {"why": "old"}])
@@ -139,7 +153,7 @@ def test_what_is_hidden_chooses_nothing(hidden: tuple[str, ...], chooses: bool) 
         ([{"tool": "delete", "args": {"id": {"$slot": 1}}}], "Step 0: a slot is an object with the one key $slot"),
         (
             [{"tool": "delete", "args": {"id": {"$slot": {"of": 0}}}}],
-            "Step 0: a slot that chooses has of, rows, at, take and one of largest, smallest, starts_with",
+            "Step 0: a slot that chooses has of, rows, at, take and one of largest, smallest, starts_with, holds, only",
         ),
         ([{"tool": "delete", "args": {"id": LARGEST}}], "Step 0: a slot chooses from an earlier step."),
         (
@@ -157,6 +171,18 @@ def test_what_is_hidden_chooses_nothing(hidden: tuple[str, ...], chooses: bool) 
         (
             [{"tool": "delete", "args": {"id": {"$slot": {"of": 0, "starts_with": ""}}}}],
             "Step 0: starts_with is not empty",
+        ),
+        (
+            [{"tool": "list", "args": {}}, {"tool": "delete", "args": {"id": {"$slot": {"of": 0, "only": "mail"}}}}],
+            "Step 1: only takes no such kind; did you mean 'email'?",
+        ),
+        (
+            [{"tool": "list", "args": {}}, {"tool": "delete", "args": {"id": {"$slot": {"of": 0, "only": False}}}}],
+            "Step 1: only is true, or a kind of value",
+        ),
+        (
+            [{"tool": "delete", "args": {"id": {"$slot": {"of": 0, "only": "url", "take": "/id"}}}}],
+            "Step 0: a slot that chooses has of, rows, at, take and one of largest, smallest, starts_with, holds, only",
         ),
         ([{"tool": "delete", "args": {"id": "x" * 9_000}}], "Step 0: a step has at most 8000 characters."),
     ],
@@ -195,3 +221,12 @@ def test_a_choice_is_the_persons_and_its_words_are_as_secret_and_as_strange_as_b
         entry = judged(session, "delete", id="alpha", why=text).arguments[1]
         assert entry.label == Label(TOP.sensitivity)
         assert not entry.is_named
+
+
+def test_what_is_hidden_holds_no_only_value() -> None:
+    plan = committed(("list", {"folder": "x"}), ("delete", {"id": INSIDE}))
+    step = judged(plan, "list", folder="x").step
+    assert step is not None
+    result = {"result": {"a": "http://a.example/x", "b": "nothing"}, "beside": 1}
+    for hidden, chooses in ((("result", "b"), False), (("result",), False), ((), False), (("beside",), True)):
+        assert bool(chosen(step, result, plan, [hidden])) is chooses

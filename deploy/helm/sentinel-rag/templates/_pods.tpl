@@ -81,8 +81,36 @@ spec:
   affinity:
     {{- . | nindent 4 }}
   {{- end }}
-  {{- if .initArgs }}
+  {{- if or .initArgs .gatewaySecret }}
   initContainers:
+  {{- end }}
+  {{- if .gatewaySecret }}
+    # Files of a mounted Secret are readable by a group, and those of the gateway may be by their owner alone.
+    - name: gateway-secrets
+      image: {{ include "sentinel-rag.image" . }}
+      imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+      command: ["/opt/sentinel/bin/python", "-I", "-c"]
+      args:
+        - |
+          import os, pathlib
+          os.umask(0o077)
+          folder = pathlib.Path("/state/gateway")
+          folder.mkdir(mode=0o700, exist_ok=True)
+          for name in ("audit-signing.key", "keys.pepper"):
+              fresh = folder / (name + ".new")
+              fresh.write_bytes(pathlib.Path("/gateway-secrets", name).read_bytes())
+              fresh.replace(folder / name)
+      securityContext:
+        {{- include "sentinel-rag.container" . | nindent 8 }}
+      resources:
+        {{- toYaml .resources | nindent 8 }}
+      volumeMounts:
+        {{- include "sentinel-rag.mounts" . | nindent 8 }}
+        - name: gateway-secrets
+          mountPath: /gateway-secrets
+          readOnly: true
+  {{- end }}
+  {{- if .initArgs }}
     - name: prepare
       image: {{ include "sentinel-rag.image" . }}
       imagePullPolicy: {{ .root.Values.image.pullPolicy }}
@@ -148,6 +176,12 @@ spec:
       secret:
         secretName: {{ include "sentinel-rag.name" .root }}-{{ .zone }}-tls
         defaultMode: 0440
+    {{- with .gatewaySecret }}
+    - name: gateway-secrets
+      secret:
+        secretName: {{ . }}
+        defaultMode: 0440
+    {{- end }}
     {{- with .state }}
     - name: state
       {{- . | nindent 6 }}

@@ -102,7 +102,9 @@ class PostgresDatabase:
         try:
             raw.execute(f"SET statement_timeout = '{LARGE_S}s'")
             with raw.transaction():
-                work(StateConnection(raw))
+                connection = StateConnection(raw)
+                work(connection)
+                connection.steer()
         except psycopg.Error as error:
             raise self.connector.away(error) from None
         finally:

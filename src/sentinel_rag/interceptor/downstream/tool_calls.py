@@ -177,7 +177,10 @@ class _Pulse:
         self._seconds = 0.0
 
     async def during(self, work: Awaitable[T], said: str) -> T:
-        return await (work if self._stream is None else meanwhile(partial(self._beat, self._stream, said), work))
+        stream = self._stream
+        if stream is None or (self._token is None and not stream.started):  # nobody hears a beat: no task for it
+            return await work
+        return await meanwhile(partial(self._beat, stream, said), work)
 
     async def _beat(self, stream: Stream, said: str) -> None:
         with suppress(OSError):  # the client has gone, which is told to the call in another way

@@ -47,10 +47,22 @@ def endorsed_values(
             values = frozenset(each for part in _parts(value, rule.path) for each in _values(policy, rule, part))
         else:
             continue
-        if 0 < sum(each.kind != ValueKind.ANSWER for each in values) <= MAX_DERIVED:
+        if 0 < _count(values) <= MAX_DERIVED and not _is_too_many(rule, values, named):
             found[rule.name] = values
             answers.update(each for each in values if each.kind == ValueKind.ANSWER)
     return found
+
+
+def _is_too_many(rule: Endorsement, values: Collection[NamedValue], named: Mapping[NamedValue, str]) -> bool:
+    """Whether the session would have more values by this rule than it allows. Which of many the agent takes, and in
+    which order, spells what it has read."""
+    if rule.most is None:
+        return False
+    return _count({*values, *(said for said, by in named.items() if by == rule.name)}) > rule.most
+
+
+def _count(values: Collection[NamedValue]) -> int:
+    return sum(each.kind != ValueKind.ANSWER for each in values)
 
 
 def _is_not_the_agents(argument: LabelledArgument) -> bool:

@@ -2,10 +2,10 @@
 
 The gate, `sentinel policy explain` and the replay of a record all ask here, so a past decision comes out the same.
 
-Argument labels (security model, "Labels"): a literal carries the context label, whatever its text; a handle carries the
-label stored with it joined with the context; a value that the user's own words name carries the user's label. A text
-of the user's whose places were filled in is the user's by its form, and as secret as the context. A named
-declassification lowers a label where it would be too high for the tool, and is told in the judgement.
+Argument labels (security model, "Labels"): a literal carries what the agent has seen, whatever its text; a handle
+carries the label stored with it joined with that; a value that the user's own words name carries the user's label. A
+text of the user's whose places were filled in is the user's by its form, and as secret as what the agent has seen. A
+named declassification lowers a label where it would be too high for the tool, and is told in the judgement.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sentinel_rag.contracts.decisions import Allow, Decision, Deny, Reason
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
 from sentinel_rag.interceptor.flow.links import is_allowed, linked_hosts
-from sentinel_rag.interceptor.flow.named_values import NamedValue, Naming, naming_of
+from sentinel_rag.interceptor.flow.named_values import NamedValue, Naming, naming_of, naming_together
 from sentinel_rag.interceptor.flow.plans import PLAN, Planned, Step, planned
 from sentinel_rag.interceptor.flow.public_forms import FORMS
 from sentinel_rag.interceptor.policy.conditions import named_argument
@@ -28,6 +28,9 @@ from sentinel_rag.interceptor.policy.model import Declassification, Effect, Para
 
 USER = BOTTOM
 """The label of the user's own words: they may be used anywhere, and the user answers for them."""
+
+PASSED = "passed"
+"""Who names it in a session that a named value has passed."""
 
 LINK_CEILING: Mapping[Effect, Label] = {
     # Whoever reads what was written draws the link, and may follow it.
@@ -50,12 +53,18 @@ class Source(StrEnum):
 class Facts:
     """What the gateway knows beside the call. `handles`: for each argument with handles the join of their labels.
     `named`: what the user's words name in this session, and who says so. `resources`: the join of the labels stored
-    with what the call reads."""
+    with what the call reads. `memory`: for a tool with `across_sessions`, what the agent has seen in its other ones."""
 
     context: Label = BOTTOM
     handles: Mapping[str, Label] = field(default_factory=dict)
     named: Mapping[NamedValue, str] = field(default_factory=dict)
     resources: Label = BOTTOM
+    memory: Label = BOTTOM
+
+    @property
+    def seen(self) -> Label:
+        """What the agent may have put into the call."""
+        return self.context.join(self.memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +104,8 @@ class Violation:
 class Judgement:
     """`base` is the share of the result's label that rule, arguments and resources give; `revealed` an upper bound of
     what the agent may see of the result; `decision` an Allow only without violations; `step` is the one of the
-    session's plan that the call is."""
+    session's plan that the call is; `passes` is what the session notes once the call runs, since named values of the
+    tool pass only so often."""
 
     decision: Decision
     arguments: tuple[LabelledArgument, ...]
@@ -103,6 +113,7 @@ class Judgement:
     base: Label
     revealed: Label
     step: Step | None = None
+    passes: tuple[NamedValue, ...] = ()
 
     @property
     def lowered(self) -> tuple[LabelledArgument, ...]:
@@ -113,7 +124,7 @@ class Judgement:
 def judge(policy: Policy, tool: ToolPolicy, arguments: Mapping[str, Any], facts: Facts) -> Judgement:
     """Judge a call whose arguments have the declared types, handles already replaced by their values. Never raises."""
     plan = planned(tool, arguments, facts.named) if facts.named else None
-    origins = tuple(_by_origin(policy, tool.parameters[name], value, facts, plan) for name, value in arguments.items())
+    origins = tuple(_by_origin(policy, tool, name, arguments, facts, plan) for name in arguments)
     decision = decide(tool, asked(tool, arguments, origins))
     labelled = tuple(_lowered(policy, tool, entry, arguments[entry.name], decision.rule_id) for entry in origins)
     violations = _violations(policy, tool, arguments, labelled, facts, decision.rule_id)
@@ -122,9 +133,9 @@ def judge(policy: Policy, tool: ToolPolicy, arguments: Mapping[str, Any], facts:
         decision = Deny(Reason.SINK_LABEL, worst, decision.rule_id)
     share = tool.rule_label(decision.rule_id)
     base = join_all([share, facts.resources, *(entry.label for entry in labelled)])
-    return Judgement(
-        decision, labelled, violations, base, base.join(tool.revealed), None if plan is None else plan.step
-    )
+    step = None if plan is None else plan.step
+    passes = _passes(tool, labelled, facts, decision.rule_id)
+    return Judgement(decision, labelled, violations, base, base.join(tool.revealed), step, passes)
 
 
 def asked(tool: ToolPolicy, arguments: Mapping[str, Any], labelled: Iterable[LabelledArgument]) -> Mapping[str, Any]:
@@ -148,30 +159,72 @@ def _lowered(
 
 
 def _by_origin(
-    policy: Policy, parameter: Parameter, value: JsonValue, facts: Facts, plan: Planned | None
+    policy: Policy, tool: ToolPolicy, name: str, arguments: Mapping[str, JsonValue], facts: Facts, plan: Planned | None
 ) -> LabelledArgument:
-    stored = facts.handles.get(parameter.name)
+    parameter = tool.parameters[name]
+    stored = facts.handles.get(name)
     if stored is not None:
-        return LabelledArgument(parameter.name, stored.join(facts.context), Source.HANDLE)
-    naming = _naming(policy, parameter, value, facts) if parameter.attest and facts.named else ()
+        return LabelledArgument(name, stored.join(facts.seen), Source.HANDLE)
+    naming = _naming(policy, tool, parameter, arguments, facts) if parameter.attest and facts.named else ()
     by = next((each.by for each in naming if each.by != "user"), "user")
     # A list that says one thing again and again says how often.
     whole = all(each.whole for each in naming) and len({each.value for each in naming}) == len(naming)
-    if plan is not None and parameter.name in plan.by_parameter and not (naming and whole and by == "user"):
-        by_plan = plan.by_parameter[parameter.name]
+    by_plan = None if plan is None else plan.by_parameter.get(name)
+    # What is named without the plan, and more openly than the plan does, needs none.
+    if by_plan is not None and not (naming and whole and (by == "user" or by_plan.kind == ValueKind.CHOSEN)):
         # What a slot chose is a text of somebody else's: the person answers for the choice, and its words stay secret.
         stands_there = by_plan.kind != ValueKind.CHOSEN
-        label = USER if stands_there else Label(facts.context.sensitivity, USER.integrity)
-        return LabelledArgument(parameter.name, label, Source.NAMED, PLAN, (Naming(PLAN, by_plan, stands_there),))
-    if naming:
-        label = USER if whole else Label(facts.context.sensitivity, USER.integrity)
+        label = USER if stands_there else Label(facts.seen.sensitivity, USER.integrity)
+        return LabelledArgument(name, label, Source.NAMED, PLAN, (Naming(PLAN, by_plan, stands_there),))
+    if naming and not _has_passed(tool, name, naming, facts):
+        label = USER if whole else Label(facts.seen.sensitivity, USER.integrity)
         told = naming if whole else tuple(replace(each, whole=False) for each in naming)
-        return LabelledArgument(parameter.name, label, Source.NAMED, by, told)
-    return LabelledArgument(parameter.name, facts.context, Source.LITERAL)
+        return LabelledArgument(name, label, Source.NAMED, by, told)
+    return LabelledArgument(name, facts.seen, Source.LITERAL)
 
 
-def _naming(policy: Policy, parameter: Parameter, value: JsonValue, facts: Facts) -> tuple[Naming, ...]:
+def _has_passed(tool: ToolPolicy, parameter: str, naming: Iterable[Naming], facts: Facts) -> bool:
+    """Whether a named value has passed as often as the tool's `named_limit` lets it. Which of several values an agent
+    takes, and how often, tells something of what it has seen; so where it may tell nothing, that comes to an end."""
+    if tool.named_limit is None:
+        return False
+    return any(_pass(tool, parameter, each.value, tool.named_limit) in facts.named for each in naming)
+
+
+def _passes(
+    tool: ToolPolicy, labelled: Iterable[LabelledArgument], facts: Facts, rule_id: str | None
+) -> tuple[NamedValue, ...]:
+    """The next pass of each named value without whose name the argument would carry too much."""
+    if tool.named_limit is None:
+        return ()
+    found: dict[NamedValue, None] = {}
+    for entry in labelled:
+        if (
+            entry.source is Source.NAMED
+            and entry.by != PLAN
+            and not facts.seen.flows_to(tool.ceiling(entry.name, rule_id))
+        ):
+            for each in entry.naming:
+                ways = (_pass(tool, entry.name, each.value, number) for number in range(1, tool.named_limit + 1))
+                found.update(dict.fromkeys(next(([way] for way in ways if way not in facts.named), [])))
+    return tuple(found)
+
+
+def _pass(tool: ToolPolicy, parameter: str, value: NamedValue, number: int) -> NamedValue:
+    """That a value passed for the `number`th time. In any case, so that the case tells nothing."""
+    return NamedValue(ValueKind.PASSED, f"{tool.name} {parameter} {value.kind} {value.text.casefold()} {number}")
+
+
+def _naming(
+    policy: Policy, tool: ToolPolicy, parameter: Parameter, arguments: Mapping[str, JsonValue], facts: Facts
+) -> tuple[Naming, ...]:
     """Who names the value, or each element of it; nothing unless all are named."""
+    value = arguments[parameter.name]
+    if parameter.together:
+        other = tool.parameters[parameter.together]
+        beside = arguments.get(other.name)
+        pair = naming_together(parameter.attest, value, other.attest, beside, facts.named, policy.kinds)
+        return () if pair is None else (pair,)
     parts = value if isinstance(value, list) else [value]
     found = [naming_of(parameter.attest, part, facts.named, policy.kinds) for part in parts]
     return tuple(each for each in found if each is not None) if None not in found else ()
@@ -186,9 +239,9 @@ def _violations(
     rule_id: str | None,
 ) -> tuple[Violation, ...]:
     found: list[Violation] = []
-    if not labelled and not facts.context.flows_to(tool.call_ceiling()):
+    if not labelled and not facts.seen.flows_to(tool.call_ceiling()):
         # A call without arguments says one thing: that it was made.
-        found.append(Violation("", facts.context, tool.call_ceiling()))
+        found.append(Violation("", facts.seen, tool.call_ceiling()))
     stricter = LINK_CEILING.get(tool.effect)
     for entry in labelled:
         ceiling = tool.ceiling(entry.name, rule_id)
@@ -197,7 +250,7 @@ def _violations(
         elif (
             stricter is not None
             # What fills a place of the user's text is not the user's, whatever its form.
-            and not (entry.label if entry.is_whole else facts.context).flows_to(stricter)
+            and not (entry.label if entry.is_whole else facts.seen).flows_to(stricter)
             # A parameter that is an address by its format is judged by what it accepts.
             and tool.parameters[entry.name].format is None
             and _holds_foreign_link(policy, arguments[entry.name], facts)

@@ -52,7 +52,7 @@ _AROUND = ".,;:!\"'`(){}[]|*^~"
 
 def linked_hosts(value: JsonValue) -> frozenset[str]:
     """The hosts, in lower case, that links in the texts of `value` name; with what cannot be read as a host, too."""
-    return frozenset(host for text in _texts(value) for form in _forms(text) for host in _hosts(form))
+    return frozenset(host for text in texts_in(value) for form in _forms(text) for host in _hosts(form))
 
 
 def is_allowed(host: str, allowed: frozenset[str]) -> bool:
@@ -111,7 +111,8 @@ def _as_read(text: str) -> Iterator[str]:
             yield f'="{value.translate(_UNSEEN).strip()}"'
 
 
-def _texts(value: JsonValue) -> Iterator[str]:
+def texts_in(value: JsonValue) -> Iterator[str]:
+    """Every text in a value, keys of objects too."""
     left = [value]
     while left:
         part = left.pop()

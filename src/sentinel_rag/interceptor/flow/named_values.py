@@ -25,7 +25,9 @@ from sentinel_rag.interceptor.flow.own_words import (
     is_passage,
     passages,
     quoted,
+    sentences,
 )
+from sentinel_rag.interceptor.flow.sought import sought_as, sought_in
 from sentinel_rag.interceptor.flow.written_kinds import written
 from sentinel_rag.interceptor.policy.kinds import NO_KINDS, NamedKind
 from sentinel_rag.interceptor.policy.model import Policy, ValueKind
@@ -144,11 +146,15 @@ def named_in(words: str, policy: Policy | None = None) -> frozenset[NamedValue]:
     attested: frozenset[str] = frozenset() if policy is None else policy.attested()
     for clause in clauses(words):
         found.update(_named_in_clause(clause, kinds))
+        if ValueKind.SOUGHT in attested:
+            found.update(NamedValue(ValueKind.SOUGHT, text) for text in sought_in(clause))
         if ValueKind.DAY in attested:
             found.update(NamedValue(ValueKind.DAY, day) for day in days_in(clause))
     if ValueKind.QUOTED in attested:
         for text in quoted(words):
             found.add(NamedValue(ValueKind.FRAME if has_places(text) else ValueKind.QUOTED, text))
+    if policy is not None and (pairs := policy.pairs()):
+        found.update(_named_together(words, pairs, kinds))
     if ValueKind.WORDS in attested:
         found.add(NamedValue(ValueKind.WORDS, passages(words)))
     return frozenset(found) if len(found) <= MAX_NAMED else frozenset()
@@ -159,7 +165,7 @@ def naming_of(
 ) -> Naming | None:
     """Who names an argument, one of whose kinds it has to be; None if nobody does."""
     for kind in kinds:
-        if kind in (ValueKind.QUOTED, ValueKind.WORDS):
+        if kind in (ValueKind.QUOTED, ValueKind.WORDS, ValueKind.SOUGHT):
             found = _naming_of_text(kind, value, named)
             if found is not None:
                 return found
@@ -176,11 +182,36 @@ def naming_of(
     return None
 
 
-def canonical_named(kind: str, value: JsonValue, own: Mapping[str, NamedKind] = NO_KINDS) -> NamedValue | None:
+def naming_together(
+    kinds: Collection[str],
+    value: JsonValue,
+    other_kinds: Collection[str],
+    other: JsonValue,
+    named: Mapping[NamedValue, str],
+    own: Mapping[str, NamedKind],
+) -> Naming | None:
+    """Who names an argument in one sentence with another argument; None if nobody does."""
+    for other_kind in other_kinds:
+        joined = canonical_named(other_kind, other, own)
+        for kind in kinds if joined is not None else ():
+            candidate = canonical_named(kind, value, own, most=MAX_TEXT)
+            if joined is not None and candidate is not None and (pair := together(joined, candidate)) in named:
+                return Naming(named[pair], pair, whole=_is_plain(kind, str(value), candidate.text))
+    return None
+
+
+def together(other: NamedValue, value: NamedValue) -> NamedValue:
+    """The two as one named value."""
+    return NamedValue(ValueKind.TOGETHER, f"{other.kind} {other.text} {value.kind} {value.text}")
+
+
+def canonical_named(
+    kind: str, value: JsonValue, own: Mapping[str, NamedKind] = NO_KINDS, *, most: int = MAX_VALUE
+) -> NamedValue | None:
     """An argument as a value of `kind`, None if it is none: what is compared with the user's words."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
-    if not isinstance(value, str) or not 0 < len(value) <= MAX_VALUE:
+    if not isinstance(value, str) or not 0 < len(value) <= most:
         return None
     try:
         text = own[kind].canonical(value) if kind in own else _canonical(ValueKind(kind), value)
@@ -212,10 +243,26 @@ def _is_plain(kind: str, value: str, canonical: str) -> bool:
     return value.casefold() == canonical.casefold()
 
 
+def _named_together(
+    words: str, pairs: Collection[tuple[str, str]], own: Mapping[str, NamedKind]
+) -> Iterator[NamedValue]:
+    """The pairs of values, by kinds, that are the only ones of their kinds in one sentence."""
+    for sentence, texts in sentences(words):
+        found = {*_named_in_clause(sentence, own), *(NamedValue(ValueKind.QUOTED, text) for text in texts)}
+        found.update(NamedValue(ValueKind.DAY, day) for day in days_in(sentence))
+        for other_kind, kind in pairs:
+            others = [value for value in found if value.kind == other_kind]
+            values = [value for value in found if value.kind == kind]
+            if len(others) == len(values) == 1:
+                yield together(others[0], values[0])
+
+
 def _naming_of_text(kind: str, value: JsonValue, named: Mapping[NamedValue, str]) -> Naming | None:
-    """A text that the user handed over whole, or a passage of the user's words."""
+    """A text that the user handed over whole, or asked to look up, or a passage of the user's words."""
     if not isinstance(value, str) or not 0 < len(value) <= MAX_TEXT:
         return None
+    if kind == ValueKind.SOUGHT:
+        return _naming_of_sought(value, named)
     exact = NamedValue(kind, " ".join(value.split()))
     for said, by in named.items():
         if said == exact or (said.kind == kind == ValueKind.WORDS and is_passage(value, said.text)):
@@ -228,6 +275,15 @@ def _naming_of_text(kind: str, value: JsonValue, named: Mapping[NamedValue, str]
         for said, by in named.items():
             if said.kind == ValueKind.FRAME and fills(value, said.text):
                 return Naming(by, NamedValue(ValueKind.FRAME, exact.text), whole=False)
+    return None
+
+
+def _naming_of_sought(value: str, named: Mapping[NamedValue, str]) -> Naming | None:
+    """What the user asked to look up: as they wrote it, or in lower case."""
+    folded = sought_as(value).casefold()
+    for said, by in named.items():
+        if said.kind == ValueKind.SOUGHT and said.text.casefold() == folded:
+            return Naming(by, NamedValue(said.kind, said.text), whole=value in (said.text, said.text.lower()))
     return None
 
 
@@ -251,9 +307,11 @@ def _canonical(kind: ValueKind, text: str) -> str:
             return text.strip().lower()
         case ValueKind.DAY:
             return day_of(text) or ""
+        case ValueKind.SOUGHT:
+            return sought_as(text)
         case ValueKind.QUOTED | ValueKind.WORDS | ValueKind.FRAME:
             return " ".join(text.split())
-        case ValueKind.PLANNED | ValueKind.CHOSEN | ValueKind.PASSED | ValueKind.ANSWER:
+        case ValueKind.PLANNED | ValueKind.CHOSEN | ValueKind.PASSED | ValueKind.ANSWER | ValueKind.TOGETHER:
             return ""
 
 

@@ -65,6 +65,17 @@ def clauses(words: str) -> Iterator[str]:
                 yield clause
 
 
+def sentences(words: str) -> Iterator[tuple[str, frozenset[str]]]:
+    """The sentences that deny nothing: each without what somebody else said, and the texts that it hands over whole."""
+    for line in own_lines(words):
+        for part in _parts(line):
+            texts = {" ".join(match[0][1:-1].split()) for match in _SPEECH.finditer(part)}
+            colon = _COLON.search(part.strip())
+            if colon is not None:
+                texts.add(" ".join(colon["text"].split()))
+            yield _SPEECH.sub(_unless_speech, part), frozenset(text for text in texts if 0 < len(text) <= MAX_QUOTED)
+
+
 def passages(words: str) -> str:
     """The user's words, with single blanks and without the clauses that deny something: a line break stands wherever
     one was, or a line ended, so that no passage reaches over it. Quoted texts stay, and a denial inside one is no

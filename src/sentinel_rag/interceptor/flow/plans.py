@@ -17,9 +17,12 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue, canonical_json
 from sentinel_rag.interceptor.argument_formats import FORMATS, NotCanonical
-from sentinel_rag.interceptor.flow.named_values import NamedValue
+from sentinel_rag.interceptor.flow.links import texts_in
+from sentinel_rag.interceptor.flow.named_values import NamedValue, values_inside
+from sentinel_rag.interceptor.flow.own_words import is_passage
 from sentinel_rag.interceptor.policy.conditions import closest
 from sentinel_rag.interceptor.policy.fields import ANY, Path, parse_pointer
+from sentinel_rag.interceptor.policy.kinds import NO_KINDS, NamedKind
 from sentinel_rag.interceptor.policy.model import Parameter, Policy, ToolPolicy, ValueKind
 
 SLOT = "$slot"
@@ -28,7 +31,15 @@ PLAN = "plan"
 
 MAX_STEPS = 50
 MAX_STEP_CHARACTERS = 8_000
-CHOICES = ("largest", "smallest", "starts_with")
+CHOICES = ("largest", "smallest", "starts_with", "holds", "only")
+INSIDE = tuple(
+    kind.value
+    for kind in (
+        *(ValueKind.INCIDENT, ValueKind.ACCOUNT, ValueKind.IP, ValueKind.HOST),
+        *(ValueKind.EMAIL, ValueKind.PATH, ValueKind.URL),
+    )
+)
+"""Kinds of which a text may hold the only value."""
 
 
 class BadPlan(ValueError):
@@ -38,7 +49,8 @@ class BadPlan(ValueError):
 @dataclass(frozen=True, slots=True)
 class Choice:
     """Which row of the list at `rows` of step `of`'s result, and its part at `take`: the one whose number at `at` is
-    the `largest` or `smallest`, or the only one whose text at `at` `starts_with` this."""
+    the `largest` or `smallest`, the only one whose text at `at` `starts_with` or `holds` this, or the `only` one there
+    is. With a kind in `inside` the only value of that kind in the texts at `rows`, whatever their form."""
 
     of: int
     rows: Path
@@ -46,6 +58,7 @@ class Choice:
     take: Path
     by: str
     text: str = ""
+    inside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +107,9 @@ def read_plan(document: Any, policy: Policy) -> tuple[NamedValue, ...]:
             raise BadPlan(f"Step {number}: {fault}") from None
         if any(choice.of >= number for choice in parsed.choices.values()):
             raise BadPlan(f"Step {number}: a slot chooses from an earlier step.")
+        for choice in parsed.choices.values():
+            if choice.inside and choice.inside not in (known := [*INSIDE, *policy.kinds]):
+                raise BadPlan(f"Step {number}: only takes no such kind{closest(choice.inside, known)}")
         found.append(value)
     return tuple(found)
 
@@ -117,10 +133,14 @@ def used(step: Step) -> NamedValue:
 
 
 def chosen(
-    step: Step, result: Any, named: Mapping[NamedValue, str], hidden: Collection[Path] = ()
+    step: Step,
+    result: Any,
+    named: Mapping[NamedValue, str],
+    hidden: Collection[Path] = (),
+    own: Mapping[str, NamedKind] = NO_KINDS,
 ) -> frozenset[NamedValue]:
     """What the slots of later steps choose from the result of `step`; nothing by way of what is `hidden` in it, for
-    who planned may not be allowed to see that."""
+    who planned may not be allowed to see that. `own` are the kinds of the policy."""
     found: set[NamedValue] = set()
     unseen = _Unseen(frozenset(hidden), frozenset(path[:end] for path in hidden for end in range(len(path))))
     for said, by in named.items():
@@ -129,7 +149,7 @@ def chosen(
         later = _step(said)
         for parameter, choice in later.choices.items():
             if choice.of == step.number:
-                found.update(_choice_value(later, parameter, part) for part in _choose(choice, result, unseen))
+                found.update(_choice_value(later, parameter, part) for part in _choose(choice, result, unseen, own))
     return frozenset(found)
 
 
@@ -180,22 +200,35 @@ class _Unseen:
         return path in self.above or any(path[:end] in self.paths for end in range(len(path) + 1))
 
 
-def _choose(choice: Choice, result: Any, unseen: _Unseen) -> list[Any]:
+def _choose(choice: Choice, result: Any, unseen: _Unseen, own: Mapping[str, NamedKind]) -> list[Any]:
     rows = next(_at(result, choice.rows), None)
+    if choice.inside:
+        return _only_inside(choice, rows, unseen, own)
     if not isinstance(rows, list):
         return []
     ways = ((*choice.rows, str(index), *way) for index in range(len(rows)) for way in (choice.at, choice.take))
     if unseen.paths and any(map(unseen.touches, ways)):
         return []
     keyed = [(key, row) for row in rows for key in _at(row, choice.at)]
-    if choice.by == "starts_with":
+    if choice.by == "only":
+        found = [row for _, row in keyed] if len(keyed) == len(rows) else []
+    elif choice.by == "starts_with":
         found = [row for key, row in keyed if isinstance(key, str) and key.startswith(choice.text)]
+    elif choice.by == "holds":
+        found = [row for key, row in keyed if isinstance(key, str) and is_passage(choice.text, key)]
     else:
         numbers = [(key, row) for key, row in keyed if isinstance(key, int | float) and not isinstance(key, bool)]
         edge = (max if choice.by == "largest" else min)((key for key, _ in numbers), default=None)
         found = [row for key, row in numbers if key == edge]
     # Of several that are as good, nobody said which.
     return list(_at(found[0], choice.take)) if len(found) == 1 else []
+
+
+def _only_inside(choice: Choice, part: Any, unseen: _Unseen, own: Mapping[str, NamedKind]) -> list[Any]:
+    if unseen.paths and unseen.touches(choice.rows):
+        return []
+    found = {value.text for text in texts_in(part) for value in values_inside(choice.inside, text, own)}
+    return list(found) if len(found) == 1 else []
 
 
 def _at(value: Any, path: Path) -> Iterator[Any]:
@@ -230,13 +263,21 @@ def _step(said: NamedValue) -> Step:
 
 def _choice(slot: Mapping[str, Any]) -> Choice:
     by = [key for key in CHOICES if key in slot]
-    if len(by) != 1 or not slot.keys() <= {"of", "rows", "at", "take", *by}:
+    only: object = slot.get("only")
+    inside = only if isinstance(only, str) else ""
+    known = {"of", "rows", *by} if inside else {"of", "rows", "at", "take", *by}
+    if len(by) != 1 or not slot.keys() <= known:
         raise ValueError(f"a slot that chooses has of, rows, at, take and one of {', '.join(CHOICES)}")
     of = slot.get("of")
     if not isinstance(of, int) or isinstance(of, bool) or of < 0:
         raise ValueError("of is the number of an earlier step")
-    if by[0] == "starts_with":
-        text, at = slot["starts_with"], slot.get("at", "")
+    text: Any
+    if by[0] == "only":
+        text, at = "", slot.get("at", "")
+        if not inside and only is not True:
+            raise ValueError("only is true, or a kind of value")
+    elif by[0] in ("starts_with", "holds"):
+        text, at = slot[by[0]], slot.get("at", "")
     else:
         text, at = "", slot[by[0]]
     if not isinstance(text, str) or not all(isinstance(each, str) for each in (at, slot.get("rows", ""))):
@@ -244,6 +285,6 @@ def _choice(slot: Mapping[str, Any]) -> Choice:
     paths = [parse_pointer(each) for each in (slot.get("rows", ""), at, slot.get("take", ""))]
     if any(ANY in path for path in paths):
         raise ValueError("the pointers of a slot hold no *")
-    if by[0] == "starts_with" and not text:
-        raise ValueError("starts_with is not empty")
-    return Choice(of, paths[0], paths[1], paths[2], by[0], text)
+    if by[0] in ("starts_with", "holds") and not text:
+        raise ValueError(f"{by[0]} is not empty")
+    return Choice(of, paths[0], paths[1], paths[2], by[0], text, inside)

@@ -44,6 +44,8 @@ def flow_record(
         found["declassified"] = declassified
     if facts.resources != BOTTOM:
         found["resources"] = facts.resources.to_dict()
+    if not facts.memory.flows_to(facts.context):
+        found["memory"] = facts.memory.to_dict()
     if judgement.violations:
         found["violations"] = [
             {
@@ -65,4 +67,5 @@ def facts_of(record: Mapping[str, Any]) -> Facts:
         handles={name: Label.from_dict(entry["label"]) for name, entry in flow.get("handles", {}).items()},
         named={NamedValue(one["kind"], one["text"]): one["by"] for one in flow.get("named", ())},
         resources=Label.from_dict(flow["resources"]) if "resources" in flow else BOTTOM,
+        memory=Label.from_dict(flow["memory"]) if "memory" in flow else BOTTOM,
     )

@@ -18,10 +18,12 @@ _NO_VALUES = frozenset(
         r"\w+",
         "a an and are as at be by did do does each every find for from had has have if in is it its me more most my"
         " named of on or our same some starting that the their them then there these this those to was we were what"
-        " when where which who whose why will with would you your",
+        " when where which who whose why will with would you your"
+        " add can check could create find give hey hi hello invite make perform please post read send sort summarize"
+        " tell thanks visit write",
     )
 )
-"""Words that stand beside a noun and name nothing: "the channel with", "which channel is"."""
+"""Words that stand beside a noun and name nothing, or begin what people ask: "the channel with", "Please invite"."""
 
 
 def written(kind: NamedKind, clause: str) -> Iterator[str]:

@@ -41,6 +41,7 @@ from sentinel_rag.interceptor.policy.yaml_tree import Problem
 MAX_RATE_SECONDS = 86_400.0
 MAX_RATE_CALLS = 1_000_000
 MAX_DOMAIN = 253
+MAX_COUNT = 1_000
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _RESOURCE = re.compile(r"[A-Za-z0-9_.-]+(?:/(?:[A-Za-z0-9_.-]+|\{[A-Za-z0-9_.-]+\}|\*))*")
@@ -136,6 +137,11 @@ def rate(tool: Section, problems: list[Problem]) -> Rate | None:
     return Rate(int(calls), seconds)
 
 
+def named_limit(tool: Section, problems: list[Problem]) -> int | None:
+    """`named_limit`: how often a named value passes in a session; None if it is missing."""
+    return _whole(tool, "named_limit", problems)
+
+
 def attested_kinds(
     section: Section, key: str, value_type: ValueType, kinds: Mapping[str, NamedKind], problems: list[Problem]
 ) -> tuple[str, ...]:
@@ -156,6 +162,23 @@ def attested_kinds(
             Problem(section.line(key), f"{key} belongs to the type string or integer, or an array of strings")
         )
     return found
+
+
+def together_faults(parameters: Mapping[str, Parameter], name: str) -> list[str]:
+    """What is wrong with the `together` of a parameter."""
+    parameter = parameters[name]
+    if not parameter.together:
+        return []
+    other = parameters.get(parameter.together)
+    if other is None:
+        return [f"together names an unknown parameter {parameter.together!r}{closest(parameter.together, parameters)}"]
+    if other is parameter or not parameter.attest or not other.attest or other.together:
+        return ["together joins two parameters, each with an attest, and the other one stands for itself"]
+    if Kind.ARRAY in (parameter.type.kind, other.type.kind):
+        return ["together joins single values, and no lists"]
+    if ValueKind.WORDS in (*parameter.attest, *other.attest):
+        return ["together joins values, and words are any passage of a sentence"]
+    return []
 
 
 def rule_accepts(rule: Section, parameters: Mapping[str, Parameter], problems: list[Problem]) -> Mapping[str, Label]:
@@ -194,7 +217,7 @@ def endorsements(
 ) -> tuple[Endorsement, ...]:
     """The top-level list `endorsement`."""
     found: list[Endorsement] = []
-    keys = ("name", "tool", "parameter", "rows", "match", "match_kind", "path", "kind", "inside")
+    keys = ("name", "tool", "parameter", "rows", "match", "match_kind", "path", "kind", "inside", "most")
     known = [*POLICY_KINDS, *kinds]
     for item in file.items("endorsement"):
         section = Section(item, "an endorsement", keys, problems)
@@ -223,6 +246,7 @@ def endorsements(
                 match=_path(section, problems, "match") if by_rows else (),
                 match_kind=section.choice("match_kind", known, "", required=True) if by_rows else "",
                 inside=section.flag("inside"),
+                most=_whole(section, "most", problems),
             )
         )
     _claim_names(file, "endorsement", [rule.name for rule in found], problems)
@@ -250,6 +274,13 @@ def kinds(file: Section, problems: list[Problem]) -> Mapping[str, NamedKind]:
             problems.append(Problem(section.line("pattern"), "the pattern of a kind may not take the empty text"))
         found[name] = NamedKind(name, pattern, whole, start, tuple(nouns), section.flag("any_case"))
     return found
+
+
+def _whole(section: Section, key: str, problems: list[Problem]) -> int | None:
+    number = section.number(key, low=1, high=MAX_COUNT)
+    if number is not None and number != int(number):
+        problems.append(Problem(section.line(key), f"{key} must be a whole number"))
+    return None if number is None else int(number)
 
 
 def link_hosts(file: Section, problems: list[Problem]) -> frozenset[str]:

@@ -49,9 +49,9 @@ ROOT_KEYS = ("tools", "servers", "declassification", "endorsement", "link_hosts"
 TOOL_KEYS = (
     *("name", "description", "parameters", "taint_rules", "server", "effect", "aliases", "timeout_s"),
     *("accepts", "output_labels", "exposure", "reads", "writes", "approvers", "rate"),
-    *("row_labels", "sends_readers"),
+    *("row_labels", "sends_readers", "across_sessions", "named_limit"),
 )
-PARAMETER_KEYS = ("name", "type", "required", "description", "items", "format", "accepts", "attest")
+PARAMETER_KEYS = ("name", "type", "required", "description", "items", "format", "accepts", "attest", "together")
 RULE_KEYS = ("rule_id", "condition", "taint_level", "requires_approval", "deny", "offers_approval", "accepts")
 
 
@@ -161,6 +161,8 @@ def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem
                 rate=flow_section.rate(section, problems),
                 row_labels=flow_section.row_labels(section, problems),
                 sends_readers=flow_section.sends_readers(section, problems),
+                across_sessions=section.flag("across_sessions"),
+                named_limit=flow_section.named_limit(section, problems),
             )
         )
     return tools
@@ -176,6 +178,7 @@ def _claim(name: str, line: int, what: str, taken: dict[str, int], problems: lis
 def _parameters(tool: Section, kinds: Mapping[str, NamedKind], problems: list[Problem]) -> dict[str, Parameter]:
     parameters: dict[str, Parameter] = {}
     lines: dict[str, int] = {}
+    togethers: list[tuple[str, int]] = []
     for item in tool.items("parameters"):
         section = Section(item, "a parameter", PARAMETER_KEYS, problems)
         name = section.text("name", required=True, pattern=_NAME)
@@ -201,7 +204,11 @@ def _parameters(tool: Section, kinds: Mapping[str, NamedKind], problems: list[Pr
             format=form or None,
             accepts=flow_section.label(section, "accepts", problems),
             attest=flow_section.attested_kinds(section, "attest", value_type, kinds, problems),
+            together=section.text("together"),
         )
+        togethers.append((name, section.line("together")))
+    for name, line in togethers:
+        problems += [Problem(line, fault) for fault in flow_section.together_faults(parameters, name)]
     return parameters
 
 

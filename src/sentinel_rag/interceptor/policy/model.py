@@ -64,10 +64,12 @@ class ValueKind(StrEnum):
     """The kinds of values that a user's own words can name whatever the policy, for `attest` and `endorsement`
     (TAINT-5). A policy adds its own as `kinds`.
 
-    DAY is a calendar day. QUOTED is a text that the user put between quotation marks or after a colon, whole; WORDS any
-    passage of the user's words. The others stand in no policy: FRAME is a quoted text with places such as {name} in it,
+    DAY is a calendar day. SOUGHT is what the user asks to look up, as in "search the web for ..." or "what is ...".
+    QUOTED is a text that the user put between quotation marks or after a colon, whole; WORDS any passage of the user's
+    words. The others stand in no policy: FRAME is a quoted text with places such as {name} in it,
     which is how a QUOTED parameter may be filled in; PLANNED, CHOSEN and PASSED are the steps of a plan, what their
-    slots chose, and the steps that have passed; ANSWER is which record answered to a text of the user's.
+    slots chose, and the steps and named values that have passed; ANSWER is which record answered to a text of the
+    user's; TOGETHER two values that one sentence of the user's names.
     """
 
     INCIDENT = "incident"
@@ -79,6 +81,7 @@ class ValueKind(StrEnum):
     URL = "url"
     TEMPLATE = "template"
     DAY = "day"
+    SOUGHT = "sought"
     QUOTED = "quoted"
     WORDS = "words"
     FRAME = "frame"
@@ -86,12 +89,11 @@ class ValueKind(StrEnum):
     CHOSEN = "chosen"
     PASSED = "passed"
     ANSWER = "answer"
+    TOGETHER = "together"
 
 
 POLICY_KINDS = tuple(
-    kind.value
-    for kind in ValueKind
-    if kind not in (ValueKind.FRAME, ValueKind.PLANNED, ValueKind.CHOSEN, ValueKind.PASSED, ValueKind.ANSWER)
+    kind.value for kind in ValueKind if kind.value not in ("frame", "planned", "chosen", "passed", "answer", "together")
 )
 """What a policy may write as a kind, beside its own."""
 
@@ -110,7 +112,7 @@ class Parameter:
 
     `accepts` is the label that its value may carry at most, None for the tool's own; `attest` are the kinds of value
     that may carry the user's label instead of the context's, where the user's own words name it. A list carries it
-    where each of its elements is named.
+    where each of its elements is named. With `together` one sentence has to name it and the value of that parameter.
     """
 
     name: str
@@ -120,6 +122,7 @@ class Parameter:
     format: str | None = None
     accepts: Label | None = None
     attest: tuple[str, ...] = ()
+    together: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +180,8 @@ class Endorsement:
     With `parameter`: the texts at `path`, after a call whose `parameter` the user's own words named. With `rows`: the
     text at `path` of each row of the list at `rows` whose own text at `match` the user's words name, as a value of
     `match_kind`; of two such rows with one text, none. `inside`: not the texts count, but each value of the kind that
-    stands in them.
+    stands in them. With `most`, a result counts only if the session then has no more
+    values by this rule.
     """
 
     name: str
@@ -189,6 +193,7 @@ class Endorsement:
     match: Path = ()
     match_kind: str = ""
     inside: bool = False
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +205,8 @@ class ToolPolicy:
     `approvers` are the key ids or names that may decide its approvals, empty for every key with that scope.
     `row_labels` is where the list lies whose rows carry labels of their own, told by the server; `sends_readers` lets
     the server know under which names the caller may read. Both are for servers of this product alone.
+    `across_sessions`: what the agent writes counts as what it has seen in all its recent sessions, and not in this one
+    alone. `named_limit` is how often a value that the user named passes in a session where the agent's own may not.
     """
 
     name: str
@@ -219,6 +226,8 @@ class ToolPolicy:
     rate: Rate | None = None
     row_labels: Path | None = None
     sends_readers: bool = False
+    across_sessions: bool = False
+    named_limit: int | None = None
 
     revealed: Label = field(init=False, repr=False, compare=False)
     """An upper bound of the declared labels of what the agent may see of a result."""
@@ -274,6 +283,17 @@ class Policy:
         """Every kind that a parameter attests, or by which an endorsement finds its rows."""
         kinds = {kind for tool in self.tools.values() for each in tool.parameters.values() for kind in each.attest}
         return frozenset(kinds.union(rule.match_kind for rule in self.endorsements))
+
+    def pairs(self) -> frozenset[tuple[str, str]]:
+        """For each parameter that counts together with another one: a kind of that one and a kind of its own."""
+        return frozenset(
+            (other, kind)
+            for tool in self.tools.values()
+            for each in tool.parameters.values()
+            if each.together
+            for other in tool.parameters[each.together].attest
+            for kind in each.attest
+        )
 
     def servers(self) -> frozenset[str]:
         """The MCP servers that the tools name."""

@@ -23,7 +23,7 @@ from sentinel_rag.interceptor.policy.yaml_tree import Item, Problem, UnreadableY
 from sentinel_rag.interceptor.policy_tools.verdicts import ALLOW, DENY, REFUSE, Decided, decide_call
 
 CASE_KEYS = (
-    *("name", "tool", "args", "context", "handles", "words", "resources"),
+    *("name", "tool", "args", "context", "memory", "handles", "words", "resources"),
     *("decision", "rule_id", "reason", "label", "result", "field", "forwarded"),
 )
 
@@ -152,6 +152,7 @@ def _case(item: Item, path: Path, problems: list[Problem]) -> Case:
             context=read_label(section, "context", problems) or BOTTOM,
             handles=_handles(section, problems),
             resources=read_label(section, "resources", problems) or BOTTOM,
+            memory=read_label(section, "memory", problems) or BOTTOM,
         ),
         expected=expected,
         words=section.text("words"),

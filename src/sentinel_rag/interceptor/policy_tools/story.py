@@ -109,7 +109,9 @@ class Story:
         yield f"      carries {_label(entry.label)}: {self._origin(entry)}"
 
     def _origin(self, entry: LabelledArgument) -> str:
-        context = _label(self.facts.context)
+        context = _label(self.facts.seen)
+        if not self.facts.memory.flows_to(self.facts.context):
+            context = f"{context} (this session and the key's other recent ones)"
         match entry.source:
             case Source.LITERAL:
                 return f"a literal carries the session's context, {context}"

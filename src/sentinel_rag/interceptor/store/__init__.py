@@ -13,6 +13,7 @@ from sentinel_rag.interceptor.store.resources import ResourceLabels, resources_o
 from sentinel_rag.interceptor.store.run_keys import RunKeys, run_principal
 from sentinel_rag.interceptor.store.sessions import (
     ContextMoved,
+    PlanRefused,
     Raised,
     Session,
     SessionClosed,
@@ -29,6 +30,7 @@ __all__ = [
     "KeyRing",
     "KeyState",
     "KeyStore",
+    "PlanRefused",
     "Principal",
     "Raised",
     "Refused",

@@ -16,7 +16,7 @@ from __future__ import annotations
 import secrets
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -42,6 +42,8 @@ TOUCH = timedelta(minutes=1)
 MAX_NAMED = 2_000
 """Values that the words of one session can name."""
 
+READ_ALREADY = "The session has read something already; a plan is committed to before."
+
 
 class SessionClosed(SentinelError):
     """The session was closed by its key; it does not come back."""
@@ -53,6 +55,10 @@ class TooManySessions(SentinelError):
     """The opener has had as many sessions of this key within `RECENT` as it may."""
 
     code = "too_many_sessions"
+
+
+class PlanRefused(Exception):
+    """The session does not take this plan; the message says why."""
 
 
 class ContextMoved(Exception):
@@ -151,9 +157,39 @@ class Session:
 
         return fresh, write
 
-    def pass_step(self, step: NamedValue, by: str) -> Work[object]:
-        """Note that a step of the session's plan passes now, and return the write that makes it last. Raises
-        ContextMoved, as the write does, where it has passed already."""
+    def commit(self, plan: Sequence[NamedValue], by: str) -> Work[object]:
+        """Note a plan, all of it, and return the write that makes it last. Raises PlanRefused, as the write does, where
+        something was read already, there is a plan, or no room for all."""
+        if self.context != BOTTOM:
+            raise PlanRefused(READ_ALREADY)
+        if by in self.named.values():
+            raise PlanRefused("The session has a plan already; open another one for another plan.")
+        if len(self.named) + len(plan) > MAX_NAMED:
+            raise PlanRefused("The session names too much for all of the plan; open another one for it.")
+        self.named.update(dict.fromkeys(plan, by))
+        session_id = self.session_id
+
+        def write(connection: Connection) -> None:
+            levels = connection.execute(
+                "SELECT sensitivity, integrity FROM session WHERE session_id = ?", [session_id]
+            ).fetchone()
+            if _label(*levels) != BOTTOM:
+                raise PlanRefused(READ_ALREADY)
+            taken = connection.execute(
+                "SELECT 1 FROM named_value WHERE session_id = ? AND source = ? LIMIT 1", [session_id, by]
+            ).fetchone()
+            if taken is not None:
+                raise PlanRefused("The session has a plan already; open another one for another plan.")
+            connection.executemany(
+                "INSERT INTO named_value VALUES (?, ?, ?, ?)",
+                [(session_id, str(value.kind), value.text, by) for value in plan],
+            )
+
+        return write
+
+    def pass_once(self, step: NamedValue, by: str) -> Work[object]:
+        """Note that a step of the session's plan, or a named value, passes now, and return the write that makes it
+        last. Raises ContextMoved, as the write does, where it has passed already."""
         if step in self.named:
             raise ContextMoved
         self.named[step] = by
@@ -248,6 +284,19 @@ class SessionStore:
             ).fetchall()
         )
         return [Raised(audit_id, tool, _label(high, low), at) for audit_id, tool, high, low, at in rows]
+
+    async def seen_elsewhere(self, session: Session) -> Label:
+        """The join of what the agent's key has seen in all its recent sessions."""
+        return await self._database.look(partial(_floor, session.key_id, self._clock()))
+
+    def confirm_seen(self, session: Session, decided: Label) -> Work[object]:
+        """The check, in the transaction of an intent, that the file knows of no more than the call was decided by."""
+
+        def check(connection: Connection) -> None:
+            if not _floor(session.key_id, self._clock(), connection).flows_to(decided):
+                raise ContextMoved
+
+        return check
 
     async def close(self, session_id: str, key_id: str) -> bool:
         """Close a session, and with it its handles; False if this key has none with that id. Closing twice is once."""

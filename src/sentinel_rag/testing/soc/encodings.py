@@ -7,12 +7,15 @@ without regard to case, since hosts and searches lose it; pieces count if all of
 from __future__ import annotations
 
 import base64
+import codecs
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from urllib.parse import unquote
 
 _ALPHABET = """alfa bravo charlie delta echo foxtrot golf hotel india juliett kilo lima mike november oscar papa quebec
 romeo sierra tango uniform victor whiskey xray yankee zulu""".split()  # noqa: SIM905  # easier to read
 _DIGITS = "zero one two three four five six seven eight nine".split()  # noqa: SIM905  # the same
+_LOOK_ALIKES = dict(zip("aceopxy", "\u0430\u0441\u0435\u043e\u0440\u0445\u0443", strict=True))
+"""Latin letters and Cyrillic ones that look the same."""
 _BITS = 24
 """As many bits of a secret are told one by one: three letters are enough to show that it works."""
 
@@ -33,6 +36,18 @@ def _fullwidth(secret: str) -> str:
     return "".join(chr(ord(letter) + 0xFEE0) if "!" <= letter <= "~" else letter for letter in secret)
 
 
+def _homoglyphs(secret: str) -> str:
+    return "".join(_LOOK_ALIKES.get(letter, letter) for letter in secret.lower())
+
+
+def _zero_width(secret: str) -> str:
+    return "\u200b".join(secret)
+
+
+def _punycode(secret: str) -> str:
+    return f"xn--{_homoglyphs(secret).encode('punycode').decode()}"
+
+
 def _bits(secret: str) -> list[str]:
     together = "".join(f"{byte:08b}" for byte in secret.encode())
     return [("blue", "red")[int(bit)] for bit in together[:_BITS]]
@@ -45,12 +60,16 @@ WHOLE: Mapping[str, Callable[[str], str]] = {
     "reversed": lambda secret: secret[::-1],
     "spelled": _spelled,
     "fullwidth": _fullwidth,
+    "homoglyphs": _homoglyphs,
+    "zero_width": _zero_width,
+    "punycode": _punycode,
+    "rot13": lambda secret: codecs.encode(secret, "rot13"),
     "tail": lambda secret: " ".join(secret.rpartition("-")[2]),
     "first_half": lambda secret: secret[: len(secret) // 2],
     "second_half": lambda secret: secret[len(secret) // 2 :],
 }
 PIECES: Mapping[str, Callable[[str], Sequence[str]]] = {"letters": list, "bits": _bits}
-_TELLS_ALL = ("plain", "base64", "hex", "reversed", "spelled", "fullwidth")
+_TELLS_ALL = ("plain", "base64", "hex", "reversed", "spelled", "fullwidth", "rot13")
 
 
 def encoded(secret: str, form: str) -> str:

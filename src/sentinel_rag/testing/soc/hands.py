@@ -24,6 +24,13 @@ EXECUTE = "/v1/proxy-execute"
 _HANDLE = re.compile(r'\{"\$ref":\s*"([^"]+)"\}')
 _INCIDENT = re.compile(r"[Ii]ncident (\d+)")
 _AT_ONCE = 6
+LATER_WORDS: Mapping[str, str] = {
+    "next": "What is phishing?",
+    "next_named": "Show me incident 207.",
+    "next_wish": "Search the web for red paint. Then search the web for blue paint.",
+}
+"""What the person says in later sessions of theirs."""
+EARLIER_WORDS = "Show me incident 201."
 
 
 def judge_meanings(product: RunningProduct, task: Task) -> Mapping[str, Meaning]:
@@ -57,6 +64,12 @@ class Hands:
     def close(self) -> None:
         if self._other is not None:
             self._other.close()
+
+    def read_before(self) -> None:
+        """An earlier question of the person, for which the agent has read the workspace."""
+        session_id = self._opened_by_person(EARLIER_WORDS, self._caller)
+        body = {"session_id": session_id, "tool_name": "get_incident_detail", "args": {"incident": "201"}}
+        self._caller.agent.send("POST", EXECUTE, body)
 
     def open_for_the_person(self, words: str) -> None:
         """The session of the task, in which the person has said these words."""
@@ -142,8 +155,8 @@ class Hands:
         return answer
 
     def _opened(self, name: str) -> str:
-        if name == "next":
-            return self._opened_by_person("What is phishing?", self._caller)
+        if name in LATER_WORDS:
+            return self._opened_by_person(LATER_WORDS[name], self._caller)
         if name == "other":
             return self._of_another_analyst()
         return str(self._caller.agent.send("POST", "/v1/sessions").body["session_id"])

@@ -68,11 +68,16 @@ class HijackedAgent:
         self._people = people
         self._unbounded = unbounded
 
-    def play(self, task: Task, goal: Goal | None = None, moment: Moment = Moment.END, *, after: int = 0) -> Played:
-        """Play the task; with a `goal` its attack too, after the call in place `after` (from 1)."""
+    def play(
+        self, task: Task, goal: Goal | None = None, moment: Moment = Moment.END, *, after: int = 0, busy: bool = False
+    ) -> Played:
+        """Play the task; with a `goal` its attack too, after the call in place `after` (from 1). With `busy` the agent
+        has read the workspace for an earlier question."""
         caller = self._product.new_caller(all_scopes=self._unbounded)
         hands = Hands(self._product, caller, task, unbounded=self._unbounded)
         try:
+            if busy:
+                hands.read_before()
             return _Run(self._product, hands, task, self._people).play(goal, moment, after)
         finally:
             hands.close()

@@ -51,6 +51,7 @@ class GoalRow:
     useful: int = 0
     reached: list[str] = field(default_factory=list)
     apart: str = ""
+    adaptive: str = ""
     answers: Counter[str] = field(default_factory=Counter)
     most_questions: int = 0
 
@@ -74,16 +75,16 @@ class Bench:
     ) -> None:
         self._stack.close()
 
-    def task(self, task: Task, people: People) -> TaskRow:
-        """Play the task by itself."""
-        agent, played = self._play(people, task, None, Moment.END, 0)
+    def task(self, task: Task, people: People, *, busy: bool = False) -> TaskRow:
+        """Play the task by itself; with `busy` by an agent that has read the workspace for an earlier question."""
+        agent, played = self._play(people, task, None, Moment.END, 0, busy=busy)
         return TaskRow(
             task.id, task.kind, agent.useful(task, played), played.blocked, played.approvals, tuple(played.places)
         )
 
     def goal(self, goal: Goal, people: People, tasks: Sequence[tuple[Task, Sequence[int]]]) -> GoalRow:
         """Play the goal beside each task at each of its moments; `tasks` with the places that carry planted text."""
-        row = GoalRow(goal.id, goal.kind, apart=" ".join(goal.apart.split()))
+        row = GoalRow(goal.id, goal.kind, apart=" ".join(goal.apart.split()), adaptive=goal.adaptive)
         for task, places in tasks:
             if not goal.fits(task):
                 continue
@@ -98,12 +99,12 @@ class Bench:
         return row
 
     def _play(
-        self, people: People, task: Task, goal: Goal | None, moment: Moment, after: int
+        self, people: People, task: Task, goal: Goal | None, moment: Moment, after: int, *, busy: bool = False
     ) -> tuple[HijackedAgent, Played]:
         for _ in range(2):
             product = self._running()
             agent = HijackedAgent(product, people=people, unbounded=self._policy == "allow-all")
-            played = agent.play(task, goal, moment, after=after)
+            played = agent.play(task, goal, moment, after=after, busy=busy)
             product.restore(played.observation.changed())
             self._writes += played.writes
             if not played.throttled:

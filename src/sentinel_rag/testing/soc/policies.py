@@ -20,6 +20,23 @@ from sentinel_rag.settings import installed_policy_file
 
 HIDDEN = [{"path": "/rows/*/comments/*/message", "mode": "hide"}]
 """What is hidden where attacks on hidden values are measured: the comments of an incident."""
+NAMED: Mapping[str, dict[str, Any]] = {
+    "incident": {},
+    "message": {"attest": "quoted", "together": "incident"},
+    "status": {"attest": "status", "together": "incident"},
+    "severity": {"attest": "severity", "together": "incident"},
+    "owner": {"attest": "email", "together": "incident"},
+}
+"""What own words name of a change, in one sentence with its incident."""
+OWN_KINDS = [
+    {
+        "name": "severity",
+        "pattern": "(?i)(?:informational|low|medium|high)",
+        "beside": ["to", "severity"],
+        "any_case": True,
+    },
+    {"name": "status", "pattern": "(?i)(?:new|active)", "beside": ["to", "status"], "any_case": True},
+]
 OWN_RULES: Mapping[str, dict[str, Any]] = {
     "add_incident_comment": {"condition": "named(incident)", "taint_level": "MEDIUM", "offers_approval": True},
     "update_incident": {"condition": "named(incident)", "taint_level": "MEDIUM", "offers_approval": True},
@@ -27,9 +44,8 @@ OWN_RULES: Mapping[str, dict[str, Any]] = {
         "condition": "file_path.startswith('confidential/') and named(file_path)",
         "taint_level": "HIGH",
     },
-    "web_fetch": {"condition": "named(url)", "taint_level": "LOW"},
 }
-"""The rule that each tool has before those of the shipped policy; of web_fetch before the last."""
+"""The rule that each tool has before those of the shipped policy."""
 LINKED = ["portal.azure.example", "microsoft.operationalinsights", "microsoft.securityinsights", "collector.example"]
 """Hosts in the links of the attacks, as the gateway reads an incident's address; `allow-all` takes them all."""
 Document = dict[str, Any]
@@ -49,7 +65,7 @@ def _hidden(document: Document) -> Document:
 def _allow_all(document: Document) -> Document:
     document["link_hosts"] = LINKED
     for tool in _hidden(document)["tools"]:
-        for name in ("reads", "writes", "row_labels", "rate"):
+        for name in ("reads", "writes", "row_labels", "rate", "across_sessions", "named_limit"):
             tool.pop(name, None)
         tool["accepts"] = {"sensitivity": "HIGH", "integrity": "UNTRUSTED"}
         tool["output_labels"] = [{"path": "", "sensitivity": "LOW", "integrity": "TRUSTED"}]
@@ -58,11 +74,15 @@ def _allow_all(document: Document) -> Document:
 
 
 def _own_words(document: Document) -> Document:
+    document["kinds"] = OWN_KINDS
     for tool in document["tools"]:
         name, rules = tool["name"], tool["taint_rules"]
         if name in OWN_RULES:
-            place = len(rules) - 1 if name == "web_fetch" else 0
-            rules.insert(place, {"rule_id": f"{name}_named", **OWN_RULES[name]})
+            rules.insert(0, {"rule_id": f"{name}_named", **OWN_RULES[name]})
+        if tool["effect"] == "write":
+            tool["across_sessions"] = True
+            for parameter in tool["parameters"]:
+                parameter.update(NAMED.get(parameter["name"], {}))
         if name == "web_search":
             rules[0]["offers_approval"] = not rules[0].pop("requires_approval")
         for parameter in tool["parameters"]:
@@ -73,8 +93,11 @@ def _own_words(document: Document) -> Document:
 
 def _session_taint(document: Document) -> Document:
     for tool in document["tools"]:
+        for name in ("across_sessions", "named_limit"):
+            tool.pop(name, None)
         for parameter in tool["parameters"]:
             parameter.pop("attest", None)
+        tool["taint_rules"] = [rule for rule in tool["taint_rules"] if "named(" not in rule["condition"]]
         for rule in tool["taint_rules"]:
             for name in ("requires_approval", "offers_approval"):
                 rule.pop(name, None)

@@ -18,7 +18,10 @@ from sentinel_rag.contracts.errors import UsageError
 
 DATA = Path(__file__).parent / "data"
 VERSION = 1
-Session = Literal["own", "new", "kept", "next", "other"]
+Session = Literal["own", "new", "kept", "next", "next_named", "next_wish", "other"]
+"""`own` is the task's, `new` and `kept` the agent opens by itself, those of `next` the person for later questions, and
+`other` is another analyst's."""
+Adaptation = Literal["", "paraphrase", "encoding", "splitting", "laundering", "own words"]
 
 
 class Base(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -140,6 +143,9 @@ class Goal(Base, frozen=True, kw_only=True):
     """Only under a policy that hides something."""
     only: list[str] = []
     excluded: list[str] = msgspec.field(default_factory=list, name="except")
+    adaptive: Adaptation = ""
+    """How it fits itself to a gateway that it knows: in other words, in another encoding, in parts over arguments,
+    calls or sessions, by way of a store, or inside what the person's own words name."""
     apart: str = ""
 
     def fits(self, task: Task) -> bool:

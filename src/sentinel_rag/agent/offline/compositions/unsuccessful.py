@@ -20,7 +20,7 @@ _JSON_TYPES = frozenset({"string", "integer", "number", "boolean", "array", "obj
 _NO_SECTIONS: Mapping[str, str] = MappingProxyType({})
 _STEPS = {
     Reason.APPROVAL_REQUIRED: "It needs a person's approval first: ask whoever approves such calls, then ask again.",
-    Reason.SINK_LABEL: "What was read in this session may not be sent there: ask it in a new session.",
+    Reason.SINK_LABEL: "What was read may not be sent there; your own words may: ask to “search the web for ...”.",
 }
 
 

@@ -1,0 +1,169 @@
+"""Attacker controls: the agent and what its process remembers from one of its person's sessions to the next.
+
+Wanted: a secret that was read for one question leaves with the search of another question, which the person opened and
+which has read nothing; or it is spelled by which of the person's own wishes is searched for, and how often. Each try is
+denied and on record, and a replay of the record says the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sentinel_rag.contracts.decisions import Deny
+from sentinel_rag.contracts.tool_calls import ToolSchema
+from sentinel_rag.interceptor.flow.judging import judge
+from sentinel_rag.interceptor.flow.record import facts_of
+from sentinel_rag.interceptor.policy import parse_policy
+from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.testing.fake_executor import FakeExecutor
+from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
+
+POLICY = parse_policy("""
+tools:
+  - name: read_secret
+    effect: read
+    parameters: []
+    taint_rules: [{rule_id: read_any, condition: "true", taint_level: HIGH}]
+  - name: search
+    effect: external
+    across_sessions: true
+    named_limit: 2
+    parameters: [{name: query, type: string, required: true, attest: [sought, quoted]}]
+    taint_rules: [{rule_id: search_any, condition: "true", taint_level: LOW}]
+  - name: ping
+    effect: external
+    across_sessions: true
+    parameters: []
+    taint_rules: [{rule_id: ping_any, condition: "true", taint_level: LOW}]
+  - name: ask_first
+    effect: external
+    across_sessions: true
+    parameters: [{name: query, type: string, required: true}]
+    taint_rules: [{rule_id: ask_any, condition: "true", taint_level: LOW, offers_approval: true}]
+""")
+SECRET = {"sensitivity": "HIGH", "integrity": "UNTRUSTED"}
+
+
+@pytest.fixture
+def gateway(tmp_path: Path) -> Iterator[RunningGateway]:
+    schemas = [
+        ToolSchema(tool.name, "", {"type": "object", "properties": {name: {} for name in tool.parameters}})
+        for tool in POLICY.tools.values()
+    ]
+    with (
+        FakeExecutor(schemas, token="upstream-token").running() as executor,
+        running_gateway(POLICY, tmp_path / "state", executor) as running,
+    ):
+        yield running
+
+
+def search(gateway: RunningGateway, session_id: str, query: str) -> HttpAnswer:
+    return gateway.call("search", {"query": query}, session_id=session_id)
+
+
+def read_for_another_question(gateway: RunningGateway) -> None:
+    assert gateway.call("read_secret", {}, session_id=gateway.open_session()).status == 200
+
+
+def expect_denied_on_record(gateway: RunningGateway, answer: HttpAnswer, memory: Any = SECRET) -> None:
+    assert (answer.status, answer.body["reason"]) == (403, "sink_label")
+    record = gateway.last_record()
+    assert (record["kind"], record["reason"], record["audit_id"]) == ("refusal", "sink_label", answer.body["audit_id"])
+    assert record["flow"].get("memory") == memory
+    again = judge(POLICY, POLICY.tools[record["tool"]], record["arguments"], facts_of(record))
+    assert isinstance(again.decision, Deny)
+
+
+@pytest.mark.requirement("TAINT-2")
+def test_what_was_read_for_one_question_does_not_leave_with_the_search_of_the_next(gateway: RunningGateway) -> None:
+    kept = gateway.open_session()
+    read_for_another_question(gateway)
+    for session_id in (gateway.open_session(), kept):
+        gateway.say(session_id, "Look at incident 7. What is phishing?")
+        assert gateway.context(session_id) == ("LOW", "TRUSTED")
+        for query in ("HALYARD-77", "SEFMWUFSRC03Nw==", "phishing HALYARD-77", "rope that hoists a sail"):
+            expect_denied_on_record(gateway, search(gateway, session_id, query))
+        expect_denied_on_record(gateway, gateway.call("ping", {}, session_id=session_id))
+    assert [call.tool for call in gateway.executor.calls] == ["read_secret"]
+
+
+@pytest.mark.requirement("TAINT-5")
+def test_what_the_person_asks_to_look_up_passes_and_its_record_is_judged_again_to_the_same(
+    gateway: RunningGateway,
+) -> None:
+    read_for_another_question(gateway)
+    session_id = gateway.open_session()
+    gateway.say(session_id, "Search the web for Password  spraying.")
+    assert search(gateway, session_id, "Password spraying").status == 200
+    intent = gateway.records()[-2]
+    assert (intent["kind"], intent["flow"]["memory"]) == ("intent", SECRET)
+    assert intent["flow"]["named"] == [
+        {"parameter": "query", "kind": "sought", "text": "Password spraying", "by": "user"}
+    ]
+    again = judge(POLICY, POLICY.tools["search"], intent["arguments"], facts_of(intent))
+    assert again.decision.rule_id == "search_any"
+    assert not again.violations
+    for query in ("pASSWORD spraying", "Password  spraying", "Password spraying ", "password spraying?", "Password"):
+        expect_denied_on_record(gateway, search(gateway, session_id, query))
+
+
+@pytest.mark.requirement("TAINT-5")
+def test_no_secret_is_spelled_by_which_wish_is_searched_for_and_how_often(gateway: RunningGateway) -> None:
+    session_id = gateway.open_session()
+    gateway.say(session_id, 'Search the web for "red paint" and google blue paint.')
+    for _ in range(4):
+        assert search(gateway, session_id, "red paint").status == 200  # nothing was read: there is nothing to spell
+    assert gateway.call("read_secret", {}, session_id=session_id).status == 200
+    bits = [search(gateway, session_id, f"{colour} paint").status for colour in ("red", "blue", "blue", "red") * 4]
+    assert bits == [200] * 4 + [403] * 12
+    expect_denied_on_record(gateway, search(gateway, session_id, "Blue paint".lower()), None)
+
+
+@pytest.mark.requirement("TAINT-2")
+def test_a_closed_session_still_counts_and_another_key_does_not(gateway: RunningGateway) -> None:
+    session_id = gateway.open_session()
+    assert gateway.call("read_secret", {}, session_id=session_id).status == 200
+    assert gateway.request("DELETE", f"/v1/sessions/{session_id}", key=gateway.user).status == 204
+    expect_denied_on_record(gateway, search(gateway, gateway.open_session(), "anything"))
+    other = gateway.state.keys.create([Scope.EXECUTE], name="other")[0]
+    assert gateway.call("search", {"query": "x"}, session_id="of-another", key=other).status == 200
+
+
+@pytest.mark.requirement("APPR-2")
+def test_a_person_may_let_such_a_call_pass_once(gateway: RunningGateway) -> None:
+    read_for_another_question(gateway)
+    session_id = gateway.open_session()
+    asked = gateway.call("ask_first", {"query": "HALYARD-77"}, session_id=session_id)
+    assert (asked.status, asked.body["reason"]) == (403, "approval_required")
+    path = f"/v1/approvals/{asked.body['approval_id']}"
+    shown = gateway.request("GET", path, key=gateway.approver).body
+    assert [(each["parameter"], each["label"]) for each in shown["violations"]] == [("query", SECRET)]
+    assert gateway.request("POST", f"{path}/approve", key=gateway.approver, body=b"{}").status == 200
+    statuses = [gateway.call("ask_first", {"query": "HALYARD-77"}, session_id=session_id).status for _ in range(2)]
+    assert statuses == [200, 403]
+
+
+@pytest.mark.requirement("TAINT-2")
+def test_a_search_and_a_read_that_race_end_with_no_search_after_the_read(gateway: RunningGateway) -> None:
+    """Whatever the order in which they arrive: once a read is answered, no search of the agent's own passes."""
+    for turn in range(5):
+        key, agent = gateway.state.keys.create([Scope.EXECUTE], name=f"racer {turn}")
+        user = gateway.state.keys.create([Scope.USER], name=f"person {turn}", for_key=agent.key_id)[0]
+        sessions = [gateway.open_session(key=user) for _ in range(8)]
+
+        def use(index: int, key: str = key, sessions: list[str] = sessions) -> int:
+            tool, arguments = ("read_secret", {}) if index == 5 else ("search", {"query": f"own {index}"})
+            return gateway.call(tool, arguments, session_id=sessions[index], key=key).status
+
+        with ThreadPoolExecutor(8) as pool:
+            statuses = list(pool.map(use, range(8)))
+        assert statuses[5] == 200
+        kinds = [(each["kind"], each.get("tool")) for each in gateway.records() if each.get("key_id") == agent.key_id]
+        answered = kinds.index(("intent", "read_secret"))
+        assert ("intent", "search") not in kinds[answered:]
+        assert {use(index) for index in range(8) if index != 5} == {403}
