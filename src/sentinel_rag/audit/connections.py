@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sentinel_rag.audit.places import JournalPlace
 from sentinel_rag.contracts.errors import UnavailableError
@@ -17,7 +17,6 @@ from sentinel_rag.records import Cursor as Cursor
 from sentinel_rag.records import Migration as Migration
 
 T = TypeVar("T")
-
 
 Work = Callable[[Connection], T]
 """What is to be done in one transaction. It may be done again if that transaction was lost, so it changes nothing but
