@@ -217,7 +217,7 @@ class _Routes:
             else:
                 outcome = await call(principal, wish, departure_of(request.scope))
             response = outcome_response(outcome)
-            tell_status(span, response.status_code)
+            tell_status(span, request.scope["route"].path, response.status_code)
             return response
 
     async def tools(self, request: Request) -> Response:
@@ -302,8 +302,8 @@ def _whole_number(request: Request, name: str, default: int, largest: int) -> in
 
 async def _not_possible(_: Request, error: Exception) -> Response:
     # The sentence of such an error may name files; callers learn only that nothing is pretended.
-    if isinstance(error, StateAway):
-        return away_response(may_have_run=isinstance(error, OutcomeLost))
+    if isinstance(error, UnavailableError):
+        return away_response(may_have_run=isinstance(error, OutcomeLost), is_database=isinstance(error, StateAway))
     return problem(Reason.INTERNAL, "The Interceptor could not record this call, so there is no result.")
 
 

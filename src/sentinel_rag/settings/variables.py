@@ -124,6 +124,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_APPROVAL_WEBHOOK_SECRET", "Signs what the webhook is sent.", "none; needed for a webhook"),
     Variable("SENTINEL_APPROVAL_WEBHOOK_ARGUMENTS", "true: the webhook is sent the arguments too.", "false"),
     Variable("SENTINEL_APPROVAL_WEBHOOK_DECIDES", "true: the webhook's receiver may decide.", "false"),
+    Variable("SENTINEL_APPROVAL_WEBHOOK_FORM", "json, or teams: a card for a channel of Microsoft Teams.", "json"),
     Variable("SENTINEL_WEB_URL", "Where people reach sentinel up --web through a proxy with TLS.", "loopback only"),
     Variable("SENTINEL_OIDC_ISSUER", "Identity provider (OpenID Connect) that people sign in with.", "none"),
     Variable("SENTINEL_OIDC_CLIENT_ID", "This installation's client id there.", "none"),
