@@ -84,6 +84,8 @@ _OF_TOOLS: Mapping[str, Schema] = {
     "rate": _ref("rate"),
     "row_labels": TEXT,
     "sends_readers": FLAG,
+    "across_sessions": FLAG,
+    "named_limit": {"type": "integer", "minimum": 1},
 }
 _OF_PARAMETERS: Mapping[str, Schema] = {
     "name": NAME,
@@ -94,6 +96,7 @@ _OF_PARAMETERS: Mapping[str, Schema] = {
     "format": {"enum": list(FORMATS)},
     "accepts": _ref("label"),
     "attest": KINDS_OF_VALUE,
+    "together": NAME,
 }
 _OF_RULES: Mapping[str, Schema] = {
     "rule_id": NAME,

@@ -11,18 +11,20 @@ from page_boxes import matches
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = pages(REPOSITORY)
+GUIDE = REPOSITORY / "docs" / "guides" / "ingest-playbooks.md"
+"""A guide that needs a running product too, and is followed when the conversations are over."""
 
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, list[str]]:
     """What each page's steps print; in the order of the pages, for one of them closes an incident."""
     with Estate.running(tmp_path_factory.mktemp("cookbook")) as estate:
-        return {page: estate.run(steps(page.read_text())) for page in PAGES}
+        return {page: estate.run(steps(page.read_text())) for page in (*PAGES, GUIDE)}
 
 
 @pytest.mark.slow
 @pytest.mark.requirement("SURF-1")
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, GUIDE], ids=lambda page: page.stem)
 def test_the_answers_are_those_of_the_page(printed: dict[Path, list[str]], page: Path) -> None:
     text = page.read_text()
     for step, output, told in zip(steps(text), printed[page], shown(text), strict=True):

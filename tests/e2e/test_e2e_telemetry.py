@@ -22,6 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sentinel_rag.assembly.run_state import RunFolder, RunState
 from sentinel_rag.testing.otlp_receiver import OtlpReceiver, ReceivedSpan, running_receiver
 from sentinel_rag.testing.scripted_model import ModelHttpRequest, Reply, ScriptedModel, calls_reply, text_reply
+from sentinel_rag.testing.web_client import Client, signed_in
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEPLOY = REPOSITORY / "deploy" / "observability"
@@ -272,6 +273,19 @@ def test_a_caller_that_is_not_recorded_is_not_recorded_here(watched: Watched) ->
     assert not [span for span in watched.receiver.spans() if span.trace_id == "b" * 32]
 
 
+@pytest.mark.requirement("OBS-1")
+def test_a_persons_own_program_begins_the_trace_at_the_web_surface(watched: Watched) -> None:
+    password, trace = "lantern over wet gravel", "d" * 32
+    made = watched.product.run("users", "add", "dana", "--password-stdin", "--json", stdin=f"{password}\n")
+    assert made.returncode == 0, made.stderr
+    answer = Client(watched.url("web")).post("/sign-in", {"name": "dana", "password": password})
+    dana = signed_in(watched.url("web"), answer)
+    place = {"traceparent": f"00-{trace}-{OUTSIDE}-01"}
+    assert dana.request("POST", "/chat", {"message": f"What of {QUESTION}?"}, place).status == 200
+    [root] = named(watched.trace(trace, 8), "agent.invoke")
+    assert root.parent_id == OUTSIDE
+
+
 @pytest.mark.requirement("OBS-2")
 def test_every_zone_counts_what_it_did(watched: Watched, asked: tuple[dict[str, Any], list[ReceivedSpan]]) -> None:
     gateway = watched.metrics("interceptor")
@@ -287,6 +301,8 @@ def test_every_zone_counts_what_it_did(watched: Watched, asked: tuple[dict[str, 
     assert results["query_incidents", "error", "invalid_argument"] >= 1
     up = {sample.labels["server"]: sample.value for sample in gateway["sentinel_gateway_upstream_up"].samples}
     assert up == {"sentinel": 1, "files": 1, "web": 1, "knowledge": 1}
+    quarantined = {s.labels["server"]: s.value for s in gateway["sentinel_gateway_tools_quarantined"].samples}
+    assert quarantined == dict.fromkeys(up, 0)  # an alert sees the first one, since there was a 0 before
     [pending] = gateway["sentinel_gateway_approvals_pending"].samples
     assert pending.labels == {"tool": "add_incident_comment"}
     assert gateway["sentinel_gateway_journal_writable"].samples[0].value == 1
@@ -349,10 +365,3 @@ def test_the_page_names_every_metric(watched: Watched, asked: object) -> None:
         for family in watched.metrics(zone).values():
             name = f"{family.name}_total" if family.type == "counter" else family.name
             assert f"`{name}`" in page or name.startswith("process_"), name
-
-
-@pytest.mark.requirement("OPS-4")
-def test_doctor_asks_the_collector(watched: Watched) -> None:
-    found = {each["name"]: each for each in watched.product.json("doctor")}
-    assert found["telemetry"]["level"] == "ok"
-    assert "takes spans (parentbased_always_on), metrics served" in found["telemetry"]["detail"]

@@ -4,6 +4,8 @@ model; what may change something is sent once."""
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -92,3 +94,46 @@ def test_json_arguments_arrive_as_they_are_but_for_nulls_that_mean_nothing(
     found = wire_arguments(arguments, {"type": "object", "required": sorted(required)})
     kept = {name: value for name, value in arguments.items() if value is not None or name in required}
     assert found == kept
+
+
+def approval(approval_id: str) -> HttpReply:
+    body = {"detail": "no", "reason": "approval_required", "approval_id": approval_id}
+    return HttpReply(403, {}, json.dumps(body).encode())
+
+
+@given(st.integers(0, 5), st.integers(1, 60))
+def test_waiting_for_a_person_ends_with_the_time_or_with_another_question(same: int, patience_s: int) -> None:
+    """What a person is asked anew about was not decided, so nobody may be left waiting for it unheard."""
+    call = GatewayCall("t", {}, "write", session_id="s", approval_wait_s=patience_s)
+    asked_anew = sent(call, [approval("a")] * (same + 1) + [approval("b")] * 50, Conversations())
+    assert len(asked_anew) <= same + 2
+    waited = list(pauses(call, [approval("a")] * 100))
+    assert sum(waited) == pytest.approx(patience_s)
+    assert max(waited) <= 10
+
+
+def pauses(call: GatewayCall, replies: list[HttpReply]) -> Iterator[float]:
+    """How long a call waits each time, if these are the answers."""
+    exchange = calling(call, Conversations(), Patience())
+    reply: HttpReply | None = None
+    left = list(replies)
+    with suppress(StopIteration):
+        while True:
+            wish = exchange.send(reply)
+            reply = None if isinstance(wish, Pause) else left.pop(0)
+            if isinstance(wish, Pause):
+                yield wish.seconds
+
+
+def test_two_first_calls_of_a_conversation_use_one_session_and_close_the_other() -> None:
+    conversations = Conversations()
+    first, second = (calling(GatewayCall("t", {}, "read"), conversations, Patience()) for _ in range(2))
+    for exchange in (first, second):
+        assert exchange.send(None) == Send("POST", "/v1/sessions")
+    opened = [HttpReply(201, {}, json.dumps({"session_id": name}).encode()) for name in ("one", "two")]
+    call = first.send(opened[0])
+    assert second.send(opened[1]) == Send("DELETE", "/v1/sessions/two")
+    again = second.send(HttpReply(204, {}, b""))
+    for wish in (call, again):
+        assert isinstance(wish, Send)
+        assert json.loads(wish.body or b"")["session_id"] == "one"

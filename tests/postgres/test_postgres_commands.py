@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from postgres_waiting import until
 
-from sentinel_rag.audit import CallIntended, CallOutcome, JournalReader, OutcomeStatus, PostgresPlace
+from sentinel_rag.audit import CallIntended, CallOutcome, JournalCut, JournalReader, OutcomeStatus, PostgresPlace
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.labels import BOTTOM, TOP
 from sentinel_rag.interceptor.store import KeyStore, Scope, open_state
@@ -132,6 +132,9 @@ def test_a_change_behind_the_journals_back_is_found(
         connection.execute(statement.format(place.schema))
     code, out, _ = told(capsys, "audit", "verify", "--json")
     assert (code, json.loads(out)["intact"]) == (1, False)
+    if change == "cut":
+        with pytest.raises(JournalCut, match="does not hold"):
+            open_state(folder / "gateway", postgres=place)
 
 
 def test_keys_that_a_command_makes_and_revokes_count_at_a_running_gateway(

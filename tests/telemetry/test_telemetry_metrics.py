@@ -29,7 +29,7 @@ def read(registry: Registry) -> dict[str, Any]:
     return {family.name: family for family in text_string_to_metric_families(registry.text())}
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.text(max_size=20), st.text(max_size=20)), max_size=8))
 def test_any_label_is_read_as_it_was_counted(labels: list[tuple[str, str]]) -> None:
     registry, counter = Registry(), Counter("things_total", 'Things: "all" of \\ them\nhere.', ("a", "b"))
@@ -40,7 +40,7 @@ def test_any_label_is_read_as_it_was_counted(labels: list[tuple[str, str]]) -> N
     assert counted == {pair: labels.count(pair) for pair in labels}
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.lists(st.floats(0, 1e6), max_size=20))
 def test_a_histogram_holds_what_was_observed(seconds: list[float]) -> None:
     registry, histogram = Registry(), Histogram("waits_seconds", "Waits.", bounds=(0.1, 1.0, 10.0))

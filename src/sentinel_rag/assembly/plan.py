@@ -318,6 +318,8 @@ def _webhook(settings: Settings) -> dict[str, Any] | None:
         "secret": settings.approval_webhook_secret.reveal(),
         "arguments": settings.approval_webhook_arguments,
         "decides": settings.approval_webhook_decides,
+        "form": settings.approval_webhook_form,
+        "page": settings.web_url,
     }
 
 

@@ -217,7 +217,7 @@ class _Routes:
             else:
                 outcome = await call(principal, wish, departure_of(request.scope))
             response = outcome_response(outcome)
-            tell_status(span, response.status_code)
+            tell_status(span, request.scope["route"].path, response.status_code)
             return response
 
     async def tools(self, request: Request) -> Response:

@@ -38,10 +38,7 @@ ALLOWED: Mapping[str, Form] = {
     "http.request.method": Form.CODE,
     "http.response.status_code": Form.COUNT,
     "http.route": Form.ROUTE,
-    "network.transport": Form.CODE,
-    "network.protocol.name": Form.CODE,
     "server.address": Form.NAME,
-    "server.port": Form.COUNT,
     # Its conventions for generative AI.
     "gen_ai.agent.name": Form.NAME,
     "gen_ai.conversation.id": Form.ID,
@@ -56,21 +53,16 @@ ALLOWED: Mapping[str, Form] = {
     "gen_ai.usage.input_tokens": Form.COUNT,
     "gen_ai.usage.output_tokens": Form.COUNT,
     # For MCP.
-    "jsonrpc.protocol.version": Form.NAME,
     "mcp.method.name": Form.NAME,
     "mcp.protocol.version": Form.NAME,
-    "mcp.session.id": Form.ID,
     # For databases.
     "db.namespace": Form.NAME,
     "db.operation.name": Form.CODE,
     "db.response.returned_rows": Form.COUNT,
-    "db.response.status_code": Form.NAME,
     "db.system.name": Form.CODE,
     # Our own.
     "sentinel.approval.id": Form.ID,
     "sentinel.audit.id": Form.ID,
-    "sentinel.claims.supported": Form.COUNT,
-    "sentinel.claims.unsupported": Form.COUNT,
     "sentinel.context.integrity": Form.CODE,
     "sentinel.context.sensitivity": Form.CODE,
     "sentinel.label.integrity": Form.CODE,
@@ -82,7 +74,6 @@ ALLOWED: Mapping[str, Form] = {
     "sentinel.result.rows": Form.COUNT,
     "sentinel.rule.id": Form.NAME,
     "sentinel.server": Form.NAME,
-    "sentinel.tier": Form.CODE,
     "sentinel.tool.calls": Form.COUNT,
     "sentinel.upstream.ms": Form.COUNT,
 }

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from sentinel_rag.telemetry.attributes import ALLOWED, Form, allowed_name, allowed_value, error_code
 from sentinel_rag.telemetry.spans import Span, Value
 
-SCHEMA_URL = "https://opentelemetry.io/schemas/1.37.0"
+SCHEMA_URL = "https://opentelemetry.io/schemas/1.44.0"
 MAX_REMEMBERED = 4_096
 _ERROR = 2
 _SMALL = 1_024

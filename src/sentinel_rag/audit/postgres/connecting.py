@@ -22,12 +22,17 @@ from sentinel_rag.contracts.errors import UnavailableError
 
 CONNECT_S = 5
 STATEMENT_S = 15
-LOCK_S = 5
+LOCK_S = 10
 IDLE_S = 10
 """How long a transaction may do nothing, before the server ends it: a gateway that hangs holds up the others no
 longer."""
 
 LARGE_S = 600
+_DURABLE = (
+    "SELECT set_config('synchronous_commit', 'on', false) "
+    "WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')"
+)
+"""What is acknowledged outlives the server, and its synchronous replicas; what promises more is left as it is."""
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _WATCHFUL = {
     "keepalives_idle": "10",
@@ -112,7 +117,7 @@ class Connector:
 
     def __init__(self, place: PostgresPlace) -> None:
         self.place = place
-        self._conninfo = _conninfo(place.url)
+        self.conninfo = _conninfo(place.url)
         self._secrets = _secrets(place.url)
         self._made = threading.Event()
 
@@ -122,7 +127,7 @@ class Connector:
         Raises StateAway.
         """
         try:
-            connection = psycopg.connect(self._conninfo, autocommit=True, connect_timeout=CONNECT_S)
+            connection = psycopg.connect(self.conninfo, autocommit=True, connect_timeout=CONNECT_S)
         except psycopg.Error as error:
             raise self.away(error) from None
         try:
@@ -130,7 +135,7 @@ class Connector:
             settings = [
                 f"SET search_path TO {sql.Identifier(self.place.schema).as_string()}",
                 "SET client_min_messages = warning",
-                "SET synchronous_commit = on",  # what is acknowledged outlives the server
+                _DURABLE,
                 f"SET statement_timeout = '{STATEMENT_S}s'",
                 f"SET lock_timeout = '{LOCK_S}s'",
                 f"SET idle_in_transaction_session_timeout = '{IDLE_S}s'",

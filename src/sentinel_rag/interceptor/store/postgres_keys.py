@@ -44,6 +44,7 @@ class PostgresKeys:
         self._lock = lock_of(place.schema)
         self._channel = f"{place.schema}_keys"
         self._connection = StateConnection(self._connector.connect())
+        self._used_at = time.monotonic()
         self._watch: _Watch | None = None
         try:
             with self.transaction():
@@ -60,8 +61,13 @@ class PostgresKeys:
     @property
     def connection(self) -> StateConnection:
         """Connected anew where it was lost. Raises StateAway."""
+        now = time.monotonic()
+        if now - self._used_at > STALE_S:  # never in the middle of a transaction
+            with suppress(psycopg.Error):
+                self._connection.raw.execute("SELECT 1")
         if self._connection.raw.closed:
             self._connection = StateConnection(self._connector.connect())
+        self._used_at = now
         return self._connection
 
     @contextmanager

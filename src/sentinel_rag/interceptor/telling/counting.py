@@ -7,7 +7,7 @@ takes a change of the policy. What is so now (approvals that wait, servers that 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 import anyio
@@ -25,6 +25,7 @@ from sentinel_rag.audit.approval_events import ApprovalAsked, ApprovalDecided, A
 from sentinel_rag.audit.key_events import RequestRefused
 from sentinel_rag.audit.policy_events import PolicyLoaded, PolicyRefused
 from sentinel_rag.audit.tool_events import ToolQuarantined
+from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.telemetry.began import request_began
 from sentinel_rag.telemetry.metrics import Counter, Gauge, Histogram, Registry
@@ -37,7 +38,9 @@ MAX_OPEN = 10_000
 class RecordCounts:
     """A journal's listener that counts into `registry`."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, *, servers: Iterable[str] = ()) -> None:
+        """Counts that alerts watch begin at 0 with the process: Prometheus does not see a first event by which a series
+        comes to be. `servers` are those of the policy."""
         self._open: dict[str, tuple[str, str]] = {}
         self._records = Counter("sentinel_gateway_journal_records_total", "Records of the journal.", ("kind",))
         self._append = Histogram(
@@ -91,6 +94,14 @@ class RecordCounts:
                 self._quarantined,
             ),
         )
+        for server in servers:
+            self._quarantined.add(server, by=0)
+        for reason in (Reason.UNAUTHENTICATED, Reason.MISSING_SCOPE):
+            self._unauthenticated.add(reason.value, by=0)
+        for result in ("loaded", "refused"):
+            self._policies.add(result, by=0)
+        for event in ("asked", "approved", "denied", "expired"):
+            self._approvals.add(event, by=0)
 
     def written(self, event: AuditEvent, seconds: float) -> None:
         self._records.add(event.kind)

@@ -49,7 +49,7 @@ def tell_records(
     if registry is not None:
         from sentinel_rag.interceptor.telling.counting import RecordCounts, watch_gateway
 
-        listeners.append(RecordCounts(registry))
+        listeners.append(RecordCounts(registry, servers=sorted(policies.current.servers())))
         watch_gateway(registry, _Gateway(state, gate, policies, upstreams), longest_s=LOOK_S)
     if listeners:
         state.journal.listener = Listeners(listeners)

@@ -162,10 +162,10 @@ def message_span(place: object) -> Iterator[None]:
         yield
 
 
-def tell_status(span: AnySpan, status: int) -> None:
-    """What an HTTP request was answered with."""
+def tell_status(span: AnySpan, route: str, status: int) -> None:
+    """What a POST to `route` was answered with."""
     if span.recording:
-        span.set("http.request.method", "POST")
+        span.update({"http.request.method": "POST", "http.route": route})
         _tell_status(span, status)
 
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 
 from sentinel_rag.assembly import state_database
+from sentinel_rag.assembly.record_places import prepare_people
 from sentinel_rag.settings import load_settings
 
 
 def prepare(role: str | None, *, as_json: bool) -> int:
-    """Make the schema with its tables, as its owner; `role` may then run gateways there."""
-    schema = state_database.prepare(load_settings(), role)
+    """Make the schemas with their tables, as their owner; `role` may then run gateways and web surfaces there."""
+    from sentinel_rag.surfaces.people.schema import MIGRATIONS as PEOPLE_TABLES
+    from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS as TURN_TABLES
+
+    settings = load_settings()
+    schema = state_database.prepare(settings, role)
+    prepare_people(settings, {"people": PEOPLE_TABLES, "turns": TURN_TABLES}, role)
     if as_json:
         print(json.dumps({"schema": schema, "role": role}))
         return 0
