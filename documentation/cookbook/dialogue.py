@@ -189,6 +189,7 @@ class Estate:
         return {
             **kept,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "COLUMNS": "100",  # pages are folded the same wherever this runs
             "PYTHONUNBUFFERED": "1",  # each answer is waited for
             "SENTINEL_HOME": str(self._home / "home"),
             "SENTINEL_WORKSPACE": WORKSPACE,
