@@ -14,6 +14,7 @@ import sys
 import tracemalloc
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
@@ -101,7 +102,8 @@ def test_memory_does_not_grow_with_what_was_sent() -> None:
         rounds = [a_round(SEED + 3 + number) for number in range(3)]
     finally:
         tracemalloc.stop()
-    assert max(rounds) - first < 64_000
+    # What is kept of bodies grows with every round. One round alone may catch another test's server at work.
+    assert min(later - earlier for earlier, later in pairwise([first, *rounds])) < 16_000
 
 
 @pytest.mark.requirement("GATE-6")
