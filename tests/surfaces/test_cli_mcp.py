@@ -24,7 +24,7 @@ from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
 pytestmark = pytest.mark.requirement("GATE-5")
 SENTINEL = Path(sys.executable).parent / "sentinel"
 SESSIONS, STATELESS = "2025-11-25", "2026-07-28"
-TIMEOUT_S = 60
+TIMEOUT_S = 120
 
 
 @pytest.fixture(scope="module")
