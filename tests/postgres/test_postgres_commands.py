@@ -15,9 +15,11 @@ from postgres_waiting import until
 from sentinel_rag.audit import CallIntended, CallOutcome, JournalCut, JournalReader, OutcomeStatus, PostgresPlace
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.labels import BOTTOM, TOP
+from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.store import KeyStore, Scope, open_state
 from sentinel_rag.interceptor.store.postgres_keys import PostgresKeys
 from sentinel_rag.surfaces.cli import main
+from sentinel_rag.surfaces.people import PeopleStore
 from sentinel_rag.testing.postgres_server import PostgresServer
 from sentinel_rag.testing.postgres_state import EmptyStates
 
@@ -223,9 +225,14 @@ def test_the_state_of_a_home_moves_with_its_chain_and_its_keys(
         state.journal.archive.rotate()  # a part of it lies in segments
     fill(gateway, None, 5, first=10)
     before = JournalReader(gateway / "journal.sqlite").verify()
+    with closing(PeopleStore(clean_environment / "people", clock=utc_now)) as people:
+        people.add_owner()
 
     code, out, _ = told(capsys, "database", "move", "--json")
     moved = json.loads(out)
+    assert moved["people.person"] == 1
+    assert (clean_environment / "people" / "moved-to-postgresql" / "people.sqlite").exists()
+    assert {path.name for path in (clean_environment / "people").iterdir()} == {"people.key", "moved-to-postgresql"}
     assert (code, moved["records"], moved["keys"], moved["sessions"]) == (0, before.records, 3, 2)
     assert {path.name for path in Path(moved["aside"]).iterdir()} >= {"journal.sqlite", "keys.sqlite", "segments"}
     assert not (gateway / "journal.sqlite").exists()
