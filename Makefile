@@ -136,6 +136,9 @@ test: ## All checks and all tests
 	@$(MAKE) --no-print-directory -j4 $(TOGETHER) ready
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
+laws: $(VENV)/installed-dev $(VENV)/kql-parser ## The laws with all their examples, of which make test takes a part (ten minutes)
+	LAWS=full $(BIN)/python -m pytest -n $(WORKERS) tests/laws
+
 check: lint types imports ## Lint, format, types and import contracts
 
 lint: $(VENV)/installed-dev

@@ -8,6 +8,7 @@ done again; one that is lost in the commit leaves it in doubt, and then nobody i
 from __future__ import annotations
 
 import asyncio
+import logging
 import queue
 import threading
 import time
@@ -35,6 +36,9 @@ ATTEMPTS = 3
 PAUSE_S = 0.02
 RETRY_S = 0.5
 """How often to try to come back while nobody calls."""
+
+
+_log = logging.getLogger(__name__)
 
 
 class _Lasting(Job[Any]):
@@ -217,8 +221,12 @@ class PostgresDatabase:
             except StateAway as away:
                 # A server that is silent must not take all the time of this thread: until then jobs fail at once.
                 took = time.monotonic() - began
+                if self._away is None:
+                    _log.error("%s %s", away, away.next_step)
                 self._away, self._not_before = away, time.monotonic() + (took if took > RETRY_S else 0.0)
                 raise
+            if self._away is not None:
+                _log.warning("the database of the state is back")
             self._connection, self._away = StateConnection(raw), None
         return self._connection
 
