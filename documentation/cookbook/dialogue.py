@@ -2,7 +2,7 @@
 
 A box `text` whose first line begins with `> ` is a question of a conversation, and below it stands the answer; a box
 `sh` is typed in another terminal, and the box `text` after it is what it prints. Questions of a page are one
-conversation, which goes on after a box `sh`.
+conversation.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 BOX = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROMPT = "> "
@@ -24,7 +25,7 @@ WORKSPACE = "cookbook"
 END = "2026-11-20T08:00:00Z"
 """The last moment of the estate, so that its rows are the same whenever it is made."""
 
-_MARK = "Days and times are those of UTC."
+_MARK = "Days and times are those of UTC.\n"
 """What the chat prints for `/tz`, which is typed after each question to tell one answer from the next."""
 
 
@@ -99,102 +100,98 @@ def with_outputs(page: str, outputs: Sequence[str]) -> str:
     return BOX.sub(box, page)
 
 
-class Estate:
-    """The product over the cookbook's workspace, running."""
+class Conversation:
+    """`sentinel chat` in a pipe, question by question."""
 
-    def __init__(self, repository: Path, home: Path) -> None:
-        self._repository = repository
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def ask(self, question: str) -> str:
+        """What it prints for one line."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{question}\n/tz\n")
+        self._process.stdin.flush()
+        printed: list[str] = []
+        for line in self._process.stdout:
+            if line == _MARK:
+                return "".join(printed).rstrip("\n") + "\n"
+            printed.append(line)
+        raise RuntimeError(f"the chat ended: {''.join(printed)}")
+
+
+class Estate:
+    """The product over the cookbook's workspace, running, with one chat that is open all the time."""
+
+    def __init__(self, home: Path) -> None:
         self._home = home
 
     @classmethod
     @contextmanager
-    def running(cls, repository: Path, home: Path) -> Iterator[Estate]:
-        """Make the estate in the empty folder `home`, read playbooks and incidents in, and serve it for the block."""
-        estate = cls(repository, home)
-        estate._sentinel("workspace", "generate", "--workspace", WORKSPACE, "--end", END)
-        estate._sentinel("knowledge", "ingest", "--workspace", WORKSPACE)
-        with subprocess.Popen(
-            [*cls._command(), "up", "--json", "--workspace", WORKSPACE],
-            env=estate._environment(),
-            cwd=home,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process:
+    def running(cls, home: Path) -> Iterator[Estate]:
+        """Make the estate in the empty folder `home`, serve it for the block, and read playbooks and incidents in."""
+        estate = cls(home)
+        estate._done("workspace", "generate", "--end", END)
+        with estate._started("up", "--json") as up:
+            assert up.stdout is not None
+            json.loads(up.stdout.readline() or "{}") or estate._failed(up)
             try:
-                assert process.stdout is not None
-                if not (line := process.stdout.readline()):
-                    raise RuntimeError(f"sentinel up did not start: {process.communicate()[1]}")
-                json.loads(line)
-                yield estate
+                estate._done("knowledge", "ingest", "--days", "3650")
+                with estate._started("chat") as chat:
+                    estate.chat = Conversation(chat)
+                    yield estate
+                    assert chat.stdin is not None
+                    chat.stdin.close()
             finally:
-                process.send_signal(signal.SIGINT)
-                process.communicate(timeout=60)
+                up.send_signal(signal.SIGINT)
+                up.communicate(timeout=60)
 
     def run(self, steps: Sequence[Step]) -> list[str]:
-        """What each step prints."""
-        outputs: list[str] = []
-        begun = False
-        place = 0
-        while place < len(steps):
-            step = steps[place]
-            if isinstance(step, Typed):
-                outputs.append(self._shell(step.lines))
-                place += 1
-                continue
-            asked = []
-            while place < len(steps) and isinstance(question := steps[place], Question):
-                asked.append(question.text)
-                place += 1
-            outputs += self._chat(asked, resume=begun)
-            begun = True
-        return outputs
-
-    def _chat(self, questions: Sequence[str], *, resume: bool) -> list[str]:
-        typed = "".join(f"{question}\n/tz\n" for question in questions)
-        going_on = ("--resume",) if resume else ()
-        # A line before the first question: what a resumed conversation says when it begins belongs to no answer.
-        printed = self._sentinel("chat", "--workspace", WORKSPACE, *going_on, stdin=f"/tz\n{typed}")
-        parts = re.split(rf"^{re.escape(_MARK)}\n", printed, flags=re.MULTILINE)
-        assert len(parts) == len(questions) + 2, printed
-        return [part.rstrip("\n") + "\n" for part in parts[1:-1]]
+        """What each step of a page prints; its conversation knows nothing of the page before."""
+        self.chat.ask("/clear all")
+        return [self.chat.ask(step.text) if isinstance(step, Question) else self._shell(step.lines) for step in steps]
 
     def _shell(self, lines: str) -> str:
         done = subprocess.run(
             ["bash", "--norc", "--noprofile", "-c", lines],
             env=self._environment(),
             cwd=self._home,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
             check=False,
         )
-        return done.stdout + done.stderr
-
-    def _sentinel(self, *arguments: str, stdin: str = "") -> str:
-        done = subprocess.run(
-            [*self._command(), *arguments],
-            input=stdin,
-            env=self._environment(),
-            cwd=self._home,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode != 0:
-            raise RuntimeError(f"sentinel {arguments[0]} ended with {done.returncode}: {done.stdout}{done.stderr}")
         return done.stdout
 
+    def _done(self, *arguments: str) -> None:
+        with self._started(*arguments) as process:
+            _, complaint = process.communicate()
+        if process.returncode != 0:
+            raise RuntimeError(f"sentinel {' '.join(arguments)} ended with {process.returncode}: {complaint}")
+
+    def _started(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [Path(sys.executable).parent / "sentinel", *arguments],
+            env=self._environment(),
+            cwd=self._home,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
     @staticmethod
-    def _command() -> tuple[str, ...]:
-        return (str(Path(sys.executable).parent / "sentinel"),)
+    def _failed(process: subprocess.Popen[str]) -> NoReturn:
+        raise RuntimeError(f"sentinel up did not start: {process.communicate()[1]}")
 
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("SENTINEL_", "AZURE_"))}
         return {
             **kept,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONUNBUFFERED": "1",  # each answer is waited for
             "SENTINEL_HOME": str(self._home / "home"),
+            "SENTINEL_WORKSPACE": WORKSPACE,
             # Found by words alone: whether the model for meaning is installed must not change an answer.
             "SENTINEL_EMBEDDINGS": "none",
         }

@@ -12,10 +12,27 @@ ANYTHING = "..."
 TABLE_LINES = 12
 """Lines of a table that are shown: its head, the line below it, and rows."""
 
+LIKENED_LINES = 4
+"""The same of past incidents: the likest. In which order the others come, their age decides too."""
+
 _FOOTNOTE = re.compile(r"^(?P<call>\w+\(.*?\)) · (?P<rows>[\d,]+ of (?:[\d,]+|\?) rows)?.*")
 _FOOTNOTE_START = re.compile(r"^\w+\([^)]*=|^\w+\(\) · ")
-_AUDIT_ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b")
-_VARYING = re.compile(r"\b\d+ (?:day|hour|minute|second|min|s)s? (?:old|ago)\b")
+_RANDOM_ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b[0-9a-f]{48}\b")
+"""Ids of records, approvals and sessions; those of the estate are of version 5 and always the same."""
+
+_VARYING = re.compile(
+    r"\b\d+ (?:day|hour|minute|second|min|s)s? (?:old|ago|left)\b"
+    r"|(?<=incidents as of )[\d:. -]+UTC(?=\.)|(?<=\(until )[\d: -]+UTC|^  [\d: -]+UTC(?=  \w+ raised it)"
+)
+"""Ages, and the times of what happened while the question was asked."""
+
+_ANOTHER_EACH_TIME = re.compile(
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC|\b[0-9a-f]{64}\b|\b\d+(?= records \()|(?<=\(1 to )\d+(?=\) hold)"
+    r"|(?<=up to record )\d+|(?<=Exported by\*\*: ).*"
+)
+
+_PARSER_NOTE = "Note: Microsoft's parser is not installed"
+"""Stands in an answer where the parser is not installed, and nowhere else."""
 
 
 def shortened(output: str) -> str:
@@ -32,10 +49,19 @@ def shortened(output: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def shortened_output(output: str) -> str:
+    """What a shell printed, without what is another one each time: moments, hashes, counts of records, a name."""
+    return _ANOTHER_EACH_TIME.sub(ANYTHING, shortened(output))
+
+
 def _cut(lines: list[str]) -> Iterator[str]:
     in_table, in_suggestions, in_footnote, after_page = 0, False, False, False
+    title = ""
     for line in lines:
-        text = _VARYING.sub(ANYTHING, _AUDIT_ID.sub(ANYTHING, line.rstrip()))
+        text = _VARYING.sub(ANYTHING, _RANDOM_ID.sub(ANYTHING, line.rstrip()))
+        if text.startswith(_PARSER_NOTE):
+            yield ANYTHING
+            continue
         if after_page and text.startswith(("`https://", "Microsoft.")):
             continue
         after_page = False
@@ -52,12 +78,12 @@ def _cut(lines: list[str]) -> Iterator[str]:
             yield ANYTHING
         elif "┃" in text or (in_table and text):
             in_table += 1
-            yield text if in_table <= TABLE_LINES else ANYTHING
+            yield text if in_table <= (LIKENED_LINES if title == "Past incidents" else TABLE_LINES) else ANYTHING
             continue
         else:
             in_suggestions = False
             yield text
-        in_table = 0
+        in_table, title = 0, text
 
 
 def _footnote(text: str) -> Iterator[str]:

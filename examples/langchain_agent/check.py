@@ -42,6 +42,7 @@ SCRIPT = {
         {"text": "You asked about pandas, and about a file that I may not read."},
     ]
 }
+MODEL_KEY = "a-key-of-the-model"
 BLOCK = (
     "Tool 'file_read' was blocked by a security policy. "
     "Reason: Access denied by security policy. Taint level: HIGH [approval_required] "
@@ -121,11 +122,12 @@ def running(
     *,
     policy: Path | None = None,
     variables: Mapping[str, str] | None = None,
+    model: str | None = None,
     packages: Path | None = None,
 ) -> Iterator[Place]:
     """Zones, scripted model and agent, each a process of its own, with their state in `folder`. `policy` is a policy
-    file in place of the shipped one, `variables` are more settings of the zones, `packages` is a folder with the
-    agent's packages where they are not installed."""
+    file in place of the shipped one, `variables` are more settings of the zones, `model` is the address of a model that
+    runs, `packages` is a folder with the agent's packages where they are not installed."""
     key = secrets.token_urlsafe(24)
     kept = {
         name: text for name, text in os.environ.items() if not name.startswith(("SENTINEL_", "AZURE_", "OPENROUTER_"))
@@ -133,22 +135,23 @@ def running(
     (folder / "script.json").write_text(json.dumps(SCRIPT))
     model_command = [
         *(sys.executable, "-m", "sentinel_rag.testing.scripted_model", "--of-others"),
-        *("--scenario", str(folder / "script.json"), "--key", "a-key-of-the-model"),
+        *("--scenario", str(folder / "script.json"), "--key", MODEL_KEY),
     ]
     zones_command = [str(Path(sys.executable).parent / "sentinel"), "up", "--json"]
     zones_environment = {**kept, **(variables or {}), "SENTINEL_HOME": str(folder / "home"), "SENTINEL_API_KEY": key}
     if policy is not None:
         zones_environment["SENTINEL_CONFIG"] = str(policy)
     with ExitStack() as all_of_them:
-        model = all_of_them.enter_context(process(model_command, kept, folder / "model.log"))
+        if model is None:
+            model = all_of_them.enter_context(process(model_command, kept, folder / "model.log"))["url"]
         zones = all_of_them.enter_context(process(zones_command, zones_environment, folder / "zones.log"))
         gateway = zones["interceptor"]["url"]
         agent_environment = {
             **kept,
             "SENTINEL_URL": gateway,
             "SENTINEL_API_KEY": key,
-            "OPENROUTER_API_KEY": "a-key-of-the-model",
-            "OPENROUTER_BASE_URL": f"{model['url']}/api/v1",
+            "OPENROUTER_API_KEY": MODEL_KEY,
+            "OPENROUTER_BASE_URL": f"{model}/api/v1",
         }
         if packages is not None:
             agent_environment["PYTHONPATH"] = str(packages)

@@ -24,6 +24,11 @@ FORBIDDEN = {
         *("duckdb", "mcp", "azure", "openai", "sentinel_rag.agent", "sentinel_rag.executors"),
         *("sentinel_rag.sentinel", "sentinel_rag.workspace", "sentinel_rag.knowledge"),
     ),
+    # Below both adapters: it is imported into processes of others, whose agent must not reach past the gateway.
+    "sentinel_rag.integrations.gateway": (
+        *("duckdb", "mcp", "azure", "openai", "aiohttp", "starlette", "sentinel_rag.agent", "sentinel_rag.interceptor"),
+        *("sentinel_rag.settings", "sentinel_rag.telemetry", "sentinel_rag.audit", "sentinel_rag.executors"),
+    ),
     "sentinel_rag.workspace.server": ("azure", "mcp", "sentinel_rag.agent", "sentinel_rag.interceptor"),
 }
 

@@ -171,6 +171,25 @@ def refused(gateway: RunningGateway, result: dict[str, Any]) -> None:
     assert (own.status, own.body["reason"]) == (403, "missing_scope")
 
 
+@pytest.mark.requirement("APPR-1")
+@pytest.mark.requirement("GATE-7")
+def test_a_key_that_ends_while_its_call_is_held_lets_nothing_run(gateway: RunningGateway) -> None:
+    key, info = gateway.state.keys.create([Scope.EXECUTE], name="soon revoked")
+    client = connected(gateway, key, SESSIONS, capabilities={"elicitation": {}})
+    with client.streamed(client.message("tools/call", NEEDS)) as events:
+        question = next(events)
+        [waiting] = gateway.request("GET", "/v1/approvals?state=pending", key=gateway.approver).body["approvals"]
+        client.post({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}})
+        gateway.state.keys.revoke(info.key_id)
+        path = f"/v1/approvals/{waiting['approval_id']}/approve"
+        assert gateway.request("POST", path, key=gateway.approver, body=b"{}").status == 200
+        last = list(events)[-1]
+    assert (last["result"]["isError"], last["result"]["structuredContent"]["reason"]) == (True, "approval_required")
+    assert gateway.executor.calls == []
+    record = gateway.last_record()
+    assert (record["kind"], record["key_id"], record["key_state"]) == ("authentication_failed", info.key_id, "revoked")
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_what_stands_beside_the_arguments_reaches_no_tool_server_and_no_label(
     gateway: RunningGateway, era: str

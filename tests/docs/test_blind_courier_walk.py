@@ -28,13 +28,17 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.integrations.gateway import GatewayCall, GatewayConnection, told_to_model
 from sentinel_rag.interceptor.policy import parse_policy
 from sentinel_rag.testing.fake_executor import Dies, FakeExecutor
 from sentinel_rag.testing.langchain_installation import langchain_packages
 from sentinel_rag.testing.loopback import serve
+from sentinel_rag.testing.otlp_receiver import OtlpReceiver, ReceivedSpan, running_receiver
 from sentinel_rag.testing.running_gateway import running_gateway
+from sentinel_rag.testing.scripted_model import ScriptedModel, calls_reply, text_reply
+from sentinel_rag.testing.scripted_model.replies import reply_from_dict
 
 pytestmark = pytest.mark.requirement("GATE-8")
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -104,6 +108,8 @@ class Walk:
     place: Any
     answers: list[Any]
     handler: FakeExecutor
+    collector: OtlpReceiver
+    settings: dict[str, str]
 
     def execute(self, body: Any, *, key: str | None = None) -> tuple[int, Any]:
         sent = {"X-API-Key": self.place.key if key is None else key}
@@ -111,28 +117,60 @@ class Walk:
         return int(status), answer
 
     def records(self, audit_id: str) -> list[dict[str, Any]]:
-        """What the journal says of a call, by the command that an auditor types."""
-        command = [str(Path(sys.executable).parent / "sentinel"), "audit", "show", audit_id, "--json"]
-        environment = {"SENTINEL_HOME": str(self.place.home), "PATH": "/usr/bin:/bin"}
+        """What the journal says of a call."""
+        reader = JournalReader(self.place.home / "gateway" / "journal.sqlite")
+        return [entry.record for entry in reader.find(audit_id)]
+
+    def sentinel(self, *arguments: str) -> str:
+        """What a command of the product prints, in the home folder of the running zones."""
+        command = [str(Path(sys.executable).parent / "sentinel"), *arguments]
+        environment = {**self.settings, "SENTINEL_HOME": str(self.place.home), "PATH": "/usr/bin:/bin"}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
-        return [json.loads(line)["record"] for line in done.stdout.splitlines()]
+        return done.stdout
+
+    def trace(self, *names: str) -> list[ReceivedSpan]:
+        """The spans of the one trace that has all these; waits until they have come."""
+        while True:
+            spans = self.collector.spans()
+            for trace_id in {span.trace_id for span in spans}:
+                found = [span for span in spans if span.trace_id == trace_id]
+                if set(names) <= {span.name for span in found}:
+                    return found
+            self.collector.wait_for(len(spans) + 1)
 
 
 @pytest.fixture(scope="module")
 def walk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walk]:
     folder = tmp_path_factory.mktemp("walk")
-    with FakeExecutor([ToolSchema("new_tool", "", PARAM1)], token="t-of-the-handler").running() as handler:
-        shipped = (REPOSITORY / "config" / "sentinel_config.yaml").read_text()
-        [new_tool] = yaml.safe_load(NEW_TOOL)["tools"]
-        added = yaml.safe_dump({"tools": [{**new_tool, "server": "handler"}]}).removeprefix("tools:\n")
-        added = "".join(f"  {line}\n" for line in added.splitlines())
-        server = f"servers:\n  - {{name: handler, url: {handler.url}, token_variable: SENTINEL_UPSTREAM_HANDLER}}\n"
+    script = [reply_from_dict(reply) for reply in check.SCRIPT["replies"]]
+    searches = calls_reply(("web_search", {"query": "what is a panda"}))
+    with (
+        FakeExecutor([ToolSchema("new_tool", "", PARAM1)], token="t-of-the-handler").running() as handler,
+        ScriptedModel([searches, text_reply("A panda is a bear.")]).running() as model,
+        ScriptedModel(script, key=check.MODEL_KEY, of_others=True).running() as model_of_example,
+        running_receiver() as collector,
+    ):
         policy = folder / "policy.yaml"
-        policy.write_text(f"{shipped}\n{added}\n{server}")
-        variables = {"SENTINEL_UPSTREAM_HANDLER": "t-of-the-handler"}
-        with check.running(folder, policy=policy, packages=langchain_packages(), variables=variables) as place:
-            yield Walk(place, check.conversation(place.agent), handler)
+        policy.write_text(with_new_tool(handler.url))
+        settings = {
+            "SENTINEL_UPSTREAM_HANDLER": "t-of-the-handler",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url,
+            "SENTINEL_MODEL": "openai-compatible",
+            "SENTINEL_MODEL_URL": f"{model}/v1",
+            "SENTINEL_MODEL_NAME": "scripted",
+        }
+        with check.running(
+            folder, policy=policy, variables=settings, model=model_of_example, packages=langchain_packages()
+        ) as place:
+            yield Walk(place, check.conversation(place.agent), handler, collector, settings)
+
+
+def with_new_tool(url: str) -> str:
+    """The shipped policy with the source's new tool, and the server at `url` that handles it."""
+    shipped = (REPOSITORY / "config" / "sentinel_config.yaml").read_text()
+    block = NEW_TOOL.replace("\ntools:\n", "").replace('"new_tool"\n', '"new_tool"\n    server: handler\n', 1)
+    return f"{shipped}\n{block}\nservers: [{{name: handler, url: {url}, token_variable: SENTINEL_UPSTREAM_HANDLER}}]\n"
 
 
 def test_the_example_answers_as_the_source_says(walk: Walk) -> None:
@@ -307,6 +345,20 @@ def test_the_example_ends_with_an_error_where_an_answer_is_wrong(
             assert check.main(["--url", url]) == code
     assert check.main(["--url", "http://127.0.0.1:9"]) == 1
     assert "was not blocked" in capsys.readouterr().err
+
+
+def test_one_trace_has_the_spans_of_the_source(walk: Walk) -> None:
+    """Observability: a question to the product's own agent, told to a collector by the names of the source."""
+    walk.sentinel("ask", "what is a panda")
+    spans = {span.name: span for span in walk.trace("agent.invoke", "tool.web_search", "llm.invoke")}
+    root = spans["agent.invoke"]
+    assert root.parent_id == ""
+    for name in ("agent.invoke", "tool.web_search", "llm.invoke"):
+        assert spans[name].service == "sentinel-rag-agent"
+    search = spans["tool.web_search"]
+    assert search.parent_id == spans["llm.invoke"].parent_id == root.span_id
+    assert (search.attributes["tool.name"], search.attributes["http.status_code"]) == ("web_search", 200)
+    assert search.attributes["session.id"] == root.attributes["session.id"]
 
 
 def test_the_page_names_places_that_exist() -> None:

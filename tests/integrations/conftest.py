@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import fields
 from types import ModuleType
 
 import pytest
-from gateway_estate import ESTATE_TOOLS, POLICY, ROWS
+from gateway_estate import ESTATE_TOOLS, POLICY, ROWS, EstateGateway
 
 from sentinel_rag.interceptor.policy import parse_policy
+from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.testing.fake_executor import Answers, FakeExecutor
 from sentinel_rag.testing.langchain_installation import importable_langchain
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
@@ -24,12 +25,32 @@ def lang() -> Iterator[ModuleType]:
         yield langchain_agents
 
 
-@pytest.fixture
-def estate(tmp_path: Path) -> Iterator[RunningGateway]:
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
     """A gateway over the policy of `gateway_estate`, in front of a fake executor."""
     with (
         FakeExecutor(ESTATE_TOOLS, token="t").running() as executor,
-        running_gateway(parse_policy(POLICY), tmp_path / "state", executor) as running,
+        running_gateway(parse_policy(POLICY), tmp_path_factory.mktemp("state"), executor) as running,
     ):
-        executor.on("read_alert", Answers(ROWS))
         yield running
+
+
+@pytest.fixture
+def estate(served: RunningGateway) -> EstateGateway:
+    """The same with a key that nobody else has used, so with sessions, labels and records of this test alone."""
+    served.executor.calls.clear()
+    for tool in ESTATE_TOOLS:
+        served.executor.on(tool.name)
+    served.executor.tools = ESTATE_TOOLS
+    served.executor.on("read_alert", Answers(ROWS))
+    key, terms = served.state.keys.create([Scope.EXECUTE])
+    parts = {each.name: getattr(served, each.name) for each in fields(served)}
+    return EstateGateway(**{**parts, "key": key}, key_id=terms.key_id)
+
+
+@pytest.fixture
+def named_gateway(gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch) -> RunningGateway:
+    """A gateway with the shipped policy, which the environment names."""
+    monkeypatch.setenv("SENTINEL_URL", gateway.url)
+    monkeypatch.setenv("SENTINEL_API_KEY", gateway.key)
+    return gateway

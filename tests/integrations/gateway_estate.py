@@ -3,9 +3,11 @@ names, hidden values, a write that a person decides and a sink."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from sentinel_rag.contracts.tool_calls import ToolSchema
+from sentinel_rag.testing.running_gateway import RunningGateway
 
 POLICY = """
 tools:
@@ -90,3 +92,21 @@ ROWS = {
     ],
     "total": 1,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class EstateGateway(RunningGateway):
+    """A running gateway as one of its keys sees it."""
+
+    key_id: str = ""
+
+    def records(self) -> list[dict[str, Any]]:
+        """The journal so far, oldest first, as far as it is about this key."""
+        whole = RunningGateway.records(self)
+        mine = {record["audit_id"] for record in whole if record.get("key_id") == self.key_id}
+        return [record for record in whole if record["audit_id"] in mine]
+
+    def pending(self) -> list[str]:
+        """The ids of this key's approvals that wait."""
+        page = self.request("GET", "/v1/approvals?state=pending", key=self.approver).body
+        return [each["approval_id"] for each in page["approvals"] if each["key_id"] == self.key_id]

@@ -24,13 +24,10 @@ from sentinel_rag.integrations.langchain import (
     aload_gateway_tools,
     load_gateway_tools,
 )
-from sentinel_rag.testing.langchain_installation import langchain_packages
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # moved to langchain.agents, and still what many people have
     from langgraph.prebuilt import create_react_agent
-
-PACKAGES = str(langchain_packages())
 
 Line = AIMessage | Callable[[list[BaseMessage]], AIMessage]
 
@@ -92,7 +89,6 @@ def results(messages: Sequence[BaseMessage]) -> list[ToolMessage]:
 
 
 __all__ = [
-    "PACKAGES",
     "AIMessage",
     "BaseCallbackHandler",
     "GatewayToolkit",

@@ -11,9 +11,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from gateway_estate import FIND
+from gateway_estate import FIND, EstateGateway
+from page_of_adapters import BY_HAND, FIRST, run
 
 from sentinel_rag.integrations.gateway import GatewayConnection
+from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.testing.fake_executor import Answers
 from sentinel_rag.testing.running_gateway import RunningGateway
 
@@ -22,18 +24,18 @@ BLOCKED = "Tool '{}' was blocked by a security policy. Reason: Access denied by 
 
 
 @pytest.fixture
-def connection(estate: RunningGateway) -> Iterator[GatewayConnection]:
+def connection(estate: EstateGateway) -> Iterator[GatewayConnection]:
     with GatewayConnection(estate.url, estate.key) as made:
         yield made
 
 
-def intents(gateway: RunningGateway) -> list[dict[str, Any]]:
+def intents(gateway: EstateGateway) -> list[dict[str, Any]]:
     return [record for record in gateway.records() if record["kind"] == "intent"]
 
 
 @pytest.mark.parametrize("kind", ["create_agent", "create_react_agent"])
 def test_an_agent_calls_through_the_gateway_and_reads_the_result(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection, kind: str
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection, kind: str
 ) -> None:
     tools = lang.load_gateway_tools(gateway=connection)
     model = lang.ScriptedChatModel(script=[lang.calls(("find", {"text": "x", "limit": 3})), lang.says("Done.")])
@@ -54,7 +56,7 @@ def test_an_agent_calls_through_the_gateway_and_reads_the_result(
 
 
 @pytest.mark.anyio
-async def test_the_same_without_blocking(lang: ModuleType, estate: RunningGateway) -> None:
+async def test_the_same_without_blocking(lang: ModuleType, estate: EstateGateway) -> None:
     async with GatewayConnection(estate.url, estate.key) as connection:
         tools = await lang.aload_gateway_tools(gateway=connection)
         model = lang.ScriptedChatModel(script=[lang.calls(("find", {"text": "x"})), lang.says("Done.")])
@@ -64,7 +66,7 @@ async def test_the_same_without_blocking(lang: ModuleType, estate: RunningGatewa
 
 
 def test_a_model_is_told_each_tool_by_its_pinned_schema(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
 ) -> None:
     model = lang.ScriptedChatModel(script=[lang.says("Nothing to do.")])
     lang.asked(lang.made("create_agent", model, lang.load_gateway_tools(gateway=connection)), "hello")
@@ -80,7 +82,7 @@ def test_a_model_is_told_each_tool_by_its_pinned_schema(
 
 
 def test_a_hijacked_agent_is_blocked_told_why_and_goes_on(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
 ) -> None:
     """The attacker controls the text of an alert, and with it every later word of the model."""
     script = [
@@ -105,7 +107,7 @@ def test_a_hijacked_agent_is_blocked_told_why_and_goes_on(
 
 
 def test_what_a_policy_hides_is_a_placeholder_that_can_be_passed_on(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
 ) -> None:
     script = [
         lang.calls(("read_alert", {})),
@@ -125,17 +127,18 @@ def test_what_a_policy_hides_is_a_placeholder_that_can_be_passed_on(
     assert estate.executor.calls[-1].arguments == {"text": "powershell -enc SECRET"}
 
 
-def approve_the_next(gateway: RunningGateway, found: list[str]) -> None:
+def approve_the_next(gateway: EstateGateway, found: list[str]) -> None:
+    """Wait for a call of this key to be asked about, as a person's page does, and approve it."""
     mark = ""
     while not found:
         page = gateway.request("GET", f"/v1/approvals?state=pending{mark}", key=gateway.approver).body
-        found += [approval["approval_id"] for approval in page["approvals"]]
+        found += gateway.pending()
         mark = f"&mark={page['mark']}"
     gateway.request("POST", f"/v1/approvals/{found[0]}/approve", key=gateway.approver)
 
 
 def test_a_call_that_waits_for_a_person_is_told_with_its_approval_and_runs_once_after_it(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
 ) -> None:
 
     def wish(_: object) -> Any:
@@ -144,10 +147,10 @@ def test_a_call_that_waits_for_a_person_is_told_with_its_approval_and_runs_once_
     model = lang.ScriptedChatModel(script=[wish, lang.says("It waits."), wish, wish, lang.says("Done.")])
     agent = lang.made("create_agent", model, lang.load_gateway_tools(gateway=connection))
     [told] = lang.results(lang.asked(agent, "disable eve"))
-    [pending] = estate.request("GET", "/v1/approvals?state=pending", key=estate.approver).body["approvals"]
+    [pending] = estate.pending()
     assert told.content == (
         BLOCKED.format("disable_account", "LOW") + " [approval_required] A person has to allow exactly this call first "
-        f"(approval {pending['approval_id']}). Tell the user; once it is approved, call again with the same arguments."
+        f"(approval {pending}). Tell the user; once it is approved, call again with the same arguments."
     )
     assert estate.executor.calls == []
     approve_the_next(estate, [])
@@ -158,13 +161,13 @@ def test_a_call_that_waits_for_a_person_is_told_with_its_approval_and_runs_once_
 
 
 @pytest.mark.parametrize("way", ["blocking", "waiting"])
-def test_a_tool_may_wait_for_the_person_itself(lang: ModuleType, estate: RunningGateway, way: str) -> None:
+def test_a_tool_may_wait_for_the_person_itself(lang: ModuleType, estate: EstateGateway, way: str) -> None:
     found: list[str] = []
     person = threading.Thread(target=approve_the_next, args=(estate, found))
 
     async def waiting() -> str:
         async with GatewayConnection(estate.url, estate.key) as connection:
-            tools = await lang.aload_gateway_tools(gateway=connection, names=["disable_account"], approval_wait_s=100)
+            tools = await lang.aload_gateway_tools(gateway=connection, names=["disable_account"], approval_wait_s=60)
             person.start()
             return str(await tools[0].ainvoke({"account": "eve"}))
 
@@ -172,7 +175,7 @@ def test_a_tool_may_wait_for_the_person_itself(lang: ModuleType, estate: Running
         text = asyncio.run(waiting())
     else:
         with GatewayConnection(estate.url, estate.key) as connection:
-            [tool] = lang.load_gateway_tools(gateway=connection, names=["disable_account"], approval_wait_s=100)
+            [tool] = lang.load_gateway_tools(gateway=connection, names=["disable_account"], approval_wait_s=60)
             person.start()
             text = tool.invoke({"account": "eve"})
     person.join()
@@ -182,22 +185,22 @@ def test_a_tool_may_wait_for_the_person_itself(lang: ModuleType, estate: Running
 
 
 def test_a_denied_wait_ends_with_the_persons_no(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
 ) -> None:
     [tool] = lang.load_gateway_tools(gateway=connection, names=["disable_account"])
     with pytest.raises(lang.SecurityBlockException) as blocked:
         tool._run(account="eve")
     approval = blocked.value.block.approval_id
     estate.request("POST", f"/v1/approvals/{approval}/deny", key=estate.approver)
-    [patient] = lang.load_gateway_tools(gateway=connection, names=["disable_account"], approval_wait_s=100)
+    [patient] = lang.load_gateway_tools(gateway=connection, names=["disable_account"], approval_wait_s=60)
     text = patient.invoke({"account": "eve"})
     assert text.startswith(BLOCKED.format("disable_account", "LOW"))
-    assert "denied" in text
+    assert "[approval_required] A person has denied exactly this call" in text
     assert estate.executor.calls == []
 
 
 def test_each_thread_of_a_graph_has_a_session_and_keeps_it(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
 ) -> None:
     tools = lang.load_gateway_tools(gateway=connection)
     for thread in ("one", "two", "one"):
@@ -207,8 +210,23 @@ def test_each_thread_of_a_graph_has_a_session_and_keeps_it(
     assert first == third != second
 
 
+def test_a_session_that_a_person_opened_is_clean_where_the_agents_own_is_not(
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
+) -> None:
+    front, _ = estate.state.keys.create([Scope.USER], for_key=estate.key_id)
+    tools = {tool.name: tool for tool in lang.load_gateway_tools(gateway=connection)}
+    clean = estate.open_session(key=front)
+    tools["read_alert"].invoke({}, {"configurable": {"thread_id": "one"}})
+    again = estate.open_session(key=front)
+    mail = {"text": "the weekly figures"}
+    assert "[sink_label]" in tools["send_mail"].invoke(mail, {"configurable": {"thread_id": "two"}})
+    assert "[sink_label]" in tools["send_mail"].invoke(mail, {"configurable": {"sentinel_session_id": clean}})
+    assert json.loads(tools["send_mail"].invoke(mail, {"configurable": {"sentinel_session_id": again}}))
+    assert [call.tool for call in estate.executor.calls] == ["read_alert", "send_mail"]
+
+
 def test_many_threads_and_loops_at_once_share_one_session_of_their_conversation(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
 ) -> None:
     [tool] = lang.load_gateway_tools(gateway=connection, names=["find"])
     config = {"configurable": {"thread_id": "shared"}}
@@ -239,7 +257,7 @@ def test_many_threads_and_loops_at_once_share_one_session_of_their_conversation(
 
 
 def test_a_toolkit_offers_what_is_offered_now(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
 ) -> None:
     toolkit = lang.GatewayToolkit(gateway=connection)
     before = {tool.name: tool for tool in toolkit.get_tools()}
@@ -248,7 +266,7 @@ def test_a_toolkit_offers_what_is_offered_now(
 
 
 def test_a_result_that_is_too_long_for_a_model_is_cut_and_says_so(
-    lang: ModuleType, estate: RunningGateway, connection: GatewayConnection
+    lang: ModuleType, estate: EstateGateway, connection: GatewayConnection
 ) -> None:
     estate.executor.on("find", Answers({"text": "é" * 1_000}))
     [tool] = lang.load_gateway_tools(gateway=connection, names=["find"], max_characters=50)
@@ -256,3 +274,20 @@ def test_a_result_that_is_too_long_for_a_model_is_cut_and_says_so(
     assert message.content.startswith('{"text": "é')
     assert "[Cut: the first 50 of 1012 characters." in message.content
     assert message.artifact["result"] == {"text": "é" * 1_000}
+
+
+def test_the_three_lines_of_the_page_make_an_agent(lang: ModuleType, named_gateway: RunningGateway) -> None:
+    model = lang.ScriptedChatModel(script=[lang.calls(("query_incidents", {"status": "New"})), lang.says("None.")])
+    run(FIRST, '"openai:gpt-4o-mini"', "MODEL", MODEL=model)
+    [call] = named_gateway.executor.calls
+    assert (call.tool, call.arguments) == ("query_incidents", {"status": "New"})
+
+
+def test_the_tool_by_hand_of_the_page_raises_for_a_block(
+    lang: ModuleType, named_gateway: RunningGateway, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = run(BY_HAND, "Reads a file.", "Reads one file.")
+    approvals = named_gateway.request("GET", "/v1/approvals", key=named_gateway.approver).body["approvals"]
+    expected = f"file_read Access denied by security policy. Taint level: HIGH {approvals[0]['approval_id']}\n"
+    assert capsys.readouterr().out == expected
+    made["tool"].gateway.close()

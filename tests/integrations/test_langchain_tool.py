@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import pickle
+import socketserver
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -14,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from gateway_estate import EstateGateway
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -21,9 +25,10 @@ from starlette.routing import Route
 
 from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.integrations.gateway import GatewayConnection
+from sentinel_rag.integrations.gateway import GatewayConnection, GatewayTool
 from sentinel_rag.integrations.gateway.calls import Patience
-from sentinel_rag.testing.fake_executor import Answers, AnswersText, Dies, Fails
+from sentinel_rag.integrations.gateway.offers import chosen
+from sentinel_rag.testing.fake_executor import Answers, AnswersText, Dies, Fails, Waits
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.running_gateway import RunningGateway
 
@@ -36,18 +41,22 @@ class Severity(Enum):
 
 
 @pytest.fixture
-def tools(lang: ModuleType, estate: RunningGateway) -> Iterator[dict[str, Any]]:
+def tools(lang: ModuleType, estate: EstateGateway) -> Iterator[dict[str, Any]]:
     with GatewayConnection(estate.url, estate.key) as connection:
         yield {tool.name: tool for tool in lang.load_gateway_tools(gateway=connection)}
 
 
 @contextmanager
-def answering(answer: Callable[[Request], Response]) -> Iterator[tuple[str, list[Request]]]:
-    """A server that is not the gateway, and the requests that it got."""
+def answering(
+    answer: Callable[[Request], Response], bodies: list[Any] | None = None
+) -> Iterator[tuple[str, list[Request]]]:
+    """A server that is not the gateway, and the requests that it got; their bodies, if they are wanted."""
     got: list[Request] = []
 
     async def every(request: Request) -> Response:
         got.append(request)
+        if bodies is not None and request.method == "POST":
+            bodies.append(await request.json())
         return answer(request)
 
     with serve(Starlette(routes=[Route("/{path:path}", every, methods=["GET", "POST", "DELETE"])])) as url:
@@ -80,7 +89,7 @@ def test_a_tool_of_a_framework_without_handling_raises(lang: ModuleType, tools: 
         tool.invoke({"account": "eve"})
 
 
-def test_arguments_arrive_whole_whatever_their_names(estate: RunningGateway, tools: dict[str, Any]) -> None:
+def test_arguments_arrive_whole_whatever_their_names(estate: EstateGateway, tools: dict[str, Any]) -> None:
     given = {
         "text": "x",
         "config": "mine",
@@ -92,7 +101,7 @@ def test_arguments_arrive_whole_whatever_their_names(estate: RunningGateway, too
     assert estate.executor.calls[-1].arguments == given
 
 
-def test_values_of_programs_get_one_json_form(estate: RunningGateway, tools: dict[str, Any]) -> None:
+def test_values_of_programs_get_one_json_form(estate: EstateGateway, tools: dict[str, Any]) -> None:
     moment = datetime(2024, 7, 2, 11, 45, tzinfo=timezone(timedelta(hours=2)))
     tools["find"].invoke(
         {
@@ -130,12 +139,12 @@ def test_what_cannot_be_sent_is_a_text_and_no_exception(tools: dict[str, Any], a
     assert told in text
 
 
-def test_a_text_in_place_of_arguments_is_the_only_required_one(estate: RunningGateway, tools: dict[str, Any]) -> None:
+def test_a_text_in_place_of_arguments_is_the_only_required_one(estate: EstateGateway, tools: dict[str, Any]) -> None:
     assert json.loads(tools["send_mail"].invoke("hello"))["arguments"] == {"text": "hello"}
     assert json.loads(tools["find"].invoke('{"text": "x", "limit": 2}'))["arguments"] == {"text": "x", "limit": 2}
 
 
-def test_a_wrong_argument_is_told_with_what_is_allowed(estate: RunningGateway, tools: dict[str, Any]) -> None:
+def test_a_wrong_argument_is_told_with_what_is_allowed(estate: EstateGateway, tools: dict[str, Any]) -> None:
     assert "limit" in (text := tools["find"].invoke({"text": "x", "limit": "many"}))
     assert text.startswith("Result: SYSTEM_ERROR: ")
     error = QueryError(
@@ -145,13 +154,13 @@ def test_a_wrong_argument_is_told_with_what_is_allowed(estate: RunningGateway, t
     assert "Unknown severity. Allowed: Low, High." in tools["find"].invoke({"text": "x"})
 
 
-def test_a_text_result_is_told_as_it_is(estate: RunningGateway, tools: dict[str, Any]) -> None:
+def test_a_text_result_is_told_as_it_is(estate: EstateGateway, tools: dict[str, Any]) -> None:
     estate.executor.on("find", AnswersText(("line one\nline two",)))
     assert tools["find"].invoke({"text": "x"}) == "line one\nline two"
 
 
 def test_a_call_that_reads_is_sent_again_after_the_wait_that_was_asked_for(
-    estate: RunningGateway, tools: dict[str, Any]
+    estate: EstateGateway, tools: dict[str, Any]
 ) -> None:
     throttled = Fails(QueryError(code=QueryErrorCode.THROTTLED, message="Too much.", retry_after_s=1.0))
     estate.executor.on("find", throttled, Answers({"found": 1}))
@@ -159,7 +168,7 @@ def test_a_call_that_reads_is_sent_again_after_the_wait_that_was_asked_for(
     assert len(estate.executor.calls) == 2
 
 
-def test_a_longer_wait_is_told_instead_of_waited_for(estate: RunningGateway, tools: dict[str, Any]) -> None:
+def test_a_longer_wait_is_told_instead_of_waited_for(estate: EstateGateway, tools: dict[str, Any]) -> None:
     estate.executor.on("find", Fails(QueryError(code=QueryErrorCode.THROTTLED, message="Too much.", retry_after_s=900)))
     message = tools["find"].invoke({"type": "tool_call", "id": "c", "name": "find", "args": {"text": "x"}})
     assert message.content.startswith("Result: SYSTEM_ERROR: Too much.")
@@ -168,7 +177,7 @@ def test_a_longer_wait_is_told_instead_of_waited_for(estate: RunningGateway, too
 
 
 def test_a_write_whose_server_dies_is_sent_once_and_not_called_safe(
-    estate: RunningGateway, tools: dict[str, Any]
+    estate: EstateGateway, tools: dict[str, Any]
 ) -> None:
     estate.executor.on("add_note", Dies())
     message = tools["add_note"].invoke({"type": "tool_call", "id": "c", "name": "add_note", "args": {"text": "x"}})
@@ -195,6 +204,59 @@ def test_no_write_is_repeated_whatever_answers(lang: ModuleType, status: int) ->
         reading = tool.model_copy(update={"effect": "read"})
         reading.invoke({"text": "x"})
         assert len(got) == (2 if status == 500 else 4)
+
+
+@contextmanager
+def breaking() -> Iterator[tuple[str, list[bytes]]]:
+    """A server that ends each connection amid the answer, and what it was sent."""
+    got: list[bytes] = []
+
+    class Breaking(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            got.append(self.request.recv(65_536))
+            self.request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Breaking) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}", got
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(("effect", "sent"), [("read", 3), ("write", 1), ("external", 1)])
+def test_a_broken_line_is_tried_again_by_what_reads_alone(lang: ModuleType, effect: str, sent: int) -> None:
+    with breaking() as (url, got), GatewayConnection(url, "k" * 20) as connection:
+        tool = lang.SentinelSecureTool(name="find", description="", gateway=connection, effect=effect, session_id="s-1")
+        text = tool.invoke({"text": "x"})
+    assert text.startswith("Result: SYSTEM_ERROR: The connection to the gateway broke amid the answer.")
+    assert ("It may have taken effect" in text) is (effect != "read")
+    assert len(got) == sent
+
+
+@pytest.mark.parametrize("way", ["blocking", "waiting"])
+def test_a_call_that_takes_too_long_is_a_text_and_not_repeated(
+    lang: ModuleType, estate: EstateGateway, way: str
+) -> None:
+    release = threading.Event()
+    estate.executor.on("find", Waits(release))
+    tool = lang.SentinelSecureTool(
+        name="find", description="", gateway=GatewayConnection(estate.url, estate.key, timeout_s=0.5), effect="read"
+    )
+
+    async def waiting() -> str:
+        async with tool.gateway:
+            return str(await tool.ainvoke({"text": "x"}))
+
+    try:
+        text = asyncio.run(waiting()) if way == "waiting" else tool.invoke({"text": "x"})
+    finally:
+        release.set()
+        tool.gateway.close()
+    assert text.startswith("Result: SYSTEM_ERROR: The gateway did not answer within 0.5 seconds.")
+    assert len(estate.executor.calls) <= 1
 
 
 @pytest.mark.parametrize(
@@ -241,7 +303,7 @@ def test_a_gateway_that_is_away_does_not_end_the_conversation(lang: ModuleType) 
 
 
 def test_a_wrong_key_is_a_text_in_a_call_and_an_error_when_tools_are_loaded(
-    lang: ModuleType, estate: RunningGateway
+    lang: ModuleType, estate: EstateGateway
 ) -> None:
     with GatewayConnection(estate.url, "sr_000000000000_" + "0" * 64) as connection:
         tool = lang.SentinelSecureTool(name="find", description="", gateway=connection)
@@ -250,11 +312,11 @@ def test_a_wrong_key_is_a_text_in_a_call_and_an_error_when_tools_are_loaded(
         with pytest.raises(ConfigurationError) as refused:
             lang.load_gateway_tools(gateway=connection)
         assert "SENTINEL_API_KEY" in refused.value.next_step
-    assert estate.last_record()["kind"] == "authentication_failed"
+    assert RunningGateway.records(estate)[-1]["kind"] == "authentication_failed"
     assert estate.executor.calls == []
 
 
-def test_a_key_that_may_not_execute_is_told_so(lang: ModuleType, estate: RunningGateway) -> None:
+def test_a_key_that_may_not_execute_is_told_so(lang: ModuleType, estate: EstateGateway) -> None:
     with GatewayConnection(estate.url, estate.auditor) as connection:
         tool = lang.SentinelSecureTool(name="find", description="", gateway=connection, session_id="s-1")
         assert "[missing_scope]" in tool.invoke({"text": "x"})
@@ -263,7 +325,7 @@ def test_a_key_that_may_not_execute_is_told_so(lang: ModuleType, estate: Running
 
 
 def test_a_closed_session_runs_nothing_and_the_next_call_has_a_new_one(
-    estate: RunningGateway, tools: dict[str, Any]
+    estate: EstateGateway, tools: dict[str, Any]
 ) -> None:
     tools["find"].invoke({"text": "1"})
     [session] = {record["session_id"] for record in estate.records() if record["kind"] == "intent"}
@@ -273,13 +335,14 @@ def test_a_closed_session_runs_nothing_and_the_next_call_has_a_new_one(
     assert [call.arguments["text"] for call in estate.executor.calls] == ["1", "3"]
 
 
-def test_the_callers_trace_goes_along(lang: ModuleType) -> None:
+def test_the_sources_request_is_sent_and_the_callers_trace_goes_along(lang: ModuleType) -> None:
     from opentelemetry import trace
     from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
+    bodies: list[Any] = []
     span = NonRecordingSpan(SpanContext(0xABC, 0xDEF, is_remote=False, trace_flags=TraceFlags(1)))
     with (
-        answering(lambda _: JSONResponse({"result": 1, "status": "success"})) as (url, got),
+        answering(lambda _: JSONResponse({"result": 1, "status": "success"}), bodies) as (url, got),
         GatewayConnection(url, "k" * 20) as connection,
     ):
         tool = lang.SentinelSecureTool(name="find", description="", gateway=connection, session_id="s-1")
@@ -287,13 +350,15 @@ def test_the_callers_trace_goes_along(lang: ModuleType) -> None:
             tool.invoke({"text": "x"})
         tool.invoke({"text": "x"})
     calls = [request for request in got if request.method == "POST"]
+    assert [request.url.path for request in calls] == ["/v1/proxy-execute"] * 2
+    assert bodies[0] == {"session_id": "s-1", "tool_name": "find", "args": {"text": "x"}}
     assert calls[0].headers["traceparent"] == f"00-{0xABC:032x}-{0xDEF:016x}-01"
     assert "traceparent" not in calls[1].headers
     assert {request.headers["x-api-key"] for request in got} == {"k" * 20}
 
 
 def test_address_and_key_come_from_the_environment_and_the_key_is_shown_nowhere(
-    lang: ModuleType, estate: RunningGateway, monkeypatch: pytest.MonkeyPatch
+    lang: ModuleType, estate: EstateGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SENTINEL_URL", estate.url + "/")
     monkeypatch.setenv("SENTINEL_API_KEY", estate.key)
@@ -332,15 +397,36 @@ def test_an_address_or_key_that_cannot_be_one_is_refused_at_once(
     assert "secret" not in f"{refused.value}{refused.value.next_step}"
 
 
-def test_an_adapter_brings_nothing_of_the_product_but_contracts(lang: ModuleType) -> None:
-    """It is imported into processes of others, whose agent must not be able to reach past the gateway."""
-    script = (
-        "import sys; sys.path.append(sys.argv[1]); import sentinel_rag.integrations.langchain as made; "
-        "print(*sys.modules)"
+def test_a_forked_process_does_not_share_its_parents_connection(estate: EstateGateway) -> None:
+    """Web servers fork workers after the tools were loaded; an answer must not reach another worker's user."""
+    script = """
+import json, os, sys
+from sentinel_rag.integrations.gateway import GatewayCall, GatewayConnection
+connection = GatewayConnection(sys.argv[1], sys.argv[2])
+connection.tools()
+before = id(connection._client)
+child = os.fork()
+who = "parent" if child else "child"
+for number in range(5):
+    called = connection.call(GatewayCall("find", {"text": f"{who} {number}"}, "read"))
+    assert called.answer.result["arguments"]["text"] == f"{who} {number}", called
+if child:
+    assert id(connection._client) == before
+    connection.close()
+    sys.exit(os.waitpid(child, 0)[1])
+os._exit(int(id(connection._client) == before))
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error::ResourceWarning", "-c", script, estate.url, estate.key],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
-    folder = lang.PACKAGES
-    done = subprocess.run([sys.executable, "-c", script, folder], capture_output=True, text=True, check=True)
-    ours = {name for name in done.stdout.split() if name.startswith("sentinel_rag.")}
-    assert "sentinel_rag.integrations.langchain" in ours
-    assert {name.split(".")[1] for name in ours} == {"contracts", "integrations"}
-    assert not {"duckdb", "azure", "aiohttp", "rich", "starlette", "agents"} & set(done.stdout.split())
+    assert done.returncode == 0, done.stderr
+    assert len(estate.executor.calls) == 10
+
+
+def test_a_tool_whose_name_no_model_takes_is_left_out_and_named(caplog: pytest.LogCaptureFixture) -> None:
+    offered = [GatewayTool(name, "", {"type": "object", "properties": {}}) for name in ("fine", "not.fine", "é")]
+    assert [tool.name for tool in chosen(offered, None)] == ["fine"]
+    assert "'not.fine' is left out" in caplog.text

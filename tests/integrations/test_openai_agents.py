@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
+from gateway_estate import EstateGateway
+from page_of_adapters import SDK, run
 
 from sentinel_rag.integrations.gateway import GatewayConnection
 from sentinel_rag.testing.langchain_installation import importable_langchain
 from sentinel_rag.testing.running_gateway import RunningGateway
 
-pytestmark = [pytest.mark.requirement("GATE-8"), pytest.mark.anyio]
+pytestmark = pytest.mark.requirement("GATE-8")
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +26,8 @@ def sdk() -> Iterator[ModuleType]:
         yield sdk_agents
 
 
-async def test_a_hijacked_agent_is_blocked_told_why_and_goes_on(sdk: ModuleType, estate: RunningGateway) -> None:
+@pytest.mark.anyio
+async def test_a_hijacked_agent_is_blocked_told_why_and_goes_on(sdk: ModuleType, estate: EstateGateway) -> None:
     """The attacker controls the text of an alert, and with it every later word of the model."""
     script = [
         sdk.calls(("read_alert", {"alert": "1"})),
@@ -43,8 +46,9 @@ async def test_a_hijacked_agent_is_blocked_told_why_and_goes_on(sdk: ModuleType,
     assert refused == {"send_mail": "sink_label", "disable_account": "approval_required"}
 
 
+@pytest.mark.anyio
 async def test_a_model_is_told_the_pinned_schema_and_conversations_have_sessions(
-    sdk: ModuleType, estate: RunningGateway
+    sdk: ModuleType, estate: EstateGateway
 ) -> None:
     async with GatewayConnection(estate.url, estate.key) as connection:
         tools = sdk.gateway_tools(gateway=connection, names=["find"], conversation_of=lambda context: context["chat"])
@@ -57,6 +61,7 @@ async def test_a_model_is_told_the_pinned_schema_and_conversations_have_sessions
     assert sessions[0] == sessions[2] != sessions[1]
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("arguments", ["[1]", "{", '{"text": NaN}', "null", "[" * 100_000])
 async def test_what_is_no_object_is_a_text_for_the_model(sdk: ModuleType, arguments: str) -> None:
     text = await sdk.invoked("http://127.0.0.1:9", arguments)
@@ -64,6 +69,16 @@ async def test_what_is_no_object_is_a_text_for_the_model(sdk: ModuleType, argume
     assert "Call again with" in text
 
 
+@pytest.mark.anyio
 async def test_a_gateway_that_is_away_does_not_end_the_run(sdk: ModuleType) -> None:
     text = await sdk.invoked("http://127.0.0.1:9", '{"text": "x"}')
     assert text.startswith("Result: SYSTEM_ERROR: The gateway at http://127.0.0.1:9 cannot be reached.")
+
+
+def test_the_box_of_the_page_makes_an_agent(
+    sdk: ModuleType, named_gateway: RunningGateway, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = sdk.ScriptedSdkModel([sdk.calls(("query_incidents", {"limit": 2})), sdk.says("None are open.")])
+    run(SDK, "tools=gateway_tools(gateway=gateway)", "tools=gateway_tools(gateway=gateway), model=MODEL", MODEL=model)
+    assert capsys.readouterr().out == "None are open.\n"
+    assert [call.arguments for call in named_gateway.executor.calls] == [{"limit": 2}]

@@ -82,6 +82,9 @@ tools:
                     },
                 },
             )
+            parts = {part: gateway.request("GET", f"/readyz?part={part}").status for part in ready.body["checks"]}
+            assert parts == {"policy": 200, "journal": 200, "upstreams": 503, "tools": 503}, "calls go on without them"
+            assert gateway.request("GET", "/readyz?part=disk").status == 422
 
 
 def test_ready_and_healthy(gateway: RunningGateway) -> None:

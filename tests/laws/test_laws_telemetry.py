@@ -34,10 +34,12 @@ told_values = st.one_of(
 
 def exported(span: Span) -> bytes:
     span.ended_ns = span.started_ns + 1
-    return SpanEncoder(resource({"service.name": "law"}), "1").request([span])
+    encoder = SpanEncoder(resource({"service.name": "law"}), "1")
+    encoder.span(span)  # what it remembers of the first time changes nothing
+    return encoder.request([encoder.span(span)])
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(st.dictionaries(told_names, told_values, max_size=12), st.text(max_size=60), st.text(max_size=60))
 @example({"tool.name": KEY, "session.id": KEY, "error.type": KEY}, f"tool.{KEY}", KEY)
 @example({"tool.name": ["a"], "http.status_code": True, "sentinel.partial": 1}, "tool.x", "")
@@ -70,7 +72,7 @@ def test_only_what_is_allowed_leaves(attributes: dict[str, object], name: str, e
     assert read.failed is bool(error)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.integers(1, 2**128 - 1), st.integers(0, 2**64 - 1), st.integers(1, 2**64 - 1), st.sampled_from(Kind))
 def test_ids_and_kinds_are_read_as_they_were(trace_id: int, parent_id: int, span_id: int, kind: Kind) -> None:
     span = Span("agent.invoke", kind, trace_id, parent_id, span_id, lambda _: None)
@@ -81,7 +83,7 @@ def test_ids_and_kinds_are_read_as_they_were(trace_id: int, parent_id: int, span
     assert read.resource == {"service.name": "law"}
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.text(max_size=30), st.one_of(st.text(max_size=300), st.integers(0, 2**63 - 1), st.booleans(), st.floats()))
 def test_a_value_is_written_as_the_official_library_writes_it(name: str, value: str | int | float | bool) -> None:
     from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
@@ -98,7 +100,7 @@ def test_a_value_is_written_as_the_official_library_writes_it(name: str, value: 
     assert key_value(name, value) == KeyValue(key=name, value=told).SerializeToString() or not name
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.binary(max_size=60))
 @example(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")
 @example(b"\x0a\x02\x08\x07")

@@ -6,14 +6,13 @@ Between the gateway and a real server stands a proxy that ends connections, all 
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
+from postgres_waiting import until
 
 from sentinel_rag.audit import JournalReader, PostgresPlace
 from sentinel_rag.interceptor.policy import parse_policy
@@ -73,15 +72,6 @@ def site(
             assert site.call("read_public").status == 200
             executor.calls.clear()
             yield site
-
-
-def until(true: Callable[[], Any]) -> Any:
-    """What it returns, as soon as that is true."""
-    deadline = time.monotonic() + 60
-    while not (found := true()):
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.02)
-    return found
 
 
 def refused(answer: HttpAnswer) -> str:

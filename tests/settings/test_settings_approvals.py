@@ -37,6 +37,9 @@ def test_without_them_nobody_is_told_and_a_call_waits_a_quarter_of_an_hour(tmp_p
         ({URL: "ftp://user:word@hooks.example.com", KEY: SECRET}, "user name or password"),
         ({"SENTINEL_APPROVAL_WEBHOOK_DECIDES": "maybe"}, "is not one of true, false"),
         ({"SENTINEL_APPROVAL_WEBHOOK_ARGUMENTS": "1"}, "is not one of true, false"),
+        ({"SENTINEL_APPROVAL_WEBHOOK_FORM": "slack"}, "is not one of json, teams"),
+        ({"SENTINEL_APPROVAL_WEBHOOK_FORM": "teams", "SENTINEL_APPROVAL_WEBHOOK_DECIDES": "true"}, "decides nothing"),
+        ({"SENTINEL_APPROVAL_WEBHOOK_FORM": "teams", "SENTINEL_APPROVAL_WEBHOOK_ARGUMENTS": "true"}, "no arguments"),
         ({"SENTINEL_APPROVAL_TTL_S": "59"}, "from 60 to 86400"),
         ({"SENTINEL_APPROVAL_TTL_S": "9" * 40}, "from 60 to 86400"),
         ({"SENTINEL_APPROVAL_TTL_S": "-60"}, "from 60 to 86400"),
@@ -58,6 +61,7 @@ def test_no_secret_is_printed_and_the_interceptor_alone_is_given_the_webhook(tmp
     assert settings.approval_webhook_url == "https://hooks.example.com/a/"
     assert SECRET not in repr(settings)
     assert key not in repr(settings)
+    assert "hooks.example.com" not in repr(settings)
     with ExitStack() as stack:
         plan = plan_zones(settings, "default", Ports(), stack)
     assert [zone.name for zone in plan.zones if SECRET in repr((zone.configuration, zone.environment))] == [

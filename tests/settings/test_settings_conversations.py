@@ -24,6 +24,7 @@ def _load(home: Path, **environment: str) -> Settings:
 
 def test_conversations_are_kept_in_the_home_unless_that_is_switched_off(tmp_path: Path) -> None:
     assert conversation_configuration(_load(tmp_path)) == {
+        "database": None,
         "file": str(tmp_path / "agent" / "conversations.db"),
         "keep_days": 90,
         "keep": 200,

@@ -17,6 +17,7 @@ import pytest
 
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.testing.fake_executor import Answers, FakeExecutor, Waits
+from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
 
 pytestmark = pytest.mark.requirement("GATE-5")
@@ -208,6 +209,30 @@ def test_a_wrong_key_and_a_gateway_that_is_away_are_told_to_the_client(gateway: 
     with serving(tmp_path, "http://127.0.0.1:9", gateway.key) as served:
         away = served.ask(1, "initialize", {"protocolVersion": SESSIONS})
         assert away["error"]["message"] == "The gateway did not answer; run: sentinel status"
+        assert served.end() == ""
+
+
+def test_a_gateway_that_dies_in_its_answer_ends_no_wait_without_a_word(tmp_path: Path) -> None:
+    """Each request gets an error, whether the answer was to be one message or a stream."""
+
+    async def dying(scope: Any, receive: Any, send: Any) -> None:
+        kind = b"text/event-stream" if b"/list" in (await receive())["body"] else b"application/json"
+        headers = [(b"content-type", kind), (b"transfer-encoding", b"chunked")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        part = (
+            b'data: {"jsonrpc":"2.0","method":"notifications/progress"}\n\ndata: {"json' if b"event" in kind else b"{"
+        )
+        await send({"type": "http.response.body", "body": part, "more_body": True})
+        raise SystemError("the gateway dies")
+
+    with serve(dying) as url, serving(tmp_path, url, "k" * 20) as served:
+        served.send(asked(1, "tools/list", {}))
+        assert served.receive()["method"] == "notifications/progress"
+        for request_id in (1, 2):
+            if request_id == 2:
+                served.send(asked(2, "ping", {}))
+            died = served.receive()
+            assert (died["id"], died["error"]["code"]) == (request_id, -32603)
         assert served.end() == ""
 
 

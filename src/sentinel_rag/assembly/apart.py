@@ -14,7 +14,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sentinel_rag.assembly.plan import RUN_KEYS, Listener, Plan, Ports, plan_zones
+from sentinel_rag.assembly.model_access import needs_identity
+from sentinel_rag.assembly.plan import RUN_KEYS, Listener, Plan, Ports, approvals_page, plan_zones
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import TOOL_ZONES, DeploymentSettings, Settings
 
@@ -83,10 +84,7 @@ def plan_role(
 
 
 def _is_beside(name: str, role: str, tools: Iterable[str]) -> bool:
-    """Whether a zone runs with the role on loopback, as under `sentinel up`: an embedded workspace with what asks it,
-    and what holds the Azure sign-in for the agent's model."""
-    if role == "agent":
-        return name == "model-identity"
+    """Whether a zone runs with the role on loopback, as in `sentinel up`: an embedded workspace, with what asks it."""
     return role == "tools" and name.partition("-")[0] == "workspace" and not WITH_WORKSPACES.isdisjoint(tools)
 
 
@@ -114,12 +112,22 @@ def _interceptor(settings: Settings, _: Sequence[str], workspace: str, stack: Ex
     ]
     plan = plan_zones(replace(settings, gateway_url=None), workspace, Ports(), stack)
     absent = [name for name in TOOL_ZONES if name not in upstreams]
-    return plan, {"interceptor": {"upstreams": upstreams, "keys": keys, "absent_servers": absent}}
+    [planned] = [zone for zone in plan.zones if zone.name == "interceptor"]
+    # The web surface runs elsewhere: what MCP clients are told of it is the address that people type.
+    page = None if settings.web_url is None else approvals_page(settings.web_url)
+    approvals = {**planned.configuration["approvals"], "page": page}
+    told = {"upstreams": upstreams, "keys": keys, "absent_servers": absent, "approvals": approvals}
+    return plan, {"interceptor": told}
 
 
 def _agent(settings: Settings, _: Sequence[str], workspace: str, stack: ExitStack) -> tuple[Plan, _Told]:
     _needed(settings.gateway_url, "SENTINEL_URL", "the agent reaches everything through the Interceptor")
     token = _needed(settings.deployment.zone_token, "SENTINEL_ZONE_TOKEN", "the web surface shows it to the agent")
+    if settings.model_settings is not None and needs_identity(settings.model_settings):
+        raise UsageError(
+            "The model has no key, so it would be entered with Entra ID, and a served agent holds no Azure sign-in.",
+            next_step="Set AZURE_OPENAI_API_KEY, or lead SENTINEL_MODEL_URL to a model gateway that signs in itself.",
+        )
     return plan_zones(settings, workspace, Ports(), stack), {"agent": {"token": token}}
 
 

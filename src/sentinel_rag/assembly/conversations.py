@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sentinel_rag.assembly.record_places import chat_database, record_schema
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.settings import Settings
@@ -14,6 +15,7 @@ from sentinel_rag.settings import Settings
 if TYPE_CHECKING:
     from sentinel_rag.agent.history import Budget
     from sentinel_rag.agent.remembering import ConversationStore
+    from sentinel_rag.records import Records
 
 CONVERSATIONS_FILE = "conversations.db"
 
@@ -24,10 +26,11 @@ def agent_folder(home: Path) -> Path:
 
 
 def conversation_configuration(settings: Settings) -> dict[str, Any]:
-    """What the agent's process is told of memory: the file (None: nothing is kept), its bounds, and how much of a
-    conversation a model is told."""
+    """What the agent's process is told of memory: the file (None: nothing is kept), the database in place of it, its
+    bounds, and how much of a conversation a model is told."""
     model = settings.model_settings
     return {
+        "database": chat_database(settings),
         "file": str(agent_folder(settings.home) / CONVERSATIONS_FILE) if settings.chat_keep_days else None,
         "keep_days": settings.chat_keep_days,
         "keep": settings.chat_keep,
@@ -37,13 +40,13 @@ def conversation_configuration(settings: Settings) -> dict[str, Any]:
 
 
 def open_conversations(configuration: Mapping[str, Any]) -> ConversationStore | None:
-    """The store of a `conversation_configuration`; None where nothing is kept. The file is opened when it is used."""
+    """The store of a `conversation_configuration`; None where nothing is kept. Its place is opened when it is used."""
     from sentinel_rag.agent.remembering.store import ConversationStore
 
     if configuration["file"] is None:
         return None
     return ConversationStore(
-        Path(configuration["file"]),
+        _conversation_schema(configuration["database"]) or Path(configuration["file"]),
         clock=utc_now,
         keep_days=configuration["keep_days"],
         keep=configuration["keep"],
@@ -65,9 +68,16 @@ def kept_conversations(settings: Settings) -> ConversationStore:
     from sentinel_rag.agent.remembering.store import ConversationStore
 
     file = agent_folder(settings.home) / CONVERSATIONS_FILE
-    if not settings.chat_keep_days and not file.exists():
+    schema = _conversation_schema(chat_database(settings))
+    if not settings.chat_keep_days and schema is None and not file.exists():
         raise not_kept()
-    return ConversationStore(file, clock=utc_now, keep_days=settings.chat_keep_days, keep=settings.chat_keep)
+    return ConversationStore(schema or file, clock=utc_now, keep_days=settings.chat_keep_days, keep=settings.chat_keep)
+
+
+def _conversation_schema(database: Mapping[str, str] | None) -> Records | None:
+    from sentinel_rag.agent.remembering.schema import MIGRATIONS
+
+    return record_schema(database, "conversations", MIGRATIONS, what="The database of conversations")
 
 
 def not_kept() -> UsageError:

@@ -173,7 +173,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "approvals": {
                 "ttl_s": settings.approval_ttl_s,
                 "webhook": _webhook(settings),
-                "page": None if web is None else f"{settings.web_url or web.url}/#/approvals",
+                "page": None if web is None else approvals_page(settings.web_url or web.url),
             },
         }
         listener = listen("interceptor", ports.interceptor)
@@ -249,6 +249,11 @@ def plan_model(
     return ModelPlan((zone,), model_configuration(settings, identity=identity), environment)
 
 
+def approvals_page(web_url: str) -> str:
+    """Where people decide approvals on the web surface at that address; the id of one comes behind it."""
+    return f"{web_url.rstrip('/')}/#/approvals"
+
+
 def workspace_zone(name: str, *, default: bool) -> str:
     """The zone of an embedded workspace: `workspace` for the default one, else with its name."""
     return "workspace" if default else f"workspace-{name}"
@@ -318,6 +323,8 @@ def _webhook(settings: Settings) -> dict[str, Any] | None:
         "secret": settings.approval_webhook_secret.reveal(),
         "arguments": settings.approval_webhook_arguments,
         "decides": settings.approval_webhook_decides,
+        "form": settings.approval_webhook_form,
+        "page": settings.web_url,
     }
 
 

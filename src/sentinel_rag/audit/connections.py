@@ -6,42 +6,34 @@ own. Statements are written once, in the SQL that both understand: `?` for a val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
 from sentinel_rag.audit.places import JournalPlace
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.records import Connection as Connection
+from sentinel_rag.records import Cursor as Cursor
+from sentinel_rag.records import Migration as Migration
 
 T = TypeVar("T")
-
-
-class Cursor(Protocol):
-    """The rows of a statement, or how many it changed."""
-
-    @property
-    def rowcount(self) -> int: ...
-
-    def fetchone(self) -> Any: ...
-
-    def fetchall(self) -> list[Any]: ...
-
-    def __iter__(self) -> Iterator[Any]: ...
-
-
-class Connection(Protocol):
-    """Runs statements. Values are None, int, float, str and bytes; a row is a tuple."""
-
-    def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Cursor: ...
-
-    def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> Cursor: ...
-
 
 Work = Callable[[Connection], T]
 """What is to be done in one transaction. It may be done again if that transaction was lost, so it changes nothing but
 the database, or what the next time sets again."""
 
-Migration = Callable[[Connection], None]
+
+def put(connection: Connection, sql: str, parameters: Sequence[Any]) -> None:
+    """`execute` for a write whose result nobody needs: over a network it need not be waited for. It fails, if it does,
+    before the transaction is committed."""
+    getattr(connection, "put", connection.execute)(sql, parameters)
+
+
+def known_of(connection: Connection) -> dict[str, Any] | None:
+    """What is true in this transaction and was asked before, where asking costs a way over a network; it is forgotten
+    with whatever is undone. None for SQLite, where asking costs nothing."""
+    known: dict[str, Any] | None = getattr(connection, "known", None)
+    return known
 
 
 class StateAway(UnavailableError):

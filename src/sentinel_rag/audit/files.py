@@ -22,6 +22,8 @@ END = 2**62
 """Beyond the last record of the live file."""
 
 STREAM_PAGE = 1_000
+SERVED_PAGE = 200
+"""Records that a server is asked for at once, since it sends all of them."""
 
 
 _PASSING = frozenset(
@@ -192,7 +194,7 @@ def _page(snapshot: Snapshot, part: Part, after: int) -> Iterator[Stored]:
     rows = connection.execute(
         f"SELECT seq, audit_id, kind, record, hash, {line} FROM journal j "  # noqa: S608  # one of the two texts above
         "WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
-        [after, part.last, STREAM_PAGE],
+        [after, part.last, STREAM_PAGE if isinstance(part.path, Path) else SERVED_PAGE],
     )
     for row in rows:
         if not well_typed(row):

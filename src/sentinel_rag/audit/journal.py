@@ -17,7 +17,7 @@ import anyio.to_thread
 
 from sentinel_rag.audit.archive import SEGMENT_RECORDS, Archive
 from sentinel_rag.audit.chain import GENESIS, Head, seal
-from sentinel_rag.audit.connections import Connection, StateAway, StateDatabase, Work
+from sentinel_rag.audit.connections import Connection, StateAway, StateDatabase, Work, known_of, put
 from sentinel_rag.audit.database import Database
 from sentinel_rag.audit.events import AuditEvent, CallIntended, CallOutcome, OutcomeStatus
 from sentinel_rag.audit.instances import Solo
@@ -169,12 +169,14 @@ class Journal:
             if alongside is not None:
                 alongside(connection)
             head, record = seal(_head(connection), fields)
-            connection.execute(
+            put(
+                connection,
                 "INSERT INTO journal VALUES (?, ?, ?, ?, ?)",
                 [head.seq, event.audit_id, event.kind, record, head.digest],
             )
             if event.kind == CallIntended.kind:
-                connection.execute(
+                put(
+                    connection,
                     "INSERT INTO open_call (audit_id, instance) VALUES (?, ?)",
                     [event.audit_id, self._membership.instance_id],
                 )
@@ -185,6 +187,9 @@ class Journal:
                         "This call is on record as unknown: its gateway was away from the database while it ran.",
                         next_step="It may have taken effect: look before you call again.",
                     )
+            known = known_of(connection)
+            if known is not None:
+                known["head"] = head
             return head
 
         return work
@@ -219,5 +224,9 @@ class Journal:
 
 
 def _head(connection: Connection) -> Head:
+    known = known_of(connection)
+    if known is not None and "head" in known:
+        head: Head = known["head"]
+        return head
     row = connection.execute("SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1").fetchone()
     return GENESIS if row is None else Head(row[0], row[1])

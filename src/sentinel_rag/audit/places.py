@@ -27,6 +27,12 @@ def folder_of(place: JournalPlace) -> Path:
     return place.folder if isinstance(place, PostgresPlace) else place.parent
 
 
+def checkpoints_of(place: JournalPlace) -> Path:
+    """The file of checkpoints beside the signing key; one for each journal, since one folder can have had two."""
+    name = f"checkpoints-{place.schema}.jsonl" if isinstance(place, PostgresPlace) else "checkpoints.jsonl"
+    return folder_of(place) / name
+
+
 def name_of(place: JournalPlace) -> str:
     """What a person calls the journal, without a secret."""
     return f"the schema {place.schema}" if isinstance(place, PostgresPlace) else place.name

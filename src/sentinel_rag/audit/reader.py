@@ -24,6 +24,8 @@ from sentinel_rag.contracts.query_results import parse_time
 
 MAX_PAGE = 1_000
 MAX_PAGE_BYTES = 8_000_000
+LEAST_PAGE, LARGEST_PAGE = 16, 256
+"""Records that a server is asked for at once; a record can be a megabyte."""
 MAX_LOOKED_AT = 20_000
 """Records that one question backwards looks at, so that a rare one costs several short questions and not a long one."""
 
@@ -190,6 +192,9 @@ def _forwards(snapshot: Snapshot, after_seq: int, limit: int) -> Iterator[Row]:
     for part in snapshot.parts:
         if limit > 0 and part.last > after_seq:
             after = max(after_seq, part.first - 1)
+            if not isinstance(part.path, Path):
+                yield from _forwards_by_pages(snapshot.connection(part), after, part.last, limit)
+                return
             for row in snapshot.connection(part).execute(_SELECT_PAGE, [after, part.last, limit]):
                 limit -= 1
                 yield row
@@ -209,12 +214,21 @@ def _backwards(snapshot: Snapshot, since: datetime | None, before: int | None = 
             yield row
 
 
-def _backwards_by_pages(connection: Connection, first: int, last: int) -> Iterator[Row]:
+def _forwards_by_pages(connection: Connection, after: int, last: int, limit: int) -> Iterator[Row]:
     """A server sends all that it is asked for, so it is asked for little, and for more if that was not enough."""
-    size = 16
+    size = LEAST_PAGE
+    while limit > 0 and (rows := connection.execute(_SELECT_PAGE, [after, last, min(size, limit)]).fetchall()):
+        yield from rows
+        limit -= len(rows)
+        after, size = rows[-1][0], min(2 * size, LARGEST_PAGE)
+
+
+def _backwards_by_pages(connection: Connection, first: int, last: int) -> Iterator[Row]:
+    """The same from the newest on."""
+    size = LEAST_PAGE
     while rows := connection.execute(f"{_SELECT_BACKWARDS} LIMIT ?", [first, last, size]).fetchall():
         yield from rows
-        last, size = rows[-1][0] - 1, min(2 * size, 256)
+        last, size = rows[-1][0] - 1, min(2 * size, LARGEST_PAGE)
 
 
 def _page(rows: Iterable[Row]) -> Iterator[Row]:

@@ -19,13 +19,11 @@ from typing import Any
 from sentinel_rag.audit.chain import GENESIS, Head
 from sentinel_rag.audit.checkpoints import Checkpoint, CheckpointFile
 from sentinel_rag.audit.connections import Connection, StateDatabase
-from sentinel_rag.audit.places import PostgresPlace
+from sentinel_rag.audit.places import JournalPlace, PostgresPlace, checkpoints_of, folder_of
 from sentinel_rag.audit.signing import KEY_FILE, PUBLIC_FILE, SigningKey, SigningKeyLost
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
-
-CHECKPOINTS_FILE = "checkpoints.jsonl"
 
 SEAL_RECORDS = 256
 SEAL_SECONDS = 0.5
@@ -53,9 +51,15 @@ class Sealing:
 
     @classmethod
     def of_folder(cls, folder: Path, *, anchor: Path | None = None) -> Sealing:
-        """Key and checkpoints of `folder`, made if it has none. `anchor` is one more file, best on another disk."""
-        key = SigningKey.open(folder)
-        return cls(key, CheckpointFile(folder / CHECKPOINTS_FILE), None if anchor is None else CheckpointFile(anchor))
+        """`of` the journal in a file of `folder`."""
+        return cls.of(folder / "journal.sqlite", anchor=anchor)
+
+    @classmethod
+    def of(cls, place: JournalPlace, *, anchor: Path | None = None) -> Sealing:
+        """Key and checkpoints of a journal, made if its folder has none. `anchor` is one more file, best on another
+        disk."""
+        key = SigningKey.open(folder_of(place))
+        return cls(key, CheckpointFile(checkpoints_of(place)), None if anchor is None else CheckpointFile(anchor))
 
     def places(self) -> tuple[CheckpointFile, ...]:
         return (self.checkpoints,) if self.anchor is None else (self.checkpoints, self.anchor)

@@ -16,8 +16,7 @@ from sentinel_rag.audit.chain import GENESIS, Head
 from sentinel_rag.audit.chain_check import Broken, ChainCheck, parse_signed
 from sentinel_rag.audit.checkpoints import CheckpointFile
 from sentinel_rag.audit.files import DamagedJournal, Snapshot, open_snapshot, stream
-from sentinel_rag.audit.places import JournalPlace, PostgresPlace, folder_of, name_of
-from sentinel_rag.audit.sealing import CHECKPOINTS_FILE
+from sentinel_rag.audit.places import JournalPlace, PostgresPlace, checkpoints_of, folder_of, name_of
 from sentinel_rag.audit.signing import PUBLIC_FILE, PublicKey
 from sentinel_rag.contracts.json_values import JsonValue
 
@@ -98,7 +97,7 @@ def _verify_once(
     check = ChainCheck(public_key)
     # Each of several gateways keeps the checkpoints that it made, from its own beginning.
     shared = isinstance(path, PostgresPlace)
-    places = [(CheckpointFile(folder_of(path) / CHECKPOINTS_FILE), False)]
+    places = [(CheckpointFile(checkpoints_of(path)), False)]
     if anchor is not None:
         places.append((CheckpointFile(anchor), True))
     anchored: int | None = None

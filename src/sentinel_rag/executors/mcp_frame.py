@@ -134,9 +134,10 @@ def _wire_form(tool: ToolSchema, hint: Hints) -> dict[str, Any]:
     }
 
 
-def _tell(span: AnySpan, tool: str, answer: ToolAnswer) -> None:
+def _tell(span: AnySpan, tool: str, meta: Mapping[str, Any], answer: ToolAnswer) -> None:
     """What a span says of a call: no argument and nothing of the answer but its size and the code of its error."""
     span.set("mcp.method.name", "tools/call")
+    span.set("mcp.protocol.version", meta.get("io.modelcontextprotocol/protocolVersion"))
     span.set("gen_ai.operation.name", "execute_tool")
     span.set("gen_ai.tool.name", tool)
     span.set("tool.name", tool)
@@ -179,7 +180,7 @@ def _sdk_app(name: str, tools: Sequence[ToolSchema], call: CallTool, hints: Call
         with continuing(meta.get("traceparent")), start_span(f"tools/call {known(params.name)}", Kind.SERVER) as span:
             answer = await call(params.name, params.arguments or {}, meta)
             if span.recording:
-                _tell(span, known(params.name), answer)
+                _tell(span, known(params.name), meta, answer)
         return CallToolResult(
             content=[TextContent(type="text", text=answer.text)],
             structured_content=dict(answer.value),

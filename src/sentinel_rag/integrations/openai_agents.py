@@ -14,6 +14,7 @@ from agents.tool_context import ToolContext
 
 from sentinel_rag.integrations.gateway import GatewayCall, GatewayConnection, GatewayTool, NotRun, told_to_model
 from sentinel_rag.integrations.gateway.json_arguments import BadArguments, wire_arguments
+from sentinel_rag.integrations.gateway.offers import chosen
 
 
 def gateway_tools(
@@ -31,8 +32,9 @@ def gateway_tools(
     Raises ConfigurationError or UnavailableError, with the next step.
     """
     connection = gateway or GatewayConnection(url, api_key)
-    offered = (tool for tool in connection.tools() if names is None or tool.name in names)
-    return [function_tool(connection, tool, conversation_of, approval_wait_s) for tool in offered if tool.fits_models]
+    return [
+        function_tool(connection, tool, conversation_of, approval_wait_s) for tool in chosen(connection.tools(), names)
+    ]
 
 
 def function_tool(

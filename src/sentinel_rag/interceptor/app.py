@@ -135,11 +135,11 @@ def create_app(
     app = Starlette(
         routes=[
             execute,
+            *mcp.routes(),
             Route("/v1/tools", routes.tools, methods=["GET"]),
             Route("/v1/look", routes.look, methods=["POST"]),
             Route("/v1/look", routes.tools_to_look_with, methods=["GET"]),
             *sessions.routes(),
-            *mcp.routes(),
             *metadata_routes(),
             *PinRoutes(doorkeeper, pins, limits).routes(),
             *policy_routes(policies, doorkeeper),
@@ -217,7 +217,7 @@ class _Routes:
             else:
                 outcome = await call(principal, wish, departure_of(request.scope))
             response = outcome_response(outcome)
-            tell_status(span, response.status_code)
+            tell_status(span, request.scope["route"].path, response.status_code)
             return response
 
     async def tools(self, request: Request) -> Response:
@@ -260,8 +260,9 @@ class _Routes:
     async def health(self, _: Request) -> Response:
         return json_response({"status": "ok"})
 
-    async def ready(self, _: Request) -> Response:
-        """Ready means: a call would be recorded, and every tool of the policy that is not switched off is served."""
+    async def ready(self, request: Request) -> Response:
+        """Ready means: a call would be recorded, and every tool of the policy that is not switched off is served. With
+        `part`, that part decides: where one tool server is down, calls of the others are not to be turned away."""
         try:
             await self._journal.head()
             journal = "ok"
@@ -275,6 +276,11 @@ class _Routes:
         # A file that was refused does not stop the calls: the last good policy judges them.
         policy = "ok" if refused is None else f"last good; the file was refused ({len(refused.problems)} problems)"
         checks = {"policy": policy, "journal": journal, "upstreams": upstreams, "tools": tools}
+        part = request.query_params.get("part")
+        if part is not None:
+            if part not in checks:
+                return problem(Reason.INVALID_ARGUMENT, f"part must be one of {', '.join(checks)}.")
+            ready = checks[part] == "ok"
         return json_response({"status": "ready" if ready else "not_ready", "checks": checks}, 200 if ready else 503)
 
 
@@ -296,8 +302,8 @@ def _whole_number(request: Request, name: str, default: int, largest: int) -> in
 
 async def _not_possible(_: Request, error: Exception) -> Response:
     # The sentence of such an error may name files; callers learn only that nothing is pretended.
-    if isinstance(error, StateAway):
-        return away_response(may_have_run=isinstance(error, OutcomeLost))
+    if isinstance(error, UnavailableError):
+        return away_response(may_have_run=isinstance(error, OutcomeLost), is_database=isinstance(error, StateAway))
     return problem(Reason.INTERNAL, "The Interceptor could not record this call, so there is no result.")
 
 

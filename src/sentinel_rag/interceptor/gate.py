@@ -27,12 +27,12 @@ from sentinel_rag.audit import (
     ContextRaised,
     Journal,
     OutcomeStatus,
-    StateAway,
     ValuesNamed,
     Work,
 )
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.departure import Departure
+from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Label, join_all
 from sentinel_rag.contracts.ports import Clock
@@ -448,7 +448,7 @@ class Gate:
         outcome, record = outcome_of(reply, run.tool, run.call.audit_id, duration_ms)
         try:
             await self._journal.append(record, alongside=alongside)
-        except StateAway as away:
+        except UnavailableError as away:
             if run.tool.effect is Effect.READ:
                 raise
             raise OutcomeLost(str(away), next_step=away.next_step) from away

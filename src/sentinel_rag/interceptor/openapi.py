@@ -284,13 +284,19 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation("GET", PATH, "This document", {200: "Document"}),
     Operation("GET", "/healthz", "Whether the Interceptor serves", {200: "Health"}),
     Operation(
-        "GET", "/readyz", "Whether calls would be recorded and every tool is served", {200: "Ready", 503: "Ready"}
+        "GET",
+        "/readyz",
+        "Whether calls would be recorded and every tool is served; of one part, if it is named",
+        {200: "Ready", 503: "Ready"},
+        query=("part",),
+        endings=(Reason.INVALID_ARGUMENT,),
     ),
 )
 
 _QUERY: Mapping[str, Mapping[str, Any]] = {
     "after": {**WHOLE, "maximum": 2**62, "default": 0},
     "limit": {"type": "integer", "minimum": 1, "maximum": 200, "default": 100},
+    "part": {"type": "string", "enum": ["policy", "journal", "upstreams", "tools"]},
     "state": {"type": "string"},
     "before": {**WHOLE, "maximum": 2**62, "description": "Records before this number; 0: from the newest on."},
     **{name: {"type": "string", "minLength": 1, "maxLength": 200} for name in ("kind", "tool", "session_id", "key_id")},

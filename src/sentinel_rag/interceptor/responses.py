@@ -89,9 +89,11 @@ def problem(reason: Reason, detail: str, *, audit_id: str | None = None, status:
     return json_response(body, status or HTTP_STATUS[reason])
 
 
-def away_response(*, may_have_run: bool) -> Response:
-    """The answer while the state cannot be reached. `may_have_run`: the call was let through before that."""
-    detail = "The Interceptor cannot reach its database, so it lets nothing through. Try again in a moment."
+def away_response(*, may_have_run: bool, is_database: bool = True) -> Response:
+    """The answer while the state cannot be reached or, if it is no database elsewhere, cannot be written: a full disk,
+    a file that another program holds. `may_have_run`: the call was let through before that."""
+    what = "reach its database" if is_database else "record calls"
+    detail = f"The Interceptor cannot {what} now, so it lets nothing through. Try again in a moment."
     if may_have_run:
         detail = (
             "The Interceptor lost its database while the call ran. It may have taken effect: look before you repeat."

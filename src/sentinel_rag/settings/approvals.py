@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sentinel_rag.settings.shapes import Secret
 from sentinel_rag.settings.workspace_file import http_url
 
@@ -24,3 +26,20 @@ def webhook_signing_secret(text: str) -> Secret:
     if len(text) < 32:
         raise ValueError("is shorter than 32 characters, so it could be guessed")
     return Secret(text)
+
+
+def webhook_form_name(text: str) -> str:
+    if text not in ("json", "teams"):
+        raise ValueError(f"{text!r} is not one of json, teams")
+    return text
+
+
+def card_problems(form: str, values: Mapping[str, str]) -> list[str]:
+    """What else is set that a card in a channel must not do."""
+    told = {
+        "SENTINEL_APPROVAL_WEBHOOK_ARGUMENTS": "a card in a channel holds no arguments; leave it out",
+        "SENTINEL_APPROVAL_WEBHOOK_DECIDES": "a channel decides nothing; leave it out",
+    }
+    return [
+        f"{name}: {why}" for name, why in told.items() if form == "teams" and values.get(name, "").strip() == "true"
+    ]

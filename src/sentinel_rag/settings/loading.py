@@ -6,8 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.settings.approvals import approval_ttl, webhook_address, webhook_signing_secret
-from sentinel_rag.settings.databases import read_database
+from sentinel_rag.settings.approvals import (
+    approval_ttl,
+    card_problems,
+    webhook_address,
+    webhook_form_name,
+    webhook_signing_secret,
+)
+from sentinel_rag.settings.databases import postgres_url, read_database
 from sentinel_rag.settings.deployment import read_deployment
 from sentinel_rag.settings.env_file import read_env_file
 from sentinel_rag.settings.knowledge import read_knowledge
@@ -87,6 +93,8 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         reader.problems.append(
             "SENTINEL_APPROVAL_WEBHOOK_SECRET: is missing; without it nobody can tell who sent a notice"
         )
+    webhook_form = reader.read("SENTINEL_APPROVAL_WEBHOOK_FORM", webhook_form_name, "json")
+    reader.problems += card_problems(webhook_form, values)
     if gateway_key and len(gateway_key) < 16:
         reader.problems.append("SENTINEL_API_KEY: is shorter than 16 characters, so it could be guessed")
     known = {variable.name for variable in VARIABLES}
@@ -115,6 +123,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         embeddings=read_embeddings(reader),
         knowledge=read_knowledge(reader),
         database=read_database(reader),
+        chat_database=reader.read("SENTINEL_CHAT_DATABASE_URL", postgres_url, None),
         timezone=reader.read("SENTINEL_TIMEZONE", timezone, "UTC"),
         audit_durability=reader.read("SENTINEL_AUDIT_DURABILITY", one_of(DURABILITIES), "process"),
         audit_anchor=reader.read("SENTINEL_AUDIT_ANCHOR", lambda t: Path(t).expanduser().absolute(), None),
@@ -144,6 +153,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         approval_webhook_secret=webhook_secret,
         approval_webhook_arguments=reader.read("SENTINEL_APPROVAL_WEBHOOK_ARGUMENTS", yes_or_no, False),
         approval_webhook_decides=reader.read("SENTINEL_APPROVAL_WEBHOOK_DECIDES", yes_or_no, False),
+        approval_webhook_form=webhook_form,
         web_url=reader.read("SENTINEL_WEB_URL", public_url, None),
         oidc=read_oidc(reader),
         telemetry=read_telemetry(reader),

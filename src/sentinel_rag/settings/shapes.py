@@ -137,6 +137,9 @@ class TelemetrySettings:
     endpoint: str | None = None
     headers: Mapping[str, Secret] = field(default_factory=dict)
     timeout_s: float = 10.0
+    wait_s: float = 5.0
+    """How long spans wait for others before they are sent."""
+
     certificate: Path | None = None
     sampler: str = "parentbased_always_on"
     ratio: float = 1.0
@@ -162,6 +165,8 @@ class Settings:
     knowledge: KnowledgeSettings = KnowledgeSettings()
     database: PostgresSettings = PostgresSettings(schema="sentinel")
     """Where the gateway keeps its state; without an address in files of the home."""
+    chat_database: Secret | None = None
+    """Address of the database in which the agent keeps conversations; without one in a file of the home."""
     timezone: str = "UTC"
     audit_durability: str = "process"
     audit_anchor: Path | None = None
@@ -186,10 +191,11 @@ class Settings:
     user_key: Secret | None = None
     approver_key: Secret | None = None
     approval_ttl_s: float = 900.0
-    approval_webhook_url: str | None = None
+    approval_webhook_url: str | None = field(default=None, repr=False)
     approval_webhook_secret: Secret | None = None
     approval_webhook_arguments: bool = False
     approval_webhook_decides: bool = False
+    approval_webhook_form: str = "json"
     web_url: str | None = None
     """Where people reach the web surface, if not on loopback: behind a proxy with TLS."""
     oidc: OidcSettings | None = None
@@ -221,5 +227,5 @@ class Settings:
         return tuple(listed) if self.named(default) is not None else (NamedWorkspace(name=default),)
 
     def __repr__(self) -> str:
-        parts = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))
+        parts = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.repr)
         return f"Settings({parts})"

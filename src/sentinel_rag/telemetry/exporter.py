@@ -2,6 +2,8 @@
 
 Whoever ends a span only puts it into a bounded queue: a collector that is slow or away costs spans, which are counted,
 and never a call its time. What was not sent when the process ends gets a short last try.
+
+Spans are written many at a time: code that has just run is several times as fast as the same code amid a call.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import http.client
 import logging
 import ssl
 import threading
+import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,8 +25,9 @@ from sentinel_rag.telemetry.spans import Span
 PATH: Final = "/v1/traces"
 MAX_QUEUED: Final = 4_096
 MAX_BATCH: Final = 512
-WAIT_S: Final = 1.0
-"""How long a span waits for others."""
+WRITTEN_AT_ONCE: Final = 32
+WAIT_S: Final = 5.0
+"""How long a span waits for others, unless the exporter is told otherwise."""
 
 LAST_TRY_S: Final = 2.0
 _RETRIED = (429, 502, 503, 504)
@@ -121,11 +125,14 @@ class CollectorConnection:
 class SpanExporter:
     """Give `take` to a `Tracer`. `close` it at the end of the process."""
 
-    def __init__(self, collector: Collector, encoder: SpanEncoder, *, max_queued: int = MAX_QUEUED) -> None:
+    def __init__(
+        self, collector: Collector, encoder: SpanEncoder, *, max_queued: int = MAX_QUEUED, wait_s: float = WAIT_S
+    ) -> None:
         self.counts = Counts()
         self._connection = CollectorConnection(collector)
         self._encoder = encoder
         self._max_queued = max_queued
+        self._wait_s = wait_s
         self._queue: deque[Span] = deque()
         self._wake = threading.Event()
         self._ending = threading.Event()
@@ -138,7 +145,7 @@ class SpanExporter:
         return len(self._queue)
 
     def take(self, span: Span) -> None:
-        """Have a span sent, some time. Never waits."""
+        """Have a span sent, some time. Never waits and never raises."""
         if len(self._queue) >= self._max_queued:
             self.counts.dropped += 1
             return
@@ -154,22 +161,32 @@ class SpanExporter:
 
     def _run(self) -> None:
         while True:
-            self._wake.wait(WAIT_S)
+            self._wake.wait(self._wait_s)
             self._wake.clear()
             while self._queue:
-                self._send([self._queue.popleft() for _ in range(min(len(self._queue), MAX_BATCH))])
+                self._send(self._written(min(len(self._queue), MAX_BATCH)))
             if self._ending.is_set():
                 self._connection.close()
                 return
 
-    def _send(self, batch: list[Span]) -> None:
+    def _written(self, count: int) -> list[bytes]:
+        """The next spans of the queue. Between a few of them the event loop may have the interpreter back."""
+        batch: list[bytes] = []
+        for number in range(count):
+            try:
+                batch.append(self._encoder.span(self._queue.popleft()))
+            except Exception:  # one that cannot be written may not end this thread
+                self.counts.failed += 1
+                _log.exception("a span could not be written")
+            if number % WRITTEN_AT_ONCE == WRITTEN_AT_ONCE - 1:
+                time.sleep(0)
+        return batch
+
+    def _send(self, batch: list[bytes]) -> None:
         """One batch, with further tries while the collector says, or shows, that it will come back."""
-        try:
-            body = self._encoder.request(batch)
-        except Exception:  # a span that cannot be written may not end this thread
-            _log.exception("spans could not be written")
-            self.counts.failed += len(batch)
+        if not batch:
             return
+        body = self._encoder.request(batch)
         for wait in (*_WAITS_S, None):
             try:
                 rejected = min(rejected_spans(self._connection.post(body)), len(batch))

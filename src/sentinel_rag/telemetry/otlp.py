@@ -13,10 +13,11 @@ from collections.abc import Iterable, Mapping
 from sentinel_rag.telemetry.attributes import ALLOWED, Form, allowed_name, allowed_value, error_code
 from sentinel_rag.telemetry.spans import Span, Value
 
-SCHEMA_URL = "https://opentelemetry.io/schemas/1.37.0"
+SCHEMA_URL = "https://opentelemetry.io/schemas/1.44.0"
 MAX_REMEMBERED = 4_096
 _ERROR = 2
 _SMALL = 1_024
+_SHORT = 100
 _REMEMBERED = frozenset({str, int})
 _SAMPLED_FLAG = b"\x85\x01\x01\x00\x00\x00"
 
@@ -56,15 +57,17 @@ class SpanEncoder:
         self._scope = field(1, field(1, b"sentinel_rag") + field(2, scope_version.encode()))
         self._remembered: dict[tuple[str, Value], bytes] = {}
         self._names: dict[str, bytes] = {}
+        self._keys: dict[str, bytes] = {}
 
-    def request(self, spans: Iterable[Span]) -> bytes:
-        """The body of one export."""
-        written = b"".join([field(2, self.span(span)) for span in spans])
+    def request(self, spans: Iterable[bytes]) -> bytes:
+        """The body of one export of spans that `span` has written."""
+        written = b"".join([field(2, span) for span in spans])
         schema = field(3, SCHEMA_URL.encode())
         return field(1, self._head + field(2, self._scope + written + schema) + schema)
 
     def span(self, span: Span) -> bytes:
         """One Span message: with the attributes that may be told, and how many there were beside them."""
+        span.tell_deferred()
         parts = [
             b"\x0a\x10" + span.trace_id.to_bytes(16, "big"),
             b"\x12\x08" + span.span_id.to_bytes(8, "big"),
@@ -105,11 +108,21 @@ class SpanEncoder:
         told = allowed_value(name, value)
         if told is None:
             return b""
-        written = field(9, key_value(name, told))
+        written = field(9, self._key_value(name, told))
         few = ALLOWED[name] is not Form.ID and (not isinstance(value, int) or value < _SMALL)
         if few and type(value) in _REMEMBERED and len(self._remembered) < MAX_REMEMBERED:
             self._remembered[name, value] = written
         return written
+
+    def _key_value(self, name: str, value: Value) -> bytes:
+        """`key_value`, with the short way for what is told all day: a text whose lengths are one byte each."""
+        key = self._keys.get(name)
+        if key is None:
+            key = self._keys[name] = field(1, name.encode())
+        if isinstance(value, str) and len(value) < _SHORT:
+            text = value.encode()  # ASCII, as every form is
+            return b"%b\x12%c\x0a%c%b" % (key, len(text) + 2, len(text), text)
+        return key + field(2, _any_value(value))
 
 
 def rejected_spans(answer: bytes) -> int:

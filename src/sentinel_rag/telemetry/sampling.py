@@ -32,4 +32,6 @@ class Sampler:
         """Whether a trace is recorded. The 56 lowest bits of an id are the random ones."""
         if self.by_parent and parent is not None and not parent.sampled:
             return False
+        if self.ratio >= 1.0:
+            return True
         return (trace_id & _RANDOM) >= round((1.0 - self.ratio) * (1 << _RANDOM_BITS))

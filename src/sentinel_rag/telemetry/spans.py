@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from enum import IntEnum
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from sentinel_rag.telemetry.sampling import Sampler
 from sentinel_rag.telemetry.trace_context import TraceContext, read_traceparent
@@ -36,6 +36,7 @@ class Span:
         "_finish",
         "_token",
         "attributes",
+        "deferred",
         "ended_ns",
         "error",
         "kind",
@@ -56,6 +57,7 @@ class Span:
         self.parent_id = parent_id
         self.span_id = span_id
         self.attributes: dict[str, Value] = {}
+        self.deferred: list[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
         self.error = ""
         self.started_ns = time.time_ns()
         self.ended_ns = 0
@@ -70,6 +72,23 @@ class Span:
         """Tell an attribute; None tells nothing."""
         if value is not None:
             self.attributes[name] = value
+
+    def update(self, attributes: Mapping[str, Value]) -> None:
+        """Tell several attributes."""
+        self.attributes.update(attributes)
+
+    def defer(self, tell: Callable[..., None], *values: Any) -> None:
+        """Have `tell(span, *values)` called when the span is written, in the thread that sends it: what it tells costs
+        the call nothing then. Hand over what is small, and never changed."""
+        if self.deferred is None:
+            self.deferred = []
+        self.deferred.append((tell, values))
+
+    def tell_deferred(self) -> None:
+        """Do what was deferred, once."""
+        deferred, self.deferred = self.deferred, None
+        for tell, values in deferred or ():
+            tell(self, *values)
 
     def fail(self, error_type: str) -> None:
         """The step did not do what it was for; `error_type` is a code, never a message."""
@@ -103,6 +122,12 @@ class _NoSpan:
     recording = False
 
     def set(self, name: str, value: Value | None) -> None:
+        pass
+
+    def update(self, attributes: Mapping[str, Value]) -> None:
+        pass
+
+    def defer(self, tell: Callable[..., None], *values: Any) -> None:
         pass
 
     def fail(self, error_type: str) -> None:
@@ -214,8 +239,12 @@ def traceparent() -> str | None:
 @contextmanager
 def continuing(text: object) -> Iterator[None]:
     """Below it spans belong to the trace that `text`, a traceparent from outside, names. Anything else than a valid
-    one begins a trace of its own."""
-    token = _place.set(read_traceparent(text) if _tracer is not None else None)
+    one changes nothing: outside of a trace the next span begins its own."""
+    place = read_traceparent(text) if _tracer is not None else None
+    if place is None:
+        yield
+        return
+    token = _place.set(place)
     try:
         yield
     finally:

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,3 +96,68 @@ class Deployment:
     processes: Mapping[str, subprocess.Popen[str]]
     secrets: Mapping[str, str]
     authority: Authority
+
+
+@contextmanager
+def running_deployment(folder: Path, *, events: int) -> Iterator[Deployment]:
+    """Four roles in four containers over a sample estate of so many log rows, with an authority of its own in `folder`.
+    The Interceptor and the web surface share a volume, as they do without PostgreSQL; nobody else shares anything but
+    the authority's certificate."""
+    (folder / "authority").mkdir()
+    authority = Authority(folder / "authority")
+    tokens = {name: secrets.token_urlsafe(32) for name in ("tools", "agent")}
+    agent_key = f"sr_agent_{secrets.token_urlsafe(32)}"
+    approver_key = f"sr_approver_{secrets.token_urlsafe(32)}"
+
+    def container(name: str, home: str = "", **settings: str) -> Container:
+        place = folder / (home or name)
+        place.mkdir(exist_ok=True)
+        return Container(place, {**authority.issue(name), **settings})
+
+    with ExitStack() as stack:
+        containers, urls, processes = {}, {}, {}
+
+        def start(role: str, made: Container, *options: str) -> dict[str, str]:
+            found, process = stack.enter_context(made.serve(role, *options))
+            containers[role], processes[role] = made, process
+            urls.update(found)
+            return found
+
+        tools = container("tools", SENTINEL_WORKSPACE="sample", SENTINEL_ZONE_TOKEN=tokens["tools"])
+        done = tools.run("workspace", "generate", "--events", str(events), "--days", "14")
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        found = start("tools", tools)
+        names = ("sentinel", "knowledge", "files", "web")
+        start(
+            "interceptor",
+            container(
+                "interceptor",
+                SENTINEL_TOOLS=",".join(f"{name}={found[f'executor-{name}']}" for name in names),
+                SENTINEL_TOOLS_TOKENS=",".join(f"{name}={tokens['tools']}" for name in names),
+                SENTINEL_API_KEY=agent_key,
+                SENTINEL_APPROVER_KEY=approver_key,
+            ),
+        )
+        start(
+            "agent",
+            container(
+                "agent",
+                SENTINEL_URL=urls["interceptor"],
+                SENTINEL_API_KEY=agent_key,
+                SENTINEL_ZONE_TOKEN=tokens["agent"],
+            ),
+        )
+        start(
+            "web",
+            container(
+                "web",
+                "interceptor",
+                SENTINEL_URL=urls["interceptor"],
+                SENTINEL_AGENT_URL=urls["agent"],
+                SENTINEL_AGENT_TOKEN=tokens["agent"],
+                SENTINEL_WEB_URL="https://sentinel.example.com",
+            ),
+        )
+        known = {**tokens, "agent_key": agent_key, "approver_key": approver_key}
+        yield Deployment(containers, urls, processes, known, authority)

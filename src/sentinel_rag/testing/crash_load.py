@@ -107,6 +107,10 @@ class Told:
     closed: set[str] = field(default_factory=set)
 
 
+class _NothingPasses(Exception):
+    """The Interceptor cannot reach its database; the round ends, and nothing was acknowledged."""
+
+
 class Caller:
     """One caller. Each request goes to the next of `urls`, so that several Interceptors share every session; one that
     is gone is left out from then on."""
@@ -123,7 +127,7 @@ class Caller:
         """Go round until the last Interceptor is gone; set `enough` when all callers together were told so many ends,
         and `half` when they were told half as many."""
         while self._connections:
-            with suppress(OSError, http.client.HTTPException, ValueError):
+            with suppress(OSError, http.client.HTTPException, ValueError, _NothingPasses):
                 for _ in self._round():
                     if len(self._told.calls) >= kill_after:
                         enough.set()
@@ -191,8 +195,11 @@ class Caller:
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             response = connection.getresponse()
             content = response.read()
-            return response.status, json.loads(content) if content else {}
+            answer = json.loads(content) if content else {}
         except (OSError, http.client.HTTPException, ValueError):
             connection.close()
             self._connections.remove(connection)
             raise
+        if response.status == http.HTTPStatus.SERVICE_UNAVAILABLE and "audit_id" not in answer:
+            raise _NothingPasses
+        return response.status, answer

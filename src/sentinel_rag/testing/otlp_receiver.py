@@ -8,7 +8,7 @@ product does not; it answers as a collector does, and can be told to refuse, to 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -62,9 +62,15 @@ class OtlpReceiver:
 
     def wait_for(self, count: int, *, longest_s: float = 60.0) -> list[ReceivedSpan]:
         """The spans, once there are `count`. Raises TimeoutError."""
+        return self.wait_until(lambda spans: len(spans) >= count, longest_s=longest_s)
+
+    def wait_until(
+        self, enough: Callable[[list[ReceivedSpan]], bool], *, longest_s: float = 60.0
+    ) -> list[ReceivedSpan]:
+        """The spans, once they are `enough`. Raises TimeoutError."""
         with self._changed:
-            if not self._changed.wait_for(lambda: len(self.spans()) >= count, longest_s):
-                raise TimeoutError(f"{len(self.spans())} spans came, not {count}")
+            if not self._changed.wait_for(lambda: enough(self.spans()), longest_s):
+                raise TimeoutError(f"what came is not enough: {[span.name for span in self.spans()]}")
         return self.spans()
 
     def take(self, path: str, headers: Mapping[str, str], body: bytes) -> int:

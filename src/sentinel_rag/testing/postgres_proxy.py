@@ -96,7 +96,7 @@ class PostgresProxy:
         with suppress(OSError):
             while piece := client.recv(_PIECE):
                 sent += piece
-                if sent.endswith(b"COMMIT\x00"):
+                if b"\x00COMMIT\x00" in piece:
                     cut, transaction, sent = self._cut, sent, b""
                     if cut is not None and cut.needle in transaction:
                         self._cut = None

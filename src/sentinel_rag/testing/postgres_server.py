@@ -33,17 +33,20 @@ _SETTINGS = {
     "unix_socket_directories": "",
     "listen_addresses": "127.0.0.1",
 }
+_DURABILITY = ("fsync", "full_page_writes")
 
 
 class PostgresServer:
-    """One server over one data folder. `url` leads to its database `postgres` as its superuser."""
+    """One server over one data folder. `url` leads to its database `postgres` as its superuser. `durable`: what it
+    acknowledges survives a power cut, as in production."""
 
-    def __init__(self, programs: Path, data: Path, password: str) -> None:
+    def __init__(self, programs: Path, data: Path, password: str, *, durable: bool = False) -> None:
         self.port = 0
         self._programs = programs
         self._data = data
         self._password = password
         self._process: subprocess.Popen[str] | None = None
+        self._settings = _SETTINGS | dict.fromkeys(_DURABILITY, "on") if durable else _SETTINGS
 
     @property
     def url(self) -> str:
@@ -57,7 +60,7 @@ class PostgresServer:
         said: list[str] = []
         for _ in range(_ATTEMPTS):
             port = self.port or _free_port()
-            settings = [f"--{name}={value}" for name, value in {**_SETTINGS, "port": str(port)}.items()]
+            settings = [f"--{name}={value}" for name, value in {**self._settings, "port": str(port)}.items()]
             self._process = subprocess.Popen(
                 [self._programs / "postgres", "-D", self._data, *settings],
                 stderr=subprocess.PIPE,
@@ -80,7 +83,7 @@ class PostgresServer:
 
 
 @contextmanager
-def running_postgres() -> Iterator[PostgresServer]:
+def running_postgres(*, durable: bool = False) -> Iterator[PostgresServer]:
     """A server with an empty database, gone at the end."""
     # Not in the folders of pytest: those are closed to other users.
     folder = Path(tempfile.mkdtemp(prefix="sentinel-postgres-"))
@@ -104,7 +107,7 @@ def running_postgres() -> Iterator[PostgresServer]:
             ],
             folder,
         )  # fmt: skip
-        server = PostgresServer(programs, folder / "data", password)
+        server = PostgresServer(programs, folder / "data", password, durable=durable)
         server.start()
         try:
             yield server

@@ -25,6 +25,12 @@ class EmptyStates:
         self._folder = folder
         self._schema = schema
         self._emptying = b""
+        self._made = 0
+
+    def fresh(self, folder: Path) -> PostgresPlace:
+        """A schema of its own that is not made yet, for a state that begins or moves."""
+        self._made += 1
+        return PostgresPlace(self._url, f"{self._schema}_{self._made}", folder)
 
     def place(self, folder: Path) -> PostgresPlace:
         """An empty state whose secrets are in `folder`; whoever had the one before has closed it."""

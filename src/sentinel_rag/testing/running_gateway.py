@@ -26,6 +26,7 @@ from sentinel_rag.interceptor.approval_desk import Webhook
 from sentinel_rag.interceptor.policy import FixedPolicy, Policies, Policy
 from sentinel_rag.interceptor.store import Scope, State, open_state
 from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
+from sentinel_rag.telemetry.metrics import Registry
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.loopback import serve
 
@@ -142,10 +143,12 @@ def running_gateway(
     switched_off: Collection[str] = (),
     approvals_page: str | None = None,
     postgres: PostgresPlace | None = None,
+    registry: Registry | None = None,
+    around: Callable[[Any], Any] = lambda app: app,
 ) -> Iterator[RunningGateway]:
     """Serve `policy` with its state in `folder`, or in `postgres`; every server that it names is `executor`, unless
-    `upstreams` says. `policies` makes a source of policies that change; tools that are `switched_off` are not let
-    pass, and clients of MCP are told of `approvals_page`."""
+    `upstreams` says. `policies` makes a source of policies that change; tools that are `switched_off` do not pass, and
+    clients of MCP are told of `approvals_page`. It counts into `registry`; `around` wraps the application."""
     if upstreams is None:
         shared = McpHttpUpstream(executor.url, token=executor.token)
         upstreams = dict.fromkeys(policy.servers(), shared)
@@ -163,6 +166,7 @@ def running_gateway(
             limits=limits,
             switched_off=switched_off,
             approvals_page=approvals_page,
+            registry=registry,
         )
-        with serve(app) as url:
+        with serve(around(app)) as url:
             yield RunningGateway(url, state, executor, key, auditor, approver, user)

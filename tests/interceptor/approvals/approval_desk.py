@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.audit import Database, Journal, JournalReader
+from sentinel_rag.audit import Database, Journal, JournalPlace, JournalReader, StateDatabase
+from sentinel_rag.audit.postgres import PostgresDatabase
 from sentinel_rag.contracts.json_values import JsonObject, canonical_json
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.approvals import ApprovalStore, Binding, Bounds, Question, Violation
@@ -39,11 +40,11 @@ class Desk:
 
     store: ApprovalStore
     journal: Journal
-    database: Database
+    database: StateDatabase
     clock: Clock
 
     def records(self) -> list[dict[str, Any]]:
-        return [entry.record for entry in JournalReader(self.database.path).read(0, 1_000)]
+        return [entry.record for entry in JournalReader(self.database.place).read(0, 1_000)]
 
 
 def the_call(arguments: JsonObject | None = None, **changes: Any) -> tuple[Binding, Question]:
@@ -77,8 +78,8 @@ def the_call(arguments: JsonObject | None = None, **changes: Any) -> tuple[Bindi
 
 
 @contextmanager
-def open_desk(path: Path, clock: Clock, *, bounds: Bounds | None = None) -> Iterator[Desk]:
-    with Database(path) as database:
+def open_desk(place: JournalPlace, clock: Clock, *, bounds: Bounds | None = None) -> Iterator[Desk]:
+    with Database(place) if isinstance(place, Path) else PostgresDatabase(place) as database:
         journal = Journal(database, clock=clock)
         store = ApprovalStore(database, journal, clock=clock, new_id=new_audit_id, bounds=bounds)
         yield Desk(store, journal, database, clock)

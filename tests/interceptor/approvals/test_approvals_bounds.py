@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from approval_desk import Clock, Desk, open_desk, the_call
 
+from sentinel_rag.audit import JournalPlace
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.interceptor.approvals import (
     ApprovalSpent,
@@ -31,8 +30,8 @@ async def waiting(desk: Desk, number: int = 0, **changes: str) -> str:
     return answer.approval_id
 
 
-async def test_a_key_has_a_few_questions_open_and_no_more(tmp_path: Path) -> None:
-    with open_desk(tmp_path / "journal.sqlite", Clock(), bounds=Bounds(pending_per_key=3)) as desk:
+async def test_a_key_has_a_few_questions_open_and_no_more(place: JournalPlace) -> None:
+    with open_desk(place, Clock(), bounds=Bounds(pending_per_key=3)) as desk:
         first = await waiting(desk, 0)
         await waiting(desk, 1)
         await waiting(desk, 2)
@@ -48,8 +47,8 @@ async def test_a_key_has_a_few_questions_open_and_no_more(tmp_path: Path) -> Non
         assert await waiting(desk, 3)
 
 
-async def test_all_keys_together_have_a_bound(tmp_path: Path) -> None:
-    with open_desk(tmp_path / "journal.sqlite", Clock(), bounds=Bounds(pending=2)) as desk:
+async def test_all_keys_together_have_a_bound(place: JournalPlace) -> None:
+    with open_desk(place, Clock(), bounds=Bounds(pending=2)) as desk:
         await waiting(desk, 0, key_id="one")
         await waiting(desk, 1, key_id="two")
         answer = await desk.store.request(*the_call({}, key_id="three"))
@@ -59,8 +58,8 @@ async def test_all_keys_together_have_a_bound(tmp_path: Path) -> None:
         assert await waiting(desk, 2, key_id="three")
 
 
-async def test_a_key_that_is_always_denied_cannot_go_on_asking(tmp_path: Path) -> None:
-    with open_desk(tmp_path / "journal.sqlite", Clock(), bounds=Bounds(asked_per_key=5)) as desk:
+async def test_a_key_that_is_always_denied_cannot_go_on_asking(place: JournalPlace) -> None:
+    with open_desk(place, Clock(), bounds=Bounds(asked_per_key=5)) as desk:
         for number in range(5):
             await desk.store.decide(await waiting(desk, number), Verdict.DENY, ANA)
             desk.clock.pass_seconds(10)
@@ -116,10 +115,9 @@ async def test_an_approval_that_nobody_uses_expires(desk: Desk) -> None:
     assert desk.records()[-1]["state"] == "approved"
 
 
-async def test_a_lapse_is_recorded_once_however_many_stores_see_it(tmp_path: Path) -> None:
+async def test_a_lapse_is_recorded_once_however_many_stores_see_it(place: JournalPlace) -> None:
     clock = Clock()
-    path = tmp_path / "journal.sqlite"
-    with open_desk(path, clock) as one, open_desk(path, clock) as other:
+    with open_desk(place, clock) as one, open_desk(place, clock) as other:
         await waiting(one)
         clock.pass_seconds(LIFE_S)
         for desk in (one, other, one):
@@ -127,24 +125,24 @@ async def test_a_lapse_is_recorded_once_however_many_stores_see_it(tmp_path: Pat
         assert [record["kind"] for record in one.records()].count("approval_lapsed") == 1
 
 
-async def test_what_waits_survives_a_restart(tmp_path: Path) -> None:
-    clock, path = Clock(), tmp_path / "journal.sqlite"
+async def test_what_waits_survives_a_restart(place: JournalPlace) -> None:
+    clock = Clock()
     binding, question = the_call()
-    with open_desk(path, clock) as desk:
+    with open_desk(place, clock) as desk:
         approval_id = await desk.store.ask(binding, question)
         assert approval_id is not None
-    with open_desk(path, clock) as desk:
+    with open_desk(place, clock) as desk:
         found = await desk.store.find(approval_id)
         assert found is not None
         assert (found.binding, found.question) == (binding, question)
         await desk.store.decide(approval_id, Verdict.APPROVE, ANA)
-    with open_desk(path, clock) as desk:
+    with open_desk(place, clock) as desk:
         assert await desk.store.approved(binding) == approval_id
         await desk.database.run(desk.store.consume(approval_id, binding))
 
 
-async def test_pending_ones_are_listed_oldest_first_and_others_newest(tmp_path: Path) -> None:
-    with open_desk(tmp_path / "journal.sqlite", Clock()) as desk:
+async def test_pending_ones_are_listed_oldest_first_and_others_newest(place: JournalPlace) -> None:
+    with open_desk(place, Clock()) as desk:
         ids = []
         for number in range(4):
             ids.append(await waiting(desk, number))

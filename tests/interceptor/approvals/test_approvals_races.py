@@ -14,6 +14,7 @@ import pytest
 from approval_desk import Clock, Desk, open_desk, the_call
 from race_consumers import let_through
 
+from sentinel_rag.audit import JournalPlace
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.interceptor.approvals import ApprovalState, Decider, DecisionRefused, Verdict
 
@@ -95,9 +96,9 @@ def test_of_twenty_verdicts_one_counts_and_each_other_is_told_so(desk: Desk) -> 
     assert (found.state, found.ruling.by) == (ApprovalState(decisions[0]["decision"]), decisions[0]["key_id"])
 
 
-def test_of_twenty_equal_questions_one_is_asked(tmp_path: Path) -> None:
-    path, clock = tmp_path / "journal.sqlite", Clock()
-    with open_desk(path, clock) as one, open_desk(path, clock) as other:
+def test_of_twenty_equal_questions_one_is_asked(place: JournalPlace) -> None:
+    clock = Clock()
+    with open_desk(place, clock) as one, open_desk(place, clock) as other:
 
         async def run() -> set[str | None]:
             asked = [desk.store.ask(*the_call()) for desk in (one, other) for _ in range(RACERS // 2)]

@@ -93,6 +93,7 @@ async def test_a_hidden_value_is_a_handle_that_works_in_the_next_call(
                         {"type": "text", "text": "see"},
                         {"type": "image", "data": "aGk=", "mimeType": "image/png"},
                         {"type": "resource_link", "uri": "https://evil.example/x", "name": "x"},
+                        {"type": "resource", "resource": {"uri": "a://b", "text": "held", "more": 1}},
                     ]
                 }
             ),
@@ -100,6 +101,7 @@ async def test_a_hidden_value_is_a_handle_that_works_in_the_next_call(
                 ("text", "see"),
                 ("image", "aGk="),
                 ("text", '{"type":"resource_link","uri":"https://evil.example/x","name":"x"}'),
+                ("resource", "held"),
             ],
         ),
     ],
@@ -111,7 +113,8 @@ async def test_what_is_no_object_comes_as_content_and_names_nothing_to_fetch(
     executor.on("look_up", behaviour)
     async with connect(era) as client:
         result = await client.call_tool("look_up", {})
-    assert [(block.type, block.data if block.type == "image" else block.text) for block in result.content] == content
+    read = {"image": lambda block: block.data, "resource": lambda block: block.resource.text}
+    assert [(each.type, read.get(each.type, lambda b: b.text)(each)) for each in result.content] == content
     assert (result.is_error, result.structured_content) == (False, None)
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.testing.fake_executor import Answers, FakeExecutor, Waits
 from sentinel_rag.testing.mcp_over_http import SESSIONS, STATELESS, RawMcp
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
 
 pytestmark = pytest.mark.requirement("GATE-5")
 
@@ -89,6 +91,19 @@ def test_requests_without_a_session_share_the_standing_one_of_their_key(
     assert modern.call("look_up", {})["_meta"]["sentinel-rag/session"] not in used
 
 
+def test_a_session_outlives_the_process_that_opened_it_with_its_label(
+    policy: Policy, executor: FakeExecutor, tmp_path: Path
+) -> None:
+    with running_gateway(policy, tmp_path, executor) as first:
+        client = RawMcp(first.url, first.key, SESSIONS, {"elicitation": {}}).initialized()
+        assert client.call("look_up", {})["isError"] is False
+    with running_gateway(policy, tmp_path, executor) as second:
+        again = replace(client, url=second.url)
+        assert again.call("send", {"marker": "x"})["structuredContent"]["reason"] == "sink_label"
+        # What the client can show is forgotten with the process, so it is told of approvals in the result alone.
+        assert again.call("change", {"marker": "after"})["structuredContent"]["reason"] == "approval_required"
+
+
 WRONG: dict[str, tuple[Any, int, int]] = {
     "not JSON": (b"{", 400, -32700),
     "a key twice": (b'{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"ping"}', 400, -32700),
@@ -138,8 +153,8 @@ def test_headers_that_say_something_else_than_the_body_are_refused(
     answer = replace(modern, headers=headers).request("tools/call", {"name": "look_up", "arguments": {}, "_meta": meta})
     assert (answer.status, answer.body["error"]["code"]) == (400, code)
     assert len(executor.calls) == before
-    wrapped = replace(modern, headers={"Mcp-Name": "=?base64?bG9va191cA==?="})
-    assert wrapped.call("look_up", {})["isError"] is False
+    for right in ("=?base64?bG9va191cA==?=", "  look_up \t"):
+        assert replace(modern, headers={"Mcp-Name": right}).call("look_up", {})["isError"] is False
 
 
 def test_what_an_era_does_not_have_is_no_method(opened: RawMcp, modern: RawMcp) -> None:

@@ -163,5 +163,5 @@ def test_files_that_are_not_as_they_should_be_are_told_of(tmp_path: Path) -> Non
         PeopleStore(tmp_path / "b", clock=Hand())
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "people.sqlite").write_text("this is no database" * 100)
-    with pytest.raises(UnavailableError, match="cannot be used"):
+    with pytest.raises(UnavailableError, match="is damaged"):
         PeopleStore(tmp_path / "c", clock=Hand())

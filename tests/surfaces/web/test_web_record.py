@@ -47,7 +47,8 @@ def test_a_turn_that_was_cut_off_is_told_of_as_stopped_over_the_api(web: Running
     conversation = web.web.record.find(session_id, web.accounts["dana-cut-off"].user_id)
     assert conversation is not None
     web.web.record.begin("f" * 24, conversation, "r-cut", "say cut off")
-    web.web.record._connection.execute("UPDATE turn SET state = 'stopped' WHERE turn_id = ?", ["f" * 24])
+    with web.web.record._records.transaction() as run:
+        run.execute("UPDATE turn SET state = 'stopped' WHERE turn_id = ?", ["f" * 24])
     [event] = dana.events("GET", f"/turns/{'f' * 24}/events")
     assert (event["type"], event["data"]["reason"]) == ("error", "stopped")
     again = dana.post("/chat", {"message": "say cut off", "request_id": "r-cut"})
@@ -89,7 +90,7 @@ def test_a_deleted_conversation_leaves_no_word_in_the_file(tmp_path: Path) -> No
 
 def test_files_that_are_not_as_they_should_be_are_told_of(tmp_path: Path) -> None:
     (tmp_path / "bad.sqlite").write_text("this is no database" * 100)
-    with pytest.raises(UnavailableError, match="cannot be used"):
+    with pytest.raises(UnavailableError, match="is damaged"):
         ConversationRecord(tmp_path / "bad.sqlite", clock=lambda: NOW)
     with closing(ConversationRecord(tmp_path / "new.sqlite", clock=lambda: NOW)):
         pass

@@ -67,7 +67,8 @@ LOGS = (
     r"processes\s+(?:that\s+)?(?:ran|started|executed|launched|created|on)|"
     r"process\s+(?:creation|tree|events)|"
     r"(?:ran|started|executed|launched)\s+on|network\s+connections?|connections?|"
-    r"dns\s+(?:quer\w+|lookups?)|office\s+activit\w+|mailbox\s+(?:rules?|activit\w+|access)|"
+    r"dns\s+(?:quer\w+|lookups?)|office\s+(?:activit\w+|operations?)|do\s+in\s+office|consent(?:s|ed)?|talk(?:s|ed)?\s+to|"
+    r"(?:in|known\s+to)\s+threat[\s-]+intel\w*|threat[\s-]+intel\w*\s+on|mailbox\s+(?:rules?|activit\w+|access)|"
     r"inbox\s+rules?|"
     r"azure\s+(?:activit\w+|resources?|operations?|changes?)|audit\s*logs?|"
     r"role\s+(?:assignments?|changes?|members?)|registry|scheduled\s+tasks?|"
@@ -92,7 +93,8 @@ LOGS = (
 )
 RAW = (
     r"(?:sign|log)[\s-]?(?:ins?|ons?)|logged\s+(?:in|on)|signed\s+in|(?:dns\s+|count\s+)(?:quer\w+|processes)|"
-    r"processes\s+(?:by|per)|network\s+connections?|(?:inbox|mailbox)\s+rules?"
+    r"processes\s+(?:by|per)|network\s+connections?|(?:inbox|mailbox)\s+rules?|office\s+operations?|"
+    r"downloads?\s+(?:the\s+)?most"
 )
 """Rows of the raw logs that a question counts or groups; alerts say nothing of how many there were."""
 BY = (

@@ -40,8 +40,10 @@ def rank(reading: Reading, templates: Sequence[Template]) -> list[Match]:
     count = len(documents) or 1
     weights = {token: math.log(1 + count / seen) for token, seen in frequency.items()}
     core = reading.core
-    for slot in reading.names if len(reading.names) > 1 else ():
-        # Parts of names ("srv-file-01") are no words of the question.
+    for slot in reading.names:
+        # Parts of names ("srv-file-01") are no words of the question; a single plain word may well be one.
+        if len(reading.names) == 1 and not re.search(r"[\d_.-]", slot.value):
+            continue
         core = re.sub(rf"(?<![\w.-]){re.escape(slot.value)}(?![\w-])", " ", core, flags=re.IGNORECASE)
     masked = core + " " + " ".join(kind_of(name) for name in named(reading))
     question = _vector(_tokens(masked), weights)

@@ -32,7 +32,7 @@ KIND_WORDS: dict[str, str] = {
 
 _OTHER = word_list(
     """
-    child combination combinations identifier identifiers pair pairs parent
+    child combination combinations consent consented consents identifier identifiers pair pairs parent talk talked talks
     a about above access account active and approximately activity add after again against alert alerts all also am
     an analyst analysts analysis any anyone anything are around as asc ascending ask assign assigned at attack
     attacked attacker attacks attention be because been before begin being belong belongs below best between big

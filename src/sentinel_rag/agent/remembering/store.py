@@ -1,23 +1,19 @@
-"""Conversations in a SQLite file of the person's home, so that one can be resumed after a restart or a crash.
+"""Conversations in a file of the home or in a database, so that one can be resumed after a restart or a crash.
 
-Every write is one transaction: what a killed process leaves is the state after some turn. The file is private to its
-owner, and a deleted conversation's bytes are overwritten. Nothing here knows an analyst; hidden
-values reach it as placeholders only, because the agent never has them.
+Every write is one transaction: what a killed process leaves is the state after some turn. Nothing here knows an
+analyst; hidden values reach it as placeholders only, because the agent never has them.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import sqlite3
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.agent.remembering.schema import migrate
+from sentinel_rag.agent.remembering.schema import MIGRATIONS
 from sentinel_rag.agent.remembering.stored import (
     STOPPED,
     ConversationEntry,
@@ -26,12 +22,15 @@ from sentinel_rag.agent.remembering.stored import (
     title_of,
 )
 from sentinel_rag.contracts.conversations import CarriedFact, Preferences, Verbosity
-from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
+from sentinel_rag.contracts.errors import SentinelError, UsageError
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.records import Connection, RecordFile, Records
 
 WAIT_FOR_LOCK_S = 1.0
 MAX_TURNS_READ = 200
+_ALL = 2**31 - 1
+"""No limit, in the SQL of every place."""
 
 
 class ConversationDeletedError(SentinelError):
@@ -41,19 +40,23 @@ class ConversationDeletedError(SentinelError):
 
 
 class ConversationStore:
-    """The conversations in the file `path`; `keep_days` and `keep` bound how long and how many. Thread-safe.
+    """The conversations at `place`, a file or another place; `keep_days` and `keep` bound how long and how many.
+    Thread-safe.
 
-    Methods raise UnavailableError, with a sentence for the person, if the file cannot be used just now (locked, full,
-    damaged); the next call tries anew.
+    Methods raise UnavailableError, with a sentence for the person, if the place cannot be used just now (locked, full,
+    damaged, away); the next call tries anew.
     """
 
-    def __init__(self, path: Path, *, clock: Clock, keep_days: int = 90, keep: int = 200) -> None:
-        self.path = path
+    def __init__(self, place: Path | Records, *, clock: Clock, keep_days: int = 90, keep: int = 200) -> None:
+        self._records = conversation_file(place) if isinstance(place, Path) else place
         self._clock = clock
         self._keep_days = keep_days
         self._keep = keep
-        self._connection: sqlite3.Connection | None = None
-        self._lock = threading.Lock()
+
+    @property
+    def place(self) -> str:
+        """Where they are, as a person calls it."""
+        return self._records.name
 
     def save(self, conversation: StoredConversation, *, known: bool) -> None:
         """Write the conversation's memory and those of its turns that are given (others stay).
@@ -62,7 +65,7 @@ class ConversationStore:
         person deleted it. A new one makes room by the bounds.
         """
         now = format_time(self._clock())
-        with self._transaction() as run:
+        with self._records.transaction() as run:
             found = run.execute(
                 "UPDATE conversation SET used_at = ?, workspace = ?, timezone = ?, verbosity = ?, state = ?, "
                 "carried = ?, cleared_turns = ? WHERE id = ?",
@@ -78,7 +81,9 @@ class ConversationStore:
                 )
                 self._purge(run, conversation.conversation_id)
             run.executemany(
-                "INSERT OR REPLACE INTO turn VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO turn VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (conversation_id, number) DO UPDATE "
+                "SET asked_at = excluded.asked_at, question = excluded.question, outcome = excluded.outcome, "
+                "answer = excluded.answer, facts = excluded.facts, memory = excluded.memory, shown = excluded.shown",
                 [_turn_row(conversation.conversation_id, turn) for turn in conversation.turns],
             )
 
@@ -87,17 +92,17 @@ class ConversationStore:
     ) -> StoredConversation | None:
         """The conversation with its newest `turns`; None if there is none of that id. The whole answers (`shown`) are
         read only `with_answers`: they are long, and no memory needs them."""
-        if not self.path.exists():  # reading makes no file
+        if not self._records.exists():  # reading makes no file
             return None
-        with self._transaction(reads=True) as run:
+        with self._records.transaction(reads=True) as run:
             row = run.execute(
                 "SELECT workspace, timezone, verbosity, state, carried, cleared_turns FROM conversation WHERE id = ?",
                 [conversation_id],
             ).fetchone()
             rows = run.execute(
                 "SELECT number, asked_at, question, outcome, answer, facts, memory, "
-                "CASE WHEN ? THEN shown END FROM turn WHERE conversation_id = ? ORDER BY number DESC LIMIT ?",
-                [with_answers, conversation_id, turns],
+                "CASE WHEN ? = 1 THEN shown END FROM turn WHERE conversation_id = ? ORDER BY number DESC LIMIT ?",
+                [int(with_answers), conversation_id, turns],
             ).fetchall()
         if row is None:
             return None
@@ -113,9 +118,9 @@ class ConversationStore:
 
     def list(self, limit: int = 50) -> tuple[ConversationEntry, ...]:
         """The conversations, the one that was used last first."""
-        if not self.path.exists():
+        if not self._records.exists():
             return ()
-        with self._transaction(reads=True) as run:
+        with self._records.transaction(reads=True) as run:
             rows = run.execute(
                 "SELECT id, title, started_at, used_at, "
                 "(SELECT count(*) FROM turn WHERE conversation_id = id), workspace, timezone, verbosity "
@@ -129,40 +134,40 @@ class ConversationStore:
 
     def count(self) -> int:
         """How many conversations are kept."""
-        if not self.path.exists():
+        if not self._records.exists():
             return 0
-        with self._transaction(reads=True) as run:
+        with self._records.transaction(reads=True) as run:
             return int(run.execute("SELECT count(*) FROM conversation").fetchone()[0])
 
     def find(self, beginning: str) -> str:
         """The id that starts with `beginning`. Raises UsageError if none does, or several."""
-        rows = self._beginning_with(beginning) if beginning and self.path.exists() else []
+        rows = self._beginning_with(beginning) if beginning and self._records.exists() else []
         if len(rows) != 1:
             many = "More than one conversation begins" if rows else "No conversation begins"
             raise UsageError(f"{many} with {beginning!r}.", next_step="sentinel chat --list shows their ids.")
         return rows[0]
 
     def _beginning_with(self, beginning: str) -> Sequence[str]:
-        with self._transaction(reads=True) as run:
+        with self._records.transaction(reads=True) as run:
             rows = run.execute(
-                "SELECT id FROM conversation WHERE substr(id, 1, ?) = ? LIMIT 2", [len(beginning), beginning]
+                "SELECT id FROM conversation WHERE substr(id, 1, CAST(? AS INTEGER)) = ? LIMIT 2",
+                [len(beginning), beginning],
             ).fetchall()
         return [str(conversation_id) for (conversation_id,) in rows]
 
     def delete(self, conversation_id: str) -> bool:
         """Remove a conversation and overwrite its bytes; whether there was one."""
-        with self._transaction() as run:
+        with self._records.transaction() as run:
             found = run.execute("DELETE FROM conversation WHERE id = ?", [conversation_id]).rowcount
         if found:
-            self._truncate_log()
+            self._records.forget()
         return bool(found)
 
     def close(self) -> None:
-        """Close the file. It may be used again afterwards."""
-        with self._lock:
-            self._drop()
+        """Let go of the place. It may be used again afterwards."""
+        self._records.close()
 
-    def _purge(self, run: sqlite3.Connection, newest: str) -> None:
+    def _purge(self, run: Connection, newest: str) -> None:
         """Hold the bounds. Single questions go before conversations: a script that asks often displaces no chat."""
         oldest = format_time(self._clock() - timedelta(days=self._keep_days))
         run.execute("DELETE FROM conversation WHERE used_at < ?", [oldest])
@@ -172,77 +177,20 @@ class ConversationStore:
             "DELETE FROM conversation WHERE id IN "
             "(SELECT id FROM conversation WHERE id <> ? ORDER BY "
             "(SELECT count(*) > 1 FROM turn WHERE conversation_id = id) DESC, used_at DESC, rowid DESC "
-            "LIMIT -1 OFFSET ?)",
-            [newest, self._keep - 1],
+            "LIMIT ? OFFSET ?)",
+            [newest, _ALL, self._keep - 1],
         )
 
-    def _truncate_log(self) -> None:
-        """Empty the write-ahead log, which holds deleted text until then; a reader in the way leaves it to later."""
-        with self._lock, suppress(sqlite3.Error):
-            self._open().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
-    @contextmanager
-    def _transaction(self, *, reads: bool = False) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            try:
-                run = self._open()
-                run.execute("BEGIN" if reads else "BEGIN IMMEDIATE")
-                try:
-                    yield run
-                    run.execute("COMMIT")
-                except BaseException:
-                    with suppress(sqlite3.Error):
-                        run.execute("ROLLBACK")
-                    raise
-            except (sqlite3.Error, OSError) as error:
-                self._drop()
-                raise _unusable(self.path, error) from error
-
-    def _open(self) -> sqlite3.Connection:
-        if self._connection is None:
-            self._make_private()
-            connection = sqlite3.connect(
-                self.path, timeout=WAIT_FOR_LOCK_S, isolation_level=None, check_same_thread=False
-            )
-            try:
-                # A killed process loses nothing so; a power cut may lose the last turns, and never the file.
-                for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON", "secure_delete = ON"):
-                    connection.execute(f"PRAGMA {pragma}")
-                migrate(connection)
-            except BaseException:
-                connection.close()
-                raise
-            self._connection = connection
-        return self._connection
-
-    def _make_private(self) -> None:
-        """The file and its folder, for their owner alone; what SQLite lays beside the file gets the file's mode."""
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not self.path.exists():
-            with suppress(FileExistsError):
-                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-
-    def _drop(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(sqlite3.Error):
-                connection.close()
-
-
-def _unusable(path: Path, error: Exception) -> UnavailableError:
-    """What a person is told. The kinds are told apart by SQLite's own codes."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CANTOPEN) & 0xFF
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        why, step = "is locked by another program", "Close what has it open; the next question tries again."
-    elif code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        why, step = "is damaged", "Move it away to start a new one; the questions in it may be saved with sqlite3."
-    elif code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR):
-        why, step = "cannot be written (is the disk full?)", "Make room; the next question tries again."
-    elif code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN):
-        why, step = "cannot be opened for writing", "Check its folder and its owner; the next question tries again."
-    else:
-        why, step = f"failed ({type(error).__name__})", "The next question tries again."
-    return UnavailableError(f"The file of conversations {path} {why}.", next_step=step)
+def conversation_file(path: Path) -> RecordFile:
+    """Conversations in the file `path`."""
+    return RecordFile(
+        path,
+        MIGRATIONS,
+        what=f"The file of conversations {path}",
+        again="the next question tries again",
+        busy_s=WAIT_FOR_LOCK_S,
+    )
 
 
 def _memory(conversation: StoredConversation) -> tuple[Any, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from sentinel_rag.agent.telling.tool_calls import SHIPPED
 from sentinel_rag.contracts.conversations import CarriedFact, Verbosity
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.ports import Chat, ProgressListener
-from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
 from sentinel_rag.telemetry import Kind, start_span
 from sentinel_rag.telemetry.metrics import Counter, Histogram, Registry
 
@@ -32,7 +32,7 @@ class AgentCounts:
         self.questions.add(answer.outcome.value)
         self.seconds.observe(seconds)
         for trace in answer.tools:
-            self.calls.add(trace.name if trace.name in TOOLS_BY_NAME else "other", trace.status)
+            self.calls.add(trace.name if trace.name in SHIPPED else "other", trace.status)
 
     def unanswered(self, seconds: float) -> None:
         self.questions.add(_FAILED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -28,16 +29,18 @@ class ToldModel:
 
     def stream(self, request: ModelRequest, *, deadline: float = NO_DEADLINE) -> ModelStream:
         """See `ChatModel.stream`."""
-        return _ToldStream(self._model.stream(request, deadline=deadline), self._begin, self._counts, self.name)
+        stream = self._model.stream(request, deadline=deadline)
+        return _ToldStream(stream, partial(self._begin, request), self._counts, self.name)
 
     async def aclose(self) -> None:
         await self._model.aclose()
 
-    def _begin(self) -> AnySpan:
+    def _begin(self, request: ModelRequest) -> AnySpan:
         span = start_span("llm.invoke", Kind.CLIENT)
         span.set("gen_ai.operation.name", "chat")
         span.set("gen_ai.provider.name", self._provider)
         span.set("gen_ai.request.model", self.name)
+        span.set("gen_ai.request.max_tokens", request.max_output_tokens)
         span.set("server.address", self._host or None)
         return span
 

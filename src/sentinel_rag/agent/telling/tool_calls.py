@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.query_results import QueryResult
+from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import Denied, Failed, Succeeded, ToolCall, ToolOutcome
-from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
 from sentinel_rag.telemetry import AnySpan, Kind, Span, start_span
 
 UNKNOWN = "unknown"
+SHIPPED = frozenset(tool.name for tool in SHIPPED_TOOLS)
 
 
 def tool_span(call: ToolCall) -> AnySpan:
     """The span, named by a tool of this product or, for now, `tool.unknown`."""
-    name = call.tool_name if call.tool_name in TOOLS_BY_NAME else UNKNOWN
+    name = call.tool_name if call.tool_name in SHIPPED else UNKNOWN
     return start_span(f"tool.{name}", Kind.CLIENT)
 
 
@@ -25,7 +26,7 @@ def tell_response(span: AnySpan, call: ToolCall, status: int | None, outcome: To
     """Tell what came back; does nothing for a span that is not recorded."""
     if not isinstance(span, Span):
         return
-    name = call.tool_name if call.tool_name in TOOLS_BY_NAME or _shows_tool(outcome) else UNKNOWN
+    name = call.tool_name if call.tool_name in SHIPPED or _shows_tool(outcome) else UNKNOWN
     span.name = f"tool.{name}"
     audit_id = outcome.audit_id or None
     for attribute, value in (

@@ -9,5 +9,6 @@ and the commands import this package: its library comes with the extra `postgres
 from sentinel_rag.audit.postgres.database import PostgresDatabase
 from sentinel_rag.audit.postgres.members import PostgresInstance
 from sentinel_rag.audit.postgres.readers import one_moment
+from sentinel_rag.audit.postgres.record_schema import RecordSchema
 
-__all__ = ["PostgresDatabase", "PostgresInstance", "one_moment"]
+__all__ = ["PostgresDatabase", "PostgresInstance", "RecordSchema", "one_moment"]

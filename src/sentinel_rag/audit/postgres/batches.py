@@ -23,39 +23,49 @@ def commit(connection: StateConnection, batch: list[Job[Any]], connector: Connec
 
     A job that raises undoes its own changes only. If the transaction itself fails, every job has the error.
     """
-    raw = connection.raw
     alone = len(batch) == 1
     in_commit = False
+    connection.forget()
     try:
         # What comes behind the lock sees all that was committed before it was given: READ COMMITTED looks anew for
         # each statement.
-        raw.execute(f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({lock})", prepare=False)
-        between = ""
-        for job in batch:
+        begin = ["BEGIN ISOLATION LEVEL READ COMMITTED", f"SELECT pg_advisory_xact_lock({lock})"]
+        connection.steer(*begin, *([] if alone else ["SAVEPOINT job"]))
+        for left, job in enumerate(batch, 1 - len(batch)):
+            following = ["SAVEPOINT job"] if left else []
+            if _done(job, connection, connector):
+                if alone:
+                    break
+                try:
+                    # What the job has put fails here, so it is its own.
+                    connection.steer("RELEASE job", *following)
+                    continue
+                except psycopg.Error as error:
+                    if is_lost(connection.raw, error):
+                        raise
+                    job.error = connector.away(error)
+            connection.forget()
             if not alone:
-                raw.execute(f"{between}SAVEPOINT job", prepare=False)
-            failed = _do(job, connection, connector)
-            between = "ROLLBACK TO job; RELEASE job; " if failed else "RELEASE job; "
+                connection.steer("ROLLBACK TO job", "RELEASE job", *following)
         if alone and batch[0].error is not None:
-            raw.execute("ROLLBACK", prepare=False)
+            connection.steer("ROLLBACK")
             return
         in_commit = True
-        ended = raw.execute(f"{'' if alone else between}COMMIT", prepare=False)
-        while ended.nextset():
-            pass
-        if ended.statusmessage != "COMMIT":
-            raise psycopg.OperationalError(f"the transaction was not committed but ended by {ended.statusmessage}")
+        ended = connection.steer("COMMIT")
+        if ended is None or ended.statusmessage != "COMMIT":
+            raise psycopg.OperationalError("the transaction was undone")
     except psycopg.Error as error:
-        if is_lost(raw, error):
+        connection.forget()
+        if is_lost(connection.raw, error):
             raise Lost(error, in_commit=in_commit) from error
-        _roll_back(raw)
+        _roll_back(connection.raw)
         for job in batch:
             job.error = connector.away(error)
 
 
-def _do(job: Job[Any], connection: StateConnection, connector: Connector) -> bool:
-    """Run one job and keep its result or its error; whether it failed. Raises psycopg.Error if the connection was lost
-    by it."""
+def _done(job: Job[Any], connection: StateConnection, connector: Connector) -> bool:
+    """Run one job and keep its result or its error; whether it went well. Raises psycopg.Error if the connection was
+    lost by it."""
     raw = connection.raw
     job.result = job.error = None
     try:
@@ -69,7 +79,7 @@ def _do(job: Job[Any], connection: StateConnection, connector: Connector) -> boo
     if job.error is None and raw.info.transaction_status is TransactionStatus.INERROR:
         # It caught an error of the server's itself: what it had done is gone, whatever it returned.
         job.error = connector.away(psycopg.OperationalError("a statement failed"))
-    return job.error is not None
+    return job.error is None
 
 
 def _roll_back(raw: psycopg.Connection[Any]) -> None:

@@ -22,12 +22,17 @@ from sentinel_rag.contracts.errors import UnavailableError
 
 CONNECT_S = 5
 STATEMENT_S = 15
-LOCK_S = 5
+LOCK_S = 10
 IDLE_S = 10
 """How long a transaction may do nothing, before the server ends it: a gateway that hangs holds up the others no
 longer."""
 
 LARGE_S = 600
+_DURABLE = (
+    "SELECT set_config('synchronous_commit', 'on', false) "
+    "WHERE current_setting('synchronous_commit') IN ('off', 'local', 'remote_write')"
+)
+"""What is acknowledged outlives the server, and its synchronous replicas; what promises more is left as it is."""
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _WATCHFUL = {
     "keepalives_idle": "10",
@@ -51,19 +56,59 @@ class Lost(Exception):
 
 
 class StateConnection:
-    """A connection as the stores use it; see `audit.connections.Connection`. Not for two threads at once."""
+    """A connection as the stores use it; see `audit.connections.Connection`. Not for two threads at once.
+
+    What is `put` travels with the next statement: a write whose result nobody needs costs no way there and back.
+    """
 
     def __init__(self, raw: psycopg.Connection[Any]) -> None:
         self.raw = raw
+        self.known: dict[str, Any] = {}
+        """What is true in this transaction and need not be asked again; see `known_of`."""
+        self._put: list[tuple[str, Sequence[Any]]] = []
 
     def execute(self, question: str, parameters: Sequence[Any] = (), /) -> psycopg.RawCursor[Any]:
-        cursor = psycopg.RawCursor(self.raw)
-        cursor.execute(statement(question), parameters or None, binary=True)
-        return cursor
+        if not self._put:
+            return self._run(question, parameters)
+        with self.raw.pipeline():
+            self._send_put()
+            return self._run(question, parameters)
 
     def executemany(self, question: str, parameters: Any, /) -> psycopg.RawCursor[Any]:
+        self.steer()
         cursor = psycopg.RawCursor(self.raw)
         cursor.executemany(statement(question), list(parameters))
+        return cursor
+
+    def put(self, question: str, parameters: Sequence[Any], /) -> None:
+        """`execute` for a write whose result nobody needs; it is done before the next statement, or the commit."""
+        self._put.append((question, parameters))
+
+    def steer(self, *statements: str) -> psycopg.Cursor[Any] | None:
+        """Do what was put, and then these statements without values; the cursor of the last."""
+        last = None
+        with self.raw.pipeline():
+            self._send_put()
+            for each in statements:
+                last = self.raw.execute(each, prepare=False)
+        return last
+
+    def forget(self) -> None:
+        """What was put and what is known holds no longer: its transaction, or a part of it, was undone."""
+        self._put.clear()
+        self.known.clear()
+
+    def _send_put(self) -> None:
+        waiting, self._put = self._put, []
+        for question, parameters in waiting:
+            self._run(question, parameters)
+
+    def _run(self, question: str, parameters: Sequence[Any]) -> psycopg.RawCursor[Any]:
+        cursor = psycopg.RawCursor(self.raw)
+        if parameters:
+            cursor.execute(statement(question), parameters, binary=True)
+        else:  # several statements at once, where a table needs more than one
+            cursor.execute(statement(question))
         return cursor
 
 
@@ -72,7 +117,7 @@ class Connector:
 
     def __init__(self, place: PostgresPlace) -> None:
         self.place = place
-        self._conninfo = _conninfo(place.url)
+        self.conninfo = _conninfo(place.url)
         self._secrets = _secrets(place.url)
         self._made = threading.Event()
 
@@ -82,7 +127,7 @@ class Connector:
         Raises StateAway.
         """
         try:
-            connection = psycopg.connect(self._conninfo, autocommit=True, connect_timeout=CONNECT_S)
+            connection = psycopg.connect(self.conninfo, autocommit=True, connect_timeout=CONNECT_S)
         except psycopg.Error as error:
             raise self.away(error) from None
         try:
@@ -90,7 +135,7 @@ class Connector:
             settings = [
                 f"SET search_path TO {sql.Identifier(self.place.schema).as_string()}",
                 "SET client_min_messages = warning",
-                "SET synchronous_commit = on",  # what is acknowledged outlives the server
+                _DURABLE,
                 f"SET statement_timeout = '{STATEMENT_S}s'",
                 f"SET lock_timeout = '{LOCK_S}s'",
                 f"SET idle_in_transaction_session_timeout = '{IDLE_S}s'",

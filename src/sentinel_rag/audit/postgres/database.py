@@ -8,6 +8,7 @@ done again; one that is lost in the commit leaves it in doubt, and then nobody i
 from __future__ import annotations
 
 import asyncio
+import logging
 import queue
 import threading
 import time
@@ -32,8 +33,12 @@ T = TypeVar("T")
 
 MAX_BATCH = 256
 ATTEMPTS = 3
+PAUSE_S = 0.02
 RETRY_S = 0.5
-"""After a connection could not be made, the next try comes so much later; until then jobs fail at once."""
+"""How often to try to come back while nobody calls."""
+
+
+_log = logging.getLogger(__name__)
 
 
 class _Lasting(Job[Any]):
@@ -101,7 +106,9 @@ class PostgresDatabase:
         try:
             raw.execute(f"SET statement_timeout = '{LARGE_S}s'")
             with raw.transaction():
-                work(StateConnection(raw))
+                connection = StateConnection(raw)
+                work(connection)
+                connection.steer()
         except psycopg.Error as error:
             raise self.connector.away(error) from None
         finally:
@@ -187,7 +194,9 @@ class PostgresDatabase:
                 return
             except StateAway as away:
                 error = away
-                break
+                if time.monotonic() < self._not_before:
+                    break
+                time.sleep(PAUSE_S)
             except Lost as lost:
                 self._drop()
                 error = self.connector.away(lost)
@@ -200,6 +209,7 @@ class PostgresDatabase:
         if self._connection is None:
             if self._away is not None and time.monotonic() < self._not_before:
                 raise self._away
+            began = time.monotonic()
             try:
                 raw = self.connector.connect()
                 try:
@@ -209,8 +219,14 @@ class PostgresDatabase:
                     raw.close()
                     raise self.connector.away(error) from None
             except StateAway as away:
-                self._away, self._not_before = away, time.monotonic() + RETRY_S
+                # A server that is silent must not take all the time of this thread: until then jobs fail at once.
+                took = time.monotonic() - began
+                if self._away is None:
+                    _log.error("%s %s", away, away.next_step)
+                self._away, self._not_before = away, time.monotonic() + (took if took > RETRY_S else 0.0)
                 raise
+            if self._away is not None:
+                _log.warning("the database of the state is back")
             self._connection, self._away = StateConnection(raw), None
         return self._connection
 

@@ -18,6 +18,15 @@ from psycopg.types.string import BytesBinaryDumper
 
 LARGEST = 2**63 - 1
 
+_HASHED = "md5({0}), md5('+' || {0})"
+_LONG_KEYS = {
+    "named_value": (", PRIMARY KEY (session_id, kind, text)", f"session_id, kind, {_HASHED.format('text')}"),
+    "handle": (", PRIMARY KEY (session_id, result, pointer)", f"session_id, result, {_HASHED.format('pointer')}"),
+    "resource_label": (" PRIMARY KEY", _HASHED.format("resource")),
+}
+"""Tables with a key that can be longer than an index of PostgreSQL takes (about 2 700 bytes): what to leave out of
+them, and what is unique instead. Two texts would need the same two hashes to be taken for one."""
+
 _MARK = re.compile(r"\?(\d*)")
 _TABLE = re.compile(r"(CREATE TABLE (?:IF NOT EXISTS )?\w+ \()(.*)\)( STRICT)?(, WITHOUT ROWID)?", re.DOTALL)
 _TYPES = (
@@ -53,6 +62,11 @@ def _definition(sql: str) -> str:
         sql = f"{opening}{columns})"
     for theirs, ours in _TYPES:
         sql = re.sub(rf"\b{theirs}\b", ours, sql)
+    for table, (key, unique) in _LONG_KEYS.items():
+        if sql.startswith(f"CREATE TABLE {table} "):
+            sql = f"{sql.replace(key, '')}; CREATE UNIQUE INDEX {table}_once ON {table} ({unique})"
+            if table == "resource_label":
+                sql += "; CREATE INDEX resource_label_name ON resource_label USING hash (resource)"
     return sql
 
 

@@ -26,13 +26,16 @@ def _tables(connection: Connection) -> None:
     connection.execute("CREATE TABLE gateway (instance_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID")
 
 
+MIGRATIONS = (_tables,)
+
+
 class PostgresInstance:
     """This process's membership among those who use `database`. See `audit.instances.Instance`."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         self.instance_id = secrets.token_hex(8)
         self._database = database
-        database.migrate("gateways", (_tables,))
+        database.migrate("gateways", MIGRATIONS)
         database.greet(self._join)
         database.before_close(
             lambda connection: connection.execute("DELETE FROM gateway WHERE instance_id = ?", [self.instance_id])
@@ -44,20 +47,20 @@ class PostgresInstance:
     def is_live(self, instance_id: str) -> bool:
         """True while the gateway that joined under that id runs and is connected; this one included."""
         with self._database.reading() as connection:
-            return _is_held(connection, instance_id)
+            return is_held(connection, instance_id)
 
     def alone(self) -> bool:
         """True if no other gateway uses the schema."""
         with self._database.reading() as connection:
             rows = connection.execute("SELECT instance_id FROM gateway").fetchall()
-            return all(each == self.instance_id or not _is_held(connection, each) for (each,) in rows)
+            return all(each == self.instance_id or not is_held(connection, each) for (each,) in rows)
 
     def take_over(self) -> tuple[str, ...]:
         """The ids of gateways that ended without leaving. Each is told to one caller only, once."""
 
         def work(connection: Connection) -> tuple[str, ...]:
             rows = connection.execute("SELECT instance_id FROM gateway ORDER BY instance_id").fetchall()
-            left = [each for (each,) in rows if each != self.instance_id and not _is_held(connection, each)]
+            left = [each for (each,) in rows if each != self.instance_id and not is_held(connection, each)]
             connection.executemany("DELETE FROM gateway WHERE instance_id = ?", [(each,) for each in left])
             return tuple(left)
 
@@ -65,15 +68,26 @@ class PostgresInstance:
 
     def _join(self, raw: psycopg.Connection[Any]) -> None:
         """The lock first: nobody may take this gateway for one that died."""
-        number = int.from_bytes(bytes.fromhex(self.instance_id), "big", signed=True)
-        raw.execute("SELECT pg_advisory_lock_shared(%s)", [number])
+        hold(raw, self.instance_id)
         raw.execute("INSERT INTO gateway VALUES (%s) ON CONFLICT DO NOTHING", [self.instance_id])
 
 
-def _is_held(connection: Connection, instance_id: str) -> bool:
-    """A number of 64 bits is listed as two halves."""
+def hold(raw: psycopg.Connection[Any], instance_id: str) -> None:
+    """Show others, for as long as this connection lives, that the process of that id does."""
+    number = int.from_bytes(bytes.fromhex(instance_id), "big", signed=True)
+    raw.execute("SELECT pg_advisory_lock_shared(%s)", [number])
+
+
+def is_held(connection: Connection, instance_id: str) -> bool:
+    """Whether the process of that id is connected. A number of 64 bits is listed as two halves."""
     try:
         number = int(instance_id, 16)
     except ValueError:  # of a journal that came from a file, whose gateway wrote no id
         return False
     return bool(connection.execute(_HELD, [number >> 32, number & 0xFFFFFFFF]).fetchone()[0])
+
+
+def living(connection: Connection) -> int:
+    """How many gateways are connected now."""
+    rows = connection.execute("SELECT instance_id FROM gateway").fetchall()
+    return sum(is_held(connection, each) for (each,) in rows)

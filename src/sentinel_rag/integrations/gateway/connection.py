@@ -8,6 +8,7 @@ environment, no redirect.
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 import threading
 import time
@@ -67,6 +68,7 @@ class GatewayConnection:
         self._conversations = Conversations()
         self._lock = threading.Lock()
         self._client: httpx2.Client | None = None
+        self._owner = 0
         self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncClient] = (
             weakref.WeakKeyDictionary()
         )
@@ -196,8 +198,9 @@ class GatewayConnection:
 
     def _blocking(self) -> httpx2.Client:
         with self._lock:
-            if self._client is None:
-                self._client = httpx2.Client(**self._options())
+            # A forked process has its parent's sockets: used by both, each would read the other's answers.
+            if self._client is None or self._owner != os.getpid():
+                self._client, self._owner = httpx2.Client(**self._options()), os.getpid()
                 weakref.finalize(self, self._client.close)  # for who drops it without closing
             return self._client
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, Una
 from sentinel_rag.integrations.gateway.answers import HttpReply, NoReply, body_of, refusal_of
 
 READ = "read"
+_log = logging.getLogger(__name__)
 _MODEL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -23,10 +25,23 @@ class GatewayTool:
     parameters: Mapping[str, Any] = field(hash=False)
     effect: str = "external"
 
-    @property
-    def fits_models(self) -> bool:
-        """Whether model services take a tool of this name."""
-        return _MODEL_NAME.fullmatch(self.name) is not None
+
+def chosen(offered: Iterable[GatewayTool], names: Collection[str] | None) -> list[GatewayTool]:
+    """Those of `names`, all for None, without the ones whose name no model service takes, which the log names.
+
+    Raises ConfigurationError if a name is not offered.
+    """
+    found = {tool.name: tool for tool in offered if names is None or tool.name in names}
+    missing = sorted(set(names or ()) - found.keys())
+    if missing:
+        raise ConfigurationError(
+            f"The gateway does not offer {', '.join(missing)}.",
+            next_step="Look at `GET /v1/tools`; `sentinel doctor` says why a tool is withheld.",
+        )
+    unfit = [name for name in found if not _MODEL_NAME.fullmatch(name)]
+    for name in unfit:
+        _log.warning("The gateway's tool %r is left out: model services take no such name.", name)
+    return [tool for name, tool in found.items() if name not in unfit]
 
 
 def read_offers(reply: HttpReply | NoReply) -> tuple[GatewayTool, ...]:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Iterable
 from typing import Any
 
 from langchain_core.tools import BaseTool, BaseToolkit
 from pydantic import ConfigDict, Field
 
-from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.integrations.gateway import GatewayConnection, GatewayTool
+from sentinel_rag.integrations.gateway.offers import chosen
 from sentinel_rag.integrations.gateway.telling import MAX_CHARACTERS
 from sentinel_rag.integrations.langchain.secure_tool import SentinelSecureTool
-
-_log = logging.getLogger(__name__)
 
 
 class GatewayToolkit(BaseToolkit):
@@ -41,14 +38,7 @@ class GatewayToolkit(BaseToolkit):
         return self._made(await self.gateway.atools())
 
     def _made(self, offered: Iterable[GatewayTool]) -> list[BaseTool]:
-        found = {tool.name: tool for tool in offered if self.names is None or tool.name in self.names}
-        missing = sorted((self.names or frozenset()) - found.keys())
-        if missing:
-            raise ConfigurationError(
-                f"The gateway does not offer {', '.join(missing)}.",
-                next_step="Look at `GET /v1/tools`; `sentinel doctor` says why a tool is withheld.",
-            )
-        return [self._tool(tool) for tool in found.values() if _fits(tool)]
+        return [self._tool(tool) for tool in chosen(offered, self.names)]
 
     def _tool(self, tool: GatewayTool) -> BaseTool:
         return SentinelSecureTool(
@@ -103,9 +93,3 @@ def _toolkit(
         names=None if names is None else frozenset(names),
         **of_each_tool,
     )
-
-
-def _fits(tool: GatewayTool) -> bool:
-    if not tool.fits_models:
-        _log.warning("The gateway's tool %r is left out: model services take no such name.", tool.name)
-    return tool.fits_models

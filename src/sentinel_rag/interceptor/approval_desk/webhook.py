@@ -17,10 +17,12 @@ from typing import Any
 import msgspec
 
 from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.interceptor.approval_desk.teams_card import teams_card
 from sentinel_rag.interceptor.approvals.table import Notice
 
 SIGNATURE_HEADER = "Sentinel-Signature"
 NOTICE, DECISION = "notice", "decision"
+JSON_FORM, TEAMS_FORM = "json", "teams"
 MAX_AGE_S = 300
 """How far a signature's time may be from ours, either way."""
 
@@ -29,12 +31,19 @@ _FORM = re.compile(r"t=(\d{1,12}),v1=([0-9a-f]{64})")
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Where notices go, and what they hold. With `decides` the receiver may also answer; see `callback`."""
+    """Where notices go, and what they hold. With `decides` the receiver may also answer; see `callback`. The address of
+    a Teams workflow is a secret by itself. `page` is where people reach the web page, for the link of a card."""
 
-    url: str
+    url: str = field(repr=False)
     secret: str = field(repr=False)
     arguments: bool = False
     decides: bool = False
+    form: str = JSON_FORM
+    page: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.form == TEAMS_FORM and (self.arguments or self.decides):
+            raise ValueError("a card for a channel holds no arguments, and a channel decides nothing")
 
 
 def sign(secret: str, purpose: str, body: bytes, now: datetime) -> str:
@@ -55,6 +64,8 @@ def is_signed(secret: str, purpose: str, body: bytes, header: str, now: datetime
 
 def notice_body(notice: Notice, webhook: Webhook) -> bytes:
     """The JSON of a notice. Without `arguments` it holds no value of the call: names, labels, the rule and hashes."""
+    if webhook.form == TEAMS_FORM:
+        return teams_card(notice, webhook.page)
     approval = notice.approval
     binding, question = approval.binding, approval.question.to_dict()
     told: dict[str, Any] = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import anyio
@@ -51,6 +52,7 @@ from sentinel_rag.interceptor.refusals import Refusal, Unread
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_object
 from sentinel_rag.interceptor.session_routes import RETRY_SESSION_S, close_session
 from sentinel_rag.interceptor.store import Principal, Scope, Session, SessionStore, TooManySessions
+from sentinel_rag.interceptor.telling import message_span
 from sentinel_rag.interceptor.upstream import Upstream
 
 SESSION_HEADER = "mcp-session-id"
@@ -199,6 +201,7 @@ class McpEndpoint:
             abilities = Abilities.of(asked.meta.get(CAPABILITIES_KEY))
         caller = Caller(
             principal,
+            partial(self._admit, request),
             looks=not _executes(principal),
             abilities=abilities,
             in_session=era is Era.SESSIONS,
@@ -206,10 +209,11 @@ class McpEndpoint:
         )
 
         async def work(stream: Stream | None) -> Reply:
-            try:
-                result = await self.calls.run(caller, asked, wish, stream)
-            except RpcFault as fault:
-                return Reply(error_bytes(fault), 400)
+            with message_span(asked.meta.get("traceparent")):
+                try:
+                    result = await self.calls.run(caller, asked, wish, stream)
+                except RpcFault as fault:
+                    return Reply(error_bytes(fault), 400)
             return Reply(result_bytes(asked.request_id, _stateless(result) if era is Era.STATELESS else result))
 
         return Exchange(asked.request_id, work, streams=streams)

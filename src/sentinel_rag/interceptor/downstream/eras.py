@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -31,6 +31,7 @@ CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 
 VERSION_HEADER, METHOD_HEADER, NAME_HEADER = "mcp-protocol-version", "mcp-method", "mcp-name"
 
+_REPEATING = frozenset(name.encode() for name in (VERSION_HEADER, METHOD_HEADER, NAME_HEADER))
 _ENCODED = re.compile(r"=\?base64\?(?P<payload>[A-Za-z0-9+/=]*)\?=")
 
 
@@ -44,10 +45,8 @@ class Era(Enum):
 def era_of(headers: Headers, message: ClientMessage) -> Era:
     """The era of a message. Raises RpcFault for a version that is not served, and for headers that disagree with each
     other or with the body."""
-    for name in (VERSION_HEADER, METHOD_HEADER, NAME_HEADER):
-        if len(headers.getlist(name)) > 1:
-            raise RpcFault(Code.HEADER_MISMATCH, f"The header {name} is there more than once.")
-    version = headers.get(VERSION_HEADER)
+    said = _said(headers)
+    version = said.get(VERSION_HEADER)
     meta = message.meta if isinstance(message, Request) else {}
     if isinstance(message, Request) and message.method == "initialize" and VERSION_KEY not in meta:
         if version == STATELESS:
@@ -58,23 +57,36 @@ def era_of(headers: Headers, message: ClientMessage) -> Era:
             raise _unsupported(version)
         return Era.SESSIONS
     if isinstance(message, Request):
-        _check_stateless(headers, message)
+        _check_stateless(said, message)
     return Era.STATELESS
 
 
-def _check_stateless(headers: Headers, request: Request) -> None:
+def _check_stateless(said: Mapping[str, str], request: Request) -> None:
     meta = request.meta
     missing = [key for key in (VERSION_KEY, CAPABILITIES_KEY) if key not in meta]
     if missing:
         raise RpcFault(Code.INVALID_PARAMS, f"params._meta lacks {' and '.join(missing)}.")
-    if headers.get(VERSION_HEADER) != meta[VERSION_KEY]:
+    if said.get(VERSION_HEADER) != meta[VERSION_KEY]:
         raise RpcFault(Code.HEADER_MISMATCH, f"The header {VERSION_HEADER} is not the version in params._meta.")
-    if headers.get(METHOD_HEADER) != request.method:
+    if said.get(METHOD_HEADER) != request.method:
         raise RpcFault(Code.HEADER_MISMATCH, f"The header {METHOD_HEADER} is not the method.")
-    if request.method == "tools/call" and decoded(headers.get(NAME_HEADER)) != request.params.get("name"):
+    if request.method == "tools/call" and decoded(said.get(NAME_HEADER)) != request.params.get("name"):
         raise RpcFault(Code.HEADER_MISMATCH, f"The header {NAME_HEADER} is not the tool's name.")
     if meta[VERSION_KEY] != STATELESS:
         raise _unsupported(meta[VERSION_KEY])
+
+
+def _said(headers: Headers) -> Mapping[str, str]:
+    """The headers that repeat a body. White space around a value is none of it (RFC 9110), and the parser below leaves
+    some of it. Raises RpcFault for one that is there twice."""
+    said: dict[str, str] = {}
+    for raw_name, raw_value in headers.raw:
+        if raw_name in _REPEATING:
+            name = raw_name.decode()
+            if name in said:
+                raise RpcFault(Code.HEADER_MISMATCH, f"The header {name} is there more than once.")
+            said[name] = raw_value.decode("latin-1").strip(" \t")
+    return said
 
 
 def _unsupported(version: Any) -> RpcFault:

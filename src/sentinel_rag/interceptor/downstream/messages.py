@@ -91,10 +91,11 @@ def read_message(document: Mapping[str, Any]) -> ClientMessage:
         raise RpcFault(Code.INVALID_REQUEST, "The body must be one JSON-RPC 2.0 message.", request_id=answered)
     if "method" in document:
         return _asked(document, request_id)
-    if request_id is None or ("result" in document) == ("error" in document):
-        raise RpcFault(Code.INVALID_REQUEST, "The body must be one JSON-RPC 2.0 message.", request_id=answered)
     result = document.get("result")
-    return Answer(request_id, result if isinstance(result, dict) else None)
+    is_answer = isinstance(result, dict) if "result" in document else "error" in document
+    if request_id is None or not is_answer or ("result" in document and "error" in document):
+        raise RpcFault(Code.INVALID_REQUEST, "The body must be one JSON-RPC 2.0 message.", request_id=answered)
+    return Answer(request_id, result)
 
 
 def _asked(document: Mapping[str, Any], request_id: Any) -> Request | Notification:

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sentinel_rag.contracts.loopback import LOOPBACK_NAMES, is_own_host
+from sentinel_rag.contracts.loopback import LOOPBACK_NAMES, NAMED_AS, is_own_host
 from sentinel_rag.interceptor.responses import json_response
 from sentinel_rag.interceptor.store import Scope
 
@@ -50,8 +50,8 @@ def challenge(request: Request, status: int) -> str:
 
 
 def base_of(request: Request) -> str:
-    """The origin that the client used. Its host was checked before; what is not this machine's own name is reached
-    through a proxy with TLS."""
-    host = request.headers["host"]
-    scheme = "http" if is_own_host([host], LOOPBACK_NAMES) else "https"
-    return f"{scheme}://{host}"
+    """The origin that the client used. Its host was checked before; what is not this machine's own name is reached with
+    TLS, ours or a proxy's."""
+    host = request.scope.get(NAMED_AS) or request.headers["host"]
+    plain = request.url.scheme == "http" and is_own_host([host], LOOPBACK_NAMES)
+    return f"{'http' if plain else 'https'}://{host}"

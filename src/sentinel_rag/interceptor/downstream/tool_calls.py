@@ -6,7 +6,7 @@ that would be words of others on a way past every label.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +32,7 @@ from sentinel_rag.interceptor.downstream.tool_results import result_of
 from sentinel_rag.interceptor.gate import Gate
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.outcomes import Denied, NotCompleted, Outcome
+from sentinel_rag.interceptor.refusals import Refusal
 from sentinel_rag.interceptor.request_body import ExecuteRequest, MalformedBody, read_execute
 from sentinel_rag.interceptor.store import Principal
 
@@ -45,10 +46,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls and what their client can do. `looks`: a person who reads; `in_session`: the era in which a question
-    to the client travels on the stream of the call, and a cancellation names it."""
+    """Who calls and what their client can do. `admitted` asks for the key once more, and raises Refusal where it has
+    ended; `looks`: a person who reads; `in_session`: the era in which a question to the client travels on the stream of
+    the call, and a cancellation names it."""
 
     principal: Principal
+    admitted: Callable[[], Awaitable[Principal]]
     looks: bool
     abilities: Abilities
     in_session: bool
@@ -103,7 +106,9 @@ class ToolCalls:
         if not caller.in_session and "inputResponses" not in asked.params:
             return self._input_required(caller, wish, outcome)
         if await self._decided(caller, asked, wish, outcome, stream, pulse, left):
-            outcome = await pulse.during(call(), "The tool runs.")
+            with suppress(Refusal):  # a key that ended while its call was held: the denial stands
+                await caller.admitted()
+                outcome = await pulse.during(call(), "The tool runs.")
         return result_of(outcome, wish.session_id)
 
     async def _decided(
@@ -172,7 +177,10 @@ class _Pulse:
         self._seconds = 0.0
 
     async def during(self, work: Awaitable[T], said: str) -> T:
-        return await (work if self._stream is None else meanwhile(partial(self._beat, self._stream, said), work))
+        stream = self._stream
+        if stream is None or (self._token is None and not stream.started):  # nobody hears a beat: no task for it
+            return await work
+        return await meanwhile(partial(self._beat, stream, said), work)
 
     async def _beat(self, stream: Stream, said: str) -> None:
         with suppress(OSError):  # the client has gone, which is told to the call in another way

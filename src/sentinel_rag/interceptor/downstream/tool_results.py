@@ -30,6 +30,7 @@ SESSION = "sentinel-rag/session"
 HEADER_ANNOTATION = "x-mcp-header"
 
 _SHOWN = {"image": "image/", "audio": "audio/"}
+_HELD = ("uri", "mimeType", "text", "blob")
 _BLOCKS = frozenset({"text", "image", "audio", "resource", "resource_link"})
 
 
@@ -136,13 +137,23 @@ def _beside(encoded: bytes) -> list[dict[str, Any]]:
     return [block for block in shown if block["type"] in _SHOWN]
 
 
+def _holds(resource: Mapping[str, Any]) -> bool:
+    """Whether a resource brings its content along, in exactly one form."""
+    if not isinstance(resource.get("mimeType", ""), str):
+        return False
+    return [isinstance(resource[key], str) for key in ("text", "blob") if key in resource] == [True]
+
+
 def _block(block: Mapping[str, Any]) -> dict[str, Any]:
-    """A block as a server sent it, if it is a text, a picture or a sound; anything else as text, so that no client
-    fetches what it names."""
+    """A block as a server sent it, if it holds what it shows: a text, a picture, a sound, a resource with its content.
+    Anything else comes as text, so that no client fetches what it names."""
     kind = block.get("type")
     data, mime = block.get("data"), block.get("mimeType")
     if kind == "text" and isinstance(block.get("text"), str):
         return {"type": "text", "text": block["text"]}
+    held = block.get("resource")
+    if kind == "resource" and isinstance(held, dict) and isinstance(held.get("uri"), str) and _holds(held):
+        return {"type": "resource", "resource": {key: held[key] for key in _HELD if key in held}}
     if kind in _SHOWN and isinstance(data, str) and isinstance(mime, str) and mime.startswith(_SHOWN[kind]):
         return {"type": kind, "data": data, "mimeType": mime}
     return {"type": "text", "text": msgspec.json.encode(block).decode()}

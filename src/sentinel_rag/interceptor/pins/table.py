@@ -24,12 +24,15 @@ def _tables(connection: Connection) -> None:
     )
 
 
+MIGRATIONS = (_tables,)
+
+
 class PinTable:
     """The table in `database`."""
 
     def __init__(self, database: StateDatabase) -> None:
         self._database = database
-        database.migrate("pins", (_tables,))
+        database.migrate("pins", MIGRATIONS)
 
     def load(self) -> tuple[dict[Key, Definition], dict[Key, Definition]]:
         """The accepted definitions and those that wait. Blocks; for the start."""

@@ -116,10 +116,14 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> Pepper:
     return pepper
 
 
-def key_tables(connection: Connection, pepper: Pepper) -> None:
+def begin_store(connection: Connection, pepper: Pepper) -> None:
+    """Give a new store its id, and note which pepper its keys are hashed with."""
+    connection.execute("INSERT INTO key_store VALUES (?, ?)", [secrets.token_hex(16), pepper.fingerprint()])
+
+
+def key_tables(connection: Connection) -> None:
     """The tables of a new store."""
     connection.execute("CREATE TABLE key_store (store_id TEXT NOT NULL, pepper BLOB NOT NULL) STRICT")
-    connection.execute("INSERT INTO key_store VALUES (?, ?)", [secrets.token_hex(16), pepper.fingerprint()])
     connection.execute(
         "CREATE TABLE api_key (key_id TEXT PRIMARY KEY, name TEXT NOT NULL, scopes TEXT NOT NULL, "
         "clearance TEXT NOT NULL, rate_calls INTEGER, rate_seconds REAL, for_key TEXT, created_at TEXT NOT NULL, "
@@ -142,7 +146,8 @@ def _version_1(connection: sqlite3.Connection, pepper: Pepper) -> None:
         rows = connection.execute("SELECT key_id, name, hash, scopes, created_at, revoked_at FROM api_key")
         old = rows.fetchall()
         connection.execute("DROP TABLE api_key")
-    key_tables(connection, pepper)
+    key_tables(connection)
+    begin_store(connection, pepper)
     for key_id, name, plain, scopes, created_at, revoked_at in old:
         connection.execute(
             "INSERT INTO api_key (key_id, name, scopes, clearance, created_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?)",
@@ -151,9 +156,13 @@ def _version_1(connection: sqlite3.Connection, pepper: Pepper) -> None:
         connection.execute("INSERT INTO secret VALUES (?, ?, NULL)", [pepper.strengthen(plain), key_id])
 
 
-def key_readers(connection: Connection, _: Pepper) -> None:
+def key_readers(connection: Connection) -> None:
     """Names under which a key may read, as a JSON list; keys made before read what is for everybody."""
     connection.execute("ALTER TABLE api_key ADD COLUMN readers TEXT NOT NULL DEFAULT '[]'")
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection, Pepper], None], ...] = (_version_1, key_readers)
+def _version_2(connection: sqlite3.Connection, _: Pepper) -> None:
+    key_readers(connection)
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection, Pepper], None], ...] = (_version_1, _version_2)

@@ -23,6 +23,9 @@ def _tables(connection: Connection) -> None:
     )
 
 
+MIGRATIONS = (_tables,)
+
+
 class KeyJournal:
     """What is new in `keys` goes into `journal`, whose file is `database`."""
 
@@ -30,7 +33,7 @@ class KeyJournal:
         self._keys = keys
         self._journal = journal
         self._one_at_a_time = anyio.Lock()
-        database.migrate("keys", (_tables,))
+        database.migrate("keys", MIGRATIONS)
         self._seen: int = database.run_now(self._begin)
 
     async def catch_up(self) -> None:

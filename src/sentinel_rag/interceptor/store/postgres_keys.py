@@ -13,18 +13,17 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
-from sentinel_rag.audit import PostgresPlace, StateAway
+from sentinel_rag.audit import Connection, PostgresPlace, StateAway
 from sentinel_rag.audit.migrations import VERSIONS, bring_up
 from sentinel_rag.audit.postgres.batches import lock_of
 from sentinel_rag.audit.postgres.connecting import Connector, StateConnection
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.interceptor.store.key_file import key_readers, key_tables
+from sentinel_rag.interceptor.store.key_file import begin_store, key_readers, key_tables
 from sentinel_rag.interceptor.store.key_secrets import Pepper, make_pepper, read_pepper
 
 PEPPER_FILE = "keys.pepper"
@@ -45,6 +44,7 @@ class PostgresKeys:
         self._lock = lock_of(place.schema)
         self._channel = f"{place.schema}_keys"
         self._connection = StateConnection(self._connector.connect())
+        self._used_at = time.monotonic()
         self._watch: _Watch | None = None
         try:
             with self.transaction():
@@ -61,8 +61,13 @@ class PostgresKeys:
     @property
     def connection(self) -> StateConnection:
         """Connected anew where it was lost. Raises StateAway."""
+        now = time.monotonic()
+        if now - self._used_at > STALE_S:  # never in the middle of a transaction
+            with suppress(psycopg.Error):
+                self._connection.raw.execute("SELECT 1")
         if self._connection.raw.closed:
             self._connection = StateConnection(self._connector.connect())
+        self._used_at = now
         return self._connection
 
     @contextmanager
@@ -153,31 +158,33 @@ class _Watch:
         self._number, self._heard_at = row[0], asked_at
 
 
-def _prepare(connection: StateConnection, file: Path) -> Pepper:
-    """Bring the tables up to date; the pepper, made if the store is new."""
-    new = connection.execute("SELECT to_regclass('key_store')").fetchone() == (None,)
+def make_key_tables(connection: Connection) -> None:
+    """Bring the tables up to date; they are nobody's until a gateway with a pepper begins the store."""
+    if connection.execute("SELECT to_regclass('schema_version')").fetchone() == (None,):
+        connection.execute(VERSIONS)
+    bring_up("key_store", (key_tables, key_readers), "The database", connection, make=False)
+
+
+def _prepare(connection: Connection, file: Path) -> Pepper:
+    """Tables that are up to date, and the pepper in `file`, made if the store is new."""
+    make_key_tables(connection)
     pepper = read_pepper(file)
-    if new:
+    held = connection.execute("SELECT pepper FROM key_store").fetchone()
+    if held is None:
         if pepper is None:
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             pepper = make_pepper(file)
-        if connection.execute("SELECT to_regclass('schema_version')").fetchone() == (None,):
-            connection.execute(VERSIONS)
-    elif pepper is None:
+        begin_store(connection, pepper)
+        return pepper
+    where = "Copy it from the state folder of a gateway with this database; see docs/postgresql.md."
+    if pepper is None:
         raise UnavailableError(
             f"The file {file.name} is missing on this machine, and without it no stored key can be checked.",
-            next_step="Copy it from the state folder of a gateway with this database; see docs/postgresql.md.",
+            next_step=where,
         )
-    steps = [partial(_with_pepper, step, pepper) for step in (key_tables, key_readers)]
-    bring_up("key_store", steps, "The database", connection, make=False)
-    held = connection.execute("SELECT pepper FROM key_store").fetchone()
-    if held is None or held[0] != pepper.fingerprint():
+    if held[0] != pepper.fingerprint():
         raise UnavailableError(
             f"The file {file.name} does not belong to the keys of this database, so none of them can be checked.",
-            next_step="Copy it from the state folder of a gateway with this database; see docs/postgresql.md.",
+            next_step=where,
         )
     return pepper
-
-
-def _with_pepper(step: Any, pepper: Pepper, connection: StateConnection) -> None:
-    step(connection, pepper)

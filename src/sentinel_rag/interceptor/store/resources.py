@@ -17,9 +17,9 @@ from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.store.sessions import ContextMoved
 
 _ONE = "SELECT sensitivity, integrity FROM resource_label WHERE resource = ?"
-_HIGHER = ", ".join(
-    f"{part} = CASE WHEN excluded.{part} > resource_label.{part} THEN excluded.{part} ELSE resource_label.{part} END"
-    for part in ("sensitivity", "integrity")
+_RAISE = (
+    "UPDATE resource_label SET sensitivity = CASE WHEN sensitivity < ? THEN ? ELSE sensitivity END, "
+    "integrity = CASE WHEN integrity < ? THEN ? ELSE integrity END WHERE resource = ?"
 )
 MAX_TERMS = 64
 """Names in one statement; SQLite takes 500."""
@@ -51,10 +51,10 @@ class ResourceLabels:
         names = sorted({name for resource in resources for name in _with_parents(resource)})
 
         def write(connection: Connection) -> None:
-            connection.executemany(
-                f"INSERT INTO resource_label VALUES (?, ?, ?) ON CONFLICT (resource) DO UPDATE SET {_HIGHER}",  # noqa: S608  # constants
-                [(name, label.sensitivity.value, label.integrity.value) for name in names],
-            )
+            high, low = label.sensitivity.value, label.integrity.value
+            for name in names:
+                if not connection.execute(_RAISE, [high, high, low, low, name]).rowcount:
+                    connection.execute("INSERT INTO resource_label VALUES (?, ?, ?)", [name, high, low])
 
         return write
 

@@ -18,7 +18,7 @@ from typing import Protocol
 from sentinel_rag.audit import Database, Durability, Instance, Journal, PostgresPlace, Sealing, StateDatabase
 from sentinel_rag.audit.archive import SEGMENT_RECORDS
 from sentinel_rag.audit.journal import Membership
-from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.interceptor.approvals import DEFAULT_TTL_S, ApprovalStore
 from sentinel_rag.interceptor.store.handles import HandleStore
@@ -97,7 +97,7 @@ def open_state(
                     database,
                     clock=clock,
                     membership=instance,
-                    sealing=Sealing.of_folder(folder, anchor=anchor),
+                    sealing=Sealing.of(database.place, anchor=anchor),
                     segment_records=segment_records,
                 )
             )
@@ -122,6 +122,12 @@ def _open(
         keys = opened.enter_context(closing(KeyStore(folder / KEYS_FILE, clock=clock)))
         database = opened.enter_context(closing(Database(folder / JOURNAL_FILE, durability=durability)))
         return database, instance, keys
+    if (folder / JOURNAL_FILE).exists():
+        raise UsageError(
+            "This home has its state in files, and SENTINEL_DATABASE_URL names a database: nobody could tell which of "
+            "two journals holds what.",
+            next_step=f"Move it: sentinel database move. Or put {JOURNAL_FILE} and {KEYS_FILE} away to begin anew.",
+        )
     with needs_postgres():
         from sentinel_rag.audit.postgres import PostgresDatabase, PostgresInstance
         from sentinel_rag.interceptor.store.postgres_keys import PostgresKeys

@@ -4,6 +4,6 @@ So what is told is what is on record, however a call came in, and the gate knows
 """
 
 from sentinel_rag.interceptor.telling.setting_up import tell_records, told_upstreams
-from sentinel_rag.interceptor.telling.tracing import request_span, tell_status
+from sentinel_rag.interceptor.telling.tracing import message_span, request_span, tell_status
 
-__all__ = ["request_span", "tell_records", "tell_status", "told_upstreams"]
+__all__ = ["message_span", "request_span", "tell_records", "tell_status", "told_upstreams"]

@@ -15,7 +15,7 @@ from sentinel_rag.interceptor.policy import Policies
 from sentinel_rag.interceptor.store import State
 from sentinel_rag.interceptor.telling.listening import Listeners
 from sentinel_rag.interceptor.telling.tracing import RecordSpans, TracedUpstream
-from sentinel_rag.interceptor.upstream import Upstream
+from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
 from sentinel_rag.telemetry import tracing
 
 if TYPE_CHECKING:
@@ -26,10 +26,17 @@ LOOK_S = 3.0
 
 
 def told_upstreams(upstreams: Mapping[str, Upstream]) -> Mapping[str, Upstream]:
-    """The same tool servers, wrapped where spans are made."""
+    """The same tool servers; those that make no spans themselves are wrapped where spans are made."""
     if not tracing():
         return upstreams
-    return {name: TracedUpstream(upstream, server=name) for name, upstream in upstreams.items()}
+    return {
+        name: upstream if _tells_itself(upstream) else TracedUpstream(upstream, server=name)
+        for name, upstream in upstreams.items()
+    }
+
+
+def _tells_itself(upstream: Upstream) -> bool:
+    return isinstance(upstream, McpHttpUpstream) and upstream.is_ours
 
 
 def tell_records(
@@ -42,7 +49,7 @@ def tell_records(
     if registry is not None:
         from sentinel_rag.interceptor.telling.counting import RecordCounts, watch_gateway
 
-        listeners.append(RecordCounts(registry))
+        listeners.append(RecordCounts(registry, servers=sorted(policies.current.servers())))
         watch_gateway(registry, _Gateway(state, gate, policies, upstreams), longest_s=LOOK_S)
     if listeners:
         state.journal.listener = Listeners(listeners)

@@ -6,16 +6,19 @@ Only what the journal holds besides arguments and results is told: names, ids, l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import assert_never
 
 from starlette.requests import Request
 
 from sentinel_rag.audit import AuditEvent, CallIntended, CallOutcome, CallRefused, OutcomeStatus
-from sentinel_rag.contracts.labels import Label
+from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.arguments import CanonicalArguments
 from sentinel_rag.interceptor.upstream import Returned, ToolFailed, Unanswered, Upstream, UpstreamReply, UpstreamTool
-from sentinel_rag.telemetry import AnySpan, Kind, current_span, start_span
+from sentinel_rag.telemetry import AnySpan, Kind, Span, continuing, current_span, start_span, tracing
+
+CALL = "tools/call"
 
 
 class RecordSpans:
@@ -27,13 +30,9 @@ class RecordSpans:
             return
         match event:
             case CallIntended():
-                _tell_call(span, event.audit_id, event.tool, event.session_id)
-                span.set("sentinel.outcome", "allowed")
-                span.set("sentinel.rule.id", event.rule_id)
-                span.set("sentinel.server", event.server)
-                span.set("sentinel.approval.id", event.approval_id)
-                _tell_label(span, "label", event.label)
-                _tell_label(span, "context", event.context_after)
+                call = (event.audit_id, event.tool, event.session_id)
+                judged = (event.rule_id, event.server, event.approval_id, event.label, event.context_after)
+                span.defer(_tell_intended, call, judged)
             case CallRefused():
                 _tell_call(span, event.audit_id, event.tool, event.session_id)
                 span.set("sentinel.outcome", "denied" if event.http_status == 403 else "refused")
@@ -42,14 +41,13 @@ class RecordSpans:
                 span.set("sentinel.approval.id", event.approval_id)
                 _tell_status(span, event.http_status)
                 if event.label is not None:
-                    _tell_label(span, "label", event.label)
+                    span.update(_LABEL[event.label])
                 if event.context is not None:
-                    _tell_label(span, "context", event.context)
+                    span.update(_CONTEXT[event.context])
                 if event.http_status >= 500:
                     span.fail(event.reason.value)
             case CallOutcome(status=status, reason=reason):
-                span.set("sentinel.result.bytes", event.result_bytes)
-                span.set("sentinel.result.rows", event.rows)
+                span.defer(_tell_outcome, event.result_bytes, event.rows, event.duration_ms)
                 if status is not OutcomeStatus.SUCCESS:
                     # A tool's failure is one here too, whatever status carries it.
                     span.fail("unknown" if reason is None else reason.value)
@@ -60,11 +58,16 @@ class RecordSpans:
 
 
 class TracedUpstream:
-    """Wraps a tool server: each call is a span, in which the server below finds where it belongs."""
+    """Wraps a tool server of another maker: each call is a span, in which the server finds where it belongs. Our own
+    make a span of each call themselves, below the one that the call came in with."""
 
     def __init__(self, upstream: Upstream, *, server: str) -> None:
         self._upstream = upstream
-        self._server = server
+        self._about = {
+            "mcp.method.name": CALL,
+            "gen_ai.operation.name": "execute_tool",
+            "sentinel.server": server,
+        }
 
     async def call(
         self,
@@ -77,21 +80,14 @@ class TracedUpstream:
         readers: frozenset[str] | None = None,
     ) -> UpstreamReply:
         """See `Upstream.call`."""
-        with start_span(f"tools/call {tool}", Kind.CLIENT) as span:
+        with start_span(f"{CALL} {tool}", Kind.CLIENT) as span:
             reply = await self._upstream.call(
                 tool, arguments, principal=principal, session_id=session_id, timeout_s=timeout_s, readers=readers
             )
             if span.recording:
+                span.update(self._about)
+                span.set("gen_ai.tool.name", tool)
                 _tell_reply(span, reply)
-                for name, value in (
-                    ("mcp.method.name", "tools/call"),
-                    ("gen_ai.operation.name", "execute_tool"),
-                    ("gen_ai.tool.name", tool),
-                    ("tool.name", tool),
-                    ("session.id", session_id),
-                    ("sentinel.server", self._server),
-                ):
-                    span.set(name, value)
         return reply
 
     async def list_tools(self, *, timeout_s: float) -> tuple[UpstreamTool, ...]:
@@ -113,8 +109,7 @@ class TracedUpstream:
 def _tell_reply(span: AnySpan, reply: UpstreamReply) -> None:
     match reply:
         case Returned():
-            span.set("sentinel.result.bytes", len(reply.encoded))
-            span.set("sentinel.result.rows", reply.rows)
+            pass  # its size stands in the span around this one
         case ToolFailed(error):
             span.fail(error.code.value)
         case Unanswered(reason):
@@ -124,11 +119,29 @@ def _tell_reply(span: AnySpan, reply: UpstreamReply) -> None:
 
 
 def _tell_call(span: AnySpan, audit_id: str, tool: str | None, session_id: str | None) -> None:
+    if isinstance(span, Span) and span.name == CALL and tool is not None:
+        span.name = f"{CALL} {tool}"
     span.set("sentinel.audit.id", audit_id)
-    span.set("gen_ai.tool.call.id", audit_id)
     span.set("tool.name", tool)
     span.set("gen_ai.tool.name", tool)
     span.set("session.id", session_id)
+
+
+def _tell_intended(span: Span, call: tuple[str, str, str], judged: tuple[str, str, str | None, Label, Label]) -> None:
+    _tell_call(span, *call)
+    rule_id, server, approval_id, label, context = judged
+    span.set("sentinel.outcome", "allowed")
+    span.set("sentinel.rule.id", rule_id)
+    span.set("sentinel.server", server)
+    span.set("sentinel.approval.id", approval_id)
+    span.update(_LABEL[label])
+    span.update(_CONTEXT[context])
+
+
+def _tell_outcome(span: Span, result_bytes: int | None, rows: int | None, duration_ms: float | None) -> None:
+    span.set("sentinel.result.bytes", result_bytes)
+    span.set("sentinel.result.rows", rows)
+    span.set("sentinel.upstream.ms", None if duration_ms is None else round(duration_ms))
 
 
 def request_span(request: Request) -> AnySpan:
@@ -136,18 +149,34 @@ def request_span(request: Request) -> AnySpan:
     return start_span(f"{request.method} {request.url.path}", Kind.SERVER)
 
 
-def tell_status(span: AnySpan, status: int) -> None:
-    """What an HTTP request was answered with."""
+@contextmanager
+def message_span(place: object) -> Iterator[None]:
+    """The span of a `tools/call` of a client of MCP; `place` is the traceparent of its `_meta`, which goes before that
+    of the HTTP request. It is called after the tool once that is known to be one."""
+    if not tracing():
+        yield
+        return
+    with continuing(place), start_span(CALL, Kind.SERVER) as span:
+        span.set("mcp.method.name", CALL)
+        span.set("gen_ai.operation.name", "execute_tool")
+        yield
+
+
+def tell_status(span: AnySpan, route: str, status: int) -> None:
+    """What a POST to `route` was answered with."""
     if span.recording:
-        span.set("http.request.method", "POST")
+        span.update({"http.request.method": "POST", "http.route": route})
         _tell_status(span, status)
 
 
 def _tell_status(span: AnySpan, status: int) -> None:
     span.set("http.response.status_code", status)
-    span.set("http.status_code", status)
 
 
-def _tell_label(span: AnySpan, of: str, label: Label) -> None:
-    for side, level in label.to_dict().items():
-        span.set(f"sentinel.{of}.{side}", level)
+def _levels(of: str) -> Mapping[Label, Mapping[str, str]]:
+    """The attributes of each label: there are six."""
+    labels = [Label(sensitivity, integrity) for sensitivity in Sensitivity for integrity in Integrity]
+    return {label: {f"sentinel.{of}.{side}": level for side, level in label.to_dict().items()} for label in labels}
+
+
+_LABEL, _CONTEXT = _levels("label"), _levels("context")

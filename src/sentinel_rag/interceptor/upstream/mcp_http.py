@@ -87,6 +87,11 @@ class McpHttpUpstream:
         self._asking_era = asyncio.Lock()
         self._opening: WeakValueDictionary[Owner, asyncio.Lock] = WeakValueDictionary()
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is a server of this product."""
+        return self._is_ours
+
     async def call(
         self,
         tool: str,

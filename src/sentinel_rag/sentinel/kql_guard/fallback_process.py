@@ -23,7 +23,7 @@ class FallbackParser(ParserClient):
 
     def __init__(self, *, timeout_s: float = 20.0, start_timeout_s: float = 60.0) -> None:
         command = (sys.executable, "-I", "-m", "sentinel_rag.sentinel.kql_guard.fallback_process")
-        process = ParserProcess(command, start_timeout_s=start_timeout_s, advice="Install Sentinel RAG again.")
+        process = ParserProcess([command], start_timeout_s=start_timeout_s, advice="Install Sentinel RAG again.")
         super().__init__(process, timeout_s=timeout_s)
 
 

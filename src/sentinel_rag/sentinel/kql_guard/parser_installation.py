@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.sentinel.kql_guard.official_parser import OfficialParser
+from sentinel_rag.sentinel.kql_guard.official_parser import OfficialParser, snapshot_of, take_snapshot
 
 PACKAGE = "@kusto/language-service-next"
 OLDEST_NODE = (18,)
@@ -108,6 +108,7 @@ def install_parser(folder: Path | None = None) -> ParserState:
             fresh.mkdir()
             for name in _FILES:
                 shutil.copyfile(Path(work) / "node_modules" / PACKAGE / name, fresh / name)
+            take_snapshot(fresh, node.program, node.version)
             if place.exists():
                 shutil.rmtree(place)
             fresh.rename(place)
@@ -117,6 +118,12 @@ def install_parser(folder: Path | None = None) -> ParserState:
             next_step="Run it as the owner of this Python environment, or use an environment of your own.",
         ) from None
     return parser_state(place)
+
+
+def quicken(state: ParserState) -> None:
+    """Take the snapshot that an installed parser lacks: another release or another node has made it, or none."""
+    if not state.missing and state.node is not None and not snapshot_of(state.folder, state.node.version).is_file():
+        take_snapshot(state.folder, state.node.program, state.node.version)
 
 
 def find_node(search_path: str | None = None) -> Node | None:

@@ -31,10 +31,10 @@ class _Numbered(msgspec.Struct, frozen=True):
 
 
 class ParserProcess:
-    """The process, started by its first exchange. `close` is for good."""
+    """The process, started by its first exchange: by the first of `commands` that gets ready. `close` is for good."""
 
-    def __init__(self, command: Sequence[str], *, start_timeout_s: float, advice: str) -> None:
-        self._command = tuple(command)
+    def __init__(self, commands: Sequence[Sequence[str]], *, start_timeout_s: float, advice: str) -> None:
+        self._commands = tuple(commands)
         self._start_timeout_s = start_timeout_s
         self._advice = advice
         self._lock = threading.Lock()
@@ -43,7 +43,7 @@ class ParserProcess:
         self._closed = False
         self._asked = 0
         self.starts = 0
-        """How often a process was started: more than once means that one was killed or died."""
+        """How often a process got ready: more than once means that one was killed or died."""
 
     def exchange(self, request: dict[str, Any], timeout_s: float) -> bytes:
         """The answer to one request, a line.
@@ -68,14 +68,29 @@ class ParserProcess:
             raise UnavailableError("The KQL parser is closed.", next_step="Start the server again.")
         if self._running_one and self._running_one[0].poll() is None:
             return self._running_one[0]
-        _end_all(self._running_one)
+        while True:
+            _end_all(self._running_one)
+            process = self._start(self._commands[0])
+            try:
+                self._exchange(process, {"op": "ready"}, self._start_timeout_s)
+            except ParserStuckError:
+                if self._commands[1:] and not self._closed:
+                    self._commands = self._commands[1:]
+                    continue
+                raise UnavailableError(
+                    "The KQL parser was started but did not get ready.", next_step=self._advice
+                ) from None
+            self.starts += 1
+            return process
+
+    def _start(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
         try:
             process = subprocess.Popen(
-                self._command,
+                command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=_ENVIRONMENT,
+                env=ENVIRONMENT,
                 start_new_session=True,  # Ctrl-C is for us; it ends when its input does
             )
         except OSError as error:
@@ -84,13 +99,6 @@ class ParserProcess:
                 next_step=self._advice,
             ) from None
         self._running_one.append(process)
-        self.starts += 1
-        try:
-            self._exchange(process, {"op": "ready"}, self._start_timeout_s)
-        except ParserStuckError:
-            raise UnavailableError(
-                "The KQL parser was started but did not get ready.", next_step=self._advice
-            ) from None
         return process
 
     def _exchange(self, process: subprocess.Popen[bytes], request: dict[str, Any], timeout_s: float) -> bytes:
@@ -138,4 +146,4 @@ def _id_of(line: bytes) -> int | None:
 
 
 # Nothing of ours: neither secrets nor NODE_OPTIONS. Node on Windows needs the system's folder for its random numbers.
-_ENVIRONMENT = {"SYSTEMROOT": r"C:\Windows"} if sys.platform == "win32" else {}
+ENVIRONMENT = {"SYSTEMROOT": r"C:\Windows"} if sys.platform == "win32" else {}

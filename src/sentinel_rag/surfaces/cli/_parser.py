@@ -103,6 +103,15 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     doctor.add_argument("--azure", action="store_true", help="try each right on the Azure workspaces, by reading")
     doctor.add_argument("--model", action="store_true", help="ask each configured model one tiny question")
 
+    backup = command(commands, "backup", "copy this home into a folder, while its zones run", _backup)
+    backup.add_argument("folder", help="a new folder, best on another disk; it will hold keys and accounts")
+    backup.add_argument("--workspaces", action="store_true", help="the embedded workspaces too; no zone may run then")
+    backup.add_argument("--json", action="store_true", help="print what was copied as JSON")
+
+    restore = command(commands, "restore", "put a backup in the place of this home, which is moved aside", _restore)
+    restore.add_argument("folder", help="a folder that sentinel backup made")
+    restore.add_argument("--json", action="store_true", help="print what was done as JSON")
+
     completion = command(commands, "completion", "print the script that lets your shell complete on Tab", _completion)
     completion.add_argument("shell", choices=("bash", "zsh", "fish"))
 
@@ -141,6 +150,12 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
         from sentinel_rag.surfaces.cli import _audit_commands
 
         _audit_commands.add_actions(audit)
+
+    database = group(commands, "database", "the Interceptor's state in PostgreSQL: make its tables, move files into it")
+    if only in (None, "database"):
+        from sentinel_rag.surfaces.cli import _database_commands
+
+        _database_commands.add_actions(database)
 
     approvals = group(commands, "approvals", "calls that wait for a person: see and decide them")
     if only in (None, "approvals"):
@@ -252,6 +267,18 @@ def _doctor(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.doctor import run
 
     return run(as_json=options.json, azure=options.azure, model=options.model)
+
+
+def _backup(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.backup import backup
+
+    return backup(options.folder, workspaces=options.workspaces, as_json=options.json)
+
+
+def _restore(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.backup import restore
+
+    return restore(options.folder, as_json=options.json)
 
 
 def _completion(options: argparse.Namespace) -> int:

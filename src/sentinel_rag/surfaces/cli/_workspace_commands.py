@@ -23,6 +23,7 @@ def add_actions(parser: argparse.ArgumentParser) -> None:
     generate.add_argument("--events", type=int, default=None, help="about how many log rows")
     generate.add_argument("--seed", type=int, default=None, help="same seed, same estate")
     generate.add_argument("--end", default=None, help="its last moment, ISO 8601 (default: now)")
+    generate.add_argument("--once", action="store_true", help="do nothing where the workspace is there already")
     generate.add_argument("--json", action="store_true", help="print what was written as JSON")
     workspace_option(generate)
 
@@ -88,6 +89,7 @@ def _generate(options: argparse.Namespace) -> int:
         events=options.events,
         seed=options.seed,
         end=options.end,
+        once=options.once,
         as_json=options.json,
     )
 

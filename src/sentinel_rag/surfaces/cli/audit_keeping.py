@@ -72,7 +72,13 @@ def prune(*, days: float, as_json: bool) -> int:
     with open_journal(load_settings()) as journal:
         gone = journal.archive.prune(utc_now() - timedelta(days=days))
     if as_json:
-        print(json.dumps({"segments": len(gone), "pruned_through": gone[-1].last if gone else None}))
+        print(
+            json.dumps(
+                {"segments": sum(bool(each.file) for each in gone), "pruned_through": gone[-1].last if gone else None}
+            )
+        )
+    elif gone and not gone[-1].file:
+        print(f"The records {gone[0].first} to {gone[-1].last} were removed, on record.")
     elif gone:
         print(f"{len(gone)} segment(s) with the records {gone[0].first} to {gone[-1].last} were removed, on record.")
     else:

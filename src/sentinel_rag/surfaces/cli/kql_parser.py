@@ -12,10 +12,11 @@ from sentinel_rag.contracts.errors import UnavailableError
 
 def install(*, as_json: bool) -> int:
     """Install the pinned parser unless it is there."""
-    from sentinel_rag.sentinel.kql_guard.parser_installation import install_parser, parser_state
+    from sentinel_rag.sentinel.kql_guard.parser_installation import install_parser, parser_state, quicken
 
     before = parser_state()
     state = before if not before.missing else install_parser()
+    quicken(state)
     if state.missing or state.node is None:
         raise UnavailableError(state.missing, next_step=state.next_step)
     node = ".".join(str(part) for part in state.node.version)

@@ -69,7 +69,7 @@ def addresses(settings: Settings, state: RunState | None) -> dict[str, Any]:
         "logs": str(logs_folder(settings.home)),
         "serves": serves,
         "supervisor_pid": None if state is None else state.supervisor_pid,
-        "conversations": conversation_configuration(settings)["file"],
+        "conversations": _conversations(settings),
         "tokens": None if settings.model_settings is None else _token_counts(),
         "policy": _policy(interceptor, settings),
         "interceptor": interceptor,
@@ -79,6 +79,14 @@ def addresses(settings: Settings, state: RunState | None) -> dict[str, Any]:
         "workspaces": workspaces,
         "executors": executors or dict.fromkeys(EXECUTORS, stopped),
     }
+
+
+def _conversations(settings: Settings) -> str | None:
+    """Where conversations are kept, without a secret; None: nowhere."""
+    told = conversation_configuration(settings)
+    if told["file"] is None or told["database"] is None:
+        return None if told["file"] is None else str(told["file"])
+    return f"the schema {told['database']['schema']} in PostgreSQL"
 
 
 def _token_counts() -> str:

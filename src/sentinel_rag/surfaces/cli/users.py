@@ -12,7 +12,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 
+from sentinel_rag.assembly.record_places import people_database, record_schema
 from sentinel_rag.assembly.run_state import RunFolder
+from sentinel_rag.assembly.state_place import database_configuration
 from sentinel_rag.assembly.web_access import people_folder
 from sentinel_rag.assembly.zones import key_store
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
@@ -20,6 +22,7 @@ from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.store import KeyStore, Scope
 from sentinel_rag.interceptor.store.run_keys import RUN_KEY_IDS
+from sentinel_rag.records import Records
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.people import (
@@ -162,10 +165,17 @@ def _stores() -> Iterator[tuple[PeopleStore, KeyStore]]:
             next_step="Run sentinel users there, or unset SENTINEL_URL for the Interceptor of this home.",
         )
     with (
-        closing(PeopleStore(people_folder(settings.home), clock=utc_now)) as people,
+        closing(PeopleStore(people_folder(settings.home), clock=utc_now, records=_accounts(settings))) as people,
         closing(key_store(settings)) as keys,
     ):
         yield people, keys
+
+
+def _accounts(settings: Settings) -> Records | None:
+    from sentinel_rag.surfaces.people.schema import MIGRATIONS
+
+    database = people_database(database_configuration(settings))
+    return record_schema(database, "people", MIGRATIONS, what="The accounts")
 
 
 def _make_key(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+from sentinel_rag.assembly.plan import workspace_folder
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.query_results import TimeWindow, parse_time
 from sentinel_rag.settings import load_settings
@@ -53,10 +54,15 @@ def generate(
     events: int | None,
     seed: int | None,
     end: str | None,
+    once: bool,
     as_json: bool,
 ) -> int:
-    """Write a sample estate into the chosen workspace."""
+    """Write a sample estate into the chosen workspace; with `once` nothing where the workspace is there already."""
     settings = load_settings()
+    chosen = embedded_name(settings, requested, writes=True)
+    if once and workspace_folder(settings.home, chosen).exists():
+        print(json.dumps({}) if as_json else f"The workspace {chosen!r} is there already.")
+        return 0
     given = {name: value for name, value in (("days", days), ("events", events), ("seed", seed)) if value is not None}
     options = EstateOptions(**given, end=None if end is None else _moment(end))
     with (

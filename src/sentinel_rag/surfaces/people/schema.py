@@ -1,14 +1,11 @@
-"""The tables of the file of accounts, as numbered steps. A file of a newer version is refused, never changed."""
+"""The tables of the accounts, as numbered steps."""
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable
-
-from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.records import Connection, Migration
 
 
-def _first(connection: sqlite3.Connection) -> None:
+def _first(connection: Connection) -> None:
     connection.execute(
         "CREATE TABLE person (user_id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, roles TEXT NOT NULL, "
         "groups TEXT NOT NULL, clearance TEXT NOT NULL, created_at TEXT NOT NULL, disabled_at TEXT, "
@@ -25,17 +22,4 @@ def _first(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE INDEX sign_in_person ON sign_in (user_id, program)")
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first,)
-
-
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the file to this version, inside the caller's transaction. Raises UnavailableError for a newer one."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > len(MIGRATIONS):
-        raise UnavailableError(
-            "The accounts were written by a newer version of Sentinel RAG.",
-            next_step="Use that version, or set SENTINEL_HOME to another folder.",
-        )
-    for step in MIGRATIONS[version:]:
-        step(connection)
-    connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+MIGRATIONS: tuple[Migration, ...] = (_first,)

@@ -1,5 +1,5 @@
-"""Accounts and sign-ins in one SQLite file, private to its owner. A change that `sentinel users` makes is seen by a
-running web surface at its next request, and a disabled person's sign-ins end with the change.
+"""Accounts and sign-ins in a file, or in a database that several surfaces share. A change that `sentinel users` makes
+is seen by a running web surface at its next request, and a disabled person's sign-ins end with the change.
 
 Nothing here knows HTTP or the Interceptor; passwords arrive hashed, and keys leave only through `gateway_key`.
 """
@@ -8,12 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
-import sqlite3
-import threading
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,12 +19,12 @@ from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.records import Connection, RecordFile, Records
 from sentinel_rag.surfaces.people.accounts import OWNER, Account, Role, SignIn, checked_groups, checked_name
-from sentinel_rag.surfaces.people.schema import migrate
+from sentinel_rag.surfaces.people.schema import MIGRATIONS
 from sentinel_rag.surfaces.people.sealing import seal_at
 
 FILE, KEY_FILE = "people.sqlite", "people.key"
-BUSY_S = 5.0
 TOUCH = timedelta(minutes=1)
 """How exactly the time of a sign-in's last use is kept."""
 MAX_SIGN_INS = 50
@@ -51,24 +47,19 @@ class Opened:
 
 
 class PeopleStore:
-    """The accounts in `folder`. May be used from any thread. Methods raise UnavailableError if the file cannot be
-    used."""
+    """The accounts at `records`, by default in a file of `folder`, which holds the key that seals people's keys either
+    way. May be used from any thread. Methods raise UnavailableError if the place cannot be used."""
 
-    def __init__(self, folder: Path, *, clock: Clock) -> None:
+    def __init__(self, folder: Path, *, clock: Clock, records: Records | None = None) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
-        path = folder / FILE
+        self._records = records or RecordFile(folder / FILE, MIGRATIONS, what="The file of accounts")
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._seal = seal_at(folder / KEY_FILE)
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-            self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_S)
-            for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON", "secure_delete = ON"):
-                self._connection.execute(f"PRAGMA {pragma}")
-        except (OSError, sqlite3.Error) as error:
+        except OSError as error:
             raise _unusable(error) from error
-        with self._transaction() as run:
-            migrate(run)
+        with self._records.transaction(reads=True):
+            pass  # what ails the place is said at the start
 
     def add(
         self,
@@ -96,7 +87,7 @@ class PeopleStore:
             key_id,
             self._seal.close(key, user_id),
         ]
-        with self._transaction() as run:
+        with self._records.transaction() as run:
             self._refuse_taken(run, checked, oidc_name)
             run.execute(
                 "INSERT INTO person (user_id, name, roles, groups, clearance, created_at, password, oidc_name, key_id, "
@@ -107,24 +98,24 @@ class PeopleStore:
 
     def check_free(self, name: str, oidc_name: str | None) -> None:
         """Raise UsageError for a name that cannot be given to a new account."""
-        with self._transaction() as run:
+        with self._records.transaction() as run:
             self._refuse_taken(run, checked_name(name), oidc_name)
 
     def add_owner(self) -> Account:
         """The account of whoever runs this home, who signs in by the link of a start; made once."""
-        with self._transaction() as run:
+        with self._records.transaction() as run:
             run.execute(
-                "INSERT OR IGNORE INTO person (user_id, name, roles, groups, clearance, created_at, key_id) "
-                "VALUES (?, ?, ?, '[]', ?, ?, '')",
+                "INSERT INTO person (user_id, name, roles, groups, clearance, created_at, key_id) "
+                "VALUES (?, ?, ?, '[]', ?, ?, '') ON CONFLICT DO NOTHING",
                 [OWNER, OWNER, json.dumps(sorted(Role)), Sensitivity.HIGH.name, format_time(self._clock())],
             )
         return self._one("user_id", OWNER)
 
     def list(self) -> tuple[Account, ...]:
         """Every account but the owner's, by name."""
-        with self._transaction(reads=True) as run:
-            rows = run.execute(f"SELECT {_PERSON} FROM person p WHERE user_id <> ? ORDER BY name", [OWNER]).fetchall()  # noqa: S608  # a constant
-        return tuple(map(_account, rows))
+        with self._records.transaction(reads=True) as run:
+            rows = run.execute(f"SELECT {_PERSON} FROM person p WHERE user_id <> ?", [OWNER]).fetchall()  # noqa: S608  # a constant
+        return tuple(sorted(map(_account, rows), key=lambda account: account.name))
 
     def find(self, name: str) -> Account:
         """The account of that name; the owner's is not managed. Raises UsageError if there is none."""
@@ -138,7 +129,7 @@ class PeopleStore:
 
     def password_of(self, name: str) -> tuple[Account, str] | None:
         """The account of that name and the hash of its password; None where nobody can sign in so."""
-        with self._transaction(reads=True) as run:
+        with self._records.transaction(reads=True) as run:
             row = run.execute(
                 f"SELECT {_PERSON}, p.password FROM person p "  # noqa: S608  # a constant
                 "WHERE name = ? AND password IS NOT NULL AND disabled_at IS NULL",
@@ -148,14 +139,14 @@ class PeopleStore:
 
     def set_password(self, user_id: str, password: str, *, keep_sign_ins: bool = False) -> None:
         """Store another hash; the person's browsers and tokens end, unless it is the same password hashed better."""
-        with self._transaction() as run:
+        with self._records.transaction() as run:
             run.execute("UPDATE person SET password = ? WHERE user_id = ?", [password, user_id])
             if not keep_sign_ins:
                 run.execute("DELETE FROM sign_in WHERE user_id = ?", [user_id])
 
     def disable(self, user_id: str) -> None:
         """End an account; its sign-ins end at once."""
-        with self._transaction() as run:
+        with self._records.transaction() as run:
             run.execute("UPDATE person SET disabled_at = ? WHERE user_id = ?", [format_time(self._clock()), user_id])
             run.execute("DELETE FROM sign_in WHERE user_id = ?", [user_id])
 
@@ -170,7 +161,7 @@ class PeopleStore:
         key_id: str,
     ) -> None:
         """Other roles, with the key that has their scopes; a disabled account is live again."""
-        with self._transaction() as run:
+        with self._records.transaction() as run:
             run.execute(
                 "UPDATE person SET roles = ?, groups = ?, clearance = ?, key_id = ?, sealed_key = ?, "
                 "disabled_at = NULL WHERE user_id = ?",
@@ -186,7 +177,7 @@ class PeopleStore:
 
     def gateway_key(self, user_id: str) -> str | None:
         """The person's key at the Interceptor; None for the owner, whose keys are the run's."""
-        with self._transaction(reads=True) as run:
+        with self._records.transaction(reads=True) as run:
             row = run.execute("SELECT sealed_key FROM person WHERE user_id = ?", [user_id]).fetchone()
         return None if row is None or row[0] is None else self._seal.open(bytes(row[0]), user_id)
 
@@ -194,7 +185,7 @@ class PeopleStore:
         """The account of whoever an identity provider vouches for. The first sign-in under the name that the operator
         gave binds the account to the provider's own id of the person; from then on that id alone counts, so that
         whoever is given the same name there later is somebody else."""
-        with self._transaction() as run:
+        with self._records.transaction() as run:
             row = run.execute(
                 "SELECT user_id FROM person WHERE oidc_issuer = ? AND oidc_subject = ? AND disabled_at IS NULL",
                 [issuer, subject],
@@ -213,12 +204,12 @@ class PeopleStore:
         """Sign a person in; the token works for `lasts`, and not after it was unused for `idle`."""
         token, now = secrets.token_urlsafe(32), self._clock()
         opened = Opened(secrets.token_hex(8), token, secrets.token_urlsafe(24), format_time(now + lasts))
-        with self._transaction() as run:
+        with self._records.transaction() as run:
             run.execute("DELETE FROM sign_in WHERE ends_at <= ?", [format_time(now)])
             run.execute(
                 "DELETE FROM sign_in WHERE sign_in_id IN (SELECT sign_in_id FROM sign_in WHERE user_id = ? "
-                "AND program = ? ORDER BY created_at DESC, rowid DESC LIMIT -1 OFFSET ?)",
-                [user_id, program, MAX_SIGN_INS - 1],
+                "AND program = ? ORDER BY created_at DESC, rowid DESC LIMIT ? OFFSET ?)",
+                [user_id, int(program), 2**31 - 1, MAX_SIGN_INS - 1],
             )
             run.execute(
                 "INSERT INTO sign_in VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -226,7 +217,7 @@ class PeopleStore:
                     _digest(token),
                     opened.sign_in_id,
                     user_id,
-                    program,
+                    int(program),
                     name,
                     opened.csrf,
                     format_time(now),
@@ -241,12 +232,12 @@ class PeopleStore:
         """The sign-in of a token of that kind; None for one that is unknown or over, or of a disabled account. Without
         `uses` it does not count as a use: a page that only waits does not keep its person signed in."""
         now = self._clock()
-        with self._transaction(reads=True) as run:
+        with self._records.transaction(reads=True) as run:
             row = run.execute(
                 f"SELECT s.sign_in_id, s.program, s.name, s.csrf, s.created_at, s.used_at, s.ends_at, s.idle_s, "  # noqa: S608  # a constant
                 f"{_PERSON} FROM sign_in s JOIN person p USING (user_id) "
                 "WHERE s.digest = ? AND s.program = ? AND s.ends_at > ? AND p.disabled_at IS NULL",
-                [_digest(token), program, format_time(now)],
+                [_digest(token), int(program), format_time(now)],
             ).fetchone()
         if row is None:
             return None
@@ -255,13 +246,13 @@ class PeopleStore:
         if row[7] is not None and unused.total_seconds() > row[7]:
             return None
         if uses and unused > TOUCH:
-            with self._transaction() as run:
+            with self._records.transaction() as run:
                 run.execute("UPDATE sign_in SET used_at = ? WHERE sign_in_id = ?", [format_time(now), found.sign_in_id])
         return found
 
     def tokens(self, user_id: str) -> tuple[SignIn, ...]:
         """The person's tokens for programs that still work, newest first."""
-        with self._transaction(reads=True) as run:
+        with self._records.transaction(reads=True) as run:
             rows = run.execute(
                 f"SELECT s.sign_in_id, s.program, s.name, s.csrf, s.created_at, s.used_at, s.ends_at, s.idle_s, "  # noqa: S608  # a constant
                 f"{_PERSON} FROM sign_in s JOIN person p USING (user_id) "
@@ -272,7 +263,7 @@ class PeopleStore:
 
     def end(self, user_id: str, sign_in_id: str) -> bool:
         """End one sign-in of that person; whether there was one."""
-        with self._transaction() as run:
+        with self._records.transaction() as run:
             found = run.execute(
                 "DELETE FROM sign_in WHERE sign_in_id = ? AND user_id = ?", [sign_in_id, user_id]
             ).rowcount
@@ -280,21 +271,20 @@ class PeopleStore:
 
     def end_browsers(self, user_id: str) -> None:
         """End every sign-in of that person at a browser; tokens for programs go on."""
-        with self._transaction() as run:
+        with self._records.transaction() as run:
             run.execute("DELETE FROM sign_in WHERE user_id = ? AND program = 0", [user_id])
 
     def close(self) -> None:
-        with self._lock:
-            self._connection.close()
+        self._records.close()
 
     def _one(self, column: str, value: str) -> Account:
-        with self._transaction(reads=True) as run:
+        with self._records.transaction(reads=True) as run:
             row = run.execute(f"SELECT {_PERSON} FROM person p WHERE {column} = ?", [value]).fetchone()  # noqa: S608  # our own column
         if row is None:
             raise UsageError(f"There is no account {value!r}.", next_step="See: sentinel users list")
         return _account(row)
 
-    def _refuse_taken(self, run: sqlite3.Connection, name: str, oidc_name: str | None) -> None:
+    def _refuse_taken(self, run: Connection, name: str, oidc_name: str | None) -> None:
         if run.execute("SELECT 1 FROM person WHERE name = ?", [name]).fetchone() is not None:
             raise UsageError(
                 f"There is an account {name!r} already.",
@@ -302,20 +292,6 @@ class PeopleStore:
             )
         if oidc_name and run.execute("SELECT 1 FROM person WHERE oidc_name = ?", [oidc_name]).fetchone() is not None:
             raise UsageError(f"An account signs in as {oidc_name!r} already.", next_step="See: sentinel users list")
-
-    @contextmanager
-    def _transaction(self, *, reads: bool = False) -> Iterator[sqlite3.Connection]:
-        try:
-            with self._lock:
-                self._connection.execute("BEGIN" if reads else "BEGIN IMMEDIATE")
-                try:
-                    yield self._connection
-                except BaseException:
-                    self._connection.execute("ROLLBACK")
-                    raise
-                self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise _unusable(error) from error
 
 
 def _digest(token: str) -> bytes:
@@ -345,6 +321,6 @@ def _sign_in(row: tuple[Any, ...]) -> SignIn:
 
 def _unusable(error: Exception) -> UnavailableError:
     return UnavailableError(
-        f"The file of accounts cannot be used: {error}.",
+        f"The folder of accounts cannot be used: {error}.",
         next_step="Check the permissions and the free space of its folder, people in SENTINEL_HOME.",
     )

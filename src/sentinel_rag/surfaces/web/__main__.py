@@ -6,6 +6,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from sentinel_rag.assembly.record_places import people_database, record_schema
 from sentinel_rag.assembly.serving import begin_zone, fail_to_start, serve
 from sentinel_rag.assembly.tls import trusting
 from sentinel_rag.assembly.web_access import journal_check
@@ -14,6 +15,7 @@ from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.surfaces.people import OwnerLinks, Passwords, PeopleStore
+from sentinel_rag.surfaces.people.schema import MIGRATIONS as PEOPLE_TABLES
 from sentinel_rag.surfaces.web import (
     Agent,
     Connections,
@@ -26,6 +28,7 @@ from sentinel_rag.surfaces.web import (
     create_app,
 )
 from sentinel_rag.surfaces.web.turns import ConversationRecord, TurnDesk
+from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS as TURN_TABLES
 
 OWNER_KEYS = {Scope.USER: "user", Scope.APPROVE: "approver", Scope.AUDIT: "audit", Scope.ADMIN: "admin"}
 
@@ -41,14 +44,17 @@ def main() -> None:
 def _web(configuration: Mapping[str, Any]) -> Web:
     file, provider = configuration["record"], configuration["oidc"]
     connections = Connections(trusting(configuration.get("authorities"), beside_the_systems=True))
+    database = people_database(configuration["database"])
+    asked = None if file is None else record_schema(database, "turns", TURN_TABLES, what="The record of conversations")
     record = ConversationRecord(
-        None if file is None else Path(file), clock=utc_now, keep_days=configuration["keep_days"]
+        None if file is None else Path(file), clock=utc_now, keep_days=configuration["keep_days"], records=asked
     )
+    accounts = record_schema(database, "people", PEOPLE_TABLES, what="The accounts")
     keys = configuration["owner_keys"]
     agent = Agent(configuration["agent_url"], configuration["agent_token"], connections)
     gateway = Gateway(configuration["gateway_url"], connections)
     return Web(
-        people=PeopleStore(Path(configuration["people"]), clock=utc_now),
+        people=PeopleStore(Path(configuration["people"]), clock=utc_now, records=accounts),
         passwords=Passwords(),
         record=record,
         desk=TurnDesk(record, agent, gateway),

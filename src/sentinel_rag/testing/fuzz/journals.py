@@ -31,7 +31,7 @@ from sentinel_rag.audit import (
     export_records,
     verify_export,
 )
-from sentinel_rag.audit.sealing import CHECKPOINTS_FILE
+from sentinel_rag.audit.places import checkpoints_of
 from sentinel_rag.audit.signing import KEY_FILE
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.labels import TOP, Label
@@ -79,7 +79,7 @@ def _original() -> _Original:
         export = io.BytesIO()
         export_records(folder / _JOURNAL, export)
         return _Original(
-            {name: (folder / name).read_bytes() for name in (_JOURNAL, CHECKPOINTS_FILE)},
+            {name: (folder / name).read_bytes() for name in (_JOURNAL, checkpoints_of(folder / _JOURNAL).name)},
             tuple(line for line in export.getvalue().splitlines() if b'"seq":' in line and b'"checkpoint"' not in line),
             export.getvalue(),
             key,

@@ -61,6 +61,7 @@ def _examine() -> Iterator[Finding]:
         ("policy", _sources.policy),
         ("tool servers", _sources.tool_servers),
         ("gateway", _services.gateway),
+        *((("database", _services.database),) if settings.database.url is not None else ()),
         ("zones", _services.zones),
         *_sources.workspaces(settings),
         *((("sign-in", _services.sign_in),) if settings.uses_azure and settings.gateway_url is None else ()),

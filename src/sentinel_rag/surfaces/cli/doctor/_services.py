@@ -12,6 +12,7 @@ from importlib import metadata
 from urllib.parse import urlsplit
 
 from sentinel_rag.assembly.run_state import RunFolder
+from sentinel_rag.assembly.state_database import look
 from sentinel_rag.settings import Settings
 from sentinel_rag.surfaces.cli._built_page import HOW_TO_BUILD, page_is_built
 from sentinel_rag.surfaces.cli.doctor._finding import Finding, fault, fine, warning
@@ -35,6 +36,16 @@ def gateway(settings: Settings) -> Finding:
     except (OSError, http.client.HTTPException) as error:
         return fault("gateway", f"{zone.url} does not answer: {error}", RESTART)
     return _readiness(zone.url, status, body, RESTART)
+
+
+def database(settings: Settings) -> Finding:
+    """The gateway's state in PostgreSQL: whether it can be reached, and has its tables."""
+    found = look(settings)
+    way = "encrypted" if found.encrypted else "not encrypted"
+    where = f"PostgreSQL {found.version}, schema {found.schema}, {way}"
+    if not found.ready:
+        return warning("database", f"{where}; it has no tables yet", "sentinel database prepare, or just sentinel up")
+    return fine("database", f"{where}; {found.gateways} gateway(s) connected")
 
 
 def _remote(settings: Settings, url: str) -> Finding:

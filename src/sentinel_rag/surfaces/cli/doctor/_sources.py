@@ -51,7 +51,7 @@ def conversations(settings: Settings) -> Finding:
     setting = "" if settings.chat_keep_days else "none is kept any more: SENTINEL_CHAT_KEEP_DAYS is 0; "
     try:
         with closing(kept_conversations(settings)) as store:
-            return fine("conversations", f"{setting}{store.path}: {store.count()} kept")
+            return fine("conversations", f"{setting}{store.place}: {store.count()} kept")
     except UsageError as error:
         return fine("conversations", str(error))
 

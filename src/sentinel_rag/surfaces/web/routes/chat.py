@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import Annotated, Any
 
+import anyio
 import anyio.to_thread
 from fastapi import APIRouter, Header, Path, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -23,6 +24,8 @@ from sentinel_rag.surfaces.web.models import ID, ChatAnswer, ChatRequest
 from sentinel_rag.surfaces.web.turns import Asked, Event, Turn, TurnState
 
 KEEP_ALIVE_S = 15.0
+ELSEWHERE_S = 15.0
+"""How long a reader waits in one go for a turn that another surface answers."""
 EVENT_STREAM = "text/event-stream"
 
 router = APIRouter(tags=["chat"])
@@ -72,6 +75,7 @@ async def chat(
     live = web.desk.live(turn_id, account.user_id)
     if live is not None:
         await live.wait()
+    await web.desk.elsewhere(turn_id, account.user_id)
     turn = await _turn(web, sign_in, turn_id)
     if turn.answer is None:
         raise _failure(turn)
@@ -161,7 +165,11 @@ async def _events(web: Web, sign_in: SignIn, turn_id: str, after: int) -> Respon
     live = web.desk.live(turn_id, user_id)
     if live is not None:
         return _stream(_counted(web, user_id, _encoded(live.follow(after, idle_s=KEEP_ALIVE_S))))
+    with anyio.move_on_after(ELSEWHERE_S):
+        await web.desk.elsewhere(turn_id, user_id)
     turn = await _turn(web, sign_in, turn_id)
+    if web.record.shared and turn.state is TurnState.RUNNING:  # at another surface: whoever follows comes back
+        return _stream(_encoded(_nothing_yet()))
     told = turn.events
     if turn.answer is not None:
         key = await web.key_of(sign_in.account, Scope.USER)
@@ -196,6 +204,10 @@ def _check_streams(web: Web, user_id: str) -> None:
 async def _encoded(events: AsyncIterator[tuple[int, Event] | None]) -> AsyncIterator[bytes]:
     async for numbered in events:
         yield b": still working\n\n" if numbered is None else numbered[1].encoded(numbered[0])
+
+
+async def _nothing_yet() -> AsyncIterator[tuple[int, Event] | None]:
+    yield None
 
 
 async def _counted(web: Web, user_id: str, events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

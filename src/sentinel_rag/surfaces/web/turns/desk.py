@@ -39,6 +39,9 @@ log = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
+POLL_S = 0.3
+"""How often it is looked whether another surface has ended a turn: a database tells nobody."""
+
 SESSION_GONE = (
     "The Interceptor no longer knows this conversation's session, so a new one begins: what was read before is not "
     "carried on."
@@ -100,6 +103,10 @@ class TurnDesk:
             conversation = await self._conversation(asked)
             turn_id = secrets.token_hex(12)
             turn = await _in_thread(self._record.begin, turn_id, conversation, asked.request_id, asked.message)
+            if turn.turn_id != turn_id:  # the same request came to another surface at this moment
+                if asked.conversation_id is None:
+                    await _in_thread(self._record.delete, conversation.conversation_id)
+                return _same(turn, asked)
             live = LiveTurn(turn_id, asked.user_id, conversation.conversation_id, asked.request_id)
             self._live[turn_id] = live
         told = ("turn_id", "session_id", "number", "request_id", "question", "asked_at")
@@ -112,6 +119,14 @@ class TurnDesk:
         """The turn, if it is on its way and that person's."""
         live = self._live.get(turn_id)
         return live if live is not None and live.user_id == user_id else None
+
+    async def elsewhere(self, turn_id: str, user_id: str) -> None:
+        """Wait until a turn that another surface answers has ended, also by that surface's end."""
+        while self._record.shared and self.live(turn_id, user_id) is None:
+            turn = await _in_thread(self._record.settled, turn_id, user_id)
+            if turn is None or turn.state is not TurnState.RUNNING:
+                return
+            await anyio.sleep(POLL_S)
 
     async def cancel_all(self, conversation_id: str) -> None:
         """Stop what is on its way in a conversation, and wait until it has ended."""
@@ -160,6 +175,7 @@ class TurnDesk:
         try:
             with live.scope:
                 async with self._answering.hold(conversation.conversation_id):
+                    await self._after_others(live)
                     answer = await self._answer(live, asked, conversation, written)
                     named = _named(answer, conversation.conversation_id)
                     recorded = tuple(answer_events(named, live.turn_id, written.text))
@@ -181,6 +197,13 @@ class TurnDesk:
                 await self._keep(live, state, answer, (*live.recorded, *ending))
                 live.tell(*shown, recorded=ending)
                 self._live.pop(live.turn_id, None)
+
+    async def _after_others(self, live: LiveTurn) -> None:
+        """Wait for earlier turns of the conversation that other surfaces answer."""
+        while self._record.shared:
+            if await _in_thread(self._record.is_next, live.turn_id, live.conversation_id):
+                return
+            await anyio.sleep(POLL_S)
 
     async def _answer(
         self, live: LiveTurn, asked: Asked, conversation: Conversation, written: Written

@@ -1,4 +1,5 @@
-"""What people asked and were answered: conversations with their turns, each a person's own, in one SQLite file.
+"""What people asked and were answered: conversations with their turns, each a person's own, in a file or in a database
+that several surfaces share.
 
 Answers and events are kept as the agent gave them: hidden values are placeholders here, and are drawn anew for whoever
 reads them. The agent's own memory of a conversation is apart from this and not read here.
@@ -7,26 +8,28 @@ reads them. The agent's own memory of a conversation is apart from this and not 
 from __future__ import annotations
 
 import json
-import os
-import sqlite3
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.contracts.errors import SentinelError, UnavailableError
+from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.records import Connection, RecordFile, Records
 from sentinel_rag.surfaces.web.turns.events import Event, written_in
+from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS
 
 MAX_TITLE = 80
 MAX_CONVERSATIONS = 1_000
 """Of one person; a new one beyond ends the one that was used longest ago."""
-BUSY_S = 5.0
+_ALL = 2**31 - 1
+"""No limit, in the SQL of every place."""
+_AT_ONCE = 500
+"""Values of one statement."""
 
 
 class TurnState(StrEnum):
@@ -97,27 +100,20 @@ class RequestIdUsed(SentinelError):
 
 
 class ConversationRecord:
-    """The record in the file `path`, or in memory alone without one; `keep_days` bounds how long. May be used from any
-    thread. Methods raise UnavailableError if the file cannot be used."""
+    """The record at `records`, by default the file `path`, or memory alone without one; `keep_days` bounds how long.
+    May be used from any thread. Methods raise UnavailableError if the place cannot be used."""
 
-    def __init__(self, path: Path | None, *, clock: Clock, keep_days: int = 90) -> None:
+    def __init__(self, path: Path | None, *, clock: Clock, keep_days: int = 90, records: Records | None = None) -> None:
         self._clock = clock
         self._keep = timedelta(days=keep_days)
-        self._lock = threading.Lock()
-        try:
-            if path is not None:
-                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-            name = ":memory:" if path is None else str(path)
-            self._connection = sqlite3.connect(name, isolation_level=None, check_same_thread=False, timeout=BUSY_S)
-            for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON", "secure_delete = ON"):
-                self._connection.execute(f"PRAGMA {pragma}")
-        except (OSError, sqlite3.Error) as error:
-            raise _unusable(error) from error
-        with self._transaction() as run:
-            _migrate(run)
-            # Whoever answered these is gone.
-            run.execute("UPDATE turn SET state = ? WHERE state = ?", [TurnState.STOPPED, TurnState.RUNNING])
+        self._records = records or RecordFile(path, MIGRATIONS, what="The record of conversations")
+        with self._records.transaction() as run:
+            self._stop_abandoned(run)
+
+    @property
+    def shared(self) -> bool:
+        """Whether other surfaces answer from this record too."""
+        return self._records.shared
 
     def open(self, conversation_id: str, user_id: str, title: str) -> None:
         """A new conversation, which makes room by the bounds. Its id is that of its first session."""
@@ -126,8 +122,8 @@ class ConversationRecord:
             run.execute("DELETE FROM conversation WHERE used_at < ?", [format_time(now - self._keep)])
             run.execute(
                 "DELETE FROM conversation WHERE conversation_id IN (SELECT conversation_id FROM conversation "
-                "WHERE user_id = ? ORDER BY used_at DESC, rowid DESC LIMIT -1 OFFSET ?)",
-                [user_id, MAX_CONVERSATIONS - 1],
+                "WHERE user_id = ? ORDER BY used_at DESC, rowid DESC LIMIT ? OFFSET ?)",
+                [user_id, _ALL, MAX_CONVERSATIONS - 1],
             )
             run.execute(
                 "INSERT INTO conversation VALUES (?, ?, ?, ?, ?, ?)",
@@ -151,12 +147,15 @@ class ConversationRecord:
 
     def owners(self, session_ids: Sequence[str]) -> dict[str, str]:
         """Session id -> the person whose conversation it is, for those that are known here."""
+        found: dict[str, str] = {}
         with self._transaction(reads=True) as run:
-            rows = run.execute(
-                "SELECT session_id, user_id FROM conversation WHERE session_id IN (SELECT value FROM json_each(?))",
-                [json.dumps(list(session_ids))],
-            ).fetchall()
-        return dict(rows)
+            for begin in range(0, len(session_ids), _AT_ONCE):
+                asked = session_ids[begin : begin + _AT_ONCE]
+                marks = ", ".join("?" * len(asked))
+                found |= dict(
+                    run.execute(f"SELECT session_id, user_id FROM conversation WHERE session_id IN ({marks})", asked)  # noqa: S608  # marks
+                )
+        return found
 
     def rename(self, conversation_id: str, title: str) -> None:
         with self._transaction() as run:
@@ -175,23 +174,23 @@ class ConversationRecord:
         """Remove a conversation; its bytes are overwritten."""
         with self._transaction() as run:
             run.execute("DELETE FROM conversation WHERE conversation_id = ?", [conversation_id])
-        with self._lock:
-            try:
-                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            except sqlite3.Error as error:
-                raise _unusable(error) from error
+        self._records.forget()
 
     def begin(self, turn_id: str, conversation: Conversation, request_id: str | None, question: str) -> Turn:
-        """A new turn of the conversation."""
+        """A new turn of the conversation, or the one that the same request began at another surface at this moment."""
         now = format_time(self._clock())
         with self._transaction() as run:
+            if request_id is not None:
+                known = _one_turn(run, "request_id = ? AND user_id = ?", [request_id, conversation.user_id])
+                if known is not None:
+                    return known
             (number,) = run.execute(
                 "SELECT coalesce(max(number), 0) + 1 FROM turn WHERE conversation_id = ?",
                 [conversation.conversation_id],
             ).fetchone()
             run.execute(
-                "INSERT INTO turn (turn_id, conversation_id, number, user_id, request_id, question, state, asked_at) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO turn (turn_id, conversation_id, number, user_id, request_id, question, state, asked_at, "
+                "surface) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     turn_id,
                     conversation.conversation_id,
@@ -199,8 +198,9 @@ class ConversationRecord:
                     conversation.user_id,
                     request_id,
                     question,
-                    TurnState.RUNNING,
+                    TurnState.RUNNING.value,
                     now,
+                    self._records.holder,
                 ],
             )
             run.execute(
@@ -223,7 +223,7 @@ class ConversationRecord:
         with self._transaction() as run:
             run.execute(
                 "UPDATE turn SET state = ?, answer = ?, events = ? WHERE turn_id = ?",
-                [state, None if answer is None else json.dumps(answer), told, turn_id],
+                [state.value, None if answer is None else json.dumps(answer), told, turn_id],
             )
 
     def turn(self, turn_id: str, user_id: str) -> Turn | None:
@@ -245,32 +245,54 @@ class ConversationRecord:
             ).fetchall()
         return tuple(map(_turn, rows))
 
+    def is_next(self, turn_id: str, conversation_id: str) -> bool:
+        """Whether no surface answers an earlier turn of the conversation: one is answered after the other, in their
+        order, wherever they were asked. Turns of this surface do not count, which has an order of its own."""
+        with self._transaction(reads=True) as run:
+            rows = run.execute(
+                "SELECT DISTINCT surface FROM turn WHERE conversation_id = ? AND state = ? AND surface <> ? "
+                "AND number < (SELECT number FROM turn WHERE turn_id = ?)",
+                [conversation_id, TurnState.RUNNING.value, self._records.holder, turn_id],
+            ).fetchall()
+            return not any(self._records.is_live(run, surface) for (surface,) in rows)
+
+    def settled(self, turn_id: str, user_id: str) -> Turn | None:
+        """The turn as `turn` gives it; one whose surface is gone is stopped first."""
+        found = self.turn(turn_id, user_id)
+        if found is None or found.state is not TurnState.RUNNING:
+            return found
+        with self._transaction() as run:
+            self._stop_abandoned(run)
+        return self.turn(turn_id, user_id)
+
     def close(self) -> None:
-        with self._lock:
-            self._connection.close()
+        self._records.close()
 
     def _turn(self, condition: str, values: Sequence[str]) -> Turn | None:
         with self._transaction(reads=True) as run:
-            row = run.execute(
-                "SELECT turn_id, user_id, conversation_id, number, request_id, question, state, asked_at, answer, "  # noqa: S608  # our own conditions
-                f"events FROM turn WHERE {condition}",
-                values,
-            ).fetchone()
-        return None if row is None else _turn(row)
+            return _one_turn(run, condition, values)
 
-    @contextmanager
-    def _transaction(self, *, reads: bool = False) -> Iterator[sqlite3.Connection]:
-        try:
-            with self._lock:
-                self._connection.execute("BEGIN" if reads else "BEGIN IMMEDIATE")
-                try:
-                    yield self._connection
-                except BaseException:
-                    self._connection.execute("ROLLBACK")
-                    raise
-                self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise _unusable(error) from error
+    def _transaction(self, *, reads: bool = False) -> AbstractContextManager[Connection]:
+        return self._records.transaction(reads=reads)
+
+    def _stop_abandoned(self, run: Connection) -> None:
+        """Whoever answered these is gone."""
+        running = TurnState.RUNNING.value
+        rows = run.execute("SELECT DISTINCT coalesce(surface, '') FROM turn WHERE state = ?", [running]).fetchall()
+        gone = [surface for (surface,) in rows if not self._records.is_live(run, surface)]
+        run.executemany(
+            "UPDATE turn SET state = ? WHERE state = ? AND coalesce(surface, '') = ?",
+            [(TurnState.STOPPED.value, running, surface) for surface in gone],
+        )
+
+
+def _one_turn(run: Connection, condition: str, values: Sequence[str]) -> Turn | None:
+    row = run.execute(
+        "SELECT turn_id, user_id, conversation_id, number, request_id, question, state, asked_at, answer, "  # noqa: S608  # our own conditions
+        f"events FROM turn WHERE {condition}",
+        values,
+    ).fetchone()
+    return None if row is None else _turn(row)
 
 
 _CONVERSATION = (
@@ -283,29 +305,6 @@ def title_of(question: str) -> str:
     """The first words of a question, in one line."""
     line = " ".join(question.split())
     return line if len(line) <= MAX_TITLE else line[: MAX_TITLE - 1] + "…"
-
-
-def _migrate(run: sqlite3.Connection) -> None:
-    """Bring the file to this version. Raises UnavailableError for one that a newer version wrote."""
-    (version,) = run.execute("PRAGMA user_version").fetchone()
-    if version > 1:
-        raise UnavailableError(
-            "The record of conversations was written by a newer version of Sentinel RAG.",
-            next_step="Use that version, or set SENTINEL_HOME to another folder.",
-        )
-    if version == 0:
-        run.execute(
-            "CREATE TABLE conversation (conversation_id TEXT PRIMARY KEY, user_id TEXT NOT NULL, "
-            "session_id TEXT NOT NULL, title TEXT NOT NULL, created_at TEXT NOT NULL, used_at TEXT NOT NULL) STRICT"
-        )
-        run.execute("CREATE INDEX conversation_person ON conversation (user_id, used_at)")
-        run.execute(
-            "CREATE TABLE turn (turn_id TEXT PRIMARY KEY, conversation_id TEXT NOT NULL "
-            "REFERENCES conversation ON DELETE CASCADE, number INTEGER NOT NULL, user_id TEXT NOT NULL, "
-            "request_id TEXT, question TEXT NOT NULL, state TEXT NOT NULL, asked_at TEXT NOT NULL, answer TEXT, "
-            "events TEXT, UNIQUE (conversation_id, number), UNIQUE (user_id, request_id)) STRICT"
-        )
-        run.execute("PRAGMA user_version = 1")
 
 
 def _turn(row: tuple[Any, ...]) -> Turn:
@@ -321,11 +320,4 @@ def _turn(row: tuple[Any, ...]) -> Turn:
         asked_at,
         None if answer is None else json.loads(answer),
         tuple(Event(*each) for each in json.loads(events or "[]")),
-    )
-
-
-def _unusable(error: Exception) -> UnavailableError:
-    return UnavailableError(
-        f"The record of conversations cannot be used: {error}.",
-        next_step="Check the permissions and the free space of its folder, web in SENTINEL_HOME.",
     )

@@ -1,0 +1,240 @@
+"""A home copied whole while its zones run, and put back: state, accounts, conversations, knowledge, audit journal.
+
+Each SQLite file is copied as of one moment, by SQLite itself, so nobody who writes has to stop. The moments of two
+files differ, and the order makes that harmless: accounts come before the keys that they name, the journal before its
+checkpoints, of which the copy keeps those that its journal bears out. What PostgreSQL holds its own tools copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sentinel_rag.assembly.state_place import gateway_folder
+from sentinel_rag.audit import Checkpoint
+from sentinel_rag.audit.places import checkpoints_of
+from sentinel_rag.audit.private_files import create_private
+from sentinel_rag.contracts.errors import UnavailableError, UsageError
+from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.interceptor.store.state import INSTANCES_FOLDER, JOURNAL_FILE
+
+MANIFEST = "backup.json"
+VERSION = 1
+
+_NOT_COPIED = ("run", "logs", "tool-servers")
+"""Of a run, or made anew by it."""
+WORKSPACES = "workspaces"
+_BESIDE_SQLITE = ("-wal", "-shm", "-journal")
+_SQLITE_HEAD = b"SQLite format 3\x00"
+_BLOCK = 1 << 20
+_DISK = "Check the disk's space and the folder's permissions."
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """What a backup holds: when it was made, its files with their SHA-256, and the head of its journal (0: none)."""
+
+    made_at: str
+    files: Mapping[str, str]
+    journal_head: int
+    with_workspaces: bool
+
+    @property
+    def size(self) -> int:
+        """How many files it is."""
+        return len(self.files)
+
+
+def make_backup(home: Path, target: Path, *, now: datetime, workspaces: bool) -> Backup:
+    """Copy `home` into the new folder `target`, readable by its owner only. `workspaces` copies the embedded ones too,
+    whose files nobody may have open.
+
+    Raises UsageError for a target that holds something, UnavailableError if something cannot be read or written; then
+    nothing named `target` is left.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"{target} is there already.", next_step="Name a new folder for each backup.")
+    if target.resolve().is_relative_to(home.resolve()):
+        raise UsageError(f"{target} lies in the home folder itself.", next_step="Name a folder on another disk.")
+    if not gateway_folder(home).is_dir() and not any(home.glob("*")):
+        raise UnavailableError(f"{home} holds nothing yet.", next_step="Set SENTINEL_HOME to the folder that you mean.")
+    fresh = target.with_name(f".{target.name}.unfinished")
+    try:
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(mode=0o700, parents=True)
+        for path in _in_order(home, workspaces=workspaces):
+            _copy(path, fresh / path.relative_to(home))
+        head = _agree(fresh)
+        files = {path.relative_to(fresh).as_posix(): _digest(path) for path in _files(fresh)}
+        backup = Backup(format_time(now), files, head, workspaces)
+        create_private(fresh / MANIFEST)
+        (fresh / MANIFEST).write_text(json.dumps({"version": VERSION, **_told(backup)}, indent=1))
+        if target.exists():
+            target.rmdir()
+        fresh.replace(target)
+    except (OSError, sqlite3.Error) as error:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise UnavailableError(
+            f"The backup was not made: {_reason(error)}.",
+            next_step="Check the disk's space and the folder's permissions.",
+        ) from None
+    return backup
+
+
+def read_backup(source: Path) -> Backup:
+    """The backup in a folder, each file of it checked. Raises UsageError for a folder that is none, UnavailableError
+    for one that is not as it was made."""
+    try:
+        told: dict[str, Any] = json.loads((source / MANIFEST).read_text())
+        version = told.pop("version")
+        backup = Backup(**told)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        raise UsageError(
+            f"{source} is no backup: it has no {MANIFEST} that can be read.",
+            next_step="Name a folder that sentinel backup made.",
+        ) from None
+    if version != VERSION:
+        raise UsageError(
+            f"{source} was made by another version of Sentinel RAG (form {version}).", next_step="Install that version."
+        )
+    found = {path.relative_to(source).as_posix() for path in _files(source)} - {MANIFEST}
+    wrong = sorted(found ^ set(backup.files)) + [
+        name for name in sorted(found & set(backup.files)) if _digest(source / name) != backup.files[name]
+    ]
+    if wrong:
+        others = f" and {len(wrong) - 1} more files" if len(wrong) > 1 else ""
+        raise UnavailableError(
+            f"The backup is not as it was made: {wrong[0]}{others}.",
+            next_step="Take another backup; this one was damaged or changed.",
+        )
+    return backup
+
+
+def put_back(source: Path, home: Path, *, now: datetime) -> Path | None:
+    """Put a checked backup in the place of what `home` holds; that is moved to the folder which is returned. Nobody may
+    use the home meanwhile. Raises UnavailableError; then the home is as it was."""
+    aside = home / f"replaced-{now:%Y%m%dT%H%M%SZ}"
+    fresh = home / ".restoring"
+    moved: list[Path] = []
+    try:
+        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.copytree(source, fresh, ignore=shutil.ignore_patterns(MANIFEST))
+        old = [path for path in home.iterdir() if path != fresh and path.name != "run" and not _is_aside(path)]
+        if not (fresh / WORKSPACES).exists():
+            old = [path for path in old if path.name != WORKSPACES]  # the backup does not speak of them
+        if old:
+            aside.mkdir(mode=0o700)
+        for path in old:
+            path.replace(aside / path.name)
+            moved.append(path)
+        for path in list(fresh.iterdir()):
+            path.replace(home / path.name)
+        fresh.rmdir()
+    except OSError as error:
+        for path in moved:
+            shutil.rmtree(path, ignore_errors=True)
+            (aside / path.name).replace(path)
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise UnavailableError(
+            f"The backup was not put back: {_reason(error)}.",
+            next_step="Check the disk's space and the folder's permissions.",
+        ) from None
+    return aside if old else None
+
+
+def _in_order(home: Path, *, workspaces: bool) -> Iterator[Path]:
+    """What is copied, in the order in which it may be: see above."""
+    skipped = set(_NOT_COPIED) | (set() if workspaces else {WORKSPACES})
+    files = [
+        path
+        for path in _files(home)
+        if (parts := path.relative_to(home).parts)[0] not in skipped
+        and not parts[0].startswith(("replaced-", ".restoring"))
+        and parts[:2] != (gateway_folder(home).name, INSTANCES_FOLDER)
+        and not path.name.endswith(_BESIDE_SQLITE)
+    ]
+    gateway = gateway_folder(home)
+    last: Sequence[Path] = (
+        gateway / JOURNAL_FILE,
+        *sorted((gateway / "segments").glob("*")),
+        checkpoints_of(gateway / JOURNAL_FILE),
+    )
+    first = [path for path in files if path.is_relative_to(home / "people")]
+    yield from first
+    yield from (path for path in files if path not in first and path not in last)
+    yield from (path for path in last if path.is_file() and not path.name.endswith(_BESIDE_SQLITE))
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    create_private(target)
+    with source.open("rb") as stream:
+        is_database = stream.read(len(_SQLITE_HEAD)) == _SQLITE_HEAD
+    if not is_database:
+        shutil.copyfile(source, target)
+        return
+    with (
+        closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as live,
+        closing(sqlite3.connect(target)) as copy,
+    ):
+        live.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")  # one file, until it is used again
+
+
+def _agree(fresh: Path) -> int:
+    """Keep those checkpoints that the copied journal bears out: it was copied before them. The head of the journal."""
+    journal = gateway_folder(fresh) / JOURNAL_FILE
+    checkpoints = checkpoints_of(journal)
+    if not journal.exists():
+        return 0
+    with closing(sqlite3.connect(f"{journal.as_uri()}?mode=ro", uri=True)) as connection:
+        head: int = connection.execute("SELECT coalesce(max(seq), 0) FROM journal").fetchone()[0]
+        sealed: int = connection.execute("SELECT coalesce(max(seq), 0) FROM checkpoint").fetchone()[0]
+    if checkpoints.exists():
+        kept = [line for line in checkpoints.read_bytes().splitlines(keepends=True) if _seq(line) <= max(head, sealed)]
+        checkpoints.write_bytes(b"".join(kept))
+    return max(head, sealed)
+
+
+def _seq(line: bytes) -> int:
+    try:
+        return Checkpoint.parse(line.rstrip(b"\n")).head.seq
+    except ValueError:
+        return 0  # whatever it is, it is kept: `sentinel audit verify` judges it
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _told(backup: Backup) -> dict[str, Any]:
+    return {
+        "made_at": backup.made_at,
+        "journal_head": backup.journal_head,
+        "with_workspaces": backup.with_workspaces,
+        "files": dict(backup.files),
+    }
+
+
+def _is_aside(path: Path) -> bool:
+    return path.name.startswith("replaced-")
+
+
+def _reason(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)

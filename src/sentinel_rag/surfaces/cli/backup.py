@@ -1,0 +1,72 @@
+"""`sentinel backup` and `sentinel restore`: this home copied while it is used, and put back while it is not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from sentinel_rag.assembly.backup import make_backup, put_back, read_backup
+from sentinel_rag.assembly.zones import journal_reader
+from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.surfaces.cli._zones import home_to_itself
+
+BY_ITS_OWN_TOOLS = "What the database of SENTINEL_DATABASE_URL holds is not in it: copy that with pg_dump."
+
+
+def backup(folder: str, *, workspaces: bool, as_json: bool) -> int:
+    """Copy the home into a new folder; zones may run, but not with `workspaces`."""
+    settings, target = load_settings(), Path(folder).expanduser().absolute()
+    if workspaces:
+        with home_to_itself(settings):
+            made = make_backup(settings.home, target, now=utc_now(), workspaces=True)
+    else:
+        made = make_backup(settings.home, target, now=utc_now(), workspaces=False)
+    if as_json:
+        told = {"folder": str(target), "files": made.size, "journal_head": made.journal_head, "made_at": made.made_at}
+        print(json.dumps(told))
+        return 0
+    print(f"{made.size} files are copied to {target}; the journal up to record {made.journal_head}.")
+    print("It holds keys and accounts: keep it as you keep those, and on another disk.")
+    if not workspaces and (settings.home / "workspaces").is_dir():
+        print("Embedded workspaces are not in it: stop the zones, then sentinel backup FOLDER --workspaces.")
+    if settings.database.url is not None:
+        print(BY_ITS_OWN_TOOLS)
+    return 0
+
+
+def restore(folder: str, *, as_json: bool) -> int:
+    """Put a backup in the place of what the home holds, which is moved aside, and check the journal; 1 if it does not
+    hold. No zone may run."""
+    settings, source = load_settings(), Path(folder).expanduser().absolute()
+    if source.is_relative_to(settings.home):
+        raise UsageError(f"{source} lies in the home folder itself.", next_step="Move it elsewhere first.")
+    kept = read_backup(source)
+    with home_to_itself(settings):
+        aside = put_back(source, settings.home, now=utc_now())
+    verdict = _journal_verdict(settings) if kept.journal_head and settings.database.url is None else ""
+    if as_json:
+        told = {
+            "made_at": kept.made_at,
+            "moved_aside": None if aside is None else str(aside),
+            "journal": verdict or "ok",
+        }
+        print(json.dumps(told))
+        return 1 if verdict else 0
+    print(f"The backup of {kept.made_at} is in place: {kept.size} files.")
+    if aside is not None:
+        print(f"What was there before is in {aside}.")
+    if settings.database.url is not None:
+        print(BY_ITS_OWN_TOOLS)
+    if verdict:
+        print(f"The journal does not hold: {verdict}")
+        return 1
+    print("Keys that were revoked since then work again, and so do accounts: revoke them anew.")
+    return 0
+
+
+def _journal_verdict(settings: Settings) -> str:
+    """What is wrong with the journal that was put back, also by the anchor; empty if nothing is."""
+    found = journal_reader(settings).verify(public_key=None, anchor=settings.audit_anchor)
+    return "" if found.intact else str(found.problem)

@@ -1,0 +1,41 @@
+"""`sentinel database prepare | move`: the gateway's state in PostgreSQL, before a gateway runs there."""
+
+from __future__ import annotations
+
+import json
+
+from sentinel_rag.assembly import state_database
+from sentinel_rag.assembly.record_places import prepare_people
+from sentinel_rag.settings import load_settings
+
+
+def prepare(role: str | None, *, as_json: bool) -> int:
+    """Make the schemas with their tables, as their owner; `role` may then run gateways and web surfaces there."""
+    from sentinel_rag.surfaces.people.schema import MIGRATIONS as PEOPLE_TABLES
+    from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS as TURN_TABLES
+
+    settings = load_settings()
+    schema = state_database.prepare(settings, role)
+    prepare_people(settings, {"people": PEOPLE_TABLES, "turns": TURN_TABLES}, role)
+    if as_json:
+        print(json.dumps({"schema": schema, "role": role}))
+        return 0
+    print(f"The schema {schema} has all tables of this version.")
+    if role is not None:
+        print(f"The role {role} may run gateways there; it adds to the journal and cannot change it.")
+    return 0
+
+
+def move(*, as_json: bool) -> int:
+    """Move the state of this home's files into the schema."""
+    moved = state_database.move(load_settings())
+    if as_json:
+        counts = {name: getattr(moved, name) for name in ("records", "keys", "sessions", "approvals")}
+        print(json.dumps({**counts, "aside": str(moved.aside)}))
+        return 0
+    print(
+        f"Moved {moved.records} records of the journal, {moved.keys} keys, {moved.sessions} sessions and "
+        f"{moved.approvals} approvals; the journal was verified where it is now."
+    )
+    print(f"The files were put aside in {moved.aside}. Keep the rest of that folder's parent: it holds the secrets.")
+    return 0
