@@ -15,9 +15,11 @@ from postgres_waiting import until
 from sentinel_rag.audit import CallIntended, CallOutcome, JournalCut, JournalReader, OutcomeStatus, PostgresPlace
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.labels import BOTTOM, TOP
+from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.store import KeyStore, Scope, open_state
 from sentinel_rag.interceptor.store.postgres_keys import PostgresKeys
 from sentinel_rag.surfaces.cli import main
+from sentinel_rag.surfaces.people import PeopleStore
 from sentinel_rag.testing.postgres_server import PostgresServer
 from sentinel_rag.testing.postgres_state import EmptyStates
 
@@ -158,11 +160,11 @@ def test_a_role_that_runs_gateways_adds_to_the_journal_and_cannot_change_it(
 ) -> None:
     """The statements and the command of docs/postgresql.md, as they stand there."""
     page = (Path(__file__).parents[2] / "docs" / "postgresql.md").read_text()
-    statements = page.partition("```text\nCREATE ROLE")[2].partition("```")[0]
+    statements = page.partition("```text\nCREATE ROLE sentinel_owner")[2].partition("```")[0]
     assert "sentinel database prepare --for sentinel_gateway\n" in page
     password, schema = secrets.token_hex(8), "sentinel"
     with psycopg.connect(postgres.url, autocommit=True) as connection:
-        connection.execute(f"CREATE ROLE{statements}".replace("'...'", f"'{password}'"))
+        connection.execute(f"CREATE ROLE sentinel_owner{statements}".replace("'...'", f"'{password}'"))
     monkeypatch.setenv("SENTINEL_DATABASE_SCHEMA", schema)
     monkeypatch.setenv("SENTINEL_DATABASE_URL", postgres.url_of("sentinel_gateway", password))
     code, _, err = told(capsys, "audit", "show")
@@ -170,7 +172,8 @@ def test_a_role_that_runs_gateways_adds_to_the_journal_and_cannot_change_it(
     assert password not in err
 
     monkeypatch.setenv("SENTINEL_DATABASE_URL", postgres.url_of("sentinel_owner", password))
-    code, out, _ = told(capsys, "database", "prepare", "--for", "sentinel_gateway")
+    code, out, err = told(capsys, "database", "prepare", "--for", "sentinel_gateway")
+    assert err == ""
     assert (code, "sentinel_gateway" in out) == (0, True)
     assert told(capsys, "database", "prepare", "--for", "nobody_there")[0] == 2
     assert told(capsys, "database", "prepare", "--for", "sentinel_gateway")[0] == 0  # again changes nothing
@@ -195,6 +198,10 @@ def test_a_role_that_runs_gateways_adds_to_the_journal_and_cannot_change_it(
         for other in ("sentinel.journal", "sentinel.api_key", "sentinel_web.person"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(f"SELECT * FROM {other}")
+    before = JournalReader(place).last(1)
+    code, _, err = told(capsys, "audit", "prune", "--older-than", "0")
+    assert (code, "may not remove records" in err) == (2, True)
+    assert [entry.kind for entry in JournalReader(place).last(1)] == [entry.kind for entry in before]
     code, out, _ = told(capsys, "doctor", "--json")
     [line] = [each for each in json.loads(out) if each["name"] == "database"]
     assert line["level"] == "ok"
@@ -218,9 +225,14 @@ def test_the_state_of_a_home_moves_with_its_chain_and_its_keys(
         state.journal.archive.rotate()  # a part of it lies in segments
     fill(gateway, None, 5, first=10)
     before = JournalReader(gateway / "journal.sqlite").verify()
+    with closing(PeopleStore(clean_environment / "people", clock=utc_now)) as people:
+        people.add_owner()
 
     code, out, _ = told(capsys, "database", "move", "--json")
     moved = json.loads(out)
+    assert moved["people.person"] == 1
+    assert (clean_environment / "people" / "moved-to-postgresql" / "people.sqlite").exists()
+    assert {path.name for path in (clean_environment / "people").iterdir()} == {"people.key", "moved-to-postgresql"}
     assert (code, moved["records"], moved["keys"], moved["sessions"]) == (0, before.records, 3, 2)
     assert {path.name for path in Path(moved["aside"]).iterdir()} >= {"journal.sqlite", "keys.sqlite", "segments"}
     assert not (gateway / "journal.sqlite").exists()
