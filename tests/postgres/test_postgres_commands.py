@@ -160,11 +160,11 @@ def test_a_role_that_runs_gateways_adds_to_the_journal_and_cannot_change_it(
 ) -> None:
     """The statements and the command of docs/postgresql.md, as they stand there."""
     page = (Path(__file__).parents[2] / "docs" / "postgresql.md").read_text()
-    statements = page.partition("```text\nCREATE ROLE")[2].partition("```")[0]
+    statements = page.partition("```text\nCREATE ROLE sentinel_owner")[2].partition("```")[0]
     assert "sentinel database prepare --for sentinel_gateway\n" in page
     password, schema = secrets.token_hex(8), "sentinel"
     with psycopg.connect(postgres.url, autocommit=True) as connection:
-        connection.execute(f"CREATE ROLE{statements}".replace("'...'", f"'{password}'"))
+        connection.execute(f"CREATE ROLE sentinel_owner{statements}".replace("'...'", f"'{password}'"))
     monkeypatch.setenv("SENTINEL_DATABASE_SCHEMA", schema)
     monkeypatch.setenv("SENTINEL_DATABASE_URL", postgres.url_of("sentinel_gateway", password))
     code, _, err = told(capsys, "audit", "show")
@@ -172,7 +172,8 @@ def test_a_role_that_runs_gateways_adds_to_the_journal_and_cannot_change_it(
     assert password not in err
 
     monkeypatch.setenv("SENTINEL_DATABASE_URL", postgres.url_of("sentinel_owner", password))
-    code, out, _ = told(capsys, "database", "prepare", "--for", "sentinel_gateway")
+    code, out, err = told(capsys, "database", "prepare", "--for", "sentinel_gateway")
+    assert err == ""
     assert (code, "sentinel_gateway" in out) == (0, True)
     assert told(capsys, "database", "prepare", "--for", "nobody_there")[0] == 2
     assert told(capsys, "database", "prepare", "--for", "sentinel_gateway")[0] == 0  # again changes nothing
@@ -197,6 +198,10 @@ def test_a_role_that_runs_gateways_adds_to_the_journal_and_cannot_change_it(
         for other in ("sentinel.journal", "sentinel.api_key", "sentinel_web.person"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(f"SELECT * FROM {other}")
+    before = JournalReader(place).last(1)
+    code, _, err = told(capsys, "audit", "prune", "--older-than", "0")
+    assert (code, "may not remove records" in err) == (2, True)
+    assert [entry.kind for entry in JournalReader(place).last(1)] == [entry.kind for entry in before]
     code, out, _ = told(capsys, "doctor", "--json")
     [line] = [each for each in json.loads(out) if each["name"] == "database"]
     assert line["level"] == "ok"

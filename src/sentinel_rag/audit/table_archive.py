@@ -48,8 +48,16 @@ class TableArchive:
 
     def prune(self, older_than: datetime) -> list[Segment]:
         """Remove the oldest records, all of them older than `older_than`, up to a signed place; what was removed, as
-        one segment without a file. What is left proves itself and says what was removed."""
+        one segment without a file. What is left proves itself and says what was removed.
+
+        Raises UsageError if this role may not remove records; then nothing says so.
+        """
         with self._database.reading() as connection:
+            if not connection.execute("SELECT has_table_privilege('journal', 'DELETE')").fetchone()[0]:
+                raise UsageError(
+                    "The role that this gateway runs with may not remove records.",
+                    next_step="Set SENTINEL_DATABASE_URL to the owner's address for this command.",
+                )
             gone = _up_to_a_checkpoint(connection, older_than)
         if gone is None:
             return []
