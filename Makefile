@@ -17,7 +17,7 @@ SHARED_WITH_DEV = $(shell sed -n 's/^\([a-z0-9._-]*\)==.*/\1/p' requirements-dev
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo langchain model-local kql-parser embedding-model page mcp-servers browser test ready check lint \
+.PHONY: help demo langchain langchain-oldest model-local kql-parser embedding-model page mcp-servers browser test ready check lint \
   format types imports bench bench-kql agentdojo package-check reference cookbook site licences sbom mutation fuzz \
   lock deploy-check clean
 
@@ -136,6 +136,9 @@ test: ## All checks and all tests
 	@$(MAKE) --no-print-directory -j4 $(TOGETHER) ready
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
+laws: $(VENV)/installed-dev $(VENV)/kql-parser ## The laws with all their examples, of which make test takes a part (ten minutes)
+	LAWS=full $(BIN)/python -m pytest -n $(WORKERS) tests/laws
+
 check: lint types imports ## Lint, format, types and import contracts
 
 lint: $(VENV)/installed-dev
@@ -193,6 +196,15 @@ $(VENV)/langchain/installed: $(VENV)/created requirements-langchain.lock
 	@touch $@
 
 langchain: $(VENV)/installed-dev $(VENV)/langchain/installed ## LangChain for the tests of its adapter, into .venv
+
+# The other end of the range that the extra promises; by hand, for its packages are not locked.
+langchain-oldest: $(VENV)/installed-dev ## The adapter's tests on the oldest LangChain and LangGraph that it promises
+	@rm -rf $(VENV)/langchain-oldest
+	$(PIP) install --quiet --no-compile --target $(VENV)/langchain-oldest \
+	  langchain==1.0.0 langchain-core==1.0.0 langgraph==1.0.0 langgraph-prebuilt==1.0.0
+	@touch $(VENV)/langchain-oldest/installed
+	LANGCHAIN_PACKAGES=langchain-oldest $(BIN)/python -m pytest tests/integrations/test_langchain_agents.py \
+	  tests/integrations/test_langchain_tool.py
 
 mutation: $(VENV)/installed-dev ## Change the deciding code in small ways; which changes do its tests notice? (an hour)
 	nice -n 15 $(BIN)/python -m bench.mutation

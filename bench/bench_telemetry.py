@@ -46,13 +46,13 @@ with running_receiver() as receiver:
 ROUNDS, CALLS, WARM_UP = 16, 250, 300
 QUESTION_ROUNDS, QUESTIONS = 12, 10
 QUESTION = "how many high severity alerts are there?"
-LAST_BATCH_S = 1.5
+LAST_BATCH_S = 6.0
 CONCURRENCY = (1, 16)
 
 
 def configuration(url: str | None, *, metrics: bool) -> dict[str, Any]:
     collector = {"endpoint": url, "headers": {}, "timeout_s": 10.0, "certificate": None}
-    tracing = {"collector": collector, "sampler": "parentbased_always_on", "ratio": 1.0, "resource": {}}
+    tracing = {"collector": collector, "wait_s": 5.0, "sampler": "parentbased_always_on", "ratio": 1.0, "resource": {}}
     return {
         "tracing": None if url is None else tracing,
         "metrics_token": "a-token-of-the-bench" if metrics else None,

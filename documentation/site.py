@@ -36,6 +36,8 @@ def build(repository: Path, builder: Path, output: Path) -> int:
         if done.returncode == 0:
             shutil.rmtree(output, ignore_errors=True)
             shutil.copytree(Path(folder) / "site", output)
+            shutil.copy(repository / "llms.txt", output)
+            (output / "llms-full.txt").write_text(all_pages(repository))
             print(f"The site is in {output}; open {output / 'index.html'} or run: python3 -m http.server -d {output}")
     return done.returncode
 
@@ -64,6 +66,14 @@ def stage(repository: Path, folder: Path) -> None:
                 copy = folder / "docs" / where
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(other, copy)
+
+
+def all_pages(repository: Path) -> str:
+    """Every page that llms.txt names, in its order, in one text for a reader who takes no links."""
+    index = (repository / "llms.txt").read_text()
+    names = dict.fromkeys(target for _, target, _ in _LINK.findall(index) if target.endswith(".md"))
+    pages = [f"<!-- {name} -->\n\n{(repository / name).read_text().strip()}\n" for name in names]
+    return "\n".join([f"{index.strip()}\n", *pages])
 
 
 def navigation_of(index: str) -> list[dict[str, Any]]:

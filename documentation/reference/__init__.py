@@ -13,6 +13,7 @@ from documentation.reference import (
     codes,
     command_line,
     gateway_routes,
+    metrics,
     people_routes,
     policy_file,
     tools,
@@ -25,6 +26,7 @@ FILES: Mapping[str, Callable[[Path], str]] = {
     "docs/reference/people-routes.md": people_routes.page,
     "docs/reference/audit-records.md": audit_records.page,
     "docs/reference/codes.md": codes.page,
+    "docs/reference/metrics.md": metrics.page,
     "docs/reference/policy-file.md": policy_file.page,
     "config/sentinel_config.schema.json": policy_file.schema_file,
 }

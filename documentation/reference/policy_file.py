@@ -121,6 +121,7 @@ _OF_SERVERS: Mapping[str, Schema] = {
 _OF_ENDORSEMENTS: Mapping[str, Schema] = {
     **dict.fromkeys(("name", "tool", "parameter", "rows", "match", "match_kind", "path", "kind"), TEXT),
     "inside": FLAG,
+    "most": {"type": "integer", "minimum": 1},
 }
 MAPPINGS: Mapping[str, Schema] = {
     "tool": _mapping({key: _OF_TOOLS[key] for key in TOOL_KEYS}, "name"),

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from sentinel_rag.assembly.apart import Place, plan_role
 from sentinel_rag.assembly.plan import Plan, Ports, plan_zones
-from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.settings import DeploymentSettings, Settings, load_settings
+from sentinel_rag.settings.values import Secret
 
 
 @pytest.fixture
@@ -31,6 +33,16 @@ def test_the_page_is_that_of_the_web_surface_or_of_the_proxy_before_it(settings:
         assert page_of(served) == f"{web.listener.url}/#/approvals"
         proxied = replace(settings, web_url="https://soc.example")
         assert page_of(plan_zones(proxied, "default", Ports(web=0), stack)) == "https://soc.example/#/approvals"
+
+
+@pytest.mark.requirement("GATE-5")
+def test_an_interceptor_that_runs_apart_tells_the_address_that_people_type(settings: Settings) -> None:
+    tools = DeploymentSettings(tools={"files": "http://127.0.0.1:9"}, tools_tokens={"files": Secret("t" * 20)})
+    for web_url, page in (("https://soc.example", "https://soc.example/#/approvals"), (None, None)):
+        served = replace(settings, deployment=tools, web_url=web_url)
+        with ExitStack() as stack:
+            plan = plan_role(served, "interceptor", (), "default", Place(port=0), stack)
+            assert page_of(plan) == page
 
 
 @pytest.mark.requirement("GATE-7")

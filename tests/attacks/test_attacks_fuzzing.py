@@ -14,6 +14,7 @@ import sys
 import tracemalloc
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
@@ -84,23 +85,25 @@ def test_the_work_for_a_body_is_bounded_by_its_length() -> None:
 
 
 def test_memory_does_not_grow_with_what_was_sent() -> None:
-    # Only what the reading keeps: other tests' servers may still run in this process.
-    kept = [tracemalloc.Filter(True, pattern) for pattern in ("*request_body.py", "*json_values.py", "*/json/*.py")]
+    # Only what was made on behalf of the reading: other tests' servers still run in this process, and tell their
+    # webhook for minutes of every call that waits.
+    kept = [tracemalloc.Filter(True, "*request_body.py", all_frames=True)]
 
     def a_round(seed: int) -> int:
-        for body in mutated_bodies(3_000, seed):
+        for body in mutated_bodies(2_000, seed):
             read(body)
         gc.collect()
         return sum(found.size for found in tracemalloc.take_snapshot().filter_traces(kept).statistics("filename"))
 
-    tracemalloc.start()
+    tracemalloc.start(8)
     try:
         a_round(SEED)
         first = a_round(SEED + 2)
         rounds = [a_round(SEED + 3 + number) for number in range(3)]
     finally:
         tracemalloc.stop()
-    assert max(rounds) - first < 64_000
+    # What is kept of bodies grows with every round. One round alone may catch another test's server at work.
+    assert min(later - earlier for earlier, later in pairwise([first, *rounds])) < 16_000
 
 
 @pytest.mark.requirement("GATE-6")

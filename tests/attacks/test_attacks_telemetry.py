@@ -48,7 +48,7 @@ def traced(
     request: pytest.FixtureRequest, shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path
 ) -> Iterator[Traced]:
     with running_receiver() as receiver:
-        exporter = SpanExporter(Collector(receiver.url), SpanEncoder(resource({}), "1"))
+        exporter = SpanExporter(Collector(receiver.url), SpanEncoder(resource({}), "1"), wait_s=0.05)
         set_tracer(Tracer(Sampler(request.param), exporter.take))
         try:
             with running_gateway(shipped_policy, tmp_path / "state", executor, around=TracedRequests) as gateway:

@@ -20,6 +20,7 @@ def tool_server() -> Iterator[FakeExecutor]:
         yield running
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("AUD-3")
 @pytest.mark.requirement("AUD-1")
 @pytest.mark.parametrize("kill_after", MOMENTS)

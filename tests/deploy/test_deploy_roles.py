@@ -37,15 +37,27 @@ def dana(deployment: Deployment) -> Client:
     return signed_in(url, answer, trusted)
 
 
+def beside(made: Container, words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """Exit code and output of a command beside a running role, as `kubectl exec` runs one; here in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in made.environment.items():
+            patch.setenv(name, value)
+        patch.chdir(made.home)
+        capsys.readouterr()
+        code = main(words)
+    said = capsys.readouterr()
+    return code, said.out + said.err
+
+
 @pytest.mark.slow
-def test_a_question_goes_through_four_containers_and_is_on_record_in_one(deployment: Deployment, dana: Client) -> None:
+def test_a_question_goes_through_four_containers_and_is_on_record_in_one(
+    deployment: Deployment, dana: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
     answer = dana.ask("how many incidents are there by severity in the last 14 days?")
     assert answer["outcome"] == "answered", answer
     assert answer["evidence"], "an answer without evidence is not one"
-    shown = deployment.containers["interceptor"].run("audit", "show", "--json", "--last", "20")
-    assert "query_incidents" in shown.stdout, shown.stderr
-    verified = deployment.containers["interceptor"].run("audit", "verify")
-    assert verified.returncode == 0, verified.stdout + verified.stderr
+    _, shown = beside(deployment.containers["interceptor"], ["audit", "show", "--json", "--last", "20"], capsys)
+    assert "query_incidents" in shown
     assert dana.post("/audit/verify").body["intact"] is True, "the auditor checks the same journal from the page"
 
 
@@ -109,16 +121,17 @@ def test_the_health_check_of_a_container_says_who_serves(
     assert "Nothing healthy answers on port 1." in capsys.readouterr().err
 
 
-def test_rows_and_knowledge_are_looked_after_beside_the_running_tools(deployment: Deployment) -> None:
+def test_rows_and_knowledge_are_looked_after_beside_the_running_tools(
+    deployment: Deployment, capsys: pytest.CaptureFixture[str]
+) -> None:
     tools = deployment.containers["tools"]
-    status = tools.run("status", "--json")
-    assert status.returncode == 0, status.stderr
-    assert '"running": true' in status.stdout
-    assert '"unreachable"' not in status.stdout, "a zone with a certificate is reached from its own terminal too"
-    done = tools.run("knowledge", "ingest", "--only", "incidents", "--by-words", "--days", "14")
-    assert done.returncode == 0, done.stdout + done.stderr
-    asked = tools.run("ask", "how many incidents are open?")
-    assert (asked.returncode, "No agent is running." in asked.stderr) == (1, True), "there is none in this container"
+    _, status = beside(tools, ["status", "--json"], capsys)
+    assert '"running": true' in status
+    assert '"unreachable"' not in status, "a zone with a certificate is reached from its own terminal too"
+    done = beside(tools, ["knowledge", "ingest", "--only", "incidents", "--by-words", "--days", "14"], capsys)
+    assert done[0] == 0, done[1]
+    code, said = beside(tools, ["ask", "how many incidents are open?"], capsys)
+    assert (code, "No agent is running." in said) == (1, True), "there is none in this container"
 
 
 @pytest.mark.parametrize("role", ["interceptor", "agent", "web", "tools"])
@@ -253,12 +266,13 @@ def test_a_tool_zone_that_is_not_deployed_is_not_offered_and_a_dead_process_ends
         assert "The interceptor process ended (exit code -9)." in process.stdout.read()
 
 
-def test_people_sign_in_with_accounts_alone(deployment: Deployment, dana: Client) -> None:
+def test_people_sign_in_with_accounts_alone(
+    deployment: Deployment, dana: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Nobody started this web surface at a terminal, so there is no owner, and no link that makes one."""
     assert dana.get("/session").body["name"] == "dana"
-    link = deployment.containers["interceptor"].run("users", "link")
-    assert link.returncode != 0
-    assert "Traceback" not in link.stderr
+    code, said = beside(deployment.containers["interceptor"], ["users", "link"], capsys)
+    assert code != 0, said
     stranger = replace(dana, cookie="", csrf="")
     assert stranger.get("/conversations").status == 401
     assert stranger.request("POST", f"/sign-in/once/{'A' * 43}", {}).status == 404

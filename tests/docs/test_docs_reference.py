@@ -57,6 +57,20 @@ def test_a_shape_ends_where_the_next_one_begins() -> None:
     )
 
 
+def test_every_metric_of_the_dashboard_and_the_alerts_is_described() -> None:
+    page = (REPOSITORY / "docs" / "reference" / "metrics.md").read_text()
+    folder = REPOSITORY / "deploy" / "observability"
+    named = {
+        re.sub(r"_(bucket|sum|count)$", "", name)
+        for path in folder.iterdir()
+        for name in re.findall(
+            r"\bsentinel_\w+_(?:total|seconds\w*|pending|up|writable|length|queued|in_flight)\b", path.read_text()
+        )
+    }
+    assert len(named) > 10
+    assert sorted(name for name in named if f"`{name}`" not in page) == []
+
+
 def test_error_codes_are_those_of_the_sources(tmp_path: Path) -> None:
     (tmp_path / "some.py").write_text(
         'class Broken(Base):\n    """It broke."""\n    code = "broken"\n\n\n'
@@ -118,13 +132,16 @@ def test_the_schema_knows_the_keys_that_the_loader_knows(mapping: str) -> None:
 def test_the_schema_lacks_no_key_of_the_loader() -> None:
     """Every literal list of keys that the loader's sections take stands in the schema as one mapping."""
     known = [set(mapping["properties"]) for mapping in MAPPINGS.values()]
-    literal = []
+    literal: list[set[str]] = []
     for path in (SOURCES / "interceptor" / "policy").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
+            keys: ast.expr | None = None
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Section":
                 keys = node.args[2]
-                if isinstance(keys, ast.Tuple):
-                    literal.append({str(ast.literal_eval(key)) for key in keys.elts})
-    assert len(literal) >= 5
+            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "keys":
+                keys = node.value
+            if isinstance(keys, ast.Tuple) and all(isinstance(key, ast.Constant) for key in keys.elts):
+                literal.append({str(ast.literal_eval(key)) for key in keys.elts})
+    assert len(literal) >= 7
     assert [keys for keys in literal if keys not in known] == []
     assert set(schema()["properties"]) >= {"tools", "servers", "declassification", "endorsement", "link_hosts", "kinds"}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from documentation.site import navigation_of, stage
+from documentation.site import all_pages, navigation_of, stage
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -66,6 +66,13 @@ def test_nothing_is_loaded_from_another_host(staged: Path) -> None:
     for name in (*configuration["extra_css"], *configuration.get("extra_javascript", [])):
         text = (staged / "docs" / name).read_text()
         assert "//" not in re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+
+
+def test_one_text_holds_every_page_once() -> None:
+    text = all_pages(REPOSITORY)
+    for page in (REPOSITORY / "docs").rglob("*.md"):
+        assert text.count(f"<!-- {page.relative_to(REPOSITORY).as_posix()} -->\n") == 1, page
+        assert page.read_text().strip() in text
 
 
 def test_headings_are_sections_and_the_first_link_to_a_page_counts() -> None:

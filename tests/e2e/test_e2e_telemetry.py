@@ -96,6 +96,7 @@ def watched(generated: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         settings = {
             "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url,
             "OTEL_EXPORTER_OTLP_HEADERS": f"x-collector-key={COLLECTOR_KEY}",
+            "OTEL_BSP_SCHEDULE_DELAY": "100",
             "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=tests",
             "SENTINEL_METRICS_TOKEN": METRICS_TOKEN,
             "SENTINEL_MODEL": "openai-compatible",

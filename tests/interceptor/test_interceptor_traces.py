@@ -56,7 +56,7 @@ def traced(
     schema = {"type": "object", "properties": {"marker": {"type": "string"}}}
     executor = FakeExecutor([ToolSchema("look_up", "Looks up.", schema)], token="t" * 16, eras=(request.param,))
     with running_receiver() as receiver, executor.running():
-        exporter = SpanExporter(Collector(receiver.url), SpanEncoder(resource({}), "1"))
+        exporter = SpanExporter(Collector(receiver.url), SpanEncoder(resource({}), "1"), wait_s=0.05)
         set_tracer(Tracer(Sampler(), exporter.take))
         try:
             folder = tmp_path_factory.mktemp("state")

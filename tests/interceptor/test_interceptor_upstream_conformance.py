@@ -115,6 +115,7 @@ async def run(upstream: Upstream, tool: str, arguments: dict[str, Any] | None = 
 
 
 @pytest.mark.anyio
+@pytest.mark.slow
 @pytest.mark.requirement("GATE-4")
 async def test_every_kind_of_result_arrives_whole_and_as_the_sdk_reads_it(served: Served, tmp_path: Path) -> None:
     wanted = {**EXPECTED, **(STATELESS_ONLY if served.era is Era.STATELESS else {})}

@@ -13,6 +13,7 @@ from uuid import UUID
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from law_examples import examples
 
 from sentinel_rag.workspace.incidents.bodies import (
     CLASSIFICATIONS,
@@ -67,7 +68,9 @@ def written(draw: Any) -> dict[str, Any]:
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(60, 25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(first=written(), second=written(), name=st.uuids())
 def test_what_was_put_is_what_is_got(
@@ -117,7 +120,9 @@ def test_any_text_is_an_order_or_an_error(text: str) -> None:
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(40, 20),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
 def test_a_quoted_text_finds_the_title_that_it_is(workspace: Workspace, title: str) -> None:

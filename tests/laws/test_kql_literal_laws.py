@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from law_examples import examples
 
 from sentinel_rag.sentinel import kql_literals
 from sentinel_rag.sentinel.log_tables import parse_datetime, parse_timespan
@@ -37,7 +38,9 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 law = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(150, 100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel_rag.integrations.gateway import Blocked, GatewayCall, NotRun, Ran, told_to_model
@@ -71,6 +71,7 @@ def sent(call: GatewayCall, replies: list[HttpReply | NoReply], conversations: C
         return made
 
 
+@settings(max_examples=60)
 @given(st.lists(REPLIES, max_size=6), st.sampled_from(["write", "external", "of a later version"]), st.booleans())
 def test_what_may_change_something_is_sent_at_most_once(
     replies: list[HttpReply | NoReply], effect: str, opens: bool
@@ -80,6 +81,7 @@ def test_what_may_change_something_is_sent_at_most_once(
     assert len(executed) <= 1
 
 
+@settings(max_examples=40)
 @given(st.lists(REPLIES, max_size=8))
 def test_what_reads_is_sent_at_most_three_times_in_one_session(replies: list[HttpReply | NoReply]) -> None:
     made = sent(GatewayCall("t", {}, "read", session_id="s"), replies, Conversations())
@@ -101,6 +103,7 @@ def approval(approval_id: str) -> HttpReply:
     return HttpReply(403, {}, json.dumps(body).encode())
 
 
+@settings(max_examples=30)
 @given(st.integers(0, 5), st.integers(1, 60))
 def test_waiting_for_a_person_ends_with_the_time_or_with_another_question(same: int, patience_s: int) -> None:
     """What a person is asked anew about was not decided, so nobody may be left waiting for it unheard."""

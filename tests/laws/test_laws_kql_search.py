@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from law_examples import examples
 
 from sentinel_rag.workspace.workspace import Workspace
 
@@ -43,7 +44,9 @@ def quoted(text: str) -> str:
 
 
 @settings(
-    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+    max_examples=examples(60, 20),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
 )
 @given(texts=st.lists(TEXTS, min_size=1, max_size=6), needle=NEEDLES, others=st.lists(NEEDLES, min_size=1, max_size=5))
 def test_search_operators_follow_the_definition_of_a_term(

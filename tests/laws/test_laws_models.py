@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from law_examples import examples
 
 from sentinel_rag.agent.models.answer_parts import AnswerParts
 from sentinel_rag.agent.models.conversation_rules import call_ids, conversation_faults
@@ -21,7 +22,7 @@ from sentinel_rag.testing.scripted_model.request_rules import request_fault
 
 pytestmark = pytest.mark.requirement("OPS-3")
 
-PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+PATIENT = settings(max_examples=examples(100, 50), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 _json = st.recursive(
     st.none()
     | st.booleans()
@@ -113,7 +114,7 @@ def _call_streams(draw: st.DrawFn) -> tuple[Calls, list[dict[str, object]]]:
 
 
 @given(_call_streams())
-@settings(PATIENT, max_examples=150)
+@settings(PATIENT, max_examples=examples(150, 60))
 def test_pieces_do_not_change_the_calls(stream: tuple[Calls, list[dict[str, object]]]) -> None:
     calls, pieces = stream
     parts = ToolCallParts(OFFERED)
@@ -144,7 +145,7 @@ _pieces = st.fixed_dictionaries(
 
 
 @given(st.lists(_pieces | _json, max_size=12), st.booleans())
-@settings(PATIENT, max_examples=150)
+@settings(PATIENT, max_examples=examples(150, 60))
 def test_whatever_calls_a_model_writes_the_conversation_stays_valid(pieces: list[object], is_cut: bool) -> None:
     """Each call has a legal name, an id of its own, and arguments exactly if it may run: a service takes the replay."""
     taken = ("call_1", "a")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
+from law_examples import examples
 
 from sentinel_rag.workspace.importing.csv_dialect import detect
 from sentinel_rag.workspace.kql.column_choices import matches_wildcard
@@ -43,7 +44,9 @@ counter = iter(range(1_000_000))
 
 @pytest.mark.requirement("DATA-5")
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(60, 20),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
     rows=st.lists(st.tuples(text, text), min_size=1, max_size=8),
@@ -83,7 +86,9 @@ def test_any_strings_written_as_csv_come_back(
 
 @pytest.mark.requirement("DATA-5")
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(60, 20),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
     rows=st.lists(
@@ -208,7 +213,7 @@ scalars = st.one_of(
 
 
 @pytest.mark.requirement("DATA-4")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150, 60), deadline=None)
 @given(scalars)
 def test_a_value_bound_in_sql_leaves_as_its_cell(workspace: Workspace, scalar: tuple[str, Any]) -> None:
     """Through the same encoding as every answer: 64-bit numbers exact, text untouched, no NaN as a JSON number."""
@@ -231,7 +236,7 @@ def test_a_value_bound_in_sql_leaves_as_its_cell(workspace: Workspace, scalar: t
 
 
 @pytest.mark.requirement("DATA-4")
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100, 50), deadline=None)
 @given(st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)))
 def test_a_time_leaves_with_z_and_comes_back(moment: datetime) -> None:
     import duckdb

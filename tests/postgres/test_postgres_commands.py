@@ -190,6 +190,16 @@ def test_a_role_that_runs_gateways_adds_to_the_journal_and_cannot_change_it(
     code, _, err = told(capsys, "audit", "prune", "--older-than", "0")
     assert (code, "may not remove records" in err) == (2, True)
     assert [entry.kind for entry in JournalReader(place).last(1)] == [entry.kind for entry in before]
+    assert told(capsys, "users", "list")[0] == 3  # nobody yet: the tables are there, and this role may use them
+    agent = postgres.url_of("sentinel_agent", password)
+    monkeypatch.setenv("SENTINEL_CHAT_DATABASE_URL", agent)
+    code, out, _ = told(capsys, "chat", "--list", "--json")
+    assert (code, password in out) == (0, False)
+    with psycopg.connect(agent, autocommit=True) as connection:
+        assert connection.execute("SELECT count(*) FROM sentinel_chat.conversation").fetchone() == (0,)
+        for other in ("sentinel.journal", "sentinel.api_key", "sentinel_web.person"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(f"SELECT * FROM {other}")
     code, out, _ = told(capsys, "doctor", "--json")
     [line] = [each for each in json.loads(out) if each["name"] == "database"]
     assert line["level"] == "ok"

@@ -180,6 +180,7 @@ async def test_incidents_and_alerts_with_such_names_are_found(call: Call, value:
     assert [" ".join(str(row["name"]).split()) for row in named.rows] == [f"named {line} so"]
 
 
+@pytest.mark.slow
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )

@@ -24,7 +24,9 @@ def receiver() -> Iterator[OtlpReceiver]:
 
 
 def an_exporter(url: str, **options: int) -> SpanExporter:
-    return SpanExporter(Collector(url, {"x-api-key": "collector-key"}), SpanEncoder(resource({}), "1"), **options)
+    return SpanExporter(
+        Collector(url, {"x-api-key": "collector-key"}), SpanEncoder(resource({}), "1"), wait_s=0.05, **options
+    )
 
 
 def a_span(number: int = 1) -> Span:

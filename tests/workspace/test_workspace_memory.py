@@ -130,6 +130,7 @@ workspace.close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process's address space")
+@pytest.mark.slow
 def test_texts_of_gigabytes_in_one_batch_of_rows_end_the_query_and_not_the_process(tmp_path: Path) -> None:
     thousand = "strcat('a', strrep('b', 1000))"
     kql = (

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sentinel_rag.assembly.model_access import needs_identity
-from sentinel_rag.assembly.plan import RUN_KEYS, Listener, Plan, Ports, plan_zones
+from sentinel_rag.assembly.plan import RUN_KEYS, Listener, Plan, Ports, approvals_page, plan_zones
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import TOOL_ZONES, DeploymentSettings, Settings
 
@@ -112,7 +112,12 @@ def _interceptor(settings: Settings, _: Sequence[str], workspace: str, stack: Ex
     ]
     plan = plan_zones(replace(settings, gateway_url=None), workspace, Ports(), stack)
     absent = [name for name in TOOL_ZONES if name not in upstreams]
-    return plan, {"interceptor": {"upstreams": upstreams, "keys": keys, "absent_servers": absent}}
+    [planned] = [zone for zone in plan.zones if zone.name == "interceptor"]
+    # The web surface runs elsewhere: what MCP clients are told of it is the address that people type.
+    page = None if settings.web_url is None else approvals_page(settings.web_url)
+    approvals = {**planned.configuration["approvals"], "page": page}
+    told = {"upstreams": upstreams, "keys": keys, "absent_servers": absent, "approvals": approvals}
+    return plan, {"interceptor": told}
 
 
 def _agent(settings: Settings, _: Sequence[str], workspace: str, stack: ExitStack) -> tuple[Plan, _Told]:

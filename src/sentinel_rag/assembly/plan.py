@@ -173,7 +173,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "approvals": {
                 "ttl_s": settings.approval_ttl_s,
                 "webhook": _webhook(settings),
-                "page": None if web is None else f"{settings.web_url or web.url}/#/approvals",
+                "page": None if web is None else approvals_page(settings.web_url or web.url),
             },
         }
         listener = listen("interceptor", ports.interceptor)
@@ -247,6 +247,11 @@ def plan_model(
     zone = _zone("model-identity", configuration, azure_environment(), listener)
     identity = {"endpoint": f"{listener.url}{IDENTITY_PATH}", "header": header}
     return ModelPlan((zone,), model_configuration(settings, identity=identity), environment)
+
+
+def approvals_page(web_url: str) -> str:
+    """Where people decide approvals on the web surface at that address; the id of one comes behind it."""
+    return f"{web_url.rstrip('/')}/#/approvals"
 
 
 def workspace_zone(name: str, *, default: bool) -> str:

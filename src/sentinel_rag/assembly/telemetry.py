@@ -24,6 +24,7 @@ def telemetry_configuration(settings: TelemetrySettings) -> dict[str, Any] | Non
                 "timeout_s": settings.timeout_s,
                 "certificate": None if settings.certificate is None else str(settings.certificate),
             },
+            "wait_s": settings.wait_s,
             "sampler": settings.sampler,
             "ratio": settings.ratio,
             "resource": dict(settings.resource),

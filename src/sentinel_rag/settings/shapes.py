@@ -137,6 +137,9 @@ class TelemetrySettings:
     endpoint: str | None = None
     headers: Mapping[str, Secret] = field(default_factory=dict)
     timeout_s: float = 10.0
+    wait_s: float = 5.0
+    """How long spans wait for others before they are sent."""
+
     certificate: Path | None = None
     sampler: str = "parentbased_always_on"
     ratio: float = 1.0

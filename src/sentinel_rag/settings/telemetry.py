@@ -40,6 +40,7 @@ def read_telemetry(reader: Reader) -> TelemetrySettings:
         endpoint=None if disabled else endpoint,
         headers=headers,
         timeout_s=reader.read("OTEL_EXPORTER_OTLP_TIMEOUT", between(100, 60_000), 10_000) / 1e3,
+        wait_s=reader.read("OTEL_BSP_SCHEDULE_DELAY", between(50, 60_000), 5_000) / 1e3,
         certificate=reader.read("OTEL_EXPORTER_OTLP_CERTIFICATE", _file, None),
         sampler=reader.read("OTEL_TRACES_SAMPLER", one_of(SAMPLERS), "parentbased_always_on"),
         ratio=reader.read("OTEL_TRACES_SAMPLER_ARG", _share, 1.0),

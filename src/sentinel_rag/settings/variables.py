@@ -98,6 +98,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("OTEL_EXPORTER_OTLP_ENDPOINT", "OpenTelemetry collector that spans go to (OTLP over HTTP).", "none: off"),
     Variable("OTEL_EXPORTER_OTLP_HEADERS", "Headers of each request to it: name=value by comma.", "none"),
     Variable("OTEL_EXPORTER_OTLP_TIMEOUT", "Milliseconds that one request may take.", "10000"),
+    Variable("OTEL_BSP_SCHEDULE_DELAY", "Milliseconds that spans wait for others before they are sent.", "5000"),
     Variable("OTEL_EXPORTER_OTLP_CERTIFICATE", "File of certificates to trust beside the system's.", "none"),
     Variable("OTEL_EXPORTER_OTLP_PROTOCOL", "How spans are sent: http/protobuf, and no other.", "http/protobuf"),
     Variable("OTEL_TRACES_SAMPLER", "Which traces are recorded, by OpenTelemetry's names.", "parentbased_always_on"),

@@ -26,8 +26,8 @@ PATH: Final = "/v1/traces"
 MAX_QUEUED: Final = 4_096
 MAX_BATCH: Final = 512
 WRITTEN_AT_ONCE: Final = 32
-WAIT_S: Final = 1.0
-"""How long a span waits for others."""
+WAIT_S: Final = 5.0
+"""How long a span waits for others, unless the exporter is told otherwise."""
 
 LAST_TRY_S: Final = 2.0
 _RETRIED = (429, 502, 503, 504)
@@ -125,11 +125,14 @@ class CollectorConnection:
 class SpanExporter:
     """Give `take` to a `Tracer`. `close` it at the end of the process."""
 
-    def __init__(self, collector: Collector, encoder: SpanEncoder, *, max_queued: int = MAX_QUEUED) -> None:
+    def __init__(
+        self, collector: Collector, encoder: SpanEncoder, *, max_queued: int = MAX_QUEUED, wait_s: float = WAIT_S
+    ) -> None:
         self.counts = Counts()
         self._connection = CollectorConnection(collector)
         self._encoder = encoder
         self._max_queued = max_queued
+        self._wait_s = wait_s
         self._queue: deque[Span] = deque()
         self._wake = threading.Event()
         self._ending = threading.Event()
@@ -158,7 +161,7 @@ class SpanExporter:
 
     def _run(self) -> None:
         while True:
-            self._wake.wait(WAIT_S)
+            self._wake.wait(self._wait_s)
             self._wake.clear()
             while self._queue:
                 self._send(self._written(min(len(self._queue), MAX_BATCH)))

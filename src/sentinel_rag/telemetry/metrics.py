@@ -128,6 +128,9 @@ class Registry:
         self.before_reading: list[Callable[[], Awaitable[None]]] = []
         """Awaited before the metrics are read: what has to be asked for first."""
 
+        self.before_text: list[Callable[[], None]] = []
+        """Called then: what was heard and is not counted yet."""
+
     @property
     def names(self) -> Mapping[str, str]:
         """The kind of each metric by its name."""
@@ -142,6 +145,8 @@ class Registry:
 
     def text(self) -> str:
         """Everything, as Prometheus reads it."""
+        for count in self.before_text:
+            count()
         parts: list[str] = []
         for metric in self._metrics.values():
             help = metric.help.replace("\\", r"\\").replace("\n", r"\n")

@@ -1,7 +1,7 @@
 """Telemetry of one process as its supervisor configured it, and what it puts around the process's application.
 
-`{"tracing": {"collector", "sampler", "ratio", "resource"} or null, "metrics_token": text or null}`. Loaded only where
-one of the two is wanted: with what it imports it is all that telemetry adds to a process.
+`{"tracing": {"collector", "wait_s", "sampler", "ratio", "resource"} or null, "metrics_token": text or null}`. Loaded
+only where one of the two is wanted: with what it imports it is all that telemetry adds to a process.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def _start_tracing(zone: str, configuration: Mapping[str, Any]) -> SpanExporter:
         "telemetry.sdk.name": "sentinel_rag",
         "telemetry.sdk.version": __version__,
     }
-    exporter = SpanExporter(Collector(**configuration["collector"]), SpanEncoder(resource(about), __version__))
+    encoder = SpanEncoder(resource(about), __version__)
+    exporter = SpanExporter(Collector(**configuration["collector"]), encoder, wait_s=configuration["wait_s"])
     set_tracer(Tracer(Sampler.named(configuration["sampler"], configuration["ratio"]), exporter.take))
     return exporter
 

@@ -14,10 +14,13 @@ from pathlib import Path
 
 import pytest
 
+OTHER_FOLDER = "LANGCHAIN_PACKAGES"
+"""Names another folder of the environment, for the oldest versions that are promised (`make langchain-oldest`)."""
+
 
 def langchain_packages() -> Path:
     """The folder with LangChain and what it needs beyond the development environment, for the end of `sys.path`."""
-    folder = Path(sys.prefix) / "langchain"
+    folder = Path(sys.prefix) / os.environ.get(OTHER_FOLDER, "langchain")  # noqa: TID251
     if not (folder / "installed").is_file():
         reason = "LangChain is not in .venv/langchain: `make test` installs it, and so does `make langchain`"
         if os.environ.get("CI"):  # noqa: TID251

@@ -20,6 +20,7 @@ async def _known(_: str) -> bool:
 
 
 @pytest.mark.anyio
+@pytest.mark.slow
 @pytest.mark.requirement("CHAT-6")
 @pytest.mark.skipif(sys.platform == "win32", reason="the driver forks")
 async def test_a_killed_process_loses_at_most_the_turn_it_was_answering(tmp_path: Path) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.testing.fake_executor import Answers, FakeExecutor, Waits
 from sentinel_rag.testing.mcp_over_http import SESSIONS, STATELESS, RawMcp
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
 
 pytestmark = pytest.mark.requirement("GATE-5")
 
@@ -87,6 +89,19 @@ def test_requests_without_a_session_share_the_standing_one_of_their_key(
     [standing] = used
     assert gateway.request("DELETE", f"/v1/sessions/{standing}", key=gateway.key).status == 204
     assert modern.call("look_up", {})["_meta"]["sentinel-rag/session"] not in used
+
+
+def test_a_session_outlives_the_process_that_opened_it_with_its_label(
+    policy: Policy, executor: FakeExecutor, tmp_path: Path
+) -> None:
+    with running_gateway(policy, tmp_path, executor) as first:
+        client = RawMcp(first.url, first.key, SESSIONS, {"elicitation": {}}).initialized()
+        assert client.call("look_up", {})["isError"] is False
+    with running_gateway(policy, tmp_path, executor) as second:
+        again = replace(client, url=second.url)
+        assert again.call("send", {"marker": "x"})["structuredContent"]["reason"] == "sink_label"
+        # What the client can show is forgotten with the process, so it is told of approvals in the result alone.
+        assert again.call("change", {"marker": "after"})["structuredContent"]["reason"] == "approval_required"
 
 
 WRONG: dict[str, tuple[Any, int, int]] = {

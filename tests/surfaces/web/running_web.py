@@ -23,6 +23,7 @@ from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.records import Records
 from sentinel_rag.surfaces.http import create_app as create_agent_app
 from sentinel_rag.surfaces.people import Account, OwnerLinks, Passwords, PeopleStore, Role, scopes_of
 from sentinel_rag.surfaces.web import (
@@ -133,8 +134,10 @@ def running_web(
     turn_limits: TurnLimits | None = None,
     terms: SignInTerms | None = None,
     provider: Provider | None = None,
+    people: Records | None = None,
+    turns: Records | None = None,
 ) -> Iterator[RunningWeb]:
-    """Serve the surface with its files in `folder`; people may sign in at `provider` too."""
+    """Serve the surface with its files in `folder`, or its records elsewhere; people may sign in at `provider` too."""
     clock = MovableClock()
     keys = gateway.state.keys
     agent = next(info for info in keys.list() if info.name == "caller")
@@ -146,10 +149,10 @@ def running_web(
     face = create_agent_app(analyst, token=AGENT_TOKEN, question_timeout_s=TIMEOUT_S, close=analyst.aclose)
     with serve(face) as agent_url:
         connections = Connections()
-        record = ConversationRecord(folder / "conversations.sqlite", clock=clock)
+        record = ConversationRecord(folder / "conversations.sqlite", clock=clock, records=turns)
         to_agent, to_gateway = Agent(agent_url, AGENT_TOKEN, connections), Gateway(gateway.url, connections)
         web = Web(
-            people=PeopleStore(folder / "people", clock=clock),
+            people=PeopleStore(folder / "people", clock=clock, records=people),
             passwords=Passwords(CHEAP),
             record=record,
             desk=TurnDesk(record, to_agent, to_gateway, limits=turn_limits),

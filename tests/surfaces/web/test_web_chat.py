@@ -222,8 +222,8 @@ def test_hidden_values_are_drawn_for_who_may_see_them_and_never_stored(web: Runn
     assert HIDDEN not in other.get(f"/turns/{hidden['turn_id']}/evidence/2").content.decode()
     kept = cleared.get(f"/conversations/{seen['session_id']}")
     assert HIDDEN in kept.content.decode()
-    folder = web.web.record
-    rows = folder._connection.execute("SELECT answer, events FROM turn").fetchall()
+    with web.web.record._records.transaction(reads=True) as run:
+        rows = run.execute("SELECT answer, events FROM turn").fetchall()
     assert rows
     assert not any(HIDDEN in (text or "") for row in rows for text in row)
 
@@ -332,7 +332,8 @@ def test_what_was_written_before_a_stop_is_kept_with_the_turn_and_its_hidden_val
     assert (turn["state"], turn["answer"], turn["written"]) == ("stopped", None, written)
     kept = dana.get(f"/conversations/{first['session_id']}").body["items"]
     assert [(each["state"], each["written"]) for each in kept] == [("answered", None), ("stopped", written)]
-    [(events,)] = web.web.record._connection.execute("SELECT events FROM turn WHERE turn_id = ?", [turn_id]).fetchall()
+    with web.web.record._records.transaction(reads=True) as run:
+        [(events,)] = run.execute("SELECT events FROM turn WHERE turn_id = ?", [turn_id]).fetchall()
     assert HIDDEN not in events
 
 

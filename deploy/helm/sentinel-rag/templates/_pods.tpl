@@ -36,6 +36,9 @@ helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 - name: {{ $name }}
   value: {{ $value | quote }}
 {{- end }}
+{{- with .root.Values.secrets.metricsKey }}
+{{ include "sentinel-rag.secretEnv" (dict "root" $.root "variable" "SENTINEL_METRICS_TOKEN" "key" .) }}
+{{- end }}
 {{- range $name, $key := .secretSettings }}
 {{ include "sentinel-rag.secretEnv" (dict "root" $.root "variable" $name "key" $key) }}
 {{- end }}

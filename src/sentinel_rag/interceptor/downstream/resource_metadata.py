@@ -50,8 +50,8 @@ def challenge(request: Request, status: int) -> str:
 
 
 def base_of(request: Request) -> str:
-    """The origin that the client used. Its host was checked before; what is not this machine's own name is reached
-    through a proxy with TLS."""
+    """The origin that the client used. Its host was checked before; what is not this machine's own name is reached with
+    TLS, ours or a proxy's."""
     host = request.scope.get(NAMED_AS) or request.headers["host"]
-    scheme = "http" if is_own_host([host], LOOPBACK_NAMES) else "https"
-    return f"{scheme}://{host}"
+    plain = request.url.scheme == "http" and is_own_host([host], LOOPBACK_NAMES)
+    return f"{'http' if plain else 'https'}://{host}"

@@ -15,11 +15,14 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import aiohttp  # noqa: TID253  # this module is imported where it is used
 import anyio
 from anyio.abc import TaskGroup
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
 
 STATELESS = "2026-07-28"
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -35,9 +38,10 @@ Write = Callable[[bytes], None]
 
 
 class Bridge:
-    """Forwards to the gateway at `url` with `key`. `write` takes one message for the client, without its line end."""
+    """Forwards to the gateway at `url` with `key`. `write` takes one message for the client, without its line end.
+    `trusted` are the authorities to believe, those of the system where it is None."""
 
-    def __init__(self, url: str, key: str, write: Write) -> None:
+    def __init__(self, url: str, key: str, write: Write, trusted: SSLContext | None = None) -> None:
         self._url = f"{url.rstrip('/')}/mcp"
         self._headers = {
             "Authorization": f"Bearer {key}",
@@ -45,6 +49,7 @@ class Bridge:
             "Accept": "application/json, text/event-stream",
         }
         self._write = write
+        self._trusted = trusted
         self._session: dict[str, str] = {}
         self._stateless: dict[str, anyio.CancelScope] = {}
         self._running = 0
@@ -53,7 +58,7 @@ class Bridge:
         """Until the lines end; then the session is closed and what still runs is given up. None stands for a line that
         is too long."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S)
-        connector = aiohttp.TCPConnector(limit=0)
+        connector = aiohttp.TCPConnector(limit=0, ssl=self._trusted or True)
         async with aiohttp.ClientSession(timeout=timeout, connector=connector, trust_env=False) as http:
             async with anyio.create_task_group() as group:
                 async for line in lines:

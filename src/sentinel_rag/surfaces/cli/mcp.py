@@ -22,6 +22,7 @@ def run(*, workspace: str | None) -> int:
     """Serve until standard input ends. Raises SentinelError if there is no gateway to speak to."""
     import anyio
 
+    from sentinel_rag.assembly.tls import trusting
     from sentinel_rag.surfaces.cli._mcp_bridge import Bridge, standard_streams
 
     settings = load_settings()
@@ -35,7 +36,7 @@ def run(*, workspace: str | None) -> int:
 
         async def serve() -> None:
             lines, write = standard_streams()
-            await Bridge(url, key, write).serve(lines)
+            await Bridge(url, key, write, trusting(settings.deployment.tls_ca)).serve(lines)
 
         with suppress(KeyboardInterrupt):
             anyio.run(serve)

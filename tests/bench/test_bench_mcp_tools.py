@@ -1,0 +1,56 @@
+"""Public MCP servers behind the gateway and the public conformance suite before it: run where `make mcp-servers` has
+installed them, and everywhere the committed results are those of the versions that are pinned."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+pytestmark = [pytest.mark.requirement("GATE-4"), pytest.mark.requirement("GATE-5")]
+
+
+def committed(name: str) -> Any:
+    return json.loads((REPOSITORY / "bench" / "results" / f"{name}.json").read_text())["measured"]
+
+
+def installed() -> None:
+    from bench.npm_tools import HOW_TO_INSTALL, is_installed
+
+    if not is_installed():
+        pytest.skip(HOW_TO_INSTALL)
+
+
+def test_the_results_are_whole_and_of_the_pinned_versions() -> None:
+    from bench.bench_mcp_servers import ERAS
+    from bench.npm_tools import versions
+
+    servers, suite = committed("mcp_servers"), committed("mcp_conformance")
+    pinned = versions()
+    assert servers["servers"] == {name: version for name, version in pinned.items() if "server-" in name}
+    assert suite["suite"] == "@modelcontextprotocol/conformance " + pinned["@modelcontextprotocol/conformance"]
+    assert set(servers["expectations"]) == set(ERAS)
+    assert all(all(each.values()) and len(each) > 20 for each in servers["expectations"].values())
+    tried = [each for each in suite["scenarios"].values() if "passed" in each]
+    assert len(tried) > 15
+    assert all(each["passed"] and "wrong" not in each for each in tried)
+
+
+def test_the_reference_servers_work_behind_the_gateway(tmp_path: Path) -> None:
+    installed()
+    from bench.bench_mcp_servers import run
+
+    found = run(tmp_path)
+    assert [(era, name) for era, each in found.items() for name, right in each.items() if not right] == []
+
+
+@pytest.mark.slow
+def test_the_conformance_suite_finds_nothing(tmp_path: Path) -> None:
+    installed()
+    from bench.bench_mcp_conformance import run
+
+    found = run(tmp_path)
+    assert {name: each["wrong"] for name, each in found.items() if "wrong" in each} == {}
