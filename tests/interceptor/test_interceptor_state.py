@@ -118,6 +118,6 @@ def test_a_journal_that_cannot_be_written_runs_nothing(
         assert gateway.call("list_tables", {}).status == 200
         gateway.state.database.run_now(lambda connection: connection.execute("DROP TABLE open_call"))
         answer = gateway.call("list_tables", {})
-        assert (answer.status, answer.body["reason"]) == (500, "internal")
+        assert (answer.status, answer.body["reason"]) == (503, "overloaded")
         assert "open_call" not in answer.content.decode()
         assert len(executor.calls) == 1

@@ -9,18 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 from sentinel_rag.assembly.state_place import database_configuration
-from sentinel_rag.records import Migration, RecordFile, Records
+from sentinel_rag.records import Migration, Records
 from sentinel_rag.settings import Settings
 
 
 def chat_database(settings: Settings) -> dict[str, str] | None:
     """What the agent's process is told of the database of its memory, a secret; None for a file."""
     url = settings.chat_database
-    return None if url is None else {"url": url.reveal(), "schema": f"{settings.database.schema}_chat"}
+    return (
+        None
+        if url is None
+        else {
+            "url": url.reveal(),
+            "schema": f"{settings.database.schema}_chat",
+            "setting": "SENTINEL_CHAT_DATABASE_URL",
+        }
+    )
 
 
 def people_database(database: Mapping[str, str] | None) -> dict[str, str] | None:
@@ -45,45 +52,6 @@ def prepare_people(settings: Settings, stores: Mapping[str, Sequence[Migration]]
         grant_to(PostgresPlace(database["url"], database["schema"], Path()), role)
 
 
-@dataclass(frozen=True, slots=True)
-class KeptStore:
-    """A store whose records can be moved: its tables, those that others refer to first, and the file they were in."""
-
-    component: str
-    steps: Sequence[Migration]
-    tables: tuple[str, ...]
-    file: Path
-
-
-def move_kept(settings: Settings, stores: Sequence[KeptStore]) -> dict[str, int]:
-    """Move the files of people's `stores`, and what the agent remembers if that has a database; how many rows of each
-    table, named with its component. A file that was moved is put aside.
-
-    Raises UsageError if the tables hold something already, UnavailableError if a place cannot be used.
-    """
-    from sentinel_rag.agent.remembering.schema import MIGRATIONS
-    from sentinel_rag.assembly.conversations import CONVERSATIONS_FILE, agent_folder
-    from sentinel_rag.records.moving import move_records
-
-    remembered = agent_folder(settings.home) / CONVERSATIONS_FILE
-    memory = KeptStore("conversations", MIGRATIONS, ("conversation", "turn"), remembered)
-    people = people_database(database_configuration(settings))
-    moved: dict[str, int] = {}
-    for store, database in [*((each, people) for each in stores), (memory, chat_database(settings))]:
-        target = record_schema(database, store.component, store.steps, what=f"The database of {store.component}")
-        if target is None or not store.file.exists():
-            continue
-        source = RecordFile(store.file, store.steps, what=f"The file {store.file}")
-        with closing(source), closing(target):
-            counted = move_records(source, target, store.tables)
-        moved |= {f"{store.component}.{table}": count for table, count in counted.items()}
-        aside = store.file.parent / "moved-to-postgresql"
-        aside.mkdir(mode=0o700, exist_ok=True)
-        for part in store.file.parent.glob(f"{store.file.name}*"):
-            part.rename(aside / part.name)
-    return moved
-
-
 def record_schema(
     database: Mapping[str, str] | None, component: str, steps: Sequence[Migration], *, what: str
 ) -> Records | None:
@@ -98,4 +66,4 @@ def record_schema(
         from sentinel_rag.audit.postgres import RecordSchema
     # Its folder is for what a journal signs with, and records sign nothing.
     place = PostgresPlace(database["url"], database["schema"], Path())
-    return RecordSchema(place, component, steps, what=what)
+    return RecordSchema(place, component, steps, what=what, setting=database.get("setting", "SENTINEL_DATABASE_URL"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 from sentinel_rag.assembly import state_database
-from sentinel_rag.assembly.record_places import KeptStore, move_kept, prepare_people
+from sentinel_rag.assembly.record_moves import KeptStore, move_kept
+from sentinel_rag.assembly.record_places import prepare_people
 from sentinel_rag.assembly.web_access import people_folder, record_file
 from sentinel_rag.settings import load_settings
 
