@@ -20,11 +20,13 @@ _FOOTNOTE_START = re.compile(r"^\w+\([^)]*=|^\w+\(\) · ")
 _RANDOM_ID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b[0-9a-f]{48}\b")
 """Ids of records, approvals and sessions; those of the estate are of version 5 and always the same."""
 
+_AGE = re.compile(r"\b\d+\s+(?:day|hour|minute|second|min|s)s?\s+(?:old|ago|left)\b")
+"""Also where a narrow terminal breaks it."""
+
 _VARYING = re.compile(
-    r"\b\d+ (?:day|hour|minute|second|min|s)s? (?:old|ago|left)\b"
-    r"|(?<=incidents as of )[\d:. -]+UTC(?=\.)|(?<=\(until )[\d: -]+UTC|^  [\d: -]+UTC(?=  \w+ raised it)"
+    r"(?<=incidents as of )[\d:. -]+UTC(?=\.)|(?<=\(until )[\d: -]+UTC|^  [\d: -]+UTC(?=  \w+ raised it)"
 )
-"""Ages, and the times of what happened while the question was asked."""
+"""The times of what happened while the question was asked."""
 
 _ANOTHER_EACH_TIME = re.compile(
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC|\b[0-9a-f]{64}\b|\b\d+(?= records \()|(?<=\(1 to )\d+(?=\) hold)"
@@ -39,7 +41,7 @@ def shortened(output: str) -> str:
     """`output` without suggestions, addresses of portals, rows beyond the first of a table, and what follows the row
     count of a footnote."""
     lines: list[str] = []
-    for line in _cut(output.rstrip("\n").split("\n")):
+    for line in _cut(_AGE.sub(ANYTHING, output.rstrip("\n")).split("\n")):
         if line == ANYTHING and lines and lines[-1] == ANYTHING:
             continue
         if line == "" and lines and lines[-1] in ("", ANYTHING):

@@ -16,6 +16,7 @@ from sentinel_rag.contracts.labels import Integrity, Sensitivity
 from sentinel_rag.interceptor.argument_formats import FORMATS
 from sentinel_rag.interceptor.policy.conditions import Kind
 from sentinel_rag.interceptor.policy.fields import Exposure
+from sentinel_rag.interceptor.policy.flow_section import MAX_COUNT
 from sentinel_rag.interceptor.policy.loading import (
     MAX_RULES,
     MAX_TIMEOUT_S,
@@ -44,6 +45,7 @@ line of a policy file is enough:
 NAME: Schema = {"type": "string", "pattern": "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"}
 TEXT: Schema = {"type": "string"}
 FLAG: Schema = {"type": "boolean"}
+COUNT: Schema = {"type": "integer", "minimum": 1, "maximum": MAX_COUNT}
 NAMES: Schema = {"type": "array", "items": NAME}
 TEXTS: Schema = {"type": "array", "items": TEXT}
 MAPPING: Schema = {"type": "object", "additionalProperties": TEXT}
@@ -85,7 +87,7 @@ _OF_TOOLS: Mapping[str, Schema] = {
     "row_labels": TEXT,
     "sends_readers": FLAG,
     "across_sessions": FLAG,
-    "named_limit": {"type": "integer", "minimum": 1},
+    "named_limit": COUNT,
 }
 _OF_PARAMETERS: Mapping[str, Schema] = {
     "name": NAME,
@@ -121,7 +123,7 @@ _OF_SERVERS: Mapping[str, Schema] = {
 _OF_ENDORSEMENTS: Mapping[str, Schema] = {
     **dict.fromkeys(("name", "tool", "parameter", "rows", "match", "match_kind", "path", "kind"), TEXT),
     "inside": FLAG,
-    "most": {"type": "integer", "minimum": 1},
+    "most": COUNT,
 }
 MAPPINGS: Mapping[str, Schema] = {
     "tool": _mapping({key: _OF_TOOLS[key] for key in TOOL_KEYS}, "name"),

@@ -40,6 +40,11 @@ tools:
     across_sessions: true
     parameters: []
     taint_rules: [{rule_id: ping_any, condition: "true", taint_level: LOW}]
+  - name: note
+    effect: write
+    across_sessions: true
+    parameters: [{name: text, type: string, required: true}]
+    taint_rules: [{rule_id: note_any, condition: "true", taint_level: LOW}]
   - name: ask_first
     effect: external
     across_sessions: true
@@ -145,6 +150,13 @@ def test_a_person_may_let_such_a_call_pass_once(gateway: RunningGateway) -> None
     assert [(each["parameter"], each["label"]) for each in shown["violations"]] == [("query", SECRET)]
     assert gateway.request("POST", f"{path}/approve", key=gateway.approver, body=b"{}").status == 200
     statuses = [gateway.call("ask_first", {"query": "HALYARD-77"}, session_id=session_id).status for _ in range(2)]
+    assert statuses == [200, 403]
+
+
+@pytest.mark.requirement("TAINT-2")
+def test_a_call_is_judged_by_what_was_seen_before_it_and_not_by_its_own_answer(gateway: RunningGateway) -> None:
+    """A first change by an agent that has read nothing passes; what it is answered raises what comes next."""
+    statuses = [gateway.call("note", {"text": "one"}, session_id=gateway.open_session()).status for _ in range(2)]
     assert statuses == [200, 403]
 
 

@@ -44,6 +44,11 @@ SLICE = [
     ("poison_by_steps", "fraud_playbook", 1),
     ("read_record", "show_203", 1),
     ("exhaust_search", "spraying", 1),
+    ("next_question", "show_203", 1),
+    ("next_wish_bits", "show_203", 1),
+    ("act_once_named", "show_203", 1),
+    ("wish_longer", "look_then_search", 1),
+    ("close_spelled", "show_203", 1),
 ]
 AFTER_A_YES = [("swap_incident", "close_206"), ("race_approval", "comment_203"), ("replay_approval", "comment_203")]
 

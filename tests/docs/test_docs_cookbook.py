@@ -23,6 +23,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, list[str]]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # the first one asks everything
 @pytest.mark.requirement("SURF-1")
 @pytest.mark.parametrize("page", [*PAGES, GUIDE], ids=lambda page: page.stem)
 def test_the_answers_are_those_of_the_page(printed: dict[Path, list[str]], page: Path) -> None:

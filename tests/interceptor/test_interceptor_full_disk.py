@@ -12,6 +12,7 @@ from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway
 
 def until_full(gateway: RunningGateway) -> HttpAnswer:
     """The first answer that is not a result, on a disk that takes a few records more."""
+    assert gateway.call("query_incidents", {"time_window": "last_7d"}).status == 200  # tools are pinned by now
     most = pages(gateway) + 4
     gateway.state.database.run_now(lambda c: c.execute(f"PRAGMA max_page_count = {most}").fetchone())
     for _ in range(200):
@@ -34,6 +35,8 @@ def test_a_full_disk_refuses_calls_until_there_is_room(gateway: RunningGateway) 
         "status": "error",
         "reason": "overloaded",
     }
+    for _ in range(10):  # a short intent may still fit where an outcome does not
+        gateway.call("query_incidents", {"time_window": "last_7d"})
     seen = len(gateway.executor.calls)
     assert gateway.call("query_incidents", {"time_window": "last_7d"}).status == 503
     assert len(gateway.executor.calls) == seen, "what cannot be recorded does not run"

@@ -15,9 +15,11 @@ from postgres_waiting import until
 from sentinel_rag.audit import CallIntended, CallOutcome, JournalCut, JournalReader, OutcomeStatus, PostgresPlace
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.labels import BOTTOM, TOP
+from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.store import KeyStore, Scope, open_state
 from sentinel_rag.interceptor.store.postgres_keys import PostgresKeys
 from sentinel_rag.surfaces.cli import main
+from sentinel_rag.surfaces.people import PeopleStore
 from sentinel_rag.testing.postgres_server import PostgresServer
 from sentinel_rag.testing.postgres_state import EmptyStates
 
@@ -186,10 +188,13 @@ def test_a_role_that_runs_gateways_adds_to_the_journal_and_cannot_change_it(
         for forbidden in ("UPDATE {0}.journal SET kind = 'x'", "DELETE FROM {0}.journal", "TRUNCATE {0}.checkpoint"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(forbidden.format(schema))
+<<<<<<< HEAD
+=======
     before = JournalReader(place).last(1)
     code, _, err = told(capsys, "audit", "prune", "--older-than", "0")
     assert (code, "may not remove records" in err) == (2, True)
     assert [entry.kind for entry in JournalReader(place).last(1)] == [entry.kind for entry in before]
+>>>>>>> refs/heads/pgstate
     assert told(capsys, "users", "list")[0] == 3  # nobody yet: the tables are there, and this role may use them
     agent = postgres.url_of("sentinel_agent", password)
     monkeypatch.setenv("SENTINEL_CHAT_DATABASE_URL", agent)
@@ -200,6 +205,13 @@ def test_a_role_that_runs_gateways_adds_to_the_journal_and_cannot_change_it(
         for other in ("sentinel.journal", "sentinel.api_key", "sentinel_web.person"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(f"SELECT * FROM {other}")
+<<<<<<< HEAD
+    before = JournalReader(place).last(1)
+    code, _, err = told(capsys, "audit", "prune", "--older-than", "0")
+    assert (code, "may not remove records" in err) == (2, True)
+    assert [entry.kind for entry in JournalReader(place).last(1)] == [entry.kind for entry in before]
+=======
+>>>>>>> refs/heads/pgstate
     code, out, _ = told(capsys, "doctor", "--json")
     [line] = [each for each in json.loads(out) if each["name"] == "database"]
     assert line["level"] == "ok"
@@ -223,9 +235,14 @@ def test_the_state_of_a_home_moves_with_its_chain_and_its_keys(
         state.journal.archive.rotate()  # a part of it lies in segments
     fill(gateway, None, 5, first=10)
     before = JournalReader(gateway / "journal.sqlite").verify()
+    with closing(PeopleStore(clean_environment / "people", clock=utc_now)) as people:
+        people.add_owner()
 
     code, out, _ = told(capsys, "database", "move", "--json")
     moved = json.loads(out)
+    assert moved["people.person"] == 1
+    assert (clean_environment / "people" / "moved-to-postgresql" / "people.sqlite").exists()
+    assert {path.name for path in (clean_environment / "people").iterdir()} == {"people.key", "moved-to-postgresql"}
     assert (code, moved["records"], moved["keys"], moved["sessions"]) == (0, before.records, 3, 2)
     assert {path.name for path in Path(moved["aside"]).iterdir()} >= {"journal.sqlite", "keys.sqlite", "segments"}
     assert not (gateway / "journal.sqlite").exists()

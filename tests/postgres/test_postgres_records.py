@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psycopg
@@ -46,8 +46,9 @@ from sentinel_rag.agent.remembering import ConversationStore
 from sentinel_rag.agent.remembering.schema import MIGRATIONS as CONVERSATION_TABLES
 from sentinel_rag.audit import PostgresPlace
 from sentinel_rag.audit.postgres import RecordSchema
-from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.records import Migration
+from sentinel_rag.contracts.errors import UnavailableError, UsageError
+from sentinel_rag.records import Migration, RecordFile
+from sentinel_rag.records.moving import move_records
 from sentinel_rag.surfaces.people import PeopleStore
 from sentinel_rag.surfaces.people.schema import MIGRATIONS as PEOPLE_TABLES
 from sentinel_rag.surfaces.web.turns import ConversationRecord, Event, TurnState
@@ -207,7 +208,7 @@ def test_a_conversation_is_answered_by_one_surface_at_a_time(opened: Open) -> No
 
 DYING = """
     import os, signal, sys
-    from datetime import UTC, datetime
+    from datetime import UTC, datetime, timedelta
     from pathlib import Path
     from sentinel_rag.agent.remembering import ConversationStore
     from sentinel_rag.agent.remembering.schema import MIGRATIONS as CONVERSATIONS
@@ -299,3 +300,34 @@ def test_work_that_fails_leaves_nothing_and_the_next_goes_on(opened: Open) -> No
         run.execute("DELETE FROM person")
     with records.transaction(reads=True) as run:
         assert run.execute("SELECT count(*) FROM person").fetchone() == (0,)
+
+
+def test_what_lay_in_files_is_moved_once_with_its_order(opened: Open, tmp_path: Path, hand: Hand) -> None:
+    folder = tmp_path / "home"
+    with closing(PeopleStore(folder, clock=hand)) as before:
+        user_id = add(before, "dana")
+        token = before.begin(user_id, lasts=timedelta(hours=1)).token
+    with closing(ConversationRecord(folder / "turns.sqlite", clock=lambda: NOW)) as before_turns:
+        for number in range(3):
+            before_turns.open(f"conversation-{number}", "dana", f"question {number}")
+        conversation = before_turns.find("conversation-1", "dana")
+        assert conversation is not None
+        before_turns.begin("a" * 16, conversation, "r-1", "why \x00?")
+        before_turns.end("a" * 16, TurnState.ANSWERED, {"answer": "so"}, [Event("text", {"text": "so"})])
+        listed = before_turns.list("dana", 10)
+    for component, file, tables in (
+        ("people", "people.sqlite", ("person", "sign_in")),
+        ("turns", "turns.sqlite", ("conversation", "turn")),
+    ):
+        with closing(RecordFile(folder / file, STORES[component], what="The file")) as source:
+            assert set(move_records(source, opened(component), tables).values()) <= {1, 3}
+            with pytest.raises(UsageError, match="holds records already"):
+                move_records(source, opened(component), tables)
+    people = PeopleStore(folder, clock=hand, records=opened("people"))
+    assert people.check(token, program=False) is not None
+    assert people.gateway_key(user_id) is not None
+    turns = record(opened)
+    assert turns.list("dana", 10) == listed
+    answered = turns.turn_of_request("r-1", "dana")
+    assert answered is not None
+    assert (answered.question, answered.answer) == ("why \x00?", {"answer": "so"})

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from sentinel_rag.interceptor.policy import Policy
+from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.testing.fake_executor import Answers, FakeExecutor, Waits
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
@@ -23,7 +24,7 @@ from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
 pytestmark = pytest.mark.requirement("GATE-5")
 SENTINEL = Path(sys.executable).parent / "sentinel"
 SESSIONS, STATELESS = "2025-11-25", "2026-07-28"
-TIMEOUT_S = 60
+TIMEOUT_S = 120
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +114,8 @@ async def test_the_official_client_gets_the_same_tools_and_results(
     from mcp.client.stdio import StdioServerParameters
 
     executor.on("query_incidents", Answers({"rows": [{"number": 55, "title": "é\u2028 \\n"}]}))
-    settings = environment(tmp_path, SENTINEL_URL=gateway.url, SENTINEL_API_KEY=gateway.key)
+    key = gateway.state.keys.create([Scope.EXECUTE])[0]  # one that has read nothing yet
+    settings = environment(tmp_path, SENTINEL_URL=gateway.url, SENTINEL_API_KEY=key)
     server = StdioServerParameters(command=str(SENTINEL), args=["mcp"], env=settings)
     async with Client(server, mode="legacy" if era == SESSIONS else era) as client:
         names = {tool.name for tool in (await client.list_tools()).tools}

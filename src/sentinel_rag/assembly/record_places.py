@@ -19,7 +19,15 @@ from sentinel_rag.settings import Settings
 def chat_database(settings: Settings) -> dict[str, str] | None:
     """What the agent's process is told of the database of its memory, a secret; None for a file."""
     url = settings.chat_database
-    return None if url is None else {"url": url.reveal(), "schema": f"{settings.database.schema}_chat"}
+    return (
+        None
+        if url is None
+        else {
+            "url": url.reveal(),
+            "schema": f"{settings.database.schema}_chat",
+            "setting": "SENTINEL_CHAT_DATABASE_URL",
+        }
+    )
 
 
 def people_database(database: Mapping[str, str] | None) -> dict[str, str] | None:
@@ -58,4 +66,4 @@ def record_schema(
         from sentinel_rag.audit.postgres import RecordSchema
     # Its folder is for what a journal signs with, and records sign nothing.
     place = PostgresPlace(database["url"], database["schema"], Path())
-    return RecordSchema(place, component, steps, what=what)
+    return RecordSchema(place, component, steps, what=what, setting=database.get("setting", "SENTINEL_DATABASE_URL"))

@@ -26,6 +26,11 @@ def people_folder(home: Path) -> Path:
     return home / "people"
 
 
+def record_file(home: Path) -> Path:
+    """Where what people asked and were answered lies."""
+    return home / "web" / "conversations.sqlite"
+
+
 def web_configuration(settings: Settings, keys: Mapping[str, str]) -> dict[str, Any]:
     """The web surface's share of its configuration line. Raises UsageError where the Interceptor is elsewhere: then no
     key for a person can be made here."""
@@ -37,7 +42,7 @@ def web_configuration(settings: Settings, keys: Mapping[str, str]) -> dict[str, 
     oidc = settings.oidc
     return {
         "people": str(people_folder(settings.home)),
-        "record": str(settings.home / "web" / "conversations.sqlite") if settings.chat_keep_days else None,
+        "record": str(record_file(settings.home)) if settings.chat_keep_days else None,
         "keep_days": settings.chat_keep_days or 1,
         "public_url": settings.web_url,
         "owner_keys": {key_id: keys[key_id] for key_id in OWNER_SCOPES},

@@ -28,7 +28,7 @@ from sentinel_rag.interceptor import openapi
 from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
 from sentinel_rag.interceptor.approval_desk import Webhook, notifying, served_routes
 from sentinel_rag.interceptor.catalogue import survey
-from sentinel_rag.interceptor.downstream import ClientSessions, McpEndpoint, ToolCalls, metadata_routes
+from sentinel_rag.interceptor.downstream import ClientSessions, McpEndpoint, SessionDoor, ToolCalls, metadata_routes
 from sentinel_rag.interceptor.express_way import ExpressWay
 from sentinel_rag.interceptor.gate import Gate, Stores
 from sentinel_rag.interceptor.host_guard import HostGuard
@@ -104,8 +104,7 @@ def create_app(
         doorkeeper=doorkeeper,
         calls=ToolCalls(gate, state.approvals, clients, limits, approvals_page),
         clients=clients,
-        sessions=state.sessions,
-        upstreams=upstreams,
+        sessions=SessionDoor(state.sessions, clients, upstreams, limits, rates),
         limits=limits,
         offered=routes.offered,
     )

@@ -348,8 +348,8 @@ class Gate:
         ]
         if tool.reads:
             works.append(self._stores.resources.confirm(run.reads, run.facts.resources))
-        if tool.across_sessions:
-            works.append(self._stores.sessions.confirm_seen(session, run.facts.seen))
+        if tool.across_sessions:  # before this call raises its own session
+            works.insert(0, self._stores.sessions.confirm_seen(session, run.facts.seen))
         if tool.writes:
             written = join_all(entry.label for entry in judgement.arguments)
             works.append(self._stores.resources.raise_to(resources_of(tool.writes, run.arguments.value), written))

@@ -78,10 +78,11 @@ class Container:
             try:
                 assert process.stdout is not None
                 line = process.stdout.readline()
-                if not line:
-                    process.wait(TIMEOUT_S)
-                    raise RuntimeError(f"sentinel serve {role} did not start: {self.log(role)}")
-                yield json.loads(line), process
+                found: dict[str, str] = json.loads(line) if line else {}
+                if not all(str(url).startswith("http") for url in found.values()) or not found:
+                    process.wait(TIMEOUT_S)  # what it printed is an error
+                    raise RuntimeError(f"sentinel serve {role} did not start: {line}{self.log(role)}")
+                yield found, process
             finally:
                 process.send_signal(signal.SIGTERM)
                 process.wait(30)

@@ -72,7 +72,7 @@ def executor() -> Iterator[FakeExecutor]:
 def gateway(
     policy: Policy, executor: FakeExecutor, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningGateway]:
-    limits = Limits(approval_wait_s=30.0)
+    limits = Limits(approval_wait_s=120.0)
     folder = tmp_path_factory.mktemp("state")
     with running_gateway(policy, folder, executor, limits=limits, approvals_page=PAGE) as running:
         yield running

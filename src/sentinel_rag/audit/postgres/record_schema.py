@@ -29,16 +29,26 @@ _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 class RecordSchema:
     """The tables of `component`, made by `steps`, at `place`; reached when it is first used. `what` they are called in
-    errors. Where several stores share a schema, each has its own component and tables."""
+    errors, `setting` is where the address stands. Where several stores share a schema, each has a component and tables
+    of its own."""
 
     shared = True
 
-    def __init__(self, place: PostgresPlace, component: str, steps: Sequence[Migration], *, what: str) -> None:
+    def __init__(
+        self,
+        place: PostgresPlace,
+        component: str,
+        steps: Sequence[Migration],
+        *,
+        what: str,
+        setting: str = "SENTINEL_DATABASE_URL",
+    ) -> None:
         self.name = f"the schema {place.schema} in PostgreSQL"
         self.holder = secrets.token_hex(8)
         self._component = component
         self._steps = steps
         self._what = what
+        self._setting = setting
         self._connector = Connector(place)
         self._write = f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({lock_of(place.schema)})"
         self._raw: psycopg.Connection[Any] | None = None
@@ -131,7 +141,10 @@ class RecordSchema:
                 raw.close()
 
     def _unusable(self, away: StateAway) -> UnavailableError:
-        return UnavailableError(f"{self._what} cannot be used now. {away}", next_step=away.next_step)
+        return UnavailableError(
+            f"{self._what} cannot be used now. {away}",
+            next_step=away.next_step.replace("SENTINEL_DATABASE_URL", self._setting),
+        )
 
 
 def _begin(raw: psycopg.Connection[Any], begin: str) -> psycopg.Connection[Any]:

@@ -24,6 +24,8 @@ _TOOL_KEYS = {
     "rate": "rate",
     "row_labels": "row_labels",
     "sends_readers": "sends_readers",
+    "across_sessions": "across_sessions",
+    "named_limit": "named_limit",
 }
 
 

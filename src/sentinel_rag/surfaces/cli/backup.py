@@ -27,7 +27,8 @@ def backup(folder: str, *, workspaces: bool, as_json: bool) -> int:
         told = {"folder": str(target), "files": made.size, "journal_head": made.journal_head, "made_at": made.made_at}
         print(json.dumps(told))
         return 0
-    print(f"{made.size} files are copied to {target}; the journal up to record {made.journal_head}.")
+    journal = f"; the journal up to record {made.journal_head}" if made.journal_head else ""
+    print(f"{made.size} files are copied to {target}{journal}.")
     print("It holds keys and accounts: keep it as you keep those, and on another disk.")
     if not workspaces and (settings.home / "workspaces").is_dir():
         print("Embedded workspaces are not in it: stop the zones, then sentinel backup FOLDER --workspaces.")

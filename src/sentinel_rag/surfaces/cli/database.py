@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 from sentinel_rag.assembly import state_database
+from sentinel_rag.assembly.record_moves import KeptStore, move_kept
 from sentinel_rag.assembly.record_places import prepare_people
+from sentinel_rag.assembly.web_access import people_folder, record_file
 from sentinel_rag.settings import load_settings
 
 
@@ -28,14 +30,30 @@ def prepare(role: str | None, *, as_json: bool) -> int:
 
 def move(*, as_json: bool) -> int:
     """Move the state of this home's files into the schema."""
-    moved = state_database.move(load_settings())
+    from sentinel_rag.surfaces.people.schema import MIGRATIONS as PEOPLE_TABLES
+    from sentinel_rag.surfaces.people.store import FILE
+    from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS as TURN_TABLES
+
+    settings = load_settings()
+    moved = state_database.move(settings)
+    people, turns = people_folder(settings.home) / FILE, record_file(settings.home)
+    kept = move_kept(
+        settings,
+        [
+            KeptStore("people", PEOPLE_TABLES, ("person", "sign_in"), people),
+            KeptStore("turns", TURN_TABLES, ("conversation", "turn"), turns),
+        ],
+    )
     if as_json:
         counts = {name: getattr(moved, name) for name in ("records", "keys", "sessions", "approvals")}
-        print(json.dumps({**counts, "aside": str(moved.aside)}))
+        print(json.dumps({**counts, **kept, "aside": str(moved.aside)}))
         return 0
     print(
         f"Moved {moved.records} records of the journal, {moved.keys} keys, {moved.sessions} sessions and "
         f"{moved.approvals} approvals; the journal was verified where it is now."
     )
+    if kept:
+        accounts, conversations = kept.get("people.person", 0), kept.get("turns.conversation", 0)
+        print(f"Moved {accounts} accounts and {conversations} conversations of people, each file put aside beside it.")
     print(f"The files were put aside in {moved.aside}. Keep the rest of that folder's parent: it holds the secrets.")
     return 0

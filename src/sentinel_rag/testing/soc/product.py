@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -29,6 +30,8 @@ from sentinel_rag.testing.soc.estate import PlantedEstate
 from sentinel_rag.testing.soc.outside import Outside
 
 TIMEOUT_S = 60.0
+IDLE_S = 2.0
+"""How long a connection is kept that nothing was sent on; the servers close theirs after five seconds."""
 _STATE = """SecurityIncident
 | summarize arg_max(TimeGenerated, *) by IncidentNumber
 | project IncidentNumber, Status, Severity, Classification, ClassificationComment, Owner, Comments"""
@@ -50,11 +53,14 @@ class Wire:
         self._address = urlsplit(url)
         self._headers = headers
         self._connection: http.client.HTTPConnection | None = None
+        self._answered = 0.0
 
     def send(self, method: str, path: str, body: Any = None) -> WireAnswer:
         """One request. A connection that was closed meanwhile is opened again, before anything was sent on it."""
         data = None if body is None else json.dumps(body).encode()
         headers = {**self._headers, **({} if data is None else {"Content-Type": "application/json"})}
+        if self._connection is not None and time.monotonic() - self._answered > IDLE_S:
+            self.close()  # the server may be closing it at this moment
         if self._connection is None:
             address = self._address
             self._connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=TIMEOUT_S)
@@ -62,6 +68,7 @@ class Wire:
             self._connection.request(method, path, body=data, headers=headers)
             response = self._connection.getresponse()
             text = response.read().decode("utf-8", "replace")
+            self._answered = time.monotonic()
         except (OSError, http.client.HTTPException):
             self.close()
             raise

@@ -1,0 +1,94 @@
+"""Which session of the gateway a client's message belongs to: the one that it names, if it is the key's own and open,
+or the one that stands for its key.
+
+The sessions are those of every other way in, with their labels and their floor; here is only the way to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import anyio
+from starlette.requests import Request
+
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.interceptor.downstream.client_sessions import ClientSessions
+from sentinel_rag.interceptor.downstream.messages import Code, RpcFault
+from sentinel_rag.interceptor.limits import Limits
+from sentinel_rag.interceptor.rates import RateLimiter
+from sentinel_rag.interceptor.refusals import Unread
+from sentinel_rag.interceptor.session_routes import RETRY_SESSION_S, close_session
+from sentinel_rag.interceptor.store import Principal, Scope, Session, SessionStore, TooManySessions
+from sentinel_rag.interceptor.upstream import Upstream
+
+SESSION_HEADER = "mcp-session-id"
+
+
+class SessionDoor:
+    """Belongs to one event loop."""
+
+    def __init__(
+        self,
+        sessions: SessionStore,
+        clients: ClientSessions,
+        upstreams: Mapping[str, Upstream],
+        limits: Limits,
+        rates: RateLimiter,
+    ) -> None:
+        self._sessions = sessions
+        self._clients = clients
+        self._upstreams = upstreams
+        self._limits = limits
+        self._rates = rates
+        self._opening = anyio.Lock()
+
+    async def open(self, principal: Principal) -> Session:
+        """A new session of the key. Raises Unread if it has had too many."""
+        person = None if executes(principal) else principal.key_id
+        try:
+            most = self._limits.sessions_per_key
+            return await self._sessions.open(principal.key_id, user_key_id=person, most=most)
+        except TooManySessions as many:
+            raise Unread(Reason.RATE_LIMITED, f"{many} {many.next_step}", retry_after_s=RETRY_SESSION_S) from None
+
+    async def standing(self, principal: Principal) -> Session:
+        """The session of requests that name none: one for each key, in this process, for as long as it is open. Its
+        name is nobody's to guess, so no other key can take it first. Raises Unread as `open` does."""
+        async with self._opening:
+            known = self._clients.standing(principal.key_id)
+            found = None if known is None else await self._sessions.find(known, principal.key_id)
+            if found is None or found.closed or not _may_enter(principal, found):
+                found = await self.open(principal)
+            self._clients.stand(principal.key_id, found.session_id)
+            return found
+
+    async def named(self, request: Request, principal: Principal) -> Session:
+        """The session of the request's header. Raises RpcFault unless there is one header, and Unread as `own` does."""
+        named = request.headers.getlist(SESSION_HEADER)
+        if len(named) != 1:
+            raise RpcFault(Code.INVALID_REQUEST, "One Mcp-Session-Id is needed; initialize gives it.")
+        return await self.own(named[0], principal)
+
+    async def own(self, session_id: object, principal: Principal) -> Session:
+        """An open session of the key. Raises Unread for any other, whatever the reason is that it is not."""
+        found = await self._sessions.find(session_id, principal.key_id) if isinstance(session_id, str) else None
+        if found is None or found.closed or not _may_enter(principal, found):
+            self._rates.take(principal.key_id, principal.rate)
+            raise Unread(Reason.NOT_FOUND, "There is no such session; initialize opens one.")
+        return found
+
+    async def close(self, session: Session, principal: Principal) -> None:
+        """End a session that `named` found, and what it has at tool servers."""
+        await close_session(self._sessions, self._upstreams, session, principal)
+        self._clients.forget(session.session_id)
+
+
+def executes(principal: Principal) -> bool:
+    """Whether the key calls as an agent; any other that is let in looks as its person."""
+    return Scope.EXECUTE in principal.scopes
+
+
+def _may_enter(principal: Principal, session: Session) -> bool:
+    """As the gate asks: whoever looks, looks in a session of their own as a person, and no agent's key enters it."""
+    looks = not executes(principal)
+    return session.key_id == principal.key_id and (session.user_key_id == principal.key_id) is looks
