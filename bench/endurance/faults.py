@@ -104,7 +104,7 @@ class Load:
             return 0
         finally:
             connection.close()
-        if response.status == 500 and "could not record" in answer["detail"]:
+        if response.status == 503 and "audit_id" not in answer:  # as for every call that could not be recorded
             self.unrecorded.add(marker)
         elif "audit_id" in answer:
             self.told.calls.append(Acknowledged(answer["audit_id"], session, tool, marker, response.status))
