@@ -27,6 +27,10 @@ NEEDS = {
     "sentinel users add ana --role analyst": (2, "no terminal to ask for a password"),
     "sentinel users reset ana": (2, "no terminal to ask for a password"),
     "sentinel audit prune --older-than 365": (3, "No segment is that old"),
+    "sentinel restore backups/2026-11-28": (1, "Another sentinel process is using this home folder"),
+    "sentinel database prepare": (2, "SENTINEL_DATABASE_URL is not set"),
+    "sentinel database prepare --for sentinel_gateway": (2, "SENTINEL_DATABASE_URL is not set"),
+    "sentinel database move": (2, "SENTINEL_DATABASE_URL is not set"),
 }
 ELSEWHERE = {
     "sentinel demo": "test_e2e_demo.py",
@@ -38,6 +42,7 @@ ELSEWHERE = {
     "sentinel kql install": "tests/sentinel: needs npm once",
     "sentinel kql lint": "tests/surfaces/test_cli_kql.py: on fewer templates",
     "sentinel mcp": "tests/surfaces/test_cli_mcp.py: ends with its input",
+    "sentinel serve tools --tools sentinel,knowledge": "tests/deploy/test_deploy_roles.py: does not end",
     "sentinel approvals watch": "tests/surfaces/test_cli_approvals.py: ends at Ctrl-C",
 }
 """Run by other tests, because they are slow, need a network or do not end."""
