@@ -185,12 +185,11 @@ class Estate:
         raise RuntimeError(f"sentinel up did not start: {process.communicate()[1]}")
 
     def _environment(self) -> dict[str, str]:
-        # A width of whoever runs this would break the lines elsewhere.
-        ours = ("SENTINEL_", "AZURE_", "COLUMNS")
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("SENTINEL_", "AZURE_"))}
         return {
             **kept,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "COLUMNS": "100",  # pages are folded the same wherever this runs
             "PYTHONUNBUFFERED": "1",  # each answer is waited for
             "SENTINEL_HOME": str(self._home / "home"),
             "SENTINEL_WORKSPACE": WORKSPACE,

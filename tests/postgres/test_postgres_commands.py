@@ -188,13 +188,10 @@ def test_a_role_that_runs_gateways_adds_to_the_journal_and_cannot_change_it(
         for forbidden in ("UPDATE {0}.journal SET kind = 'x'", "DELETE FROM {0}.journal", "TRUNCATE {0}.checkpoint"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(forbidden.format(schema))
-<<<<<<< HEAD
     before = JournalReader(place).last(1)
     code, _, err = told(capsys, "audit", "prune", "--older-than", "0")
     assert (code, "may not remove records" in err) == (2, True)
     assert [entry.kind for entry in JournalReader(place).last(1)] == [entry.kind for entry in before]
-=======
->>>>>>> main
     assert told(capsys, "users", "list")[0] == 3  # nobody yet: the tables are there, and this role may use them
     agent = postgres.url_of("sentinel_agent", password)
     monkeypatch.setenv("SENTINEL_CHAT_DATABASE_URL", agent)
@@ -205,13 +202,6 @@ def test_a_role_that_runs_gateways_adds_to_the_journal_and_cannot_change_it(
         for other in ("sentinel.journal", "sentinel.api_key", "sentinel_web.person"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(f"SELECT * FROM {other}")
-<<<<<<< HEAD
-=======
-    before = JournalReader(place).last(1)
-    code, _, err = told(capsys, "audit", "prune", "--older-than", "0")
-    assert (code, "may not remove records" in err) == (2, True)
-    assert [entry.kind for entry in JournalReader(place).last(1)] == [entry.kind for entry in before]
->>>>>>> main
     code, out, _ = told(capsys, "doctor", "--json")
     [line] = [each for each in json.loads(out) if each["name"] == "database"]
     assert line["level"] == "ok"
