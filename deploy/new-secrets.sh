@@ -13,10 +13,13 @@ if [ $# -lt 1 ]; then
 fi
 command -v openssl >/dev/null || { echo "openssl is needed, and is not here. Install it, then run this again." >&2; exit 1; }
 folder=$1 release=${2:-sentinel} namespace=${3:-default}
-if [ -e "$folder/ca.key" ]; then
-  echo "$folder holds an authority already: name another folder, or remove it to begin anew." >&2
-  exit 1
-fi
+# By any of them: ca.key is to be kept elsewhere, and another pepper or signing key would end every key and the journal.
+for made in ca.key ca.crt tls gateway kubernetes.yaml agent.env web.env interceptor.env tools-data.env; do
+  if [ -e "$folder/$made" ]; then
+    echo "$folder holds an authority already, or what it made ($made): name another folder, or remove it to begin anew." >&2
+    exit 1
+  fi
+done
 mkdir -p "$folder/tls"
 
 days=825

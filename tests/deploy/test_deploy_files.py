@@ -333,6 +333,9 @@ def test_new_secrets_fit_what_the_zones_are_given(tmp_path: Path) -> None:
         assert (made / "tls" / zone / "tls.key").stat().st_mode & 0o077 == 0
         for line in (made / f"{zone}.env").read_text().splitlines():
             assert line.partition("=")[0] in SETTINGS
+    (made / "ca.key").rename(tmp_path / "kept-elsewhere")  # as the script itself advises
+    before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
     again = subprocess.run(script, capture_output=True, text=True)
     assert again.returncode == 1
     assert "holds an authority already" in again.stderr
+    assert {path: path.read_bytes() for path in made.rglob("*") if path.is_file()} == before, "the pepper stays"
