@@ -11,10 +11,12 @@ import anyio
 import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
-from sentinel_rag.agent.remembering import STOPPED, ConversationStore, RememberingAnalyst
+from sentinel_rag.agent.remembering import STOPPED, ConversationStore, RememberingAnalyst, StoredConversation
 from sentinel_rag.agent.remembering import store as store_module
 from sentinel_rag.agent.remembering.analyst import DELETED, NOT_ASKED, SESSION_GONE
+from sentinel_rag.agent.remembering.stored import Version
 from sentinel_rag.contracts.conversations import Verbosity
+from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway
@@ -80,6 +82,60 @@ async def test_a_number_of_before_the_restart_still_resolves(home: Home) -> None
     (listed, owned) = home.store().load(SESSION).turns  # type: ignore[union-attr]
     assert (listed.question, owned.question, owned.outcome) == ("list open incidents", "who owns [2]?", "answered")
     assert owned.answer.startswith(answer.text)
+
+
+async def test_what_another_agent_answered_meanwhile_is_remembered_and_not_written_over(home: Home) -> None:
+    """Two agents over one store, behind a balancer that chooses anew for each question."""
+    here, there = home.chat(), home.chat()
+    await here.answer("how many incidents are open?", session_id=SESSION)
+    await there.answer("list open incidents", session_id=SESSION)
+    answer = await here.answer("who owns [2]?", session_id=SESSION)
+    assert home.last_arguments == {"incident": "31"}
+    assert _memory_lines(answer) == []
+    await there.clear(SESSION, carry=False)
+    await here.answer("who owns [2]?", session_id=SESSION)
+    stored = home.store().load(SESSION)
+    assert stored is not None
+    assert [(turn.number, turn.question) for turn in stored.turns] == [
+        (1, "how many incidents are open?"),
+        (2, "list open incidents"),
+        (3, "who owns [2]?"),
+        (4, "who owns [2]?"),
+    ]
+    assert stored.cleared_turns == 3, "what was cleared there is cleared here"
+
+
+async def test_a_turn_that_was_written_although_nobody_was_told_is_kept_once(home: Home) -> None:
+    """A connection that broke in the commit: the store says that it cannot be used, and has the turn."""
+
+    class InDoubt(ConversationStore):
+        breaks = False
+
+        def save(self, conversation: StoredConversation, *, known: bool) -> Version:
+            version = super().save(conversation, known=known)
+            if self.breaks:
+                raise UnavailableError("The connection broke.", next_step="Wait.")
+            return version
+
+    store = InDoubt(home.file, clock=lambda: NOW)
+    home.opened.append(store)
+    chat = RememberingAnalyst(
+        OfflineAnalyst(home.gateway, clock=lambda: NOW), store, clock=lambda: NOW, knows_session=home.knows
+    )
+    await chat.answer("how many incidents are open?", session_id=SESSION)
+    store.breaks = True
+    (line,) = _memory_lines(await chat.answer("list open incidents", session_id=SESSION))
+    assert "The connection broke" in line
+    store.breaks = False
+    await chat.answer("who owns [2]?", session_id=SESSION)
+    assert home.last_arguments == {"incident": "31"}
+    stored = store.load(SESSION)
+    assert stored is not None
+    assert [(turn.number, turn.question, turn.outcome) for turn in stored.turns] == [
+        (1, "how many incidents are open?", "answered"),
+        (2, "list open incidents", "answered"),
+        (3, "who owns [2]?", "answered"),
+    ]
 
 
 async def test_call_ids_go_on_counting_after_a_restart(home: Home) -> None:

@@ -77,6 +77,13 @@ def test_what_is_written_is_read_again_by_another_process(store: ConversationSto
     assert (entry.title, entry.turns, entry.preferences) == ("list open incidents", 2, WHOLE.preferences)
 
 
+def test_a_conversation_may_begin_with_what_is_no_text(store: ConversationStore) -> None:
+    """Half of a surrogate pair, as a paste from a broken program has it."""
+    store.save(replace(WHOLE, turns=(replace(TURN, question="\ud800 list \x00 incidents"),)), known=False)
+    (entry,) = store.list()
+    assert entry.title == "? list \x00 incidents"
+
+
 def test_only_the_owner_may_read_the_file_and_its_neighbours(store: ConversationStore, file: Path) -> None:
     store.save(WHOLE, known=False)
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700

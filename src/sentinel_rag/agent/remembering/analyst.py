@@ -122,8 +122,10 @@ class RememberingAnalyst:
             await anyio.to_thread.run_sync(self._store.delete, session_id)
 
     async def _opened(self, session_id: str, notices: list[str]) -> OpenConversation:
-        """The conversation, recalled from the store if it is not in memory."""
+        """The conversation, recalled from the store if it is not in memory, or another process went on with it."""
         conversation = self._open.get(session_id)
+        if conversation is not None and await self._went_on_elsewhere(session_id, conversation):
+            conversation.unread = True
         if conversation is None or conversation.unread:
             waiting = [] if conversation is None else conversation.unsaved
             conversation = await self._recalled(session_id, waiting, notices)
@@ -133,6 +135,16 @@ class RememberingAnalyst:
         while len(self._open) > MAX_OPEN:
             self._open.popitem(last=False)
         return conversation
+
+    async def _went_on_elsewhere(self, session_id: str, conversation: OpenConversation) -> bool:
+        """Whether the store has what this process does not know: it would be written over, and is not remembered."""
+        if self._store is None or not conversation.saved or conversation.unread:
+            return False
+        try:
+            found = await anyio.to_thread.run_sync(self._store.version, session_id)
+        except SentinelError:
+            return False  # saving will say what ails the store
+        return found is not None and found != conversation.version
 
     async def _recalled(self, session_id: str, waiting: Sequence[StoredTurn], notices: list[str]) -> OpenConversation:
         if self._store is None:
@@ -146,8 +158,9 @@ class RememberingAnalyst:
             return OpenConversation()
         number = stored.turns[-1].number if stored.turns else stored.cleared_turns
         conversation = OpenConversation(
-            stored.preferences, turns=number, cleared_turns=stored.cleared_turns, saved=True
+            stored.preferences, turns=number, cleared_turns=stored.cleared_turns, saved=True, version=stored.version
         )
+        conversation.kept = frozenset((turn.number, turn.asked_at, turn.question) for turn in stored.turns)
         known = await self._knows_session(session_id)
         if known is None:
             conversation.unread = True
@@ -157,13 +170,16 @@ class RememberingAnalyst:
             conversation.cleared_turns = number
             notices.append(SESSION_GONE)
             return conversation
-        since = [turn for turn in stored.turns if turn.number > stored.cleared_turns]
+        newer = {turn.number: turn for turn in waiting if conversation.has(turn)}
+        waiting = [turn for turn in waiting if not conversation.has(turn)]
+        since = [newer.get(turn.number, turn) for turn in stored.turns if turn.number > stored.cleared_turns]
         conversation.carried = stored.carried
         conversation.learn([fact for turn in since for fact in turn.facts])
         memories = tuple(turn.memory for turn in (*since, *waiting) if turn.memory is not None)
         await self._prepared()
         self._analyst.clear(session_id, stored.carried)
         self._analyst.recall(session_id, Remembered(stored.state, memories))
+        conversation.newest_memory = memories[-1] if memories else None
         return conversation
 
     async def _prepared(self) -> None:
@@ -195,7 +211,7 @@ class RememberingAnalyst:
             tuple(conversation.unsaved),
         )
         try:
-            await anyio.to_thread.run_sync(partial(store.save, stored, known=conversation.saved))
+            conversation.version = await anyio.to_thread.run_sync(partial(store.save, stored, known=conversation.saved))
         except ConversationDeletedError:
             notices.append(DELETED)
             self._analyst.forget(session_id)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sentinel_rag.agent.remembering.stored import StoredTurn
+from sentinel_rag.agent.remembering.stored import StoredTurn, Version
 from sentinel_rag.contracts.conversations import NO_PREFERENCES, CarriedFact, Preferences
 
 MAX_UNSAVED = 30
@@ -28,13 +28,23 @@ class OpenConversation:
     newest_memory: Mapping[str, Any] | None = None
     unread: bool = False
     """True while what the store has of it is not recalled, so that it must not be written over."""
+    version: Version | None = None
+    """What the store has of it, as far as this process knows."""
+    kept: frozenset[tuple[int, str, str]] = frozenset()
+    """Number, time and question of each turn that was read from the store."""
 
     def take(self, waiting: Sequence[StoredTurn]) -> None:
         """Go on after turns that were asked before the conversation could be read."""
         for turn in waiting:
-            self.turns += 1
-            self.note(replace(turn, number=self.turns))
+            if not self.has(turn):
+                self.turns += 1
+                turn = replace(turn, number=self.turns)
+            self.note(turn)
             self.learn(turn.facts)
+
+    def has(self, turn: StoredTurn) -> bool:
+        """Whether the store has `turn`, written by a process that was never told so: the connection broke."""
+        return (turn.number, turn.asked_at, turn.question) in self.kept
 
     def note(self, turn: StoredTurn) -> None:
         """Let `turn` be written next; it takes the place of what was noted of the same turn before."""

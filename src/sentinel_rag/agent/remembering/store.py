@@ -19,6 +19,7 @@ from sentinel_rag.agent.remembering.stored import (
     ConversationEntry,
     StoredConversation,
     StoredTurn,
+    Version,
     title_of,
 )
 from sentinel_rag.contracts.conversations import CarriedFact, Preferences, Verbosity
@@ -58,8 +59,8 @@ class ConversationStore:
         """Where they are, as a person calls it."""
         return self._records.name
 
-    def save(self, conversation: StoredConversation, *, known: bool) -> None:
-        """Write the conversation's memory and those of its turns that are given (others stay).
+    def save(self, conversation: StoredConversation, *, known: bool) -> Version:
+        """Write the conversation's memory and those of its turns that are given (others stay); its version then.
 
         `known` says that it was written before: then it is not made again, and ConversationDeletedError tells that a
         person deleted it. A new one makes room by the bounds.
@@ -74,7 +75,7 @@ class ConversationStore:
             if not found and known:
                 raise ConversationDeletedError("This conversation was deleted in another window.")
             if not found:
-                title = title_of(conversation.turns[0].question) if conversation.turns else ""
+                title = title_of(_clean(conversation.turns[0].question)) if conversation.turns else ""
                 run.execute(
                     "INSERT INTO conversation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     [conversation.conversation_id, now, now, title, *_memory(conversation)],
@@ -86,6 +87,17 @@ class ConversationStore:
                 "answer = excluded.answer, facts = excluded.facts, memory = excluded.memory, shown = excluded.shown",
                 [_turn_row(conversation.conversation_id, turn) for turn in conversation.turns],
             )
+            version = _version(run, conversation.conversation_id)
+        assert version is not None  # written in this transaction
+        return version
+
+    def version(self, conversation_id: str) -> Version | None:
+        """Which version of it is kept now; None if there is none of that id. Another than a process knows was written
+        by another process."""
+        if not self._records.exists():
+            return None
+        with self._records.transaction(reads=True) as run:
+            return _version(run, conversation_id)
 
     def load(
         self, conversation_id: str, *, turns: int = MAX_TURNS_READ, with_answers: bool = False
@@ -104,6 +116,7 @@ class ConversationStore:
                 "CASE WHEN ? = 1 THEN shown END FROM turn WHERE conversation_id = ? ORDER BY number DESC LIMIT ?",
                 [int(with_answers), conversation_id, turns],
             ).fetchall()
+            version = _version(run, conversation_id)
         if row is None:
             return None
         *chosen, state, carried, cleared = row
@@ -114,6 +127,7 @@ class ConversationStore:
             _facts(carried),
             cleared,
             tuple(_turn(*each) for each in reversed(rows)),
+            version,
         )
 
     def list(self, limit: int = 50) -> tuple[ConversationEntry, ...]:
@@ -180,6 +194,15 @@ class ConversationStore:
             "LIMIT ? OFFSET ?)",
             [newest, _ALL, self._keep - 1],
         )
+
+
+def _version(run: Connection, conversation_id: str) -> Version | None:
+    row = run.execute(
+        "SELECT used_at, cleared_turns, (SELECT coalesce(max(number), 0) FROM turn WHERE conversation_id = id) "
+        "FROM conversation WHERE id = ?",
+        [conversation_id],
+    ).fetchone()
+    return None if row is None else (str(row[0]), int(row[1]), int(row[2]))
 
 
 def conversation_file(path: Path) -> RecordFile:

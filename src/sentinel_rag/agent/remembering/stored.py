@@ -12,6 +12,9 @@ MAX_TITLE = 80
 STOPPED = "stopped"
 """The outcome of a turn that was cancelled, or that a crash cut off."""
 
+Version = tuple[str, int, int]
+"""When a conversation was written last, its `cleared_turns`, and the number of its newest turn."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
@@ -33,7 +36,7 @@ class StoredTurn:
 @dataclass(frozen=True, slots=True)
 class StoredConversation:
     """All that is kept of a conversation. `turns` are the newest, oldest first; those up to number `cleared_turns` are
-    the person's record only, and no memory."""
+    the person's record only, and no memory. `version` is what was read of it, if it was."""
 
     conversation_id: str
     preferences: Preferences = NO_PREFERENCES
@@ -41,6 +44,7 @@ class StoredConversation:
     carried: tuple[CarriedFact, ...] = ()
     cleared_turns: int = 0
     turns: tuple[StoredTurn, ...] = ()
+    version: Version | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
