@@ -31,6 +31,8 @@ CANARY = "canary-pass-word"
         ("localhost,db.example.com", "require"),
         ("db.example.com?sslmode=verify-full", "verify-full"),
         ("db.example.com?sslmode=disable", "disable"),
+        ("localhost?hostaddr=10.0.0.7", "require"),
+        ("localhost?hostaddr=127.0.0.1", None),
     ],
 )
 def test_tls_is_demanded_of_other_machines_unless_the_address_says_otherwise(
@@ -65,6 +67,22 @@ def test_who_cannot_enter_is_told_why_and_no_password(
             if command[0] == "doctor":
                 [line] = [each for each in json.loads(said.out) if each["name"] == "database"]
                 assert (line["level"], "cannot be reached" in line["detail"]) == ("fail", True)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:1", "[::1]:1", "no-such-host.invalid:1", "%2Fno%2Fsuch%2Ffolder"])
+def test_where_a_server_is_stays_unsaid_and_its_setting_is_named(tmp_path: Path, host: str) -> None:
+    """The sentence stands under answers, too: the agent's memory says so when its database is away."""
+    place = PostgresPlace(f"postgresql://u:{CANARY}@{host}/db", "s", tmp_path)
+    connector = Connector(place, setting="SENTINEL_CHAT_DATABASE_URL", holds="these records")
+    with pytest.raises(StateAway, match="The database of these records cannot be reached: ") as told:
+        connector.connect()
+    said = f"{told.value} {told.value.next_step}"
+    assert "SENTINEL_CHAT_DATABASE_URL" in said
+    assert "SENTINEL_DATABASE_URL" not in said
+    for part in (CANARY, "127.0.0.1", "::1", "no-such-host", "/no/such"):
+        assert part not in said
+    with pytest.raises(UnavailableError, match="SENTINEL_CHAT_DATABASE_URL is no address"):
+        Connector(PostgresPlace("postgresql://h/db?nonsense=1", "s", tmp_path), setting="SENTINEL_CHAT_DATABASE_URL")
 
 
 def test_an_address_that_is_none_is_not_quoted(tmp_path: Path) -> None:

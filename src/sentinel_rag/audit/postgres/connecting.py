@@ -5,6 +5,7 @@ Nothing that is said here holds a password, an address or a row.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -34,6 +35,11 @@ _DURABLE = (
 )
 """What is acknowledged outlives the server, and its synchronous replicas; what promises more is left as it is."""
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_WHERE = re.compile(
+    r'(?:connection failed: )?(?:connection )?to server (?:at "[^"]*"(?: \([^)]*\))?, port \S+|on socket "[^"]*") '
+    r"failed: |(?<=host name )\"[^\"]*\" |(?<=resolve host )'[^']*'"
+)
+"""How libpq and psycopg begin to say why a connection could not be made."""
 _WATCHFUL = {
     "keepalives_idle": "10",
     "keepalives_interval": "5",
@@ -113,11 +119,16 @@ class StateConnection:
 
 
 class Connector:
-    """Opens connections to `place` and turns its errors into sentences."""
+    """Opens connections to `place` and turns its errors into sentences, in which `setting` is where the address stands
+    and `holds` what lies there."""
 
-    def __init__(self, place: PostgresPlace) -> None:
+    def __init__(
+        self, place: PostgresPlace, *, setting: str = "SENTINEL_DATABASE_URL", holds: str = "the gateway's state"
+    ) -> None:
         self.place = place
-        self.conninfo = _conninfo(place.url)
+        self._setting = setting
+        self._holds = holds
+        self.conninfo = _conninfo(place.url, setting)
         self._secrets = _secrets(place.url)
         self._made = threading.Event()
 
@@ -157,29 +168,31 @@ class Connector:
         said = self._said(error)
         if isinstance(error, errors.LockNotAvailable | errors.QueryCanceled):
             return StateAway(
-                "The database of the gateway's state is too busy: another program holds it.",
+                f"The database of {self._holds} is too busy: another program holds it.",
                 next_step="Try again; if it stays, look at pg_stat_activity for what holds a lock.",
             )
         if isinstance(error, errors.InsufficientPrivilege | errors.InvalidSchemaName | errors.UndefinedTable):
             return StateAway(
-                f"PostgreSQL refuses this to the gateway's role: {said}.",
-                next_step="Run `sentinel database prepare` as the owner of the schema; see docs/postgresql.md.",
+                f"PostgreSQL refuses this to the role of {self._setting}: {said}.",
+                next_step="Run `sentinel database prepare` as the owner of the schema, or give the schema to that "
+                "role: docs/postgresql.md.",
             )
         if isinstance(error, errors.DiskFull | errors.OutOfMemory):
             return StateAway(
-                "The server of the gateway's state has no room left; nothing was written.",
-                next_step="Make room there; calls go on by themselves.",
+                f"The server of {self._holds} has no room left; nothing was written.",
+                next_step="Make room there; it goes on by itself.",
             )
         return StateAway(
-            f"The database of the gateway's state cannot be reached: {said}.",
-            next_step="Check that PostgreSQL runs, and SENTINEL_DATABASE_URL; calls go on by themselves once it is "
-            "back.",
+            f"The database of {self._holds} cannot be reached: {said}.",
+            next_step=f"Check that PostgreSQL runs, and {self._setting}; it goes on by itself once it is back.",
         )
 
     def _said(self, error: Exception) -> str:
-        """The first line: what comes behind it can quote rows."""
+        """The first line: what comes behind it can quote rows. Where the server is stays unsaid, for this is told to
+        people who ask questions."""
         primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
         text = (primary or str(error) or type(error).__name__).strip().split("\n")[0]
+        text = _WHERE.sub("", text)
         for secret in self._secrets:
             text = text.replace(secret, "********")
         return text.rstrip(".")
@@ -211,7 +224,7 @@ def _secrets(url: str) -> list[str]:
     return sorted(filter(None, found), key=len, reverse=True)
 
 
-def _conninfo(url: str) -> str:
+def _conninfo(url: str, setting: str) -> str:
     """The address with what it does not say itself: that a network which went silent is noticed, and, where it leads to
     another machine, that TLS is demanded. Raises UnavailableError for one that PostgreSQL's client does not
     understand."""
@@ -219,11 +232,11 @@ def _conninfo(url: str) -> str:
         parts = conninfo_to_dict(url)
     except psycopg.Error:  # its text quotes the address
         raise UnavailableError(
-            "SENTINEL_DATABASE_URL is no address that PostgreSQL's client understands.",
+            f"{setting} is no address that PostgreSQL's client understands.",
             next_step="Write postgresql://USER:PASSWORD@HOST/DATABASE; percent-encode special characters.",
         ) from None
     added = dict(_WATCHFUL)
-    hosts = str(parts.get("host") or "").split(",")
+    hosts = [each for name in ("host", "hostaddr") for each in str(parts.get(name) or "").split(",")]
     if any(host and not host.startswith("/") and host not in _LOOPBACK for host in hosts):
         added["sslmode"] = "require"
     return make_conninfo(url, **{name: value for name, value in added.items() if name not in parts})

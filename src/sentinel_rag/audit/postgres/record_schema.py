@@ -48,8 +48,7 @@ class RecordSchema:
         self._component = component
         self._steps = steps
         self._what = what
-        self._setting = setting
-        self._connector = Connector(place)
+        self._connector = Connector(place, setting=setting, holds="these records")
         self._write = f"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock({lock_of(place.schema)})"
         self._raw: psycopg.Connection[Any] | None = None
         self._made = False
@@ -141,10 +140,7 @@ class RecordSchema:
                 raw.close()
 
     def _unusable(self, away: StateAway) -> UnavailableError:
-        return UnavailableError(
-            f"{self._what} cannot be used now. {away}",
-            next_step=away.next_step.replace("SENTINEL_DATABASE_URL", self._setting),
-        )
+        return UnavailableError(f"{self._what} cannot be used now. {away}", next_step=away.next_step)
 
 
 def _begin(raw: psycopg.Connection[Any], begin: str) -> psycopg.Connection[Any]:
