@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import http.client
 import json
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from time import sleep
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from running_web import RunningWeb
+from running_web import RunningWeb, running_web
 
 from sentinel_rag.contracts.evidence import REMOVED
 from sentinel_rag.contracts.labels import Sensitivity
+from sentinel_rag.records import RecordFile
+from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS
+from sentinel_rag.testing.running_gateway import RunningGateway
 from sentinel_rag.testing.web_client import Client, parse_events
 
 HIDDEN = "powershell -enc SECRET admin"
@@ -366,3 +373,28 @@ def test_hidden_values_are_drawn_in_text_that_comes_early_and_are_not_recorded(w
     assert kept is not None
     assert HIDDEN not in str(kept)
     assert handle in str(kept.events)
+
+
+def test_an_answer_whose_end_could_not_be_recorded_is_recorded_as_soon_as_it_can_be(
+    web_gateway: RunningGateway, tmp_path: Path
+) -> None:
+    """Else the turn would count as one that is being answered for as long as this surface lives, and at another one the
+    rest of the conversation would wait for it."""
+    file = tmp_path / "turns.sqlite"
+    kept = RecordFile(file, MIGRATIONS, what="The record of conversations", busy_s=0.0)
+    with running_web(web_gateway, tmp_path, turns=kept) as web:
+        dana = web.browser("dana-recorded-later")
+        web.analyst.release.clear()
+        stream = Stream(dana, "POST", "/chat", {"message": "wait for it"})
+        turn_id = stream.read(2)[0]["data"]["turn_id"]
+        with closing(sqlite3.connect(file, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            web.analyst.release.set()
+            while stream.read(1)[0]["type"] != "done":
+                pass
+            assert dana.get(f"/turns/{turn_id}").body["state"] == "running"
+            other.execute("ROLLBACK")
+        stream.drop()
+        while (turn := dana.get(f"/turns/{turn_id}").body)["state"] == "running":
+            sleep(0.02)
+        assert (turn["state"], bool(turn["answer"]["answer"])) == ("answered", True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
@@ -41,6 +41,9 @@ T = TypeVar("T")
 
 POLL_S = 0.3
 """How often it is looked whether another surface has ended a turn: a database tells nobody."""
+
+KEEP_AGAIN_S = 1.0
+"""How often it is tried to record the end of a turn while the record cannot be used."""
 
 SESSION_GONE = (
     "The Interceptor no longer knows this conversation's session, so a new one begins: what was read before is not "
@@ -82,6 +85,7 @@ class TurnDesk:
         self._live: dict[str, LiveTurn] = {}
         self._beginning = SessionLocks()
         self._answering = SessionLocks()
+        self._unkept: dict[str, tuple[TurnState, Mapping[str, Any] | None, tuple[Event, ...]]] = {}
         self._group: anyio.abc.TaskGroup | None = None
 
     @asynccontextmanager
@@ -102,7 +106,12 @@ class TurnDesk:
             self._check_room(asked.user_id)
             conversation = await self._conversation(asked)
             turn_id = secrets.token_hex(12)
-            turn = await _in_thread(self._record.begin, turn_id, conversation, asked.request_id, asked.message)
+            try:
+                turn = await _in_thread(self._record.begin, turn_id, conversation, asked.request_id, asked.message)
+            except SentinelError:
+                # It may be on record all the same, as one that this surface answers: others would wait for it.
+                self._keep_later(turn_id, TurnState.STOPPED, (_stopped(),))
+                raise
             if turn.turn_id != turn_id:  # the same request came to another surface at this moment
                 if asked.conversation_id is None:
                     await _in_thread(self._record.delete, conversation.conversation_id)
@@ -241,6 +250,25 @@ class TurnDesk:
             await _in_thread(self._record.end, live.turn_id, state, answer, events)
         except SentinelError:
             log.exception("a turn could not be recorded")
+            self._keep_later(live.turn_id, state, events, answer)
+
+    def _keep_later(
+        self, turn_id: str, state: TurnState, events: tuple[Event, ...], answer: Mapping[str, Any] | None = None
+    ) -> None:
+        """Record an end once the record can be used again: until then the turn counts as one that is answered here."""
+        assert self._group is not None
+        if not self._unkept:
+            self._group.start_soon(self._keep_again)
+        self._unkept[turn_id] = state, answer, events
+
+    async def _keep_again(self) -> None:
+        while self._unkept:
+            await anyio.sleep(KEEP_AGAIN_S)
+            with suppress(SentinelError):
+                for turn_id, end in list(self._unkept.items()):
+                    await _in_thread(self._record.end, turn_id, *end)
+                    del self._unkept[turn_id]
+                    log.warning("a turn is recorded after all")
 
 
 _BROKEN = Problem(500, "internal", "This surface failed on the question.", "Ask again; its log has the details.")
