@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -97,3 +98,15 @@ def test_this_machines_own_zone_is_known_by_its_very_certificate(tmp_path: Path)
     assert type(connection_here("http://127.0.0.1:1", "", timeout=1)).__name__ == "HTTPConnection"
     made = connection_here("https://127.0.0.1:1", str(tmp_path / "zone.crt"), timeout=1)
     assert type(made).__name__ == "HTTPSConnection"
+
+
+@pytest.mark.parametrize(("days", "said"), [(-3, "ended at "), (3, "begins only at ")])
+def test_a_certificate_that_no_caller_would_take_now_is_told_at_the_start(tmp_path: Path, days: int, said: str) -> None:
+    authority = Authority(tmp_path)
+    served = certificate(authority, "zone", "good.example")
+    Authority(tmp_path, authority.key, timedelta(days=days)).issue("zone", "other.example")
+    with pytest.raises(ConfigurationError, match=said) as caught:
+        Certificate(tmp_path / "zone.crt", tmp_path / "zone.key")
+    assert "renewed" in caught.value.next_step
+    assert not served.renew(), "the one that still holds goes on"
+    assert proven_names(served, authority) == {"good.example"}

@@ -11,14 +11,17 @@ import ipaddress
 import ssl
 import threading
 from collections.abc import Collection
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.loopback import NAMED_AS, is_own_host
+from sentinel_rag.contracts.query_results import format_time
 
 if TYPE_CHECKING:
+    from cryptography import x509
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 RENEWAL_S = 60.0
@@ -129,6 +132,7 @@ def _names_in(certificate: Path) -> Collection[str]:
 
     try:
         leaf = x509.load_pem_x509_certificates(certificate.read_bytes())[0]
+        _check_time(leaf, certificate)
         alternative = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (OSError, ValueError, IndexError) as error:
         why = f" ({error.strerror})" if isinstance(error, OSError) else ""
@@ -147,6 +151,21 @@ def _names_in(certificate: Path) -> Collection[str]:
             next_step="Have one made with the names by which callers reach this zone; a wildcard does not say which.",
         )
     return names
+
+
+def _check_time(leaf: x509.Certificate, certificate: Path) -> None:
+    """Raise ConfigurationError for a certificate that no caller would take now."""
+    now = datetime.now(UTC)
+    if leaf.not_valid_after_utc < now:
+        said = f"ended at {format_time(leaf.not_valid_after_utc)}"
+    elif leaf.not_valid_before_utc > now:
+        said = f"begins only at {format_time(leaf.not_valid_before_utc)}"
+    else:
+        return
+    raise ConfigurationError(
+        f"The certificate {certificate} {said}.",
+        next_step="Put a renewed one there, or correct this machine's clock: date -u",
+    )
 
 
 class _Passphrase(Exception):

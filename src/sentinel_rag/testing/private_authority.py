@@ -15,10 +15,12 @@ from cryptography.x509.oid import NameOID
 
 @dataclass(frozen=True)
 class Authority:
-    """An authority whose certificate is `ca.crt` in `folder`; `issue` puts `NAME.crt` and `NAME.key` there."""
+    """An authority whose certificate is `ca.crt` in `folder`; `issue` puts `NAME.crt` and `NAME.key` there. Its clock
+    is `ahead` of this machine's."""
 
     folder: Path
     key: ec.EllipticCurvePrivateKey = field(default_factory=lambda: ec.generate_private_key(ec.SECP256R1()))
+    ahead: datetime.timedelta = datetime.timedelta(0)
 
     @property
     def file(self) -> Path:
@@ -46,7 +48,7 @@ class Authority:
     def _signed(
         self, name: str, key: ec.EllipticCurvePrivateKey, hosts: tuple[str, ...] = (), *, is_authority: bool = False
     ) -> x509.Certificate:
-        now = datetime.datetime.now(datetime.UTC)
+        now = datetime.datetime.now(datetime.UTC) + self.ahead
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ca")])
         made = (
