@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.assembly.backup import MANIFEST, make_backup, put_back, read_backup
+from sentinel_rag.assembly.run_state import AlreadyRunningError, RunFolder
 from sentinel_rag.audit import JournalCut, JournalReader
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.ports import utc_now
@@ -235,3 +236,126 @@ def test_a_database_that_is_locked_by_a_writer_is_copied_all_the_same(home: Path
         make_backup(home, tmp_path / "copy", now=utc_now(), workspaces=False)
     with closing(sqlite3.connect(tmp_path / "copy" / "agent" / "conversations.db")) as copy:
         assert copy.execute("SELECT text FROM turn").fetchall() == [("acknowledged",)]
+
+
+def test_a_symbolic_link_is_refused_in_a_home_and_in_a_backup(home: Path, tmp_path: Path) -> None:
+    """What the attacker controls: the folder of a backup. A link in it is no file of the manifest, and would be
+    followed with the rights of whoever restores."""
+    (home / "agent").mkdir(parents=True)
+    (home / "agent" / "notes.json").write_text("{}")
+    secret = tmp_path / "of-somebody-else"
+    secret.mkdir()
+    (secret / "key").write_text("canary")
+    (home / "people").symlink_to(secret)
+    with pytest.raises(UnavailableError, match="is a symbolic link") as refused:
+        make_backup(home, tmp_path / "copy", now=utc_now(), workspaces=False)
+    assert str(home / "people") in str(refused.value)
+    assert not (tmp_path / "copy").exists()
+
+    (home / "people").unlink()
+    make_backup(home, tmp_path / "copy", now=utc_now(), workspaces=False)
+    for link, leads_to in (("people", secret), ("agent/more.json", secret / "key")):
+        (tmp_path / "copy" / link).symlink_to(leads_to)
+        for attempt in (read_backup, lambda copy: put_back(copy, home, now=utc_now())):
+            with pytest.raises(UnavailableError, match="not as it was made"):
+                attempt(tmp_path / "copy")
+        (tmp_path / "copy" / link).unlink()
+    assert "canary" not in [path.read_text() for path in home.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    "told",
+    ["[]", "7", '{"version": 1}', "[" * 9_000]
+    + [
+        json.dumps({"version": 1, "made_at": made_at, "files": files, "journal_head": head, "with_workspaces": False})
+        for made_at, files, head in (
+            (7, {}, 0),
+            ("\x1b[2J", {}, 0),
+            ("2026-11-28T12:00:00Z", ["a"], 0),
+            ("2026-11-28T12:00:00Z", {"a": 7}, 0),
+            ("2026-11-28T12:00:00Z", {}, "1"),
+        )
+    ],
+)
+def test_a_manifest_of_another_form_is_one_sentence(tmp_path: Path, told: str) -> None:
+    (tmp_path / MANIFEST).write_text(told)
+    with pytest.raises(UsageError, match="no backup"):
+        read_backup(tmp_path)
+
+
+def test_what_is_put_back_is_private_again_and_leaves_the_disk_s_own_folder_alone(home: Path, tmp_path: Path) -> None:
+    """A copy that came over a medium without modes; a home that is a volume of its own."""
+    (home / "people").mkdir(parents=True)
+    (home / "people" / "people.key").write_text("secret")
+    copy = tmp_path / "copy"
+    make_backup(home, copy, now=utc_now(), workspaces=False)
+    for path in copy.rglob("*"):
+        path.chmod(0o777)
+    (home / "lost+found").mkdir()
+    aside = put_back(copy, home, now=utc_now())
+    assert aside is not None
+    assert [path.name for path in aside.iterdir()] == ["people"]
+    assert {path.stat().st_mode & 0o077 for path in (home / "people").rglob("*")} == {0}
+    assert (home / "people").stat().st_mode & 0o077 == 0
+
+
+def test_a_restore_that_is_interrupted_leaves_the_home_as_it_was(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("agent", "people", "knowledge"):
+        (home / name).mkdir(parents=True)
+        (home / name / "file").write_text(name)
+    copy = tmp_path / "copy"
+    make_backup(home, copy, now=utc_now(), workspaces=False)
+    other = tmp_path / "other"
+    (other / "agent").mkdir(parents=True)
+    (other / "agent" / "mine").write_text("kept")
+    replace, done = Path.replace, []
+
+    def interrupted(self: Path, target: Path) -> Path:
+        if self.parent.name == ".restoring":
+            if len(done) == 2:
+                raise KeyboardInterrupt
+            done.append(self)
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        put_back(copy, other, now=utc_now())
+    assert [path.relative_to(other).as_posix() for path in sorted(other.rglob("*"))] == ["agent", "agent/mine"]
+
+
+def test_a_restore_is_on_record(
+    running: RunningGateway,
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    call(running, 2)
+    assert main(["backup", str(tmp_path / "copy"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    monkeypatch.setenv("SENTINEL_HOME", str(tmp_path / "elsewhere"))
+    assert main(["restore", str(tmp_path / "copy")]) == 0
+    journal = JournalReader(tmp_path / "elsewhere" / "gateway" / "journal.sqlite")
+    [record] = [entry.record for entry in journal.last(5) if entry.kind == "restored"]
+    assert (record["head"], record["made_at"]) == (told["journal_head"], told["made_at"])
+    assert records(tmp_path / "elsewhere") > told["journal_head"]
+
+
+def test_a_home_that_a_role_is_served_from_is_not_replaced(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else the served Interceptor would go on writing, acknowledged, into files that were moved aside."""
+    (home / "agent").mkdir(parents=True)
+    (home / "agent" / "notes.json").write_text("{}")
+    make_backup(home, tmp_path / "copy", now=utc_now(), workspaces=False)
+    with RunFolder(home).serve(), RunFolder(home).serve():  # the web surface beside the Interceptor
+        assert main(["restore", str(tmp_path / "copy")]) == 1
+        assert main(["backup", str(tmp_path / "other"), "--workspaces"]) == 1
+        said = capsys.readouterr().err
+        assert said.count("A role is served from this home folder") == 2
+        assert not list(home.glob("replaced-*"))
+    with RunFolder(home).undisturbed(), pytest.raises(AlreadyRunningError), RunFolder(home).serve():
+        pass
+    assert main(["restore", str(tmp_path / "copy")]) == 0

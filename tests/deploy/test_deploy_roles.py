@@ -276,3 +276,13 @@ def test_people_sign_in_with_accounts_alone(
     stranger = replace(dana, cookie="", csrf="")
     assert stranger.get("/conversations").status == 401
     assert stranger.request("POST", f"/sign-in/once/{'A' * 43}", {}).status == 404
+
+
+def test_a_served_home_is_not_replaced_under_the_roles_that_serve_it(
+    deployment: Deployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    beside_it = deployment.containers["interceptor"]
+    code, said = beside(beside_it, ["backup", str(tmp_path / "copy")], capsys)
+    assert code == 0, said
+    code, said = beside(beside_it, ["restore", str(tmp_path / "copy")], capsys)
+    assert (code, "A role is served from this home folder" in said) == (1, True), said

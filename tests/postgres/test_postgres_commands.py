@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from postgres_waiting import until
 
+from sentinel_rag.agent.remembering import ConversationStore, StoredConversation, StoredTurn
 from sentinel_rag.audit import CallIntended, CallOutcome, JournalCut, JournalReader, OutcomeStatus, PostgresPlace
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.labels import BOTTOM, TOP
@@ -251,6 +252,17 @@ def test_the_state_of_a_home_moves_with_its_chain_and_its_keys(
     code, _, err = told(capsys, "database", "move")
     assert code == 2
     assert "no state in files" in err
+
+    # What the first time could not move: the database of the agent's memory was away.
+    remembered = clean_environment / "agent" / "conversations.db"
+    with closing(ConversationStore(remembered, clock=utc_now)) as store:
+        turn = StoredTurn(1, "2026-11-28T12:00:00Z", "a question", "answered")
+        store.save(StoredConversation("session-0001", turns=(turn,)), known=False)
+    monkeypatch.setenv("SENTINEL_CHAT_DATABASE_URL", place.url)
+    code, out, err = told(capsys, "database", "move", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == {"conversations.conversation": 1, "conversations.turn": 1}
+    assert not remembered.exists()
 
 
 def test_nothing_moves_onto_a_state_or_from_under_a_running_gateway(

@@ -12,7 +12,7 @@ import json
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -29,7 +29,9 @@ from sentinel_rag.interceptor.store.state import INSTANCES_FOLDER, JOURNAL_FILE
 MANIFEST = "backup.json"
 VERSION = 1
 
-_NOT_COPIED = ("run", "logs", "tool-servers")
+_OF_THE_DISK = "lost+found"
+"""At the top of a volume that is the home; it is not ours to move."""
+_NOT_COPIED = ("run", "logs", "tool-servers", _OF_THE_DISK)
 """Of a run, or made anew by it."""
 WORKSPACES = "workspaces"
 _BESIDE_SQLITE = ("-wal", "-shm", "-journal")
@@ -57,8 +59,8 @@ def make_backup(home: Path, target: Path, *, now: datetime, workspaces: bool) ->
     """Copy `home` into the new folder `target`, readable by its owner only. `workspaces` copies the embedded ones too,
     whose files nobody may have open.
 
-    Raises UsageError for a target that holds something, UnavailableError if something cannot be read or written; then
-    nothing named `target` is left.
+    Raises UsageError for a target that holds something, UnavailableError if something cannot be read or written, or
+    lies behind a symbolic link; then nothing named `target` is left.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target} is there already.", next_step="Name a new folder for each backup.")
@@ -66,6 +68,12 @@ def make_backup(home: Path, target: Path, *, now: datetime, workspaces: bool) ->
         raise UsageError(f"{target} lies in the home folder itself.", next_step="Name a folder on another disk.")
     if not gateway_folder(home).is_dir() and not any(home.glob("*")):
         raise UnavailableError(f"{home} holds nothing yet.", next_step="Set SENTINEL_HOME to the folder that you mean.")
+    for path in home.rglob("*"):
+        if path.is_symlink() and _is_copied(path, home, workspaces=workspaces):
+            raise UnavailableError(
+                f"{path} is a symbolic link, so a copy would lack what it leads to.",
+                next_step="Put there what it leads to, or mount it at that place.",
+            )
     fresh = target.with_name(f".{target.name}.unfinished")
     try:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -95,39 +103,38 @@ def read_backup(source: Path) -> Backup:
     try:
         told: dict[str, Any] = json.loads((source / MANIFEST).read_text())
         version = told.pop("version")
-        backup = Backup(**told)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        backup = _parsed(told) if version == VERSION else None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise UsageError(
             f"{source} is no backup: it has no {MANIFEST} that can be read.",
             next_step="Name a folder that sentinel backup made.",
         ) from None
-    if version != VERSION:
+    if backup is None:
         raise UsageError(
-            f"{source} was made by another version of Sentinel RAG (form {version}).", next_step="Install that version."
+            f"{source} was made by another version of Sentinel RAG (form {str(version)[:20]!r}).",
+            next_step="Install that version.",
         )
-    found = {path.relative_to(source).as_posix() for path in _files(source)} - {MANIFEST}
-    wrong = sorted(found ^ set(backup.files)) + [
-        name for name in sorted(found & set(backup.files)) if _digest(source / name) != backup.files[name]
-    ]
-    if wrong:
-        others = f" and {len(wrong) - 1} more files" if len(wrong) > 1 else ""
-        raise UnavailableError(
-            f"The backup is not as it was made: {wrong[0]}{others}.",
-            next_step="Take another backup; this one was damaged or changed.",
-        )
+    _check(source, backup)
     return backup
 
 
 def put_back(source: Path, home: Path, *, now: datetime) -> Path | None:
-    """Put a checked backup in the place of what `home` holds; that is moved to the folder which is returned. Nobody may
-    use the home meanwhile. Raises UnavailableError; then the home is as it was."""
+    """Put a backup in the place of what `home` holds, checked once more as it was copied; that is moved to the folder
+    which is returned. Nobody may use the home meanwhile. Raises as `read_backup`, and UnavailableError if something
+    cannot be written; then the home is as it was."""
+    backup = read_backup(source)
     aside = home / f"replaced-{now:%Y%m%dT%H%M%SZ}"
     fresh = home / ".restoring"
     moved: list[Path] = []
+    placed: list[Path] = []
     try:
         shutil.rmtree(fresh, ignore_errors=True)
-        shutil.copytree(source, fresh, ignore=shutil.ignore_patterns(MANIFEST))
-        old = [path for path in home.iterdir() if path != fresh and path.name != "run" and not _is_aside(path)]
+        shutil.copytree(source, fresh, symlinks=True)
+        _check(fresh, backup)  # the very bytes that will be used: who can write to the source had time
+        _make_private(fresh)  # before anything is changed there: a read-only medium passes on its modes
+        (fresh / MANIFEST).unlink()
+        stays = (fresh.name, "run", _OF_THE_DISK)
+        old = [path for path in home.iterdir() if path.name not in stays and not _is_aside(path)]
         if not (fresh / WORKSPACES).exists():
             old = [path for path in old if path.name != WORKSPACES]  # the backup does not speak of them
         if old:
@@ -137,12 +144,13 @@ def put_back(source: Path, home: Path, *, now: datetime) -> Path | None:
             moved.append(path)
         for path in list(fresh.iterdir()):
             path.replace(home / path.name)
+            placed.append(home / path.name)
         fresh.rmdir()
-    except OSError as error:
-        for path in moved:
-            shutil.rmtree(path, ignore_errors=True)
-            (aside / path.name).replace(path)
+    except BaseException as error:  # Ctrl-C amid it, too
+        _undo(placed, moved, aside)
         shutil.rmtree(fresh, ignore_errors=True)
+        if not isinstance(error, OSError):
+            raise
         raise UnavailableError(
             f"The backup was not put back: {_reason(error)}.",
             next_step="Check the disk's space and the folder's permissions.",
@@ -150,17 +158,70 @@ def put_back(source: Path, home: Path, *, now: datetime) -> Path | None:
     return aside if old else None
 
 
-def _in_order(home: Path, *, workspaces: bool) -> Iterator[Path]:
-    """What is copied, in the order in which it may be: see above."""
-    skipped = set(_NOT_COPIED) | (set() if workspaces else {WORKSPACES})
-    files = [
-        path
-        for path in _files(home)
-        if (parts := path.relative_to(home).parts)[0] not in skipped
+def _parsed(told: dict[str, Any]) -> Backup:
+    """The manifest's values. Raises TypeError for ones of another form."""
+    backup, files = Backup(**told), told["files"]
+    if not (
+        isinstance(told["made_at"], str)
+        and told["made_at"].isprintable()
+        and isinstance(files, dict)
+        and all(isinstance(digest, str) for digest in files.values())
+        and type(told["journal_head"]) is int
+        and isinstance(told["with_workspaces"], bool)
+    ):
+        raise TypeError
+    return backup
+
+
+def _check(folder: Path, backup: Backup) -> None:
+    """Raise UnavailableError unless `folder` holds the files of `backup` and nothing else, links included."""
+    entries = [path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()]
+    links = {path.relative_to(folder).as_posix() for path in entries if path.is_symlink() or not path.is_file()}
+    found = {path.relative_to(folder).as_posix() for path in entries} - links - {MANIFEST}
+    wrong = sorted(links | (found ^ set(backup.files))) + [
+        name for name in sorted(found & set(backup.files)) if _digest(folder / name) != backup.files[name]
+    ]
+    if wrong:
+        others = f" and {len(wrong) - 1} more files" if len(wrong) > 1 else ""
+        raise UnavailableError(
+            f"The backup is not as it was made: {wrong[0]!r}{others}.",
+            next_step="Take another backup; this one was damaged or changed.",
+        )
+
+
+def _make_private(folder: Path) -> None:
+    """For its owner alone, whatever became of the modes on the way: keys lie there."""
+    folder.chmod(0o700)
+    for path in folder.rglob("*"):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+
+
+def _undo(placed: Sequence[Path], moved: Sequence[Path], aside: Path) -> None:
+    for path in placed:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    for path in moved:
+        (aside / path.name).replace(path)
+    with suppress(OSError):
+        aside.rmdir()
+
+
+def _is_copied(path: Path, home: Path, *, workspaces: bool) -> bool:
+    parts = path.relative_to(home).parts
+    return (
+        parts[0] not in _NOT_COPIED
+        and (workspaces or parts[0] != WORKSPACES)
         and not parts[0].startswith(("replaced-", ".restoring"))
         and parts[:2] != (gateway_folder(home).name, INSTANCES_FOLDER)
         and not path.name.endswith(_BESIDE_SQLITE)
-    ]
+    )
+
+
+def _in_order(home: Path, *, workspaces: bool) -> Iterator[Path]:
+    """What is copied, in the order in which it may be: see above."""
+    files = [path for path in _files(home) if _is_copied(path, home, workspaces=workspaces)]
     gateway = gateway_folder(home)
     last: Sequence[Path] = (
         gateway / JOURNAL_FILE,

@@ -55,7 +55,7 @@ def served_role(
     if a zone does not come up, or other tool zones run in this home."""
     folder = RunFolder(settings.home)
     with ExitStack() as stack:
-        folder.make()
+        stack.enter_context(folder.serve())
         if role == "tools":
             stack.enter_context(folder.hold())
         plan = plan_role(settings, role, tools, workspace, place, stack)

@@ -63,6 +63,7 @@ class RunFolder:
         self.path = home / "run"
         self._state_file = self.path / "zones.json"
         self._lock_file = self.path / "lock"
+        self._served_file = self.path / "served"
 
     @contextmanager
     def hold(self) -> Iterator[None]:
@@ -79,6 +80,32 @@ class RunFolder:
                 yield
             finally:
                 self._state_file.unlink(missing_ok=True)
+
+    @contextmanager
+    def serve(self) -> Iterator[None]:
+        """Be one of the roles that are served from this home, of which there may be several, in containers that share
+        it too. Raises AlreadyRunningError while one works `undisturbed`."""
+        with self._served(exclusively=False):
+            yield
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """Keep roles from being served from this home. Raises AlreadyRunningError while one is."""
+        with self._served(exclusively=True):
+            yield
+
+    @contextmanager
+    def _served(self, *, exclusively: bool) -> Iterator[None]:
+        self.make()
+        with self._served_file.open("a+") as lock:
+            if not _try_lock(lock.fileno(), shared=not exclusively):
+                raise AlreadyRunningError(
+                    "A role is served from this home folder (sentinel serve)."
+                    if exclusively
+                    else "A backup or a restore is at work on this home folder.",
+                    next_step="Stop it first: docs/operations.md." if exclusively else "Start again once it has ended.",
+                )
+            yield
 
     def is_held(self) -> bool:
         """True while a supervisor lives."""
@@ -114,7 +141,8 @@ class RunFolder:
         try:
             for folder in (self.path.parent, self.path):  # the home holds workspaces, keys and the journal too
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock_file.touch(mode=0o600)
+            for file in (self._lock_file, self._served_file):
+                file.touch(mode=0o600)
         except OSError as error:
             raise _unusable(self.path, error) from None
 
@@ -126,11 +154,11 @@ def _unusable(path: Path, error: OSError) -> UnavailableError:
     )
 
 
-def _try_lock(descriptor: int) -> bool:
+def _try_lock(descriptor: int, *, shared: bool = False) -> bool:
     import fcntl
 
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

@@ -53,6 +53,17 @@ def move(settings: Settings) -> Moved:
     return move_state(gateway_folder(settings.home), place, anchor=settings.audit_anchor)
 
 
+def was_moved(settings: Settings) -> bool:
+    """Whether `move` has moved this home's state and put its files aside. Raises as `prepare` does."""
+    from sentinel_rag.interceptor.store.state import JOURNAL_FILE, needs_postgres
+
+    _place(settings)
+    with needs_postgres():
+        from sentinel_rag.interceptor.store.moving import ASIDE
+    folder = gateway_folder(settings.home)
+    return (folder / ASIDE / JOURNAL_FILE).exists() and not (folder / JOURNAL_FILE).exists()
+
+
 def look(settings: Settings) -> DatabaseState:
     """What is there now; changes nothing. Raises as `prepare` does."""
     from sentinel_rag.interceptor.store.state import needs_postgres

@@ -30,6 +30,7 @@ from sentinel_rag.audit.reader import Entry, JournalReader, RecordFilter
 from sentinel_rag.audit.sealing import JournalCut, Sealing
 from sentinel_rag.audit.segments import Segment
 from sentinel_rag.audit.signing import PUBLIC_FILE, PublicKey, SigningKey, SigningKeyLost
+from sentinel_rag.audit.upkeep_events import BackupRestored
 from sentinel_rag.audit.verification import Verification
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "Archive",
     "AuditEvent",
     "AuthenticationFailed",
+    "BackupRestored",
     "CallIntended",
     "CallOutcome",
     "CallRefused",

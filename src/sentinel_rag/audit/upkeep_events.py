@@ -1,5 +1,5 @@
 """What the journal says about itself: tails that were sealed late, checkpoints that could not be kept, segments, and
-what was pruned. Each is a record of the chain like any other."""
+what was pruned, a backup that was put back. Each is a record of the chain like any other."""
 
 from __future__ import annotations
 
@@ -70,3 +70,17 @@ class RecordsPruned:
             "through_hash": self.through_hash,
             "older_than": self.older_than,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackupRestored:
+    """This journal, which ended at record `head`, was put back on purpose from a backup of `made_at`. What other copies
+    hold of later records is none of it."""
+
+    kind: ClassVar[str] = "restored"
+    audit_id: str
+    made_at: str
+    head: int
+
+    def fields(self) -> dict[str, JsonValue]:
+        return {"made_at": self.made_at, "head": self.head}

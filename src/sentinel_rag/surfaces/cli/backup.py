@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import uuid
 from pathlib import Path
 
-from sentinel_rag.assembly.backup import make_backup, put_back, read_backup
-from sentinel_rag.assembly.zones import journal_reader
-from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.assembly.backup import Backup, make_backup, put_back, read_backup
+from sentinel_rag.assembly.run_state import RunFolder
+from sentinel_rag.assembly.zones import journal_reader, open_journal
+from sentinel_rag.audit import BackupRestored
+from sentinel_rag.contracts.errors import SentinelError, UsageError
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._zones import home_to_itself
@@ -19,7 +22,7 @@ def backup(folder: str, *, workspaces: bool, as_json: bool) -> int:
     """Copy the home into a new folder; zones may run, but not with `workspaces`."""
     settings, target = load_settings(), Path(folder).expanduser().absolute()
     if workspaces:
-        with home_to_itself(settings):
+        with home_to_itself(settings), RunFolder(settings.home).undisturbed():
             made = make_backup(settings.home, target, now=utc_now(), workspaces=True)
     else:
         made = make_backup(settings.home, target, now=utc_now(), workspaces=False)
@@ -38,15 +41,17 @@ def backup(folder: str, *, workspaces: bool, as_json: bool) -> int:
 
 
 def restore(folder: str, *, as_json: bool) -> int:
-    """Put a backup in the place of what the home holds, which is moved aside, and check the journal; 1 if it does not
-    hold. No zone may run."""
+    """Put a backup in the place of what the home holds, which is moved aside, check the journal and write into it that
+    this was done; 1 if it does not hold. No zone may run."""
     settings, source = load_settings(), Path(folder).expanduser().absolute()
-    if source.is_relative_to(settings.home):
+    if source.resolve().is_relative_to(settings.home.resolve()):
         raise UsageError(f"{source} lies in the home folder itself.", next_step="Move it elsewhere first.")
     kept = read_backup(source)
-    with home_to_itself(settings):
+    with home_to_itself(settings), RunFolder(settings.home).undisturbed():
         aside = put_back(source, settings.home, now=utc_now())
-    verdict = _journal_verdict(settings) if kept.journal_head and settings.database.url is None else ""
+        verdict = ""
+        if kept.journal_head and settings.database.url is None:
+            verdict = _journal_verdict(settings) or _put_on_record(settings, kept)
     if as_json:
         told = {
             "made_at": kept.made_at,
@@ -71,3 +76,14 @@ def _journal_verdict(settings: Settings) -> str:
     """What is wrong with the journal that was put back, also by the anchor; empty if nothing is."""
     found = journal_reader(settings).verify(public_key=None, anchor=settings.audit_anchor)
     return "" if found.intact else str(found.problem)
+
+
+def _put_on_record(settings: Settings, kept: Backup) -> str:
+    """What kept the restore from being recorded; empty if nothing did."""
+    event = BackupRestored(audit_id=str(uuid.uuid4()), made_at=kept.made_at, head=kept.journal_head)
+    try:
+        with open_journal(settings) as journal:
+            journal.append_now(event)
+    except SentinelError as error:
+        return f"the restore could not be recorded in it. {error}"
+    return ""

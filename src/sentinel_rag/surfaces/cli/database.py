@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from sentinel_rag.assembly import state_database
 from sentinel_rag.assembly.record_moves import KeptStore, move_kept
 from sentinel_rag.assembly.record_places import prepare_people
+from sentinel_rag.assembly.run_state import RunFolder
 from sentinel_rag.assembly.web_access import people_folder, record_file
-from sentinel_rag.settings import load_settings
+from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.settings import Settings, load_settings
 
 
 def prepare(role: str | None, *, as_json: bool) -> int:
@@ -29,21 +32,23 @@ def prepare(role: str | None, *, as_json: bool) -> int:
 
 
 def move(*, as_json: bool) -> int:
-    """Move the state of this home's files into the schema."""
+    """Move the state of this home's files into the schema, and what people left behind. Where that was cut short, doing
+    it again moves the rest."""
     from sentinel_rag.surfaces.people.schema import MIGRATIONS as PEOPLE_TABLES
     from sentinel_rag.surfaces.people.store import FILE
     from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS as TURN_TABLES
 
     settings = load_settings()
-    moved = state_database.move(settings)
     people, turns = people_folder(settings.home) / FILE, record_file(settings.home)
-    kept = move_kept(
-        settings,
-        [
-            KeptStore("people", PEOPLE_TABLES, ("person", "sign_in"), people),
-            KeptStore("turns", TURN_TABLES, ("conversation", "turn"), turns),
-        ],
-    )
+    stores = [
+        KeptStore("people", PEOPLE_TABLES, ("person", "sign_in"), people),
+        KeptStore("turns", TURN_TABLES, ("conversation", "turn"), turns),
+    ]
+    with RunFolder(settings.home).undisturbed():
+        if state_database.was_moved(settings):
+            return _move_the_rest(settings, stores, as_json=as_json)
+        moved = state_database.move(settings)
+        kept = move_kept(settings, stores)
     if as_json:
         counts = {name: getattr(moved, name) for name in ("records", "keys", "sessions", "approvals")}
         print(json.dumps({**counts, **kept, "aside": str(moved.aside)}))
@@ -56,4 +61,18 @@ def move(*, as_json: bool) -> int:
         accounts, conversations = kept.get("people.person", 0), kept.get("turns.conversation", 0)
         print(f"Moved {accounts} accounts and {conversations} conversations of people, each file put aside beside it.")
     print(f"The files were put aside in {moved.aside}. Keep the rest of that folder's parent: it holds the secrets.")
+    return 0
+
+
+def _move_the_rest(settings: Settings, stores: Sequence[KeptStore], *, as_json: bool) -> int:
+    """The state is in the schema already; what people left behind may not be."""
+    kept = move_kept(settings, stores)
+    if not kept:
+        raise UsageError(
+            "There is no state in files here any more: it was moved before.", next_step="Start it: sentinel up"
+        )
+    if as_json:
+        print(json.dumps(kept))
+        return 0
+    print("The state was moved before. Moved now: " + ", ".join(f"{count} {name}" for name, count in kept.items()))
     return 0
