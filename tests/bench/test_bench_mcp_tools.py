@@ -1,5 +1,5 @@
-"""Public MCP servers behind the gateway and the public conformance suite before it: `make mcp-servers` installs and runs
-them, and the results that are committed are those of the versions that are pinned."""
+"""Public MCP servers behind the gateway, and the public conformance suite before it: `make mcp-servers` runs them, and
+the results that are committed are those of the versions that are pinned."""
 
 from __future__ import annotations
 
