@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from sentinel_rag.assembly.tls import Certificate, connection_here, trusting
 from sentinel_rag.contracts.errors import ConfigurationError
@@ -90,6 +91,17 @@ def test_a_renewed_certificate_is_taken_up_and_a_half_written_one_is_not(tmp_pat
     assert served.renew()
     assert proven_names(served, authority) == {"new.example"}
     assert set(served.names) == {"new.example"}
+
+
+def test_a_renewed_certificate_with_another_kind_of_key_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    served = certificate(authority, "zone", "old.example")
+    authority.issue("zone", "new.example", key=rsa.generate_private_key(65_537, 2_048))
+    assert served.renew()
+    assert proven_names(served, authority) == {"new.example"}
+    authority.issue("zone", "newest.example")
+    assert served.renew()
+    assert proven_names(served, authority) == {"newest.example"}
 
 
 def test_this_machines_own_zone_is_known_by_its_very_certificate(tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ class Certificate:
         self.names = _names_in(certificate)
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self._take(self.context)
+        self._newest = self.context
+        self.context.sni_callback = self._show_newest
 
     def renew(self) -> bool:
         """Take up files that have changed, for connections from now on; True if they had. Files that are wrong, or
@@ -47,12 +49,17 @@ class Certificate:
             return False
         try:
             names = _names_in(self._files[0])
-            self._take(ssl.create_default_context(ssl.Purpose.CLIENT_AUTH))  # a key of another certificate raises here
-            self._take(self.context)
+            newest = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            self._take(newest)  # a key of another certificate raises here
         except ConfigurationError:
             return False
-        self.names, self._seen = names, seen
+        self.names, self._seen, self._newest = names, seen, newest
         return True
+
+    def _show_newest(self, connection: ssl.SSLSocket | ssl.SSLObject, _: str | None, __: ssl.SSLContext) -> None:
+        """Asked at each handshake, named or not. A certificate with another kind of key (ECDSA, RSA) that is loaded
+        into a context stands there beside the old one, which would be shown until it ended and after."""
+        connection.context = self._newest
 
     def keep_renewed(self) -> None:
         """`renew` every minute, for as long as this process lives."""

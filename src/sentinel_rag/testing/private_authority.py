@@ -9,8 +9,10 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
+
+PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 @dataclass(frozen=True)
@@ -29,9 +31,9 @@ class Authority:
             path.write_bytes(self._signed("ca", self.key, is_authority=True).public_bytes(serialization.Encoding.PEM))
         return path
 
-    def issue(self, name: str, *hosts: str) -> dict[str, str]:
-        """The settings of a certificate for `hosts` (default: 127.0.0.1 and the name)."""
-        key = ec.generate_private_key(ec.SECP256R1())
+    def issue(self, name: str, *hosts: str, key: PrivateKey | None = None) -> dict[str, str]:
+        """The settings of a certificate for `hosts` (default: 127.0.0.1 and the name), with a new key or `key`."""
+        key = key or ec.generate_private_key(ec.SECP256R1())
         certificate = self._signed(name, key, hosts=hosts or ("127.0.0.1", name))
         (self.folder / f"{name}.crt").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         (self.folder / f"{name}.key").write_bytes(
@@ -46,7 +48,7 @@ class Authority:
         }
 
     def _signed(
-        self, name: str, key: ec.EllipticCurvePrivateKey, hosts: tuple[str, ...] = (), *, is_authority: bool = False
+        self, name: str, key: PrivateKey, hosts: tuple[str, ...] = (), *, is_authority: bool = False
     ) -> x509.Certificate:
         now = datetime.datetime.now(datetime.UTC) + self.ahead
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
