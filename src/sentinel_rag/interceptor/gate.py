@@ -318,7 +318,13 @@ class Gate:
             except BaseException:  # this server stops, or the upstream broke its promise not to raise
                 await self._journal.append(CallOutcome(audit_id=call.audit_id, status=OutcomeStatus.UNKNOWN))
                 raise
-            return await self._finish(run, reply, (time.perf_counter() - started) * 1e3)
+            try:
+                return await self._finish(run, reply, (time.perf_counter() - started) * 1e3)
+            except UnavailableError as away:
+                # Whichever record could not be written: the call has run, and must not look as if it had not.
+                if tool.effect is Effect.READ:
+                    raise
+                raise OutcomeLost(str(away), next_step=away.next_step) from away
         finally:
             self._in_flight.leave(call.key_id)
 
@@ -446,12 +452,7 @@ class Gate:
         self, run: _Run, reply: UpstreamReply, duration_ms: float, alongside: Work[object] | None = None
     ) -> Outcome:
         outcome, record = outcome_of(reply, run.tool, run.call.audit_id, duration_ms)
-        try:
-            await self._journal.append(record, alongside=alongside)
-        except UnavailableError as away:
-            if run.tool.effect is Effect.READ:
-                raise
-            raise OutcomeLost(str(away), next_step=away.next_step) from away
+        await self._journal.append(record, alongside=alongside)
         return outcome
 
     async def _reveal_rows(self, run: _Run, label: Label) -> bool:
