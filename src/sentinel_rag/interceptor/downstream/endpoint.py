@@ -186,10 +186,12 @@ class McpEndpoint:
         *,
         streams: bool,
     ) -> Response:
-        named = asked.meta.get(SESSION)
         if session is None:
+            named = asked.meta.get(SESSION)
             session = (
-                await self.sessions.standing(principal) if named is None else await self.sessions.own(named, principal)
+                await self.sessions.standing(principal, asked.params.get("requestState"))
+                if named is None
+                else await self.sessions.own(named, principal)
             )
         wish = self.calls.read(session.session_id, asked)
         abilities = self.clients.abilities(session.session_id)
@@ -235,8 +237,6 @@ class McpEndpoint:
             error_bytes(told), 200 if era is Era.SESSIONS and fault.code in _ANSWERS else _STATUS.get(fault.code, 400)
         )
 
-
-_NOT_KEPT = {"ttlMs": 0, "cacheScope": "private"}
     async def _on_record(self, principal: Principal, fault: RpcFault) -> RpcFault:
         """What the client is told of a message that was not taken, which is recorded and counts for the key's rate."""
         self.doorkeeper.rates.take(principal.key_id, principal.rate)
@@ -244,6 +244,8 @@ _NOT_KEPT = {"ttlMs": 0, "cacheScope": "private"}
         data = {"reason": refused.reason.value, "audit_id": refused.audit_id, **(fault.data or {})}
         return RpcFault(fault.code, str(fault), data=data, request_id=fault.request_id)
 
+
+_NOT_KEPT = {"ttlMs": 0, "cacheScope": "private"}
 
 
 def _stateless(result: Mapping[str, Any]) -> dict[str, Any]:
