@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import socket
+import sqlite3
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -128,13 +129,14 @@ def test_no_refusal_at_the_door_tells_what_was_sent_or_what_is_kept(
         assert word.encode() not in stored
 
 
-def test_a_key_store_that_cannot_be_read_is_500_without_its_name(tmp_path: Path) -> None:
+def test_a_key_store_that_cannot_be_read_is_503_without_its_name(tmp_path: Path) -> None:
     with FakeExecutor().running() as executor, whole_gateway(tmp_path, executor) as gateway:
         key = gateway.key
         with closing(KeyStore(tmp_path / "keys.sqlite")) as other:
             other.create([Scope.AUDIT])
-            other._connection.execute("DROP TABLE secret")
+        with closing(sqlite3.connect(tmp_path / "keys.sqlite")) as file:
+            file.execute("DROP TABLE secret")
         answer = gateway.request("GET", "/v1/tools", key=key)
-        assert (answer.status, answer.body["reason"]) == (500, "internal")
+        assert (answer.status, answer.body["reason"]) == (503, "overloaded")
         assert not {"sqlite", "secret", str(tmp_path)} & set(answer.content.decode().split())
         assert len(executor.calls) == 0

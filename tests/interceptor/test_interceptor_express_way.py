@@ -55,7 +55,7 @@ def test_without_a_journal_neither_a_call_nor_its_refusal_is_pretended(gateway: 
     (tmp_path / JOURNAL_FILE).rename(tmp_path / "elsewhere")
     for key in ("", "nobody"):
         answer = ask(gateway, key=key)
-        assert (answer.status, answer.body["reason"]) == (500, "internal")
-        assert "could not record" in answer.body["detail"]
+        assert (answer.status, answer.body["reason"]) == (503, "overloaded")
+        assert "cannot record calls now" in answer.body["detail"]
     (tmp_path / "elsewhere").rename(tmp_path / JOURNAL_FILE)
     assert ask(gateway).status == 200
