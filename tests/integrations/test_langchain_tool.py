@@ -28,6 +28,7 @@ from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.integrations.gateway import GatewayConnection, GatewayTool
 from sentinel_rag.integrations.gateway.calls import Patience
 from sentinel_rag.integrations.gateway.offers import chosen
+from sentinel_rag.interceptor.responses import away_response
 from sentinel_rag.testing.fake_executor import Answers, AnswersText, Dies, Fails, Waits
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.running_gateway import RunningGateway
@@ -204,6 +205,25 @@ def test_no_write_is_repeated_whatever_answers(lang: ModuleType, status: int) ->
         reading = tool.model_copy(update={"effect": "read"})
         reading.invoke({"text": "x"})
         assert len(got) == (2 if status == 500 else 4)
+
+
+@pytest.mark.parametrize("effect", ["read", "write"])
+def test_a_call_whose_outcome_could_not_be_recorded_is_sent_once_and_not_called_safe(
+    lang: ModuleType, effect: str
+) -> None:
+    """The gateway's own 503 for a call that ran; `read` is what the tool was when it was listed."""
+    with (
+        answering(lambda _: away_response(may_have_run=True)) as (url, got),
+        GatewayConnection(url, "k" * 20) as connection,
+    ):
+        tool = lang.SentinelSecureTool(
+            name="add_note", description="", gateway=connection, effect=effect, session_id="s-1"
+        )
+        message = tool.invoke({"type": "tool_call", "id": "c", "name": "add_note", "args": {"text": "x"}})
+    assert message.content.endswith("It may have taken effect: look before you call again.")
+    assert "Wait a moment" not in message.content
+    assert message.artifact["may_have_run"] is True
+    assert len(got) == 1
 
 
 @contextmanager

@@ -91,6 +91,30 @@ def test_bodies_that_are_none_count_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.requirement("GATE-7")
+@pytest.mark.parametrize("way", ["unknown tool", "another's session", "closed session", "tool over its rate"])
+def test_no_call_that_leaves_a_record_escapes_the_rate_of_its_key(tmp_path: Path, way: str) -> None:
+    """Else an agent could fill the journal with refusals, 16 KB of arguments each, as fast as it sends them."""
+    tool, session_id = ("query_incidents" if way == "tool over its rate" else "list_tables"), "mine"
+    with limited(tmp_path, Limits(key_rate=Rate(6, 600.0))) as gateway:
+        gateway.executor.on("query_incidents", Answers({}))
+        if way == "another's session":
+            other = gateway.state.keys.create([Scope.EXECUTE])[0]
+            assert gateway.call("list_tables", {}, session_id="theirs", key=other).status == 200
+            session_id = "theirs"
+        if way == "closed session":
+            session_id = gateway.open_session(key=gateway.key)
+            assert gateway.request("DELETE", f"/v1/sessions/{session_id}", key=gateway.key).status == 204
+        if way == "unknown tool":
+            tool = "no_such_tool"
+        for _ in range(10):
+            last = gateway.call(tool, {}, session_id=session_id)
+        assert (last.status, last.body["reason"]) == (429, "rate_limited")
+        kinds = [record["kind"] for record in gateway.records()]
+        assert kinds[-1] == "request_refused", "it ends at the door, where records have a budget"
+        assert kinds.count("refusal") <= 6
+
+
+@pytest.mark.requirement("GATE-7")
 def test_a_tool_over_its_rate_is_429_for_that_key_and_that_tool(tmp_path: Path) -> None:
     with limited(tmp_path, Limits()) as gateway:
         gateway.executor.on("query_incidents", Answers({}))

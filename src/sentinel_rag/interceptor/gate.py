@@ -162,6 +162,43 @@ class Gate:
     ) -> Outcome:
         policy = self._policies.current
         call = _Call(self._new_id(), principal.key_id, policy, wish, policy.tool(wish.tool_name), caller=caller)
+        refused = await self._unless_entered(call, principal, wish, looking=looking)
+        if refused is not None:
+            # It ends before the rate of a tool is asked and is on record all the same: so it counts for its key's.
+            self._rates.take(principal.key_id, principal.rate)
+            return refused
+        session = call.session
+        assert session is not None
+        assert call.tool is not None
+        wait_s = self._rates.take(principal.key_id, principal.rate, call.tool.name, call.tool.rate)
+        if wait_s is not None:
+            # By the tool's rate or the key's: a key that goes on and on all the same comes to the end of its own.
+            self._rates.take(principal.key_id, principal.rate)
+            return await self._refuse_for_now(call, wait_s)
+        refused = await self._unless_readable(call, call.tool, wish) if looking else None
+        refused = refused or await self._unless_pinned(call, call.tool)
+        if refused is not None:
+            return refused
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                return await self._attempt(call, call.tool, session, wish.args)
+            except ContextMoved:
+                await self._stores.sessions.refresh(session)
+                if session.closed:
+                    return await self._refuse(call, Reason.CONFLICT, CLOSED)
+        return await self._refuse(call, Reason.OVERLOADED, "The session's labels keep rising; try again in a moment.")
+
+    async def refuse_body(self, principal: Principal, fault: str) -> NotCompleted:
+        """Record and answer a call whose body could not be read."""
+        call = _Call(self._new_id(), principal.key_id, self._policies.current)
+        error = QueryError(code=QueryErrorCode.INVALID_ARGUMENT, message=f"The request was refused: {fault}.")
+        return await self._refuse(call, Reason.MALFORMED_BODY, error.message, error)
+
+    async def _unless_entered(
+        self, call: _Call, principal: Principal, wish: ExecuteRequest, *, looking: bool
+    ) -> Outcome | None:
+        """None for a call of a tool that there is, in a session that the key may use, which `call` has then; else the
+        answer."""
         try:
             session = await self._stores.sessions.claim(
                 wish.session_id,
@@ -182,27 +219,7 @@ class Gate:
         if call.tool.name in self._switched_off:
             denied = await self._deny(call, Deny(Reason.TOOL_SWITCHED_OFF, TOP))
             return replace(denied, note="The operator has not switched this tool on.")
-        wait_s = self._rates.take(principal.key_id, principal.rate, call.tool.name, call.tool.rate)
-        if wait_s is not None:
-            return await self._refuse_for_now(call, wait_s)
-        refused = await self._unless_readable(call, call.tool, wish) if looking else None
-        refused = refused or await self._unless_pinned(call, call.tool)
-        if refused is not None:
-            return refused
-        for _ in range(MAX_ATTEMPTS):
-            try:
-                return await self._attempt(call, call.tool, session, wish.args)
-            except ContextMoved:
-                await self._stores.sessions.refresh(session)
-                if session.closed:
-                    return await self._refuse(call, Reason.CONFLICT, CLOSED)
-        return await self._refuse(call, Reason.OVERLOADED, "The session's labels keep rising; try again in a moment.")
-
-    async def refuse_body(self, principal: Principal, fault: str) -> NotCompleted:
-        """Record and answer a call whose body could not be read."""
-        call = _Call(self._new_id(), principal.key_id, self._policies.current)
-        error = QueryError(code=QueryErrorCode.INVALID_ARGUMENT, message=f"The request was refused: {fault}.")
-        return await self._refuse(call, Reason.MALFORMED_BODY, error.message, error)
+        return None
 
     async def _unless_readable(self, call: _Call, tool: ToolPolicy, wish: ExecuteRequest) -> Outcome | None:
         """None for a call that a person may make alone; else the answer."""
@@ -318,7 +335,13 @@ class Gate:
             except BaseException:  # this server stops, or the upstream broke its promise not to raise
                 await self._journal.append(CallOutcome(audit_id=call.audit_id, status=OutcomeStatus.UNKNOWN))
                 raise
-            return await self._finish(run, reply, (time.perf_counter() - started) * 1e3)
+            try:
+                return await self._finish(run, reply, (time.perf_counter() - started) * 1e3)
+            except UnavailableError as away:
+                # Whichever record could not be written: the call has run, and must not look as if it had not.
+                if tool.effect is Effect.READ:
+                    raise
+                raise OutcomeLost(str(away), next_step=away.next_step) from away
         finally:
             self._in_flight.leave(call.key_id)
 
@@ -446,12 +469,7 @@ class Gate:
         self, run: _Run, reply: UpstreamReply, duration_ms: float, alongside: Work[object] | None = None
     ) -> Outcome:
         outcome, record = outcome_of(reply, run.tool, run.call.audit_id, duration_ms)
-        try:
-            await self._journal.append(record, alongside=alongside)
-        except UnavailableError as away:
-            if run.tool.effect is Effect.READ:
-                raise
-            raise OutcomeLost(str(away), next_step=away.next_step) from away
+        await self._journal.append(record, alongside=alongside)
         return outcome
 
     async def _reveal_rows(self, run: _Run, label: Label) -> bool:

@@ -97,9 +97,11 @@ class NotCompleted:
 
 Outcome = Completed | Denied | NotCompleted
 
+DO_NOT_REPEAT = "It may have taken effect: look before you call again."
+
 
 class OutcomeLost(StateAway):
-    """The call ran, and what came of it could not be recorded: it is on record as unknown, and nobody is told more."""
+    """The call ran, and what came of it could not be recorded whole: nobody is told more than that."""
 
 
 def outcome_of(
@@ -136,4 +138,4 @@ def outcome_of(
 def _do_not_repeat(error: QueryError) -> QueryError:
     """A call that may have changed something must not look like one that is safe to send again."""
     code = QueryErrorCode.TIMEOUT if error.code is QueryErrorCode.TIMEOUT else QueryErrorCode.INTERNAL
-    return replace(error, code=code, next_step="It may have taken effect: look before you call again.")
+    return replace(error, code=code, next_step=DO_NOT_REPEAT)

@@ -11,7 +11,8 @@ import msgspec
 from starlette.responses import Response
 
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.interceptor.outcomes import HTTP_STATUS, Completed, Denied, NotCompleted, Outcome
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.interceptor.outcomes import DO_NOT_REPEAT, HTTP_STATUS, Completed, Denied, NotCompleted, Outcome
 
 _HEADERS = (
     (b"cache-control", b"no-store"),
@@ -91,13 +92,18 @@ def problem(reason: Reason, detail: str, *, audit_id: str | None = None, status:
 
 def away_response(*, may_have_run: bool, is_database: bool = True) -> Response:
     """The answer while the state cannot be reached or, if it is no database elsewhere, cannot be written: a full disk,
-    a file that another program holds. `may_have_run`: the call was let through before that."""
-    what = "reach its database" if is_database else "record calls"
-    detail = f"The Interceptor cannot {what} now, so it lets nothing through. Try again in a moment."
+    a file that another program holds. `may_have_run`: the call was let through before that; then no Retry-After invites
+    anybody to send it again, and a typed error says what to do instead."""
     if may_have_run:
         detail = (
             "The Interceptor lost its database while the call ran. It may have taken effect: look before you repeat."
         )
+        error = QueryError(code=QueryErrorCode.INTERNAL, message=detail, next_step=DO_NOT_REPEAT)
+        return json_response(
+            {**problem_body(Reason.OVERLOADED, detail), "error": error.to_dict()}, HTTP_STATUS[Reason.OVERLOADED]
+        )
+    what = "reach its database" if is_database else "record calls"
+    detail = f"The Interceptor cannot {what} now, so it lets nothing through. Try again in a moment."
     body = problem_body(Reason.OVERLOADED, detail)
     return json_response(body, HTTP_STATUS[Reason.OVERLOADED], {"Retry-After": str(DEFAULT_RETRY_S)})
 

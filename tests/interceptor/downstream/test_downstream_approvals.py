@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sentinel_rag.interceptor import Limits
+from sentinel_rag.interceptor.policy import Policy
+from sentinel_rag.interceptor.policy.model import Rate
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.mcp_over_http import SESSIONS, STATELESS, RawMcp
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
 
 ERAS = [SESSIONS, STATELESS]
 PAGE = "http://127.0.0.1:4000/#/approvals"
@@ -117,6 +121,37 @@ def test_a_client_that_shows_forms_gets_one_without_a_question(
     assert f"sentinel approvals show {pending_of(gateway, f'form-{capability}')}" in params["message"]
 
 
+def test_without_sessions_another_gateway_takes_up_the_call_that_waits(
+    gateway: RunningGateway, executor: FakeExecutor, policy: Policy, key: str
+) -> None:
+    """Two gateways of one state, as behind a balancer: the one asks, the other gets the answer; each has a session of
+    its own that stands for the key."""
+    message = {"name": "change", "arguments": {"marker": "balanced"}}
+    capabilities = {"elicitation": {"form": {}}}
+    folder = Path(gateway.state.database.place).parent
+    with running_gateway(policy, folder, executor, limits=Limits(approval_wait_s=120.0)) as other:
+        second = RawMcp(other.url, key, capabilities=capabilities)
+        assert second.call("look_up", {"marker": "before"})["isError"] is False
+        asked = RawMcp(gateway.url, key, capabilities=capabilities).request("tools/call", message).body["result"]
+        decide(gateway, pending_of(gateway, "balanced"), "approve")
+        said = {"inputResponses": {"approval": {"action": "accept"}}, "requestState": asked["requestState"]}
+        answer = second.request("tools/call", {**message, **said})
+    assert answer.body["result"]["isError"] is False
+    assert [call.arguments for call in executor.calls].count({"marker": "balanced"}) == 1
+
+
+@pytest.mark.parametrize("state", ["somebody-elses", "no-such-session", "", 7, {}])
+def test_what_a_client_sends_back_as_state_opens_no_session_to_it(
+    gateway: RunningGateway, key: str, state: Any
+) -> None:
+    assert gateway.call("look_up", {"marker": "x"}, session_id="somebody-elses").status == 200
+    client = RawMcp(gateway.url, key)
+    params = {"name": "look_up", "arguments": {"marker": "x"}}
+    own = client.request("tools/call", params).body["result"]["_meta"]["sentinel-rag/session"]
+    told = client.request("tools/call", {**params, "requestState": state}).body["result"]
+    assert (told["isError"], told["_meta"]["sentinel-rag/session"]) == (False, own)
+
+
 def test_the_question_of_a_session_is_answered_in_it_and_once(gateway: RunningGateway, key: str) -> None:
     capabilities = {"elicitation": {"form": {}}}
     client = RawMcp(gateway.url, key, SESSIONS, capabilities).initialized()
@@ -133,6 +168,20 @@ def test_the_question_of_a_session_is_answered_in_it_and_once(gateway: RunningGa
         decide(gateway, pending_of(gateway, "once"), "approve")
         last = list(events)[-1]
     assert (last["id"], last["result"]["isError"]) == (message["id"], False)
+
+
+def test_a_second_call_under_the_id_of_one_that_runs_is_refused_and_on_record(gateway: RunningGateway) -> None:
+    """It counts for the key's rate too: a call that is held must not open a way past it."""
+    key = gateway.state.keys.create([Scope.EXECUTE], rate=Rate(4, 600.0))[0]
+    client = RawMcp(gateway.url, key, SESSIONS, {"elicitation": {"form": {}}}).initialized()
+    message = client.message("tools/call", {"name": "change", "arguments": {"marker": "one id"}})
+    with client.streamed(message) as events:
+        assert next(events)["method"] == "elicitation/create"
+        again = client.post(message)
+        assert (again.status, again.body["id"]) == (400, message["id"])
+        record = gateway.last_record()
+        assert (record["kind"], record["audit_id"]) == ("refusal", again.body["error"]["data"]["audit_id"])
+        assert [client.post(message).status for _ in range(2)] == [400, 429]
 
 
 def test_no_more_calls_of_a_key_wait_than_may_be_asked_about(gateway: RunningGateway, key: str) -> None:

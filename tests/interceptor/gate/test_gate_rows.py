@@ -10,8 +10,9 @@ import pytest
 from small_gate import KEY, Clock, Server, SmallGate, opened, small_gate
 
 from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
-from sentinel_rag.interceptor.outcomes import Completed, Denied, NotCompleted
+from sentinel_rag.interceptor.outcomes import Completed, Denied, NotCompleted, OutcomeLost
 from sentinel_rag.interceptor.policy import Policy, parse_policy
 from sentinel_rag.interceptor.store import State
 from sentinel_rag.interceptor.upstream import Returned
@@ -50,6 +51,13 @@ tools:
     parameters: [{name: query, type: string}]
     output_labels: [{path: "", sensitivity: LOW, integrity: TRUSTED}]
     taint_rules: [{rule_id: plain_any, condition: "true", taint_level: LOW}]
+  - name: take_in
+    server: knowledge
+    effect: write
+    row_labels: /found/hits
+    parameters: [{name: query, type: string}]
+    output_labels: [{path: "", sensitivity: LOW, integrity: TRUSTED}]
+    taint_rules: [{rule_id: take_in_any, condition: "true", taint_level: LOW}]
   - name: comment
     server: knowledge
     effect: write
@@ -164,6 +172,25 @@ async def test_a_hidden_part_carries_its_own_rows_label_and_no_other(rows: Small
     denied = await rows.call("comment", {"message": whole})
     assert isinstance(denied, NotCompleted | Denied)
     assert await rows.context() == TOP
+
+
+@pytest.mark.requirement("GATE-4")
+@pytest.mark.parametrize(("tool", "said"), [("take_in", OutcomeLost), ("find", UnavailableError)])
+async def test_a_write_that_ran_never_looks_as_if_it_had_not(
+    rows: SmallGate, tool: str, said: type[UnavailableError]
+) -> None:
+    """The journal goes away while the tool runs, and the rise for the rows is the first record that cannot be
+    written; whoever is told "nothing passes" would send the call again."""
+
+    async def loses_the_journal() -> Returned:
+        rows.state.database.close()
+        return hits(HIGH)
+
+    rows.server.answers[tool] = loses_the_journal
+    with pytest.raises(UnavailableError) as lost:
+        await rows.call(tool, {"query": "x"})
+    assert type(lost.value) is said
+    assert len(rows.server.calls) == 1
 
 
 async def test_a_session_that_was_closed_meanwhile_is_told_nothing(

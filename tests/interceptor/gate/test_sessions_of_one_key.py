@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from small_gate import KEY, Clock
 
+from sentinel_rag.audit import Connection
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.flow.named_values import named_in
 from sentinel_rag.interceptor.store import ContextMoved, Session, State
@@ -61,6 +62,21 @@ async def test_a_persons_session_rises_by_what_the_agents_own_reveal_and_by_no_o
     # Only what was revealed there, and not all that it had seen: the rest is of the first person's session.
     assert (second.context, await stored(beside, second)) == (UNTRUSTED, UNTRUSTED)
     assert (first.context, await stored(beside, first)) == (MEDIUM.join(UNTRUSTED), MEDIUM.join(UNTRUSTED))
+
+
+async def test_a_read_whose_first_try_was_undone_still_counts_as_use_of_its_session(state: State, clock: Clock) -> None:
+    """Else a session that rested for a day and reads again would not count for the floor of the next one."""
+    rested = await state.sessions.open(KEY)
+    clock.passes(hours=25)
+
+    def undone(connection: Connection) -> None:
+        rested.raise_to(BOTTOM, audit_id="a", tool="t", now=clock())(connection)
+        raise ContextMoved
+
+    with pytest.raises(ContextMoved):
+        await state.database.run(undone)
+    await reveal(state, rested, SECRET, clock)
+    assert (await state.sessions.open(KEY)).context == SECRET
 
 
 async def test_what_is_revealed_again_reaches_a_session_opened_since(state: State, beside: State, clock: Clock) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.query_results import QueryErrorCode
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,8 @@ def refusal_of(reply: HttpReply, body: Mapping[str, Any]) -> NotRun:
         audit_id=_text(body, "audit_id"),
         hints=tuple(_hints(error)),
         later_s=_seconds(reply.headers.get("retry-after", "")),
-        may_have_run=reply.status in (500, 502, 504),
+        # A 503 says `internal` where the gateway let the call through and then lost what it records with.
+        may_have_run=reply.status in (500, 502, 504) or error.get("code") == QueryErrorCode.INTERNAL,
         of_tool=bool(error),
     )
 

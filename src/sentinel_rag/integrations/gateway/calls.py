@@ -171,6 +171,8 @@ def _wait_s(reply: HttpReply | NoReply, answer: NotRun, attempt: int) -> float |
     """Seconds until a call that reads is worth sending again; None if it is not."""
     if isinstance(reply, NoReply):
         return None if reply.timed_out else 0.25 * 2**attempt
+    if answer.of_tool and answer.may_have_run:  # the gateway knows the tool's effect of today; ours is of the listing
+        return None
     return (answer.later_s or 1.0) if answer.status in (429, 503) else None
 
 

@@ -186,10 +186,12 @@ class McpEndpoint:
         *,
         streams: bool,
     ) -> Response:
-        named = asked.meta.get(SESSION)
         if session is None:
+            named = asked.meta.get(SESSION)
             session = (
-                await self.sessions.standing(principal) if named is None else await self.sessions.own(named, principal)
+                await self.sessions.standing(principal, asked.params.get("requestState"))
+                if named is None
+                else await self.sessions.own(named, principal)
             )
         wish = self.calls.read(session.session_id, asked)
         abilities = self.clients.abilities(session.session_id)
@@ -209,7 +211,7 @@ class McpEndpoint:
                 try:
                     result = await self.calls.run(caller, asked, wish, stream)
                 except RpcFault as fault:
-                    return Reply(error_bytes(fault), 400)
+                    return Reply(error_bytes(await self._on_record(principal, fault)), 400)
             return Reply(result_bytes(asked.request_id, _stateless(result) if era is Era.STATELESS else result))
 
         return Exchange(asked.request_id, work, streams=streams)
@@ -229,14 +231,18 @@ class McpEndpoint:
 
     async def _refused(self, principal: Principal, fault: RpcFault, era: Era | None = None) -> Response:
         """Record a message that could not be read, and answer it."""
-        self.doorkeeper.rates.take(principal.key_id, principal.rate)
-        refused = await self.calls.refuse(principal, str(fault))
-        data = {"reason": refused.reason.value, "audit_id": refused.audit_id, **(fault.data or {})}
-        told = RpcFault(fault.code, str(fault), data=data, request_id=fault.request_id)
+        told = await self._on_record(principal, fault)
         # In a session a wrong argument is an answer like any other; without one the status repeats the code.
         return _json(
             error_bytes(told), 200 if era is Era.SESSIONS and fault.code in _ANSWERS else _STATUS.get(fault.code, 400)
         )
+
+    async def _on_record(self, principal: Principal, fault: RpcFault) -> RpcFault:
+        """What the client is told of a message that was not taken, which is recorded and counts for the key's rate."""
+        self.doorkeeper.rates.take(principal.key_id, principal.rate)
+        refused = await self.calls.refuse(principal, str(fault))
+        data = {"reason": refused.reason.value, "audit_id": refused.audit_id, **(fault.data or {})}
+        return RpcFault(fault.code, str(fault), data=data, request_id=fault.request_id)
 
 
 _NOT_KEPT = {"ttlMs": 0, "cacheScope": "private"}

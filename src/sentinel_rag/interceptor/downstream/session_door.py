@@ -51,9 +51,16 @@ class SessionDoor:
         except TooManySessions as many:
             raise Unread(Reason.RATE_LIMITED, f"{many} {many.next_step}", retry_after_s=RETRY_SESSION_S) from None
 
-    async def standing(self, principal: Principal) -> Session:
+    async def standing(self, principal: Principal, began_in: object = None) -> Session:
         """The session of requests that name none: one for each key, in this process, for as long as it is open. Its
-        name is nobody's to guess, so no other key can take it first. Raises Unread as `open` does."""
+        name is nobody's to guess, so no other key can take it first. Raises Unread as `open` does.
+
+        A request that is sent once more, with the answers that it wanted, goes on in the session that it `began_in`,
+        whichever gateway asked: there its approval waits. What is no open session of the key's counts for nothing.
+        """
+        begun = await self._sessions.find(began_in, principal.key_id) if isinstance(began_in, str) else None
+        if begun is not None and not begun.closed and _may_enter(principal, begun):
+            return begun
         async with self._opening:
             known = self._clients.standing(principal.key_id)
             found = None if known is None else await self._sessions.find(known, principal.key_id)

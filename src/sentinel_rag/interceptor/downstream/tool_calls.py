@@ -158,7 +158,13 @@ class ToolCalls:
     def _input_required(self, caller: Caller, wish: ExecuteRequest, denied: Denied) -> dict[str, Any]:
         question = {"method": "elicitation/create", "params": self._shown(caller, wish, denied)}
         told = result_of(denied, wish.session_id)
-        return {"resultType": "input_required", "inputRequests": {INPUT: question}, "_meta": told["_meta"]}
+        return {
+            "resultType": "input_required",
+            "inputRequests": {INPUT: question},
+            # The client sends it back with the answers, to whichever gateway: the approval belongs to this session.
+            "requestState": wish.session_id,
+            "_meta": told["_meta"],
+        }
 
     def _shown(self, caller: Caller, wish: ExecuteRequest, denied: Denied) -> dict[str, Any]:
         return elicitation(denied, wish.tool_name, caller.abilities, self.approvals_page, named=caller.in_session)

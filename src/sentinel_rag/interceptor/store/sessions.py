@@ -86,7 +86,6 @@ class Session:
         "key_id",
         "named",
         "session_id",
-        "touched",
         "user_key_id",
     )
 
@@ -99,7 +98,6 @@ class Session:
         self.context = BOTTOM
         self.closed = False
         self.named: dict[NamedValue, str] = {}
-        self.touched: datetime | None = None
 
     def raise_to(self, label: Label, *, audit_id: str, tool: str, now: datetime) -> Work[object]:
         """Raise the context label now, here and in the sessions that rise with this one, and return the write that
@@ -115,13 +113,10 @@ class Session:
             for other in self._of_key.opened_by_person:
                 other.context = other.context.join(label)
         session_id, key_id = self.session_id, self.key_id
-        touch = self.touched is None or now - self.touched > TOUCH
-        if touch:
-            self.touched = now
 
         def write(connection: Connection) -> None:
             row = connection.execute(
-                "SELECT sensitivity, integrity, closed_at FROM session WHERE session_id = ?", [session_id]
+                "SELECT sensitivity, integrity, closed_at, used_at FROM session WHERE session_id = ?", [session_id]
             ).fetchone()
             stored = _label(row[0], row[1])
             if not stored.flows_to(decided) or row[2] is not None:
@@ -135,7 +130,8 @@ class Session:
                 # Also where nothing new is revealed here: a person may have opened a clean session since.
                 for other_id, low in _below(connection, _OF_PERSON, key_id, label):
                     _raise(connection, other_id, low.join(label), cause)
-            if touch:
+            # Asked of the file: what this process remembers may be of a write that was undone.
+            if row[3] < format_time(now - TOUCH):
                 connection.execute(
                     "UPDATE session SET used_at = ? WHERE session_id = ?", [format_time(now), session_id]
                 )
