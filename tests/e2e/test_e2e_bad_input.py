@@ -128,13 +128,7 @@ def test_wrong_kql_is_told_with_its_place(generated: Any, kql: str) -> None:
     refused(generated.run("workspace", "query", kql), 2)
 
 
-def test_a_second_up_is_refused(generated: Any, tmp_path: Path) -> None:
-    generated = generated.copy(tmp_path / "home")
-    with generated.up():
-        refused(generated.run("up"), 1, "Another sentinel process")
-
-
-def test_a_database_that_another_program_holds_is_told(generated: Any, tmp_path: Path) -> None:
+def test_a_database_that_another_program_holds_and_a_second_up_are_told(generated: Any, tmp_path: Path) -> None:
     generated = generated.copy(tmp_path / "home")
     script = "import sys, duckdb; c = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
     database = generated.home / "workspaces" / "default" / "workspace.duckdb"
@@ -146,7 +140,9 @@ def test_a_database_that_another_program_holds_is_told(generated: Any, tmp_path:
         refused(generated.run("workspace", "tables"), 1, str(other.pid))
         refused(generated.run("ask", "how many incidents?"), 1, str(other.pid))
         other.communicate("")
-    assert generated.run("ask", "how many incidents?").returncode == 0
+    with generated.up():
+        assert generated.run("ask", "how many incidents?").returncode == 0
+        refused(generated.run("up"), 1, "Another sentinel process")
 
 
 def test_a_binary_file_of_256_gigabytes_is_refused_without_reading_them(sentinel: Any, tmp_path: Path) -> None:
