@@ -123,6 +123,7 @@ def tables(generated: Any) -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "victims", [("agent", "interceptor"), ("workspace", "executor-sentinel", "supervisor")], ids="-".join
 )
