@@ -109,6 +109,28 @@ def served(request: pytest.FixtureRequest) -> Iterator[Served]:
         yield Served(era, f"{url}/mcp")
 
 
+@dataclass(frozen=True)
+class Reference:
+    """What the SDK's client read of one way: its tools, each result by tool, and the failure."""
+
+    tools: dict[str, Any]
+    results: dict[str, Any]
+    failed: Any
+
+
+@pytest.fixture(scope="module")
+async def reading(served: Served) -> Reference:
+    """All of it over one connection: over pipes each starts a server."""
+    async with served.official() as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        results = {tool: await client.call_tool(tool, {}) for tool in wanted_of(served)}
+        return Reference(tools, results, await client.call_tool("fails", {}))
+
+
+def wanted_of(served: Served) -> dict[str, Any]:
+    return {**EXPECTED, **(STATELESS_ONLY if served.era is Era.STATELESS else {})}
+
+
 async def run(upstream: Upstream, tool: str, arguments: dict[str, Any] | None = None) -> UpstreamReply:
     canonical = CanonicalArguments.of(arguments or {})
     return await upstream.call(tool, canonical, principal="key", session_id="one", timeout_s=30)
@@ -117,8 +139,10 @@ async def run(upstream: Upstream, tool: str, arguments: dict[str, Any] | None = 
 @pytest.mark.anyio
 @pytest.mark.slow
 @pytest.mark.requirement("GATE-4")
-async def test_every_kind_of_result_arrives_whole_and_as_the_sdk_reads_it(served: Served, tmp_path: Path) -> None:
-    wanted = {**EXPECTED, **(STATELESS_ONLY if served.era is Era.STATELESS else {})}
+async def test_every_kind_of_result_arrives_whole_and_as_the_sdk_reads_it(
+    served: Served, reading: Reference, tmp_path: Path
+) -> None:
+    wanted = wanted_of(served)
     async with served.ours(tmp_path) as upstream:
         for tool, value in wanted.items():
             reply = await run(upstream, tool)
@@ -126,11 +150,10 @@ async def test_every_kind_of_result_arrives_whole_and_as_the_sdk_reads_it(served
             assert reply.value == value, tool
             assert msgspec.json.decode(reply.encoded) == value, tool
             assert reply.rows == (len(value["rows"]) if isinstance(value, dict) and "rows" in value else None)
-    async with served.official() as client:
-        for tool, value in wanted.items():
-            result = await client.call_tool(tool, {})
-            blocks = [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content]
-            assert value == reduced(result.structured_content, blocks, value), tool
+    for tool, value in wanted.items():
+        result = reading.results[tool]
+        blocks = [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content]
+        assert value == reduced(result.structured_content, blocks, value), tool
 
 
 def reduced(structured: Any, blocks: list[Any], ours: Any) -> Any:
@@ -152,7 +175,7 @@ def reduced(structured: Any, blocks: list[Any], ours: Any) -> Any:
 
 
 @pytest.mark.anyio
-async def test_failures_are_typed_in_every_way(served: Served, tmp_path: Path) -> None:
+async def test_failures_are_typed_in_every_way(served: Served, reading: Reference, tmp_path: Path) -> None:
     async with served.ours(tmp_path) as upstream:
         failed = await run(upstream, "fails")
         assert isinstance(failed, ToolFailed)
@@ -161,15 +184,12 @@ async def test_failures_are_typed_in_every_way(served: Served, tmp_path: Path) -
         assert isinstance(unknown, Unanswered)
         assert "-32602" in unknown.error.message
         assert isinstance(await run(upstream, "text"), Returned)
-    async with served.official() as client:
-        result = await client.call_tool("fails", {})
-        assert (result.is_error, result.content[0].text) == (True, "no such row")
+    assert (reading.failed.is_error, reading.failed.content[0].text) == (True, "no such row")
 
 
 @pytest.mark.anyio
-async def test_tools_are_described_as_the_sdk_reads_them(served: Served, tmp_path: Path) -> None:
-    async with served.official() as client:
-        official = {tool.name: tool for tool in (await client.list_tools()).tools}
+async def test_tools_are_described_as_the_sdk_reads_them(served: Served, reading: Reference, tmp_path: Path) -> None:
+    official = reading.tools
     async with served.ours(tmp_path) as upstream:
         ours = {tool.name: tool for tool in await upstream.list_tools(timeout_s=30)}
     assert ours.keys() == official.keys()
