@@ -68,9 +68,9 @@ def main() -> None:
             "control_without_ceilings": control,
             "seconds": round(time.perf_counter() - started),
         },
-        claim="In no trace do the calls that reach a sink differ between two worlds that differ only above what the "
-        "sink accepts, but for the part of a call that an exception names. Without ceilings the same agent leaks, so "
-        "the traces can tell.",
+        claim="The calls that reach a sink must not differ between two worlds that differ only above what the sink "
+        "accepts, but for the part of a call that an exception names; leaks counts the traces in which they do. Without "
+        "ceilings the same agent leaks, so the traces can tell.",
     )
     if guarded["leaks"] or not control["leaks"]:
         raise SystemExit(1)
