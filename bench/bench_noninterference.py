@@ -69,8 +69,8 @@ def main() -> None:
             "seconds": round(time.perf_counter() - started),
         },
         claim="The calls that reach a sink must not differ between two worlds that differ only above what the sink "
-        "accepts, but for the part of a call that an exception names; leaks counts the traces in which they do. Without "
-        "ceilings the same agent leaks, so the traces can tell.",
+        "accepts, but for the part of a call that an exception names; leaks counts the traces in which they do. "
+        "Without ceilings the same agent leaks, so the traces can tell.",
     )
     if guarded["leaks"] or not control["leaks"]:
         raise SystemExit(1)
