@@ -87,13 +87,11 @@ def is_plain(value: Any) -> bool:
     return any(value in (text.lower(), text.upper(), text.title()) for text in PASSAGES)
 
 
-def shown_calls(
-    sent: Sequence[SentCall], records: Sequence[Mapping[str, Any]], ceiling: Label, cut: int | None
-) -> list[Shown]:
+def shown_calls(calls: Iterable[tuple[SentCall, Mapping[str, Any]]], ceiling: Label, cut: int | None) -> list[Shown]:
     """The guarded arguments of each call before step `cut`, without what its record excuses. A call of which nothing
     is left was the choice of a named value, and whether it is made belongs to that."""
     found: list[Shown] = []
-    for call, record in _recorded(sent, records):
+    for call, record in calls:
         if record["approval_id"] or (cut is not None and call.step >= cut):
             continue
         shown = {name: call.arguments[name] for name in call.guarded if name in call.arguments}
@@ -110,7 +108,7 @@ def first_difference_of_declassified(
     found = [
         {
             (call.step, call.tool, call.sha256)
-            for call, record in _recorded(sent, records)
+            for call, record in recorded(sent, records)
             if (record["flow"] or {}).get("declassified")
         }
         for sent, records in worlds
@@ -129,11 +127,13 @@ def _is_excused(name: str, value: Any, record: Mapping[str, Any], ceiling: Label
     return is_plain(value) or context.sensitivity <= ceiling.sensitivity
 
 
-def _recorded(
+def recorded(
     sent: Sequence[SentCall], records: Sequence[Mapping[str, Any]]
 ) -> list[tuple[SentCall, Mapping[str, Any]]]:
-    """Each call with its intent: of equal calls the first with the first."""
+    """Each call that ran with its intent: of equal calls the first with the first. One that was denied is none of them,
+    whatever its arguments are."""
     waiting: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for record in records:
-        waiting[record["tool"], record["arguments_sha256"]].append(record)
+        if record["decision"] == "allow":
+            waiting[record["tool"], record["arguments_sha256"]].append(record)
     return [(call, waiting[call.tool, call.sha256].pop(0)) for call in sent]

@@ -54,6 +54,7 @@ from sentinel_rag.testing.named_choices import (
     Shown,
     first_difference_of_declassified,
     named_as,
+    recorded,
     shown_calls,
     spelled,
 )
@@ -225,8 +226,9 @@ def _load(generated: RandomPolicy) -> _Loaded:
 
 def _projection(run: _Run, cut: int | None, *, carrying: bool) -> list[Shown]:
     """The calls that carry a hidden value above the ceiling in another argument, or those that do not."""
-    sent = [call for call in run.world.sent if (call.sha256 in run.carrying) is carrying]
-    return shown_calls(sent, run.records, run.world.ceiling, cut)
+    ceiling = run.world.ceiling
+    chosen = [each for each in recorded(run.world.sent, run.records) if _carries(each[1], ceiling) is carrying]
+    return shown_calls(chosen, ceiling, cut)
 
 
 def _first_difference(one: list[Shown], two: list[Shown]) -> str:
@@ -247,13 +249,12 @@ def _first_difference_of_pairs(one: list[Shown], two: list[Shown]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One world after the program; `excused` if an exception was used, `denied` counts the denied calls. `carrying`
-    has the hashes of the arguments that held a hidden value above the ceiling; `records` are the intents."""
+    """One world after the program; `excused` if an exception was used, `denied` counts the denied calls;
+    `records` are the intents."""
 
     world: World
     excused: bool
     denied: int
-    carrying: frozenset[str]
     records: tuple[Mapping[str, Any], ...]
 
 
@@ -330,11 +331,10 @@ async def _run(state: State, loaded: tuple[_Loaded, _Loaded], seed: int, variant
             agent.session_id = sessions[0]
     entries = await state.journal.read(head.seq, 1_000)
     excused = any(_is_exception(entry.record, principal.key_id) for entry in entries)
-    carrying = frozenset(entry.record["arguments_sha256"] for entry in entries if _carries(entry.record, world.ceiling))
     records = tuple(
         e.record for e in entries if e.record["kind"] == "intent" and e.record["key_id"] == principal.key_id
     )
-    return _Run(world, excused, denied, carrying, records)
+    return _Run(world, excused, denied, records)
 
 
 def _plan(rng: random.Random) -> list[dict[str, Any]]:
