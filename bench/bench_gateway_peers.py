@@ -36,11 +36,12 @@ PEERS = {peer.name: peer for peer in (*HTTP_PEERS, *STDIO_PEERS)}
 AT_MOST_ADDED, AT_LEAST_THROUGHPUT = 0.5, 3.0
 CLAIM = (
     "Held: at most half the added p50 and at least three times the throughput of every general proxy measured beside "
-    "it that also authenticates and audits: the added p50 at every concurrency, the throughput where more than one call is "
-    "under way (one at a time, calls a second are the latency once more, the echo server's own time included). The Interceptor checks a key, labels, decides by the "
-    "shipped policy and writes two chained records a call; it is called over its own HTTP interface, the peers as MCP "
-    "servers. Peers over standard streams do not authenticate; they are measured for orientation, and the Interceptor "
-    "beside them still takes its calls over HTTP. Compare within a peer's own entry only."
+    "it that also authenticates and audits: the added p50 at every concurrency, the throughput where more than one "
+    "call is under way (one at a time, calls a second are the latency once more, the echo server's own time "
+    "included). The Interceptor checks a key, labels, decides by the shipped policy and writes two chained records a "
+    "call; it is called over its own HTTP interface, the peers as MCP servers. Peers over standard streams do not "
+    "authenticate; they are measured for orientation, and the Interceptor beside them still takes its calls over "
+    "HTTP. Compare within a peer's own entry only."
 )
 
 
