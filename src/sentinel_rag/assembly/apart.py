@@ -14,8 +14,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sentinel_rag.assembly.gateway_plan import RUN_KEYS, approvals_page
 from sentinel_rag.assembly.model_access import needs_identity
-from sentinel_rag.assembly.plan import RUN_KEYS, Listener, Plan, Ports, approvals_page, plan_zones
+from sentinel_rag.assembly.plan import Plan, Ports, plan_zones
+from sentinel_rag.assembly.zone_plan import Listener
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import TOOL_ZONES, DeploymentSettings, Settings
 
