@@ -45,14 +45,13 @@ _LISTS = {
     for kind, nouns in _NOUNS.items()
 }
 _ONE_NAME = re.compile(_NAME)
-_NOT_NAMES = frozenset(
-    (
-        "a account accounts an and are as at be by called did do does for from had has have he her his host "
-        "hosts how id ids if in is it its me my name named names no of on or our she show that the their them "
-        "then there these they this those to user users was we were what when where which who whose why will "
-        "with would you your"
-    ).split()
+_COMMON_WORDS = (
+    "a account accounts an and are as at be by called did do does for from had has have he her his host "
+    "hosts how id ids if in is it its me my name named names no of on or our she show that the their them "
+    "then there these they this those to user users was we were what when where which who whose why will "
+    "with would you your"
 )
+_NOT_NAMES = frozenset(_COMMON_WORDS.split())
 """Words that may stand behind such a noun and are no name."""
 
 _DOMAIN_USER = re.compile(
@@ -86,7 +85,7 @@ _WRITTEN = (
     (_ADDRESS, (ValueKind.IP,), ""),
     (_PATH, (ValueKind.PATH,), "."),
 )
-"""Values that need no noun beside them: the form, the kinds that it is of, and the signs behind it that end a sentence."""
+"""Values that need no noun beside them: the form, the kinds that it is of, and signs behind it that end a sentence."""
 
 
 def values_in(clause: str, own: Mapping[str, NamedKind]) -> Iterator[tuple[str, str]]:
