@@ -16,10 +16,6 @@ DEFAULT_SERVER = "sentinel"
 """The MCP server of a tool that names none."""
 
 
-OWN_SERVERS = ("sentinel", "files", "web", "knowledge")
-"""The MCP servers of this product, which the assembly starts; a policy may not declare others by these names."""
-
-
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
     """A tool server of another maker: either at `url`, or started as `command`.
