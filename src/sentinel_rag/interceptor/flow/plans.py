@@ -20,6 +20,7 @@ from sentinel_rag.interceptor.argument_formats import FORMATS, NotCanonical
 from sentinel_rag.interceptor.flow.links import texts_in
 from sentinel_rag.interceptor.flow.named_values import NamedValue, values_inside
 from sentinel_rag.interceptor.flow.own_words import is_passage
+from sentinel_rag.interceptor.flow.value_grammar import FOUND_IN_TEXTS
 from sentinel_rag.interceptor.policy.conditions import closest
 from sentinel_rag.interceptor.policy.fields import ANY, Path, parse_pointer
 from sentinel_rag.interceptor.policy.kinds import NO_KINDS, NamedKind
@@ -32,14 +33,7 @@ PLAN = "plan"
 MAX_STEPS = 50
 MAX_STEP_CHARACTERS = 8_000
 CHOICES = ("largest", "smallest", "starts_with", "holds", "only")
-INSIDE = tuple(
-    kind.value
-    for kind in (
-        *(ValueKind.INCIDENT, ValueKind.ACCOUNT, ValueKind.IP, ValueKind.HOST),
-        *(ValueKind.EMAIL, ValueKind.PATH, ValueKind.URL),
-    )
-)
-"""Kinds of which a text may hold the only value."""
+INSIDE = tuple(kind.value for kind in ValueKind if kind in FOUND_IN_TEXTS)
 
 
 class BadPlan(ValueError):

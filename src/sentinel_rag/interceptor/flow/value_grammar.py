@@ -87,6 +87,9 @@ _WRITTEN = (
 )
 """Values that need no noun beside them: the form, the kinds that it is of, and signs behind it that end a sentence."""
 
+FOUND_IN_TEXTS = frozenset({ValueKind.INCIDENT, *(kind for _, kinds, _ in _WRITTEN for kind in kinds)})
+"""Kinds of which a text of somebody else's may hold the only value."""
+
 
 def values_in(clause: str, own: Mapping[str, NamedKind]) -> Iterator[tuple[str, str]]:
     """Every value that stands in a clause, with its kind, in canonical form; first those of the policy's own kinds."""
