@@ -24,7 +24,15 @@ from sentinel_rag.interceptor.flow.plans import PLAN, Planned, Step, planned
 from sentinel_rag.interceptor.flow.public_forms import FORMS
 from sentinel_rag.interceptor.policy.conditions import named_argument
 from sentinel_rag.interceptor.policy.deciding import decide
-from sentinel_rag.interceptor.policy.model import Declassification, Effect, Parameter, Policy, ToolPolicy, ValueKind
+from sentinel_rag.interceptor.policy.model import (
+    Declassification,
+    Effect,
+    NoteKind,
+    Parameter,
+    Policy,
+    ToolPolicy,
+    ValueKind,
+)
 
 USER = BOTTOM
 """The label of the user's own words: they may be used anywhere, and the user answers for them."""
@@ -171,9 +179,9 @@ def _by_origin(
     whole = all(each.whole for each in naming) and len({each.value for each in naming}) == len(naming)
     by_plan = None if plan is None else plan.by_parameter.get(name)
     # What is named without the plan, and more openly than the plan does, needs none.
-    if by_plan is not None and not (naming and whole and (by == "user" or by_plan.kind == ValueKind.CHOSEN)):
+    if by_plan is not None and not (naming and whole and (by == "user" or by_plan.kind == NoteKind.CHOSEN)):
         # What a slot chose is a text of somebody else's: the person answers for the choice, and its words stay secret.
-        stands_there = by_plan.kind != ValueKind.CHOSEN
+        stands_there = by_plan.kind != NoteKind.CHOSEN
         label = USER if stands_there else Label(facts.seen.sensitivity, USER.integrity)
         return LabelledArgument(name, label, Source.NAMED, PLAN, (Naming(PLAN, by_plan, stands_there),))
     if naming and not _has_passed(tool, name, naming, facts):
@@ -212,7 +220,7 @@ def _passes(
 
 def _pass(tool: ToolPolicy, parameter: str, value: NamedValue, number: int) -> NamedValue:
     """That a value passed for the `number`th time. In any case, so that the case tells nothing."""
-    return NamedValue(ValueKind.PASSED, f"{tool.name} {parameter} {value.kind} {value.text.casefold()} {number}")
+    return NamedValue(NoteKind.PASSED, f"{tool.name} {parameter} {value.kind} {value.text.casefold()} {number}")
 
 
 def _naming(
