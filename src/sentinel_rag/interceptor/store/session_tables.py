@@ -67,12 +67,21 @@ def _sessions_of_keys_that_have_many(connection: Connection) -> None:
     connection.execute("DROP INDEX session_key")
 
 
+def _sessions_that_stand_for_a_key(connection: Connection) -> None:
+    connection.execute(
+        "CREATE TABLE standing_session (key_id TEXT PRIMARY KEY, session_id TEXT NOT NULL, used_at TEXT NOT NULL) "
+        "STRICT, WITHOUT ROWID"
+    )
+    connection.execute("CREATE INDEX standing_session_used ON standing_session (used_at)")
+
+
 MIGRATIONS = (
     _sessions,
     _information_flow,
     _sessions_that_rise_together,
     _sessions_of_persons_that_rise,
     _sessions_of_keys_that_have_many,
+    _sessions_that_stand_for_a_key,
 )
 
 

@@ -205,6 +205,10 @@ class _Opened(Exception):
     """There is a session with this id already."""
 
 
+class _ClosedAlready(Exception):
+    """The session is closed in the file."""
+
+
 class _OfKey:
     """The sessions of one key in this process, by who opened them."""
 
@@ -228,14 +232,25 @@ class SessionStore:
         self._recent: OrderedDict[str, Session] = OrderedDict()
         database.migrate("sessions", MIGRATIONS)
 
-    async def open(self, key_id: str, *, user_key_id: str | None = None, most: int | None = None) -> Session:
+    async def open(
+        self,
+        key_id: str,
+        *,
+        user_key_id: str | None = None,
+        most: int | None = None,
+        beside: Callable[[Connection, str], object] = lambda _, __: None,
+    ) -> Session:
         """A new session of `key_id` with an id that nobody can guess; clean if a person's key opens it. The id is hex,
-        since one that began with a dash could not be an option's value on a command line.
+        since one that began with a dash could not be an option's value on a command line. `beside` writes in the
+        transaction that opens it; what it raises leaves none.
 
         Raises TooManySessions as `claim` does.
         """
-        session = await self.claim(secrets.token_hex(24), key_id, user_key_id=user_key_id, most=most)
+        session_id = secrets.token_hex(24)
+        await self._insert(session_id, key_id, user_key_id, most, beside)
+        session = await self._load(session_id)
         assert session is not None
+        self._remember(session)
         return session
 
     async def claim(
@@ -303,13 +318,33 @@ class SessionStore:
             now = format_time(self._clock())
 
             def write(connection: Connection) -> None:
-                connection.execute("UPDATE session SET closed_at = ? WHERE session_id = ?", [now, session_id])
+                closed = connection.execute(
+                    "UPDATE session SET closed_at = ? WHERE session_id = ? AND closed_at IS NULL", [now, session_id]
+                ).rowcount
+                if not closed:
+                    raise _ClosedAlready
                 connection.execute("DELETE FROM handle WHERE session_id = ?", [session_id])
+                connection.execute(
+                    "DELETE FROM standing_session WHERE key_id = ? AND session_id = ?", [session.key_id, session_id]
+                )
 
-            await self._journal.append(self._change(session_id, key_id, "closed", session.context), alongside=write)
+            try:
+                with suppress(_ClosedAlready):  # by another gateway, which has it on record
+                    change = self._change(session_id, key_id, "closed", session.context)
+                    await self._journal.append(change, alongside=write)
+            except SentinelError:
+                session.closed = False  # nothing was written
+                raise
         return True
 
-    async def _insert(self, session_id: str, key_id: str, user_key_id: str | None, most: int | None) -> None:
+    async def _insert(
+        self,
+        session_id: str,
+        key_id: str,
+        user_key_id: str | None,
+        most: int | None,
+        beside: Callable[[Connection, str], object] = lambda _, __: None,
+    ) -> None:
         now = self._clock()
         if most is not None and await self._recent_sessions(key_id, user_key_id, now) >= most:
             raise TooManySessions(
@@ -318,7 +353,11 @@ class SessionStore:
         opener = user_key_id or key_id
         while True:
             floor = BOTTOM if user_key_id is not None else await self._database.look(partial(_floor, key_id, now))
-            write = partial(_insert, (session_id, key_id, user_key_id), floor, now)
+
+            def write(connection: Connection, floor: Label = floor) -> None:
+                _insert((session_id, key_id, user_key_id), floor, now, connection)
+                beside(connection, session_id)
+
             with suppress(ContextMoved):  # another session of the key rose in between
                 await self._journal.append(self._change(session_id, opener, "opened", floor), alongside=write)
                 return
