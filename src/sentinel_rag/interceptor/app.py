@@ -104,7 +104,7 @@ def create_app(
         doorkeeper=doorkeeper,
         calls=ToolCalls(gate, state.approvals, clients, limits, approvals_page),
         clients=clients,
-        sessions=SessionDoor(state.sessions, clients, upstreams, limits, rates),
+        sessions=SessionDoor(state.sessions, state.standing, clients, upstreams, limits, rates),
         limits=limits,
         offered=calls.offered,
     )
@@ -125,6 +125,7 @@ def create_app(
                 anyio.create_task_group() as background,
             ):
                 background.start_soon(pins.watch)
+                background.start_soon(mcp.sessions.watch)
                 yield
                 background.cancel_scope.cancel()
         finally:
