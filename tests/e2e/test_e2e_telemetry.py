@@ -168,14 +168,15 @@ def test_a_question_is_one_trace_through_all_zones(asked: tuple[dict[str, Any], 
     by_id = {span.span_id: span for span in spans}
     [root] = named(spans, "agent.invoke")
     assert (root.service, root.parent_id) == ("sentinel-rag-agent", OUTSIDE)
-    assert root.attributes["session.id"] == "telemetry-session-1"
+    session = root.attributes["session.id"]
+    assert re.fullmatch("hashed-[0-9a-f]{16}", session)  # its caller named it
     assert root.attributes["sentinel.tool.calls"] == len(CALLS) - 1
     assert root.resource["deployment.environment.name"] == "tests"
     for span in spans:
         assert span.parent_id in by_id or span.parent_id == OUTSIDE, f"{span.name} hangs in the air"
     [alerts] = named(spans, "tool.query_alerts")
     assert alerts.parent_id == root.span_id
-    wanted = {"tool.name": "query_alerts", "session.id": "telemetry-session-1", "http.status_code": 200}
+    wanted = {"tool.name": "query_alerts", "session.id": session, "http.status_code": 200}
     assert wanted.items() <= alerts.attributes.items()
     assert alerts.attributes["gen_ai.operation.name"] == "execute_tool"
     recorded = next(trace["audit_id"] for trace in answer["tools"] if trace["name"] == "query_alerts")
@@ -183,6 +184,7 @@ def test_a_question_is_one_trace_through_all_zones(asked: tuple[dict[str, Any], 
     [decided] = [span for span in named(spans, "POST /v1/proxy-execute") if span.parent_id == alerts.span_id]
     assert decided.service == "sentinel-rag-interceptor"
     told = {"sentinel.outcome": "allowed", "sentinel.audit.id": recorded, "http.response.status_code": 200}
+    assert decided.attributes["session.id"] == session  # every zone tells the same
     assert told.items() <= decided.attributes.items()
     assert decided.attributes["sentinel.label.sensitivity"] in ("LOW", "MEDIUM", "HIGH")
     assert type(decided.attributes["sentinel.upstream.ms"]) is int
@@ -249,7 +251,7 @@ def test_no_word_of_a_question_a_call_a_row_or_a_key_leaves(
     }
     assert len(rows) >= 10, "the rows hold nothing to look for"
     keys = {*watched.state.keys.values(), watched.state.agent_token, MODEL_KEY, COLLECTOR_KEY, METRICS_TOKEN}
-    canaries = {QUESTION, ARGUMENT, TOOL, ANSWER, BAGGAGE, *rows, *keys}
+    canaries = {"telemetry-session", QUESTION, ARGUMENT, TOOL, ANSWER, BAGGAGE, *rows, *keys}
     exported = watched.receiver.raw
     assert b"agent.invoke" in exported
     served = "".join(

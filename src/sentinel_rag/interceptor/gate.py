@@ -71,7 +71,7 @@ from sentinel_rag.interceptor.pins import Pins, Quarantined
 from sentinel_rag.interceptor.policy import Effect, Policies, Policy, Rule, ToolPolicy
 from sentinel_rag.interceptor.policy.deciding import UNKNOWN_TOOL
 from sentinel_rag.interceptor.rates import RateLimiter
-from sentinel_rag.interceptor.request_body import ExecuteRequest
+from sentinel_rag.interceptor.request_body import IF_EFFECT, ExecuteRequest
 from sentinel_rag.interceptor.store import (
     ContextMoved,
     HandleStore,
@@ -219,6 +219,8 @@ class Gate:
         if call.tool.name in self._switched_off:
             denied = await self._deny(call, Deny(Reason.TOOL_SWITCHED_OFF, TOP))
             return replace(denied, note="The operator has not switched this tool on.")
+        if wish.if_effect is not None and wish.if_effect is not call.tool.effect:
+            return await self._refuse_effect(call, wish.if_effect)
         return None
 
     async def _unless_readable(self, call: _Call, tool: ToolPolicy, wish: ExecuteRequest) -> Outcome | None:
@@ -533,6 +535,16 @@ class Gate:
             retry_after_s=wait_s,
         )
         return await self._refuse(call, Reason.RATE_LIMITED, error.message, error)
+
+    async def _refuse_effect(self, call: _Call, wanted: Effect) -> NotCompleted:
+        """Of a call that was meant only if its tool had another effect than the policy gives it now."""
+        error = QueryError(
+            code=QueryErrorCode.CONFLICT,
+            message=f"This tool's effect is not {wanted.value} any more, so nothing ran.",
+            next_step="Call again without if_effect, once: it may change something.",
+            field=IF_EFFECT,
+        )
+        return await self._refuse(call, Reason.CONFLICT, error.message, error)
 
     async def _refuse_arguments(self, call: _Call, fault: ArgumentFault) -> NotCompleted:
         error = QueryError(

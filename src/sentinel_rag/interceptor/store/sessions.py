@@ -13,7 +13,6 @@ a person does not raise it.
 
 from __future__ import annotations
 
-import secrets
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,6 +28,7 @@ from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.interceptor.flow.named_values import NamedValue
 from sentinel_rag.interceptor.store.session_tables import MIGRATIONS
+from sentinel_rag.telemetry.session_ids import new_session_id
 
 MAX_REMEMBERED = 10_000
 """Sessions kept in memory; others are read again when they are used."""
@@ -235,7 +235,7 @@ class SessionStore:
 
         Raises TooManySessions as `claim` does.
         """
-        session = await self.claim(secrets.token_hex(24), key_id, user_key_id=user_key_id, most=most)
+        session = await self.claim(new_session_id(), key_id, user_key_id=user_key_id, most=most)
         assert session is not None
         return session
 
