@@ -76,14 +76,21 @@ class Watched:
         with urllib.request.urlopen(request, timeout=60) as response:
             return {family.name: family for family in text_string_to_metric_families(response.read().decode())}
 
-    def trace(self, root: str, least: int) -> list[ReceivedSpan]:
-        """The spans of the trace that `root` names, once there are so many and the root is among them."""
+    def trace(self, root: str, least: int, *, decisions: int = 0) -> list[ReceivedSpan]:
+        """The spans of the trace that `root` names, once there are so many, the root is among them, and the gateway has
+        told so many decisions and, of each call that ran, the tool server its part: zones send at their own time."""
 
         def whole(spans: list[ReceivedSpan]) -> bool:
             own = [span for span in spans if span.trace_id == root]
             known = {OUTSIDE, *(span.span_id for span in own)}
             complete = all(span.parent_id in known for span in own)
-            return complete and len(own) >= least and any(span.name == "agent.invoke" for span in own)
+            decided = named(own, "POST /v1/proxy-execute")
+            parents = {span.parent_id for span in own}
+            ran = all(
+                span.span_id in parents for span in decided if span.attributes.get("http.response.status_code") == 200
+            )
+            told = ran and len(decided) >= decisions
+            return complete and told and len(own) >= least and any(span.name == "agent.invoke" for span in own)
 
         return [span for span in self.receiver.wait_until(whole) if span.trace_id == root]
 
@@ -155,7 +162,7 @@ def asked(watched: Watched) -> tuple[dict[str, Any], list[ReceivedSpan]]:
         watched, trace, TOOL, to=ARGUMENT
     )  # the agent's loop asks for no tool that is not there
     assert status == 403
-    return answer, watched.trace(trace, 16)
+    return answer, watched.trace(trace, 16, decisions=len(CALLS))
 
 
 def named(spans: list[ReceivedSpan], name: str, service: str | None = None) -> list[ReceivedSpan]:
