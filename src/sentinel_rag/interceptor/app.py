@@ -44,6 +44,7 @@ from sentinel_rag.interceptor.refusals import Refusal, Refusals, Unread
 from sentinel_rag.interceptor.request_body import ExecuteRequest, MalformedBody, parse_execute
 from sentinel_rag.interceptor.responses import away_response, json_response, outcome_response, problem
 from sentinel_rag.interceptor.session_routes import SessionRoutes
+from sentinel_rag.interceptor.session_upkeep import SessionUpkeep
 from sentinel_rag.interceptor.store import KeyRing, Principal, Scope, State, new_audit_id
 from sentinel_rag.interceptor.telling import request_span, tell_records, tell_status, told_upstreams
 from sentinel_rag.interceptor.upstream import Upstream
@@ -125,7 +126,7 @@ def create_app(
                 anyio.create_task_group() as background,
             ):
                 background.start_soon(pins.watch)
-                background.start_soon(mcp.sessions.watch)
+                background.start_soon(SessionUpkeep(mcp.sessions.end_unused, state.handles, clock=utc_now).watch)
                 yield
                 background.cancel_scope.cancel()
         finally:

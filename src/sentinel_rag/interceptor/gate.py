@@ -450,20 +450,31 @@ class Gate:
         if value is not None:
             # Not before the last pause: of two calls at once the second has to see what the first one named.
             endorsed = {**endorsed, **endorsed_values(call.policy, tool, run.judgement, value, session.named)}
-        named = [(source, *session.name(values, source)) for source, values in endorsed.items()]
-        for source, fresh, write in named:
-            if fresh:
-                await self._journal.append(
-                    ValuesNamed(
-                        audit_id=call.audit_id,
-                        key_id=call.key_id,
-                        session_id=session.session_id,
-                        source=source,
-                        values=tuple((str(value.kind), value.text) for value in fresh),
-                    ),
-                    alongside=write,
-                )
+        await self._name(
+            call, session, [(source, *session.name(values, source)) for source, values in endorsed.items()]
+        )
         return outcome
+
+    async def _name(
+        self, call: _Call, session: Session, named: Sequence[tuple[str, Sequence[NamedValue], Work[object]]]
+    ) -> None:
+        """Record what each source has named, new values and the write that makes them last."""
+        for place, (source, fresh, write) in enumerate(named):
+            if not fresh:
+                continue
+            event = ValuesNamed(
+                audit_id=call.audit_id,
+                key_id=call.key_id,
+                session_id=session.session_id,
+                source=source,
+                values=tuple((str(value.kind), value.text) for value in fresh),
+            )
+            try:
+                await self._journal.append(event, alongside=write)
+            except BaseException:
+                for _, values, _ in named[place:]:
+                    session.unname(values)
+                raise
 
     async def _record_outcome(
         self, run: _Run, reply: UpstreamReply, duration_ms: float, alongside: Work[object] | None = None
