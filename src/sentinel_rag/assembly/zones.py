@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.assembly.conversations import model_budget, open_conversations
+from sentinel_rag.assembly.home_folders import policies_folder
 from sentinel_rag.assembly.model_access import model_host, open_models, told_models
-from sentinel_rag.assembly.plan import policies_folder
 from sentinel_rag.assembly.state_place import (
     database_configuration,
     gateway_folder,
