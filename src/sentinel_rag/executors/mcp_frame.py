@@ -21,11 +21,14 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sentinel_rag import __version__
+from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.executors.door import HEALTH_PATH, Door
 from sentinel_rag.executors.fixed_answers import FixedAnswers, fixed_answers
 from sentinel_rag.executors.tool_answer import ToolAnswer
 from sentinel_rag.telemetry import AnySpan, Kind, continuing, start_span
+
+_ERROR_CODES = frozenset(code.value for code in QueryErrorCode)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +149,7 @@ def _tell(span: AnySpan, tool: str, meta: Mapping[str, Any], answer: ToolAnswer)
         span.set("sentinel.result.rows", len(rows))
     if answer.is_error:
         code = answer.value.get("code")
-        span.fail(code if isinstance(code, str) else "tool_error")
+        span.fail(code if code in _ERROR_CODES else "tool_error")
 
 
 def _sdk_app(name: str, tools: Sequence[ToolSchema], call: CallTool, hints: Callable[[str], Hints]) -> Starlette:

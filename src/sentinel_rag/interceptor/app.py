@@ -104,7 +104,7 @@ def create_app(
         doorkeeper=doorkeeper,
         calls=ToolCalls(gate, state.approvals, clients, limits, approvals_page),
         clients=clients,
-        sessions=SessionDoor(state.sessions, clients, upstreams, limits, rates),
+        sessions=SessionDoor(state.sessions, state.standing, clients, upstreams, limits),
         limits=limits,
         offered=calls.offered,
     )
@@ -113,7 +113,10 @@ def create_app(
 
     async def refused(request: Request, refusal: Exception) -> Response:
         assert isinstance(refusal, Refusal)
-        return await refusals.unread(request, refusal) if isinstance(refusal, Unread) else refusal.response
+        if not isinstance(refusal, Unread):
+            return refusal.response
+        doorkeeper.count_unread(request)
+        return await refusals.unread(request, refusal)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -125,6 +128,7 @@ def create_app(
                 anyio.create_task_group() as background,
             ):
                 background.start_soon(pins.watch)
+                background.start_soon(mcp.sessions.watch)
                 yield
                 background.cancel_scope.cancel()
         finally:

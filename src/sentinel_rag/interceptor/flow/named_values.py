@@ -50,13 +50,20 @@ class NamedValue:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """Who says that a value is named: `user`, or an endorsement. `value` is what of the session's names it; `whole`
-    tells that it holds nothing but what was named: a text with places that were filled in is not, nor is a value in a
-    spelling of the agent's, whose blanks and signs could tell what the agent has read."""
+    """Who says that `value` is named: `user`, or an endorsement. `whole` tells that it holds nothing but what was
+    named: a text with places that were filled in is not, nor is a value in a spelling of the agent's, whose blanks and
+    signs could tell what the agent has read. `said` is what of the session's names it, where that names others too: a
+    day of any year, words with all their passages."""
 
     by: str
     value: NamedValue
     whole: bool = True
+    said: NamedValue | None = None
+
+    @property
+    def form(self) -> NamedValue:
+        """What was named: whichever of its values the agent takes, it is one."""
+        return self.said or self.value
 
 
 def named_in(words: str, policy: Policy | None = None) -> frozenset[NamedValue]:
@@ -98,7 +105,7 @@ def naming_of(
             forms.append(NamedValue(kind, without_year(candidate.text)))
         for form in forms:
             if form in named:
-                return Naming(named[form], candidate, whole=_is_plain(kind, str(value), candidate.text))
+                return Naming(named[form], candidate, whole=_is_plain(kind, str(value), candidate.text), said=form)
     return None
 
 
@@ -191,14 +198,14 @@ def _naming_of_text(kind: str, value: JsonValue, named: Mapping[NamedValue, str]
     for said, by in named.items():
         if said == exact or (said.kind == kind == ValueKind.WORDS and is_passage(value, said.text)):
             if value == exact.text and (value in said.text or has_plain_case(value)):
-                return Naming(by, exact)
+                return Naming(by, exact, said=said)
             # In the record no case of the agent's stands for one of the user's.
             told = exact.text.casefold() if kind == ValueKind.WORDS else exact.text
-            return Naming(by, NamedValue(kind, told), whole=False)
+            return Naming(by, NamedValue(kind, told), whole=False, said=said)
     if kind == ValueKind.QUOTED:
         for said, by in named.items():
             if said.kind == NoteKind.FRAME and fills(value, said.text):
-                return Naming(by, NamedValue(NoteKind.FRAME, exact.text), whole=False)
+                return Naming(by, NamedValue(NoteKind.FRAME, exact.text), whole=False, said=said)
     return None
 
 

@@ -14,6 +14,8 @@ from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.interceptor.arguments import ArgumentFault
 from sentinel_rag.interceptor.gate.call import Call, EnteredCall
 from sentinel_rag.interceptor.outcomes import Denied, NotCompleted
+from sentinel_rag.interceptor.policy import Effect
+from sentinel_rag.interceptor.request_body import IF_EFFECT
 
 CLOSED = "This session is closed."
 
@@ -50,6 +52,16 @@ class Endings:
             retry_after_s=wait_s,
         )
         return await self.refuse(call, Reason.RATE_LIMITED, error.message, error)
+
+    async def refuse_effect(self, call: Call, wanted: Effect) -> NotCompleted:
+        """The call was meant only if its tool had another effect than the policy gives it now."""
+        error = QueryError(
+            code=QueryErrorCode.CONFLICT,
+            message=f"This tool's effect is not {wanted.value} any more, so nothing ran.",
+            next_step="Call again without if_effect, once: it may change something.",
+            field=IF_EFFECT,
+        )
+        return await self.refuse(call, Reason.CONFLICT, error.message, error)
 
     async def refuse_arguments(self, call: Call, fault: ArgumentFault) -> NotCompleted:
         """The arguments do not fit the tool."""

@@ -93,6 +93,8 @@ class Entrance:
         if call.tool.name in self._switched_off:
             denied = await self._endings.deny(call, Deny(Reason.TOOL_SWITCHED_OFF, TOP))
             return replace(denied, note="The operator has not switched this tool on.")
+        if wish.if_effect is not None and wish.if_effect is not call.tool.effect:
+            return await self._endings.refuse_effect(call, wish.if_effect)
         return EnteredCall(call, call.tool, session)
 
     async def _unless_readable(self, entered: EnteredCall, wish: ExecuteRequest) -> NotEntered | None:

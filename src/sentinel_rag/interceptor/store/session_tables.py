@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from sentinel_rag.audit import Connection
 
+RANK = "(sensitivity * 2 + integrity)"
+"""One number for a label, as an index has it: so that no engine takes that index for the open sessions of a label."""
+
 
 def _sessions(connection: Connection) -> None:
     connection.execute(
@@ -58,7 +61,28 @@ def _sessions_of_persons_that_rise(connection: Connection) -> None:
     )
 
 
-MIGRATIONS = (_sessions, _information_flow, _sessions_that_rise_together, _sessions_of_persons_that_rise)
+def _sessions_of_keys_that_have_many(connection: Connection) -> None:
+    connection.execute(f"CREATE INDEX session_seen ON session (key_id, {RANK}, used_at)")
+    connection.execute("CREATE INDEX session_opener ON session (key_id, user_key_id, used_at)")
+    connection.execute("DROP INDEX session_key")
+
+
+def _sessions_that_stand_for_a_key(connection: Connection) -> None:
+    connection.execute(
+        "CREATE TABLE standing_session (key_id TEXT PRIMARY KEY, session_id TEXT NOT NULL, used_at TEXT NOT NULL) "
+        "STRICT, WITHOUT ROWID"
+    )
+    connection.execute("CREATE INDEX standing_session_used ON standing_session (used_at)")
+
+
+MIGRATIONS = (
+    _sessions,
+    _information_flow,
+    _sessions_that_rise_together,
+    _sessions_of_persons_that_rise,
+    _sessions_of_keys_that_have_many,
+    _sessions_that_stand_for_a_key,
+)
 
 
 def person_of(connection: Connection, session_id: str) -> str | None:
