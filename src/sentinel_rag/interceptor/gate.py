@@ -37,8 +37,7 @@ from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Label, join_all
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.interceptor.approval_question import question_about
-from sentinel_rag.interceptor.approvals import ApprovalSpent, ApprovalStore, Binding, TurnedAway
+from sentinel_rag.interceptor.approvals import ApprovalSpent, ApprovalStore, Binding, TurnedAway, question_about
 from sentinel_rag.interceptor.arguments import ArgumentFault, CanonicalArguments, fit
 from sentinel_rag.interceptor.flow import (
     Facts,
