@@ -14,7 +14,6 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.interceptor.downstream.client_sessions import ClientSessions
 from sentinel_rag.interceptor.downstream.messages import Code, RpcFault
 from sentinel_rag.interceptor.limits import Limits
-from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.refusals import Unread
 from sentinel_rag.interceptor.session_routes import RETRY_SESSION_S, close_session
 from sentinel_rag.interceptor.store import Principal, Scope, Session, SessionStore, StandingSessions, TooManySessions
@@ -33,14 +32,12 @@ class SessionDoor:
         clients: ClientSessions,
         upstreams: Mapping[str, Upstream],
         limits: Limits,
-        rates: RateLimiter,
     ) -> None:
         self._sessions = sessions
         self._standing = standing
         self._clients = clients
         self._upstreams = upstreams
         self._limits = limits
-        self._rates = rates
 
     async def open(self, principal: Principal) -> Session:
         """A new session of the key. Raises Unread if it has had too many."""
@@ -86,7 +83,6 @@ class SessionDoor:
         """An open session of the key. Raises Unread for any other, whatever the reason is that it is not."""
         found = await self._sessions.find(session_id, principal.key_id) if isinstance(session_id, str) else None
         if found is None or found.closed or not _may_enter(principal, found):
-            self._rates.take(principal.key_id, principal.rate)
             raise Unread(Reason.NOT_FOUND, "There is no such session; initialize opens one.")
         return found
 

@@ -25,7 +25,15 @@ from sentinel_rag.interceptor.flow.plans import PLAN, Planned, Step, planned
 from sentinel_rag.interceptor.flow.public_forms import FORMS
 from sentinel_rag.interceptor.policy.conditions import named_argument
 from sentinel_rag.interceptor.policy.deciding import decide
-from sentinel_rag.interceptor.policy.model import Declassification, Effect, Parameter, Policy, ToolPolicy, ValueKind
+from sentinel_rag.interceptor.policy.model import (
+    Declassification,
+    Effect,
+    NoteKind,
+    Parameter,
+    Policy,
+    ToolPolicy,
+    ValueKind,
+)
 
 USER = BOTTOM
 """The label of the user's own words: they may be used anywhere, and the user answers for them."""
@@ -173,9 +181,9 @@ def _by_origin(
     whole = all(each.whole for each in naming) and told_once
     by_plan = None if plan is None else plan.by_parameter.get(name)
     # What is named without the plan, and more openly than the plan does, needs none.
-    if by_plan is not None and not (naming and whole and (by == "user" or by_plan.kind == ValueKind.CHOSEN)):
+    if by_plan is not None and not (naming and whole and (by == "user" or by_plan.kind == NoteKind.CHOSEN)):
         # What a slot chose is a text of somebody else's: the person answers for the choice, and its words stay secret.
-        stands_there = by_plan.kind != ValueKind.CHOSEN
+        stands_there = by_plan.kind != NoteKind.CHOSEN
         label = USER if stands_there else Label(facts.seen.sensitivity, USER.integrity)
         return LabelledArgument(name, label, Source.NAMED, PLAN, (Naming(PLAN, by_plan, stands_there),))
     if naming and not _has_passed(tool, name, naming, facts):
@@ -227,7 +235,7 @@ def _counted(naming: Naming) -> NamedValue:
 
 def _pass(tool: ToolPolicy, parameter: str, form: NamedValue, number: int) -> NamedValue:
     """That what was named passed for the `number`th time."""
-    return NamedValue(ValueKind.PASSED, f"{tool.name} {parameter} {form.kind} {form.text} {number}")
+    return NamedValue(NoteKind.PASSED, f"{tool.name} {parameter} {form.kind} {form.text} {number}")
 
 
 def _naming(

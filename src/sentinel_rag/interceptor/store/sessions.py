@@ -13,7 +13,6 @@ a person does not raise it.
 
 from __future__ import annotations
 
-import secrets
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,6 +29,7 @@ from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.interceptor.flow.named_values import NamedValue
 from sentinel_rag.interceptor.store.session_rises import Opener, raise_below, raise_one
 from sentinel_rag.interceptor.store.session_tables import MIGRATIONS, RANK
+from sentinel_rag.telemetry.session_ids import new_session_id
 
 MAX_REMEMBERED = 10_000
 """Sessions kept in memory; others are read again when they are used."""
@@ -252,7 +252,7 @@ class SessionStore:
 
         Raises TooManySessions as `claim` does.
         """
-        session_id = secrets.token_hex(24)
+        session_id = new_session_id()
         await self._insert(session_id, key_id, user_key_id, most, beside)
         session = await self._load(session_id)
         assert session is not None
