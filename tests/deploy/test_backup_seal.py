@@ -123,6 +123,20 @@ def test_a_backup_of_a_home_with_another_pepper_wants_its_seal(
     assert restored(copy, capsys, "--seal", seal)[0] == 0
 
 
+def test_a_home_without_a_pepper_has_a_checksum_and_no_more(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The agent's container, with conversations alone."""
+    shutil.rmtree(home / "gateway")
+    copy = tmp_path / "copy"
+    seal = make_backup(home, copy, now=utc_now(), workspaces=False).seal
+    code, said = restored(copy, capsys, "--check")
+    assert (code, "made of a home without a pepper" in said) == (0, True)
+    more_rights(copy)
+    list_anew(copy)
+    assert restored(copy, capsys)[0] == restored(copy, capsys, "--seal", seal)[0] == 1
+
+
 def test_whoever_reads_the_pepper_in_it_cannot_make_one_of_the_seal_that_was_kept(
     copied: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:
