@@ -3,6 +3,7 @@ used for a month is forgotten, on either engine."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -38,6 +39,7 @@ class WatchedDatabase:
     def __init__(self, state: State) -> None:
         self.state = state
         self.asked: list[str] = []
+        self.values: list[Sequence[Any]] = []
 
     async def look(self, work: Any) -> Any:
         def watched(connection: Connection) -> Any:
@@ -46,6 +48,7 @@ class WatchedDatabase:
                 return work(seen)
             finally:
                 self.asked += seen.asked
+                self.values += seen.values
 
         return await self.state.database.look(watched)
 
@@ -56,9 +59,11 @@ class Watched:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.asked: list[str] = []
+        self.values: list[Sequence[Any]] = []
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
         self.asked.append(sql)
+        self.values.append(parameters)
         return self.connection.execute(sql, parameters)
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> Any:
@@ -170,6 +175,26 @@ async def test_a_call_with_as_many_handles_as_it_may_have_is_one_look_beside_the
     known = await store.known(session, [*wrong, whole])
     assert {reference: each.value for reference, each in known.items()} == {whole: {"b": [1, {"c": "x"}]}}
     assert len(watched.asked) == 3
+
+
+@pytest.mark.anyio
+async def test_a_handle_is_found_by_index_however_much_its_session_hides(state: State) -> None:
+    session = (await state.sessions.open("key")).session_id
+    watched = WatchedDatabase(state)
+    await HandleStore(cast("Any", watched)).known(session, [Reference(1, ("a", "b"))])
+    [sql], [values] = watched.asked, watched.values
+
+    def plan(connection: Connection) -> str:
+        if isinstance(connection, sqlite3.Connection):
+            steps = connection.execute(f"EXPLAIN QUERY PLAN {sql}", list(values)).fetchall()
+            return "\n".join(step[3] for step in steps)
+        for other_way in ("seqscan", "bitmapscan", "hashjoin", "mergejoin"):  # the table is all but empty here
+            connection.execute(f"SET LOCAL enable_{other_way} = off")
+        return "\n".join(step for (step,) in connection.execute(f"EXPLAIN {sql}", values).fetchall())
+
+    told = state.database.run_now(plan)
+    whole_key = ("session_id=? AND result=? AND pointer=?", "(md5(pointer) = md5(")
+    assert any(each in told for each in whole_key), told
 
 
 @pytest.mark.anyio

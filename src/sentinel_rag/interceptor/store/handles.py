@@ -143,9 +143,10 @@ def _read(connection: Connection, session_id: str, places: Sequence[_Place]) -> 
         asked = places[start : start + MAX_PLACES]
         marks = ", ".join(["(?, ?)"] * len(asked))
         rows = connection.execute(
-            "SELECT result, pointer, value, sensitivity, integrity FROM handle "  # noqa: S608  # marks of values
-            f"WHERE session_id = ? AND (result, pointer) IN (VALUES {marks})",
-            [session_id, *(each for place in asked for each in place)],
+            "SELECT handle.result, handle.pointer, value, sensitivity, integrity "  # noqa: S608  # marks of values
+            f"FROM (VALUES {marks}) AS place JOIN handle ON handle.session_id = ? AND handle.result = place.column1 "
+            "AND handle.pointer = place.column2 /* a long key */",
+            [*(each for place in asked for each in place), session_id],
         )
         for result, pointer, value, sensitivity, integrity in rows.fetchall():
             label = Label(Sensitivity(sensitivity), Integrity(integrity))
