@@ -220,3 +220,82 @@ async def test_words_that_lean_on_no_list_are_asked_back(before: tuple[str, ...]
     """What an answer left out cannot be narrowed as a query, and nothing else may be taken for it."""
     answer, calls = await ask(*before, "only the high ones")
     assert (answer.outcome, calls) == (Outcome.CLARIFICATION, [])
+
+
+@pytest.mark.parametrize(
+    ("question", "windows"),
+    [
+        ("alerts more than last week?", ("2024-07-22T00:00:00Z", "2024-07-15T00:00:00Z")),
+        ("fewer incidents than last month?", ("2024-07-01T00:00:00Z", "2024-06-01T00:00:00Z")),
+        ("compare this week and last week", ("2024-07-22T00:00:00Z", "2024-07-15T00:00:00Z")),
+    ],
+)
+async def test_a_period_is_compared_with_the_one_that_runs_now(question: str, windows: tuple[str, str]) -> None:
+    _, calls = await ask(question)
+    assert [tool for tool, _ in calls] == ["get_threat_summary"] * 2
+    assert tuple(arguments["start_time"] for _, arguments in calls) == windows
+
+
+async def test_filters_are_kept_where_periods_are_compared() -> None:
+    answer, calls = await ask("are there more high alerts than yesterday")
+    assert [(tool, arguments["severity"]) for tool, arguments in calls] == [("query_alerts", "High")] * 2
+    assert {arguments["start_time"] for _, arguments in calls} == {"2024-07-22T00:00:00Z", "2024-07-23T00:00:00Z"}
+    assert answer.text.startswith("The present day is not over yet")
+
+
+async def test_before_is_before_the_period_of_the_last_answer() -> None:
+    _, calls = await ask("how many high alerts last week", "more than the week before?")
+    assert [arguments["start_time"] for _, arguments in calls] == ["2024-07-15T00:00:00Z", "2024-07-08T00:00:00Z"]
+    assert {arguments["severity"] for _, arguments in calls} == {"High"}
+
+
+@pytest.mark.parametrize("question", ["more failed logins than last week?", "more hosts than yesterday?"])
+async def test_what_has_no_count_by_period_is_not_answered_with_one_period(question: str) -> None:
+    answer, calls = await ask(question)
+    assert (answer.outcome, calls) == (Outcome.CLARIFICATION, [])
+
+
+@pytest.mark.parametrize("question", ["alerts without owner", "alerts w/o owner", "alerts assigned to ines"])
+async def test_an_owner_is_not_dropped_from_a_question_about_alerts(question: str) -> None:
+    answer, calls = await ask(question)
+    assert (answer.outcome, calls) == (Outcome.CLARIFICATION, [])
+    assert "[1] incidents" in answer.text
+
+
+@pytest.mark.parametrize("question", ["any logins from russia", "admin logons today", "sign-ins of bob from berlin"])
+async def test_rows_of_the_logs_that_no_query_gives_are_not_answered_from_alerts(question: str) -> None:
+    """ "No. No alerts match" would say that nobody signed in from there."""
+    answer, calls = await ask(question)
+    assert (answer.outcome, calls) == (Outcome.CLARIFICATION, [])
+    assert "alerts would not tell it" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("question", "query", "parameters"),
+    [
+        ("failed sign-ins by user > 10", "failed_signins_by_user", {"min_failures": 11}),
+        ("ips with at least 5 failed sign-ins", "failed_signins_by_ip", {"min_failures": 5}),
+        ("rare processes with fewer than 3 executions", "rare_processes", {"max_executions": 2}),
+        ("failed sign-ins by user in more than 3 days", "failed_signins_by_user", {}),
+    ],
+)
+async def test_a_bound_goes_to_the_one_parameter_of_its_side(
+    question: str, query: str, parameters: dict[str, int]
+) -> None:
+    _, calls = await ask(question)
+    assert calls[0][1]["template"] == query
+    assert calls[0][1].get("parameters", {}) == parameters
+
+
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        ("which ips had the most failed sign-ins", "failed_signins_by_ip"),
+        ("users with the most failed sign-ins", "failed_signins_by_user"),
+        ("hosts with the most processes", "processes_by_host"),
+        ("top 3 noisy rules", "alert_count_by_name"),
+    ],
+)
+async def test_the_kind_that_a_list_is_of_decides_between_queries(question: str, query: str) -> None:
+    _, calls = await ask(question)
+    assert calls[0][1]["template"] == query

@@ -95,7 +95,7 @@ LOGS = (
 RAW = (
     r"failures?|failed\s+(?:attempts?|auth\w*|sign\w*|log\w*)|"
     r"(?:sign|log)[\s-]?(?:ins?|ons?)|logged\s+(?:in|on)|signed\s+in|(?:dns\s+|count\s+)(?:quer\w+|processes)|"
-    r"processes\s+(?:by|per)|network\s+connections?|(?:inbox|mailbox)\s+rules?|office\s+operations?|"
+    r"processes\s+(?:by|per)|(?:most|fewest|more)\s+processes|network\s+connections?|(?:inbox|mailbox)\s+rules?|office\s+operations?|"
     r"downloads?\s+(?:the\s+)?most"
 )
 """Rows of the raw logs that a question counts or groups; alerts say nothing of how many there were."""
@@ -116,6 +116,7 @@ EXTENT = (
 GROUPED = (
     r"(?:by|per|for\s+each)\s+(?:owner|analyst|product|name|title|classification|provider|tactic|technique)|reopen\w*|mean\s+time|"
     r"how\s+long|average|who\s+(?:owns|has|handles)\s+the\s+most|(?:which|what)\s+products?|"
+    r"(?:top|nois\w+|loud\w*|most\s+\w+|busiest|which|what)\s+(?:\d+\s+)?(?:\w+\s+)?(?:analytic\w*\s+|detection\s+)?rules\b|"
     r"grouped|breakdown|distribution|(?:most\s+common|commonest|most\s+frequent)\s+alerts?|"
     r"(?:techniques?|tactics?|(?:alert|incident)\s+(?:names?|titles?))\s+(?:are|is|do|were|occur|appear|come|show)\b.*"
     r"\b(?:most|common\w*|frequent\w*|often)|"

@@ -61,11 +61,14 @@ def find_moments(text: str, now: Now) -> list[Found]:
     return found
 
 
+_STARTS = re.compile(
+    r"(?<![\w.:/\\@#-])\w|(?:(?<=\d[-–—])|(?<=[ap]m[-–—]))(?=\d\d?(?::|\s*[ap]\.?m\b)|noon\b|mid(?:night|day)\b)",
+    re.IGNORECASE,
+)
+
+
 def _word_starts(text: str) -> Iterator[int]:
-    return (
-        match.start()
-        for match in re.finditer(r"(?<![\w.:/\\@#-])\w|(?<=\d[-–—])\d(?=\d?(?::|\s*[ap]\.?m\b))", text, re.I)
-    )
+    return (match.start() for match in _STARTS.finditer(text))
 
 
 _PATTERNS: list[tuple[re.Pattern[str], Build]] = [

@@ -24,6 +24,7 @@ from sentinel_rag.agent.offline.exclusions import exclusion_plan
 from sentinel_rag.agent.offline.incident_plans import ACTS, detail_plan, incident_plan
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
+from sentinel_rag.agent.offline.period_comparisons import period_comparison
 from sentinel_rag.agent.offline.plan import Ask, Decision, NeedTemplates, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.qualifiers import TECHNIQUES
 from sentinel_rag.agent.offline.query_plans import (
@@ -78,6 +79,9 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
             question.sentence,
             tuple(reading.text.replace(question.said, other) for other in question.replacements if question.said),
         )
+    against_before = period_comparison(reading, conversation, now)
+    if against_before is not None:
+        return against_before
     unanswered = unanswerable(reading, conversation)
     if unanswered is not None:
         return unanswered
@@ -298,6 +302,8 @@ def _plan(
         early = logs_plan(reading, templates)
         if early is not None:
             return early
+        if reading.has(cues.RAW):
+            return _no_query(reading)
         if reading.has(cues.SUMMARY) and not reading.names:
             return summary_plan(reading)
     if reading.has(cues.GROUPED):
@@ -325,6 +331,16 @@ def _plan(
     if reading.tactic:
         return alerts_plan(reading)
     return _last_resort(reading, conversation, templates)
+
+
+def _no_query(reading: Reading) -> Ask:
+    """Rows of the logs that no stored query gives: what alerts say instead would be another answer."""
+    alerts = tuple(f'Show the alerts that name "{plain(name.value)}"' for name in reading.names[:2])
+    return Ask(
+        "No stored query of the logs answers that as it stands, and alerts would not tell it. Name the account, host "
+        "or address that it is about, or choose one of these.",
+        (*alerts, "What queries can you run?"),
+    )
 
 
 def _are_joined(reading: Reading) -> bool:

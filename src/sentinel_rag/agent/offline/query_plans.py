@@ -83,6 +83,12 @@ def around_plan(reading: Reading, subject: Subject) -> Decision:
 
 def alerts_plan(reading: Reading, entity: ListItem | None = None) -> Decision:
     """query_alerts with every filter that was said; `entity` is one that was shown in a list."""
+    if reading.owner.nobody or reading.owner.name or reading.owner.mine:
+        said = re.sub(rf"\b(?:{cues.ALERT})\b", "incidents", reading.text, count=1, flags=re.IGNORECASE)
+        return Ask(
+            "Alerts have no owner; the incidents that they belong to have.",
+            (said,) if said != reading.text else (),
+        )
     arguments: dict[str, JsonValue] = dict(alert_filters(reading))
     if entity is not None:
         arguments["entity"] = entity.value

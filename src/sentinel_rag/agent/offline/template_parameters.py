@@ -32,12 +32,14 @@ def fill(template: Template, reading: Reading) -> Filled:
     free = list(named(reading))
     parameters: dict[str, JsonValue] = {}
     missing: list[Mapping[str, JsonValue]] = []
+    bounded = False
     texts = [spec for spec in specs if str(spec.get("type", "string")).lower() not in _NUMBERS]
     for spec in specs:
         name = str(spec.get("name", ""))
         value = _allowed_value(spec, reading)
         if value is None and str(spec.get("type", "")).lower() in _NUMBERS:
-            value = _number(spec, reading)
+            value = _number(spec, reading) or _bound(spec, reading, bounded=bounded)
+            bounded = bounded or value is not None
         elif value is None and not spec.get("allowed"):
             value = _text(spec, free, only=len(texts) == 1)
         if value is not None:
@@ -80,10 +82,32 @@ def _allowed_value(spec: Mapping[str, JsonValue], reading: Reading) -> JsonValue
 def _number(spec: Mapping[str, JsonValue], reading: Reading) -> JsonValue:
     name = str(spec.get("name", "")).lower()
     words = [word for word in re.split(r"[_\W]+", name) if len(word) > 2]
-    for word in (*words, "least", "threshold", "over", "above"):
+    for word in words:
         if match := re.search(rf"\b{re.escape(word)}\w*\s+(?:of\s+|than\s+|=\s*)?(\d+)", reading.core, re.IGNORECASE):
             return int(match[1])
     return None
+
+
+_NO_TIME = r"\s*(?P<number>\d{1,6})\b(?!\s*(?:minutes?|mins?|hours?|hrs?|h|days?|d|weeks?)\b)"
+_LEAST = re.compile(
+    rf"(?:(?P<strict>\bmore\s+than|\bover|\babove|>(?!=))|>=|≥|\bat\s+least|\b(?:minimum|threshold)(?:\s+of)?){_NO_TIME}",
+    re.IGNORECASE,
+)
+_MOST = re.compile(
+    rf"(?:(?P<strict>\b(?:less|fewer)\s+than|\bunder|\bbelow|<(?!=))|<=|≤|\bat\s+most|\bmaximum(?:\s+of)?){_NO_TIME}",
+    re.IGNORECASE,
+)
+
+
+def _bound(spec: Mapping[str, JsonValue], reading: Reading, *, bounded: bool) -> JsonValue:
+    """The one bound that a question gives without its noun: "failed logins > 10"."""
+    side = str(spec.get("name", "")).lower().partition("_")[0]
+    pattern = {"min": _LEAST, "max": _MOST}.get(side)
+    match = None if pattern is None or bounded else pattern.search(reading.core)
+    if match is None:
+        return None
+    strict = 0 if match["strict"] is None else 1 if side == "min" else -1
+    return int(match["number"]) + strict
 
 
 def _text(spec: Mapping[str, JsonValue], free: list[NameSlot], *, only: bool) -> JsonValue:

@@ -171,6 +171,7 @@ _SLIPS = {
     "whos": "who is",
     "n": "and",
     "w/": "with",
+    "w/o": "without",
     "btw": "between",
     "btwn": "between",
     "yday": "yesterday",
