@@ -302,7 +302,7 @@ def _plan(
         early = logs_plan(reading, templates)
         if early is not None:
             return early
-        if reading.has(cues.RAW):
+        if reading.has(_ONLY_IN_LOGS):
             return _no_query(reading)
         if reading.has(cues.SUMMARY) and not reading.names:
             return summary_plan(reading)
@@ -331,6 +331,12 @@ def _plan(
     if reading.tactic:
         return alerts_plan(reading)
     return _last_resort(reading, conversation, templates)
+
+
+_ONLY_IN_LOGS = (
+    r"(?:sign|log)[\s-]?(?:ins?|ons?)|logged\s+(?:in|on)|signed\s+in|network\s+connections?|dns\s+quer(?:y|ies)|failures?"
+)
+"""Rows that no alert stands for; an inbox rule may be an alert's or an incident's matter."""
 
 
 def _no_query(reading: Reading) -> Ask:

@@ -198,7 +198,7 @@ def top_plan(reading: Reading, kind: str) -> Decision:
     return Plan(view=View.TOP, calls=(PlannedCall("get_top_entities", arguments),), reading=reading, opening=opening)
 
 
-def summary_plan(reading: Reading) -> Decision:
+def summary_plan(reading: Reading) -> Plan:
     """get_threat_summary, of both windows where two are compared."""
     calls = [PlannedCall("get_threat_summary", window_arguments(reading))]
     if reading.other_window is not None:
