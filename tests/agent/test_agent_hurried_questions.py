@@ -88,7 +88,7 @@ async def test_rows_of_the_logs_are_asked_of_the_query_that_has_them(
 
 @pytest.mark.parametrize(
     "question",
-    ["sign-ins not from germany", "processes on web-03 excluding svchost", "logons outside office hours"],
+    ["sign-ins not from germany", "processes on web-03 excluding svchost", "logons outside the vpn"],
 )
 async def test_a_query_of_the_logs_that_leaves_something_out_is_asked_back_with_the_whole(question: str) -> None:
     answer, calls = await ask(question)
@@ -299,3 +299,75 @@ async def test_a_bound_goes_to_the_one_parameter_of_its_side(
 async def test_the_kind_that_a_list_is_of_decides_between_queries(question: str, query: str) -> None:
     _, calls = await ask(question)
     assert calls[0][1]["template"] == query
+
+
+@pytest.mark.parametrize(
+    ("question", "start", "end"),
+    [
+        ("high incidents since 6", "2024-07-23T06:00:00Z", None),
+        ("alerts per hour yesterday between 8 and 12", "2024-07-22T08:00:00Z", "2024-07-22T12:00:00Z"),
+    ],
+)
+async def test_a_bare_number_is_an_hour_where_nothing_else_fits(question: str, start: str, end: str | None) -> None:
+    _, calls = await ask(question)
+    assert (calls[0][1].get("start_time"), calls[0][1].get("end_time")) == (start, end)
+
+
+@pytest.mark.parametrize("question", ["incidents between 12 and 18", "incidents since 31", "alerts before 12"])
+async def test_a_number_that_bounds_nothing_known_is_asked_back(question: str) -> None:
+    answer, calls = await ask(question)
+    assert (answer.outcome, calls) == (Outcome.CLARIFICATION, [])
+    assert "counts" in answer.text
+
+
+@pytest.mark.parametrize(
+    "question", ["did svc-backup log in at night", "alerts in the night of the 19th", "sign-ins during office hours"]
+)
+async def test_hours_of_every_day_are_not_dropped(question: str) -> None:
+    answer, calls = await ask(question)
+    assert (answer.outcome, calls) == (Outcome.CLARIFICATION, [])
+    assert "hours of every day" in answer.text
+
+
+async def test_alerts_of_the_newest_incidents_are_not_the_newest_alerts() -> None:
+    answer, calls = await ask("show alerts for the last 3 incidents")
+    assert (answer.outcome, calls) == (Outcome.CLARIFICATION, [])
+    _, calls = await ask("show alerts for the last 3 incidents", "[1]")
+    assert calls == [("query_incidents", {"order": "newest", "limit": 3})]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "mails to ines.duarte@contoso.example",
+        "who sent mail to ines.duarte@contoso.example",
+        "connections from 10.0.0.5",
+    ],
+)
+async def test_a_query_of_one_direction_is_not_run_for_the_other(question: str) -> None:
+    answer, calls = await ask(question)
+    assert (answer.outcome, calls) == (Outcome.CLARIFICATION, [])
+
+
+async def test_an_account_is_no_part_of_a_url() -> None:
+    answer, calls = await ask("what did m.keller click on")
+    assert [tool for tool, _ in calls] == ["query_alerts"]
+    assert answer.text.startswith("I looked at alerts only.")
+
+
+@pytest.mark.parametrize("question", ["how many alerts on each host", "alerts by host"])
+async def test_alerts_for_each_thing_are_counted_by_it(question: str) -> None:
+    _, calls = await ask(question)
+    assert calls == [("get_top_entities", {"kind": "host"})]
+
+
+@pytest.mark.parametrize(("word", "order"), [("first", "oldest"), ("last", "newest")])
+async def test_first_and_last_seen_are_one_alert(word: str, order: str) -> None:
+    _, calls = await ask(f"when was 203.0.113.77 {word} seen")
+    assert calls == [("query_alerts", {"entity": "203.0.113.77", "order": order, "limit": 1})]
+
+
+@pytest.mark.parametrize(("sign", "told"), [(">", "2 of 6 incidents have more"), (">=", "6 of 6 incidents have at")])
+async def test_signs_compare_numbers_of_alerts_as_words_do(sign: str, told: str) -> None:
+    answer, _ = await ask(f"incidents with {sign} 1 alert")
+    assert answer.text.startswith(told)

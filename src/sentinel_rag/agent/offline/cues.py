@@ -106,6 +106,7 @@ BY = (
 """What the raw logs may be grouped by, beside the kinds of things."""
 LOGS_ALONE = re.compile(r"(?:failed\s+)?(?:sign|log)[\s-]?(?:ins?|ons?)|processes|connections", re.IGNORECASE)
 """Rows of the logs that one word asks for."""
+FOR_EACH = r"by|per|(?:(?:on|for|of|in|from)\s+)?(?:each|every)"
 INGESTION = r"ingest\w*|how\s+much\s+data"
 """What the workspace meters by table; the list of tables has no amounts."""
 ENTITIES = r"entit(?:y|ies)|iocs?|indicators?|artefacts?|artifacts?|observables?"

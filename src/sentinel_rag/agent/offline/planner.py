@@ -289,6 +289,8 @@ def _plan(
         and not (incident_noun and reading.order == "severity")
     ):
         return top_plan(reading, kinds[0])
+    if alert_noun and kinds and not reading.names and reading.has(rf"(?:{cues.FOR_EACH})\s+(?:{'|'.join(KIND_WORDS)})"):
+        return top_plan(reading, kinds[0])
     if trend and raw:
         if templates is None:
             return NeedTemplates()
@@ -334,7 +336,8 @@ def _plan(
 
 
 _ONLY_IN_LOGS = (
-    r"(?:sign|log)[\s-]?(?:ins?|ons?)|logged\s+(?:in|on)|signed\s+in|network\s+connections?|dns\s+quer(?:y|ies)|failures?"
+    r"(?:sign|log)[\s-]?(?:ins?|ons?)|logged\s+(?:in|on)|signed\s+in|(?:network\s+)?connections?|dns\s+quer(?:y|ies)|failures?|"
+    r"e?-?mails?\s+(?:sent|received|delivered|from|to|by)|sent\s+(?:an?\s+|any\s+)?e?-?mails?"
 )
 """Rows that no alert stands for; an inbox rule may be an alert's or an incident's matter."""
 

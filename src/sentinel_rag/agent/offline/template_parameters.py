@@ -41,12 +41,27 @@ def fill(template: Template, reading: Reading) -> Filled:
             value = _number(spec, reading) or _bound(spec, reading, bounded=bounded)
             bounded = bounded or value is not None
         elif value is None and not spec.get("allowed"):
-            value = _text(spec, free, only=len(texts) == 1)
+            usable = [slot for slot in free if not _runs_the_other_way(spec, slot, reading)]
+            value = _text(spec, usable, only=len(texts) == 1)
+            free = [slot for slot in free if slot.value != value]
         if value is not None:
             parameters[name] = [value] if _is_array(spec) else value
         elif spec.get("required"):
             missing.append(spec)
     return Filled(parameters, tuple(missing), tuple(free))
+
+
+_OTHER_WAY = {"sender": "to", "recipient": "from", "destination": "from", "source": "to"}
+"""Parameters of one direction, and the word before a thing that stands at the other end."""
+
+
+def _runs_the_other_way(spec: Mapping[str, JsonValue], slot: NameSlot, reading: Reading) -> bool:
+    """True for the address of "mails to X" where a query asks for a sender."""
+    word = _OTHER_WAY.get(str(spec.get("name", "")).lower())
+    place = reading.text.lower().find(slot.value.lower())
+    if word is None or place < 0:
+        return False
+    return re.search(rf"\b{word}\s+(?:the\s+)?(?:\w+\s+)?$", reading.text[:place], re.IGNORECASE) is not None
 
 
 _NUMBERS = ("int", "long", "integer", "number", "real", "double")
@@ -126,6 +141,8 @@ def _text(spec: Mapping[str, JsonValue], free: list[NameSlot], *, only: bool) ->
                         return slot.value
             if source is name:
                 break
+        if kinds_asked:
+            break  # a parameter whose name says what it takes takes nothing else
     if only and len(free) == 1 and not kinds_asked:
         return free.pop().value
     return None
