@@ -371,3 +371,61 @@ async def test_first_and_last_seen_are_one_alert(word: str, order: str) -> None:
 async def test_signs_compare_numbers_of_alerts_as_words_do(sign: str, told: str) -> None:
     answer, _ = await ask(f"incidents with {sign} 1 alert")
     assert answer.text.startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("question", "dropped"),
+    [
+        ("top 5 hosts in mde alerts", "product Defender for Endpoint"),
+        ("top accounts in open incidents", "status open"),
+        ("credential access alerts per day", "tactic CredentialAccess"),
+        ("mde incidents", "product Defender for Endpoint"),
+        ("mean time to close high incidents", "severity High"),
+    ],
+)
+async def test_a_filter_that_no_call_takes_is_said_first(question: str, dropped: str) -> None:
+    answer, calls = await ask(question)
+    assert calls
+    assert answer.text.startswith(f"This could not be narrowed to {dropped}: ")
+
+
+@pytest.mark.parametrize("question", ["whats new", "high alerts per day", "open incidents assigned to ines"])
+async def test_a_filter_that_is_taken_is_not_said_to_be_dropped(question: str) -> None:
+    answer, _ = await ask(question)
+    assert "could not be narrowed" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("question", "why"),
+    [
+        ("incidents closed by m.keller", "Who closed an incident is not recorded"),
+        ("was 23 closed by m.keller", "Who closed an incident is not recorded"),
+        ("incidents with comments", "cannot be filtered by their comments"),
+        ("which incident took longest to close", "how long they took"),
+        ("how many new today", "Do you mean incidents or alerts?"),
+        ("how many closed today", "Do you mean incidents or alerts?"),
+    ],
+)
+async def test_what_no_filter_says_is_told_with_what_can_be_asked(question: str, why: str) -> None:
+    answer, calls = await ask(question)
+    assert (answer.outcome, calls) == (Outcome.CLARIFICATION, [])
+    assert why in answer.text
+    assert "[1]" in answer.text
+
+
+@pytest.mark.parametrize("question", ["phishing last week", "phishing, last week"])
+async def test_a_time_is_no_part_of_a_keyword(question: str) -> None:
+    _, calls = await ask(question)
+    assert calls[0][1]["title_contains"] == "phishing"
+    assert calls[0][1]["start_time"] == "2024-07-15T00:00:00Z"
+
+
+@pytest.mark.parametrize("question", ["who has the most open incidents", "workload per analyst"])
+async def test_counts_by_people_are_a_query_of_their_own(question: str) -> None:
+    _, calls = await ask(question)
+    assert calls[0][1].get("template") == "incidents_by_owner"
+
+
+async def test_the_incident_that_is_open_longest_is_the_oldest_open_one() -> None:
+    _, calls = await ask("longest open incident")
+    assert calls[0] == ("query_incidents", {"status": "Open", "order": "oldest", "limit": 1})

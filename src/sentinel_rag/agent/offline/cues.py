@@ -106,6 +106,11 @@ BY = (
 """What the raw logs may be grouped by, beside the kinds of things."""
 LOGS_ALONE = re.compile(r"(?:failed\s+)?(?:sign|log)[\s-]?(?:ins?|ons?)|processes|connections", re.IGNORECASE)
 """Rows of the logs that one word asks for."""
+BY_PEOPLE = (
+    r"(?:by|per|for\s+each)\s+(?:owner|analyst|assignee)s?|(?:who|which\s+(?:owner|analyst)s?)\s+(?:\w+\s+)?"
+    r"(?:owns?|has|have|handles?|got|holds?)\s+(?:the\s+)?(?:most|fewest)"
+)
+"""Counts for each of the people who work on incidents."""
 FOR_EACH = r"by|per|(?:(?:on|for|of|in|from)\s+)?(?:each|every)"
 INGESTION = r"ingest\w*|how\s+much\s+data"
 """What the workspace meters by table; the list of tables has no amounts."""
@@ -116,7 +121,7 @@ EXTENT = (
 )
 GROUPED = (
     r"(?:by|per|for\s+each)\s+(?:owner|analyst|product|name|title|classification|provider|tactic|technique)|reopen\w*|mean\s+time|"
-    r"how\s+long|average|who\s+(?:owns|has|handles)\s+the\s+most|(?:which|what)\s+products?|"
+    r"how\s+long|average|(?:who|which\s+(?:owner|analyst)s?)\s+(?:owns?|has|have|handles?|got|holds?)\s+(?:the\s+)?(?:most|fewest)|(?:which|what)\s+products?|"
     r"(?:top|nois\w+|loud\w*|most\s+\w+|busiest|which|what)\s+(?:\d+\s+)?(?:\w+\s+)?(?:analytic\w*\s+|detection\s+)?rules\b|"
     r"grouped|breakdown|distribution|(?:most\s+common|commonest|most\s+frequent)\s+alerts?|"
     r"(?:techniques?|tactics?|(?:alert|incident)\s+(?:names?|titles?))\s+(?:are|is|do|were|occur|appear|come|show)\b.*"

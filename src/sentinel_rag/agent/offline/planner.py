@@ -19,6 +19,7 @@ from sentinel_rag.agent.offline.attribute_catalogue import HASHES, IDENTITIES
 from sentinel_rag.agent.offline.attributes import attribute_of, is_search
 from sentinel_rag.agent.offline.classified import classified_plan
 from sentinel_rag.agent.offline.comparison_plans import comparison_plan
+from sentinel_rag.agent.offline.dropped_filters import with_dropped_said
 from sentinel_rag.agent.offline.event_plans import events_plan
 from sentinel_rag.agent.offline.exclusions import exclusion_plan
 from sentinel_rag.agent.offline.incident_plans import ACTS, detail_plan, incident_plan
@@ -67,6 +68,11 @@ _NOT_MINE = "Whether to do that is for a person to decide. This is what is recor
 
 def decide(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None, now: Now) -> Decision:
     """The decision for one question. `templates` is None while their list was not fetched."""
+    decision = _decide(reading, conversation, templates, now)
+    return with_dropped_said(decision) if isinstance(decision, Plan) else decision
+
+
+def _decide(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None, now: Now) -> Decision:
     fixed = outside.outside_reply(reading, turn=conversation.turns)
     if fixed is not None:
         return fixed
@@ -311,9 +317,12 @@ def _plan(
     if reading.has(cues.GROUPED):
         if templates is None:
             return NeedTemplates()
-        grouped = template_plan(reading, templates, floor=SURE)
+        by_people = reading.has(cues.BY_PEOPLE)
+        grouped = template_plan(reading, templates, floor=template_match.THRESHOLD if by_people else SURE)
         if grouped is not None:
             return grouped
+        if by_people:
+            return Ask("No stored query counts that by people. Which of these do you want?", _BY_PEOPLE)
     if reading.has(r"incidents?\s+(?:and|&)\s+alerts?|alerts?\s+(?:and|&)\s+incidents?") and not reading.names:
         return summary_plan(reading)
     fields = alert_field_plan(reading) if not incident_noun else None
@@ -352,10 +361,25 @@ def _no_query(reading: Reading) -> Ask:
     )
 
 
+_BY_PEOPLE = ("List the incidents, newest first", "What queries can you run?")
+
+
 def _are_joined(reading: Reading) -> bool:
     """True for "who owns 12, 18 and 31": numbers that stand together as a list."""
     joint = r"\s*(?:,\s*and\b|,|\band\b|&|\bor\b)\s*"
     return re.search(joint.join(map(re.escape, reading.numbers)), reading.core, re.IGNORECASE) is not None
+
+
+def _says_only_a_state(reading: Reading) -> bool:
+    """True for "how many closed today": a filter, no noun and no other word that could find a stored query."""
+    others = f"{cues.LOGS}|{cues.RAW}|{cues.BY}|{cues.GROUPED}|{cues.TEMPLATES}|reopen\\w*"
+    filters = bool(reading.status or reading.severity.arguments())
+    return filters and not reading.unknown_words and not cues.kinds_named(reading) and not reading.has(others)
+
+
+def _of_what(reading: Reading) -> Ask:
+    said = reading.text.rstrip("?.! ")
+    return Ask("Do you mean incidents or alerts?", (f"Incidents: {said}", f"Alerts: {said}"))
 
 
 def _last_resort(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None) -> Decision:
@@ -380,6 +404,8 @@ def _last_resort(reading: Reading, conversation: Conversation, templates: Sequen
     late = names.read_name_after_preposition(reading.rest)
     if late.names:
         return alerts_plan(replace(reading, names=late.names, rest=late.rest, words=()))
+    if _says_only_a_state(reading):
+        return _of_what(reading)
     if len(reading.words) >= 2 or reading.has(cues.LOGS):
         if templates is None:
             return NeedTemplates()
@@ -399,8 +425,7 @@ def _last_resort(reading: Reading, conversation: Conversation, templates: Sequen
             ),
         )
     if reading.severity.arguments() or reading.status or reading.window or reading.order or reading.limit:
-        said = reading.text.rstrip("?.! ")
-        return Ask("Do you mean incidents or alerts?", (f"Incidents: {said}", f"Alerts: {said}"))
+        return _of_what(reading)
     kinds = cues.kinds_named(reading)
     if kinds:
         return Ask(

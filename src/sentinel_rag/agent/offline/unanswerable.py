@@ -63,6 +63,19 @@ _BELONGS_TO_WHICH = re.compile(
     rf"(?:in|part\s+of)\s+(?:an?|any|some|which)\s+(?:{cues.INCIDENT})\b",
     re.IGNORECASE,
 )
+_CLOSED_BY = re.compile(
+    r"\b(?:closed|resolved|dismissed)\s+(?:\w+\s+)?by\s+(?P<who>(?!who\b|whom\b|what\b)[\w.@-]+)", re.I
+)
+_WITH_A_FIELD = re.compile(
+    rf"\b(?:{cues.INCIDENT})\s+(?:with|having|that\s+have|which\s+have|without|w/o)\s+(?:an?\s+|any\s+|no\s+)?"
+    r"(?P<field>comments?|notes?|bookmarks?|tags?|labels?|tasks?)\b",
+    re.IGNORECASE,
+)
+_BY_LENGTH = re.compile(
+    rf"\b(?:longest|shortest|fastest|slowest|quickest)\b.*\b(?:{cues.INCIDENT}|clos\w+|resolv\w+)\b"
+    rf"|\b(?:{cues.INCIDENT})\b.*\b(?:longest|shortest|fastest|slowest|quickest)\b",
+    re.IGNORECASE,
+)
 _SOMEONE = re.compile(r"\b(?:she|he)\b", re.IGNORECASE)
 _OF_NO_KIND = re.compile(
     r"^\W*how\s+many\s+(?:are|were)\s+(?:still\s+|now\s+)?(?P<state>closed|open|new|active|unassigned)\W*$",
@@ -119,6 +132,26 @@ def unanswerable(reading: Reading, conversation: Conversation) -> Ask | None:
     left_out = _LEAVES_OUT.search(said)
     if left_out is not None and _asks_rows(reading):
         return _leaves_out(reading, left_out)
+    about_one = reading.incidents or reading.guids or reading.numbers or reading.things
+    closer = _CLOSED_BY.search(said)
+    if closer is not None:
+        one = (*reading.incidents, *reading.numbers)[:1]
+        options = (f"Who owns incident {one[0]}?",) if one else (f"Closed incidents assigned to {closer['who']}",)
+        return Ask(
+            "Who closed an incident is not recorded in its row, so I cannot tell by that. Its owner is recorded.",
+            options,
+        )
+    field = _WITH_A_FIELD.search(said)
+    if field is not None and not about_one:
+        return Ask(
+            f"Incidents cannot be filtered by their {field['field']}; those of one incident I can show.",
+            ("List the incidents, newest first",),
+        )
+    if _BY_LENGTH.search(said) and not about_one and not reading.has("open|oldest"):
+        return Ask(
+            "I cannot sort incidents by how long they took. Which of these do you want?",
+            ("What is our mean time to close?", "Closed incidents, newest first"),
+        )
     if conversation.last is None and conversation.references.screen is None:
         without_kind = _OF_NO_KIND.match(said)
         if without_kind is not None:

@@ -180,6 +180,8 @@ _SLIPS = {
     "procs": "processes",
     "conns": "connections",
     "logns": "logons",
+    "mttr": "mean time to resolve",
+    "mttc": "mean time to close",
     "fp": "false positive",
     "fps": "false positives",
     "tp": "true positive",
