@@ -109,5 +109,7 @@ def test_each_number_that_the_readme_links_is_one_that_was_measured() -> None:
         if text + unit in leaves:
             continue
         leaves = [value for value in leaves if isinstance(value, int | float)]
-        measured = {round(value / scale, places) for value in leaves for scale in ((0.01, 1) if "%" in unit else (1, 1_000))}
+        measured = {
+            round(value / scale, places) for value in leaves for scale in ((0.01, 1) if "%" in unit else (1, 1_000))
+        }
         assert number in measured, f"{text} of {name} was not measured"
