@@ -17,9 +17,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from sentinel_rag.assembly.home_folders import workspace_folder
 from sentinel_rag.assembly.knowledge_stores import SHARED_STORES
 from sentinel_rag.assembly.knowledge_zone import ingest_files
-from sentinel_rag.assembly.plan import workspace_folder
 from sentinel_rag.assembly.run_state import AlreadyRunningError, RunState
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.evidence import Answer, Outcome
