@@ -143,6 +143,7 @@ def measure(path: Path, *, verbose: bool) -> dict[str, Any]:
         "confidently_wrong": wrongly_sure,
         "wrong_by_expectation": dict(wrong.most_common()),
         "first_measured": document.get("first_measured"),
+        **({"after_the_round": document["after_the_round"]} if "after_the_round" in document else {}),
     }
 
 
