@@ -456,3 +456,38 @@ async def test_the_name_of_an_attack_is_looked_up_without_the_word_for_many_of_i
     _, calls = await ask("brute force attempts last night")
     assert calls[0][1]["title_contains"] == "brute force"
     assert calls[0][1]["start_time"] == "2024-07-22T18:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("question", "tool", "arguments"),
+    [
+        ("oldest open case", "query_incidents", {"status": "Open", "order": "oldest", "limit": 1}),
+        ("whats m.keller working on", "query_incidents", {"owner": "m.keller"}),
+        ("false positives vs true positives", "run_kql_query", {"template": "incidents_by_classification"}),
+        ("tickets per analyst", "run_kql_query", {"template": "incidents_by_owner"}),
+        (
+            "incidents in q2",
+            "query_incidents",
+            {"start_time": "2024-04-01T00:00:00Z", "end_time": "2024-07-01T00:00:00Z"},
+        ),
+        (
+            "incidents in q4 2023",
+            "query_incidents",
+            {"start_time": "2023-10-01T00:00:00Z", "end_time": "2024-01-01T00:00:00Z"},
+        ),
+    ],
+)
+async def test_a_managers_words_find_their_call(question: str, tool: str, arguments: dict[str, Any]) -> None:
+    _, calls = await ask(question)
+    assert calls[0] == (tool, arguments)
+
+
+async def test_the_same_query_is_run_for_another_thing_of_its_shape() -> None:
+    _, calls = await ask("sign-ins from 203.0.113.77", "same for 203.0.113.9")
+    assert calls[0][1] == {"template": "signins_from_ip", "parameters": {"ip": "203.0.113.9"}}
+
+
+@pytest.mark.parametrize("question", ["how many did we close last week", "is that sender in an incident"])
+async def test_what_is_not_named_is_asked_for(question: str) -> None:
+    answer, calls = await ask(question)
+    assert (answer.outcome, calls) == (Outcome.CLARIFICATION, [])

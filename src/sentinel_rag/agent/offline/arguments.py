@@ -215,6 +215,7 @@ def unused_words(reading: Reading, asked: str) -> tuple[str, ...]:
 def order_and_limit(reading: Reading, noun: str) -> tuple[str | None, int | None]:
     """ "The newest incident" is one row; "the last 5 alerts" are five, newest first."""
     order, limit = reading.order, reading.limit
+    noun = "(?:incident|case|ticket)" if noun == "incident" else noun
     single = reading.has(rf"(?:\w+\s+){{0,2}}{noun}") and not reading.has(rf"{noun}s")
     if order in ("newest", "oldest", "severity") and limit is None and single and not reading.has("first|top"):
         limit = 1

@@ -85,7 +85,9 @@ LOGS = (
     r"activity\s+timeline|timeline\s+of\s+(?:everything|all)|over\s+all\s+logs|threat[\s-]+intel\w*\s+match\w*|"
     r"(?:known\s+)?bad\s+(?:ips?|address(?:es)?)|indicators?\s+match\w*|sharepoint|in\s+(?:microsoft|office)\s+365|"
     r"security\s+log|click(?:s|ed)?|queried|(?:is|are)\s+(?:an?\s+)?known\s+(?:bad|malicious)|"
-    r"what\s+(?:did|has|have)\s+(?:\S+\s+)?(?:been\s+)?(?:do|done|doing)|failures?|resolved\s+(?:this|the|a)\s+domain|connected\s+to|"
+    r"what\s+(?:did|has|have)\s+(?:\S+\s+)?(?:been\s+)?(?:do|done|doing)|failures?|"
+    r"spawn(?:s|ed)?|dns\s+(?:for|of)|who\s+(?:resolved|queried|looked\s+up)\s{3,}|"
+    r"threat\s+intelligence\s+(?:hits?|matches)|denied\s+(?:the\s+)?mfa|resolved\s+(?:this|the|a)\s+domain|connected\s+to|"
     r"processes\s+did\s+(?:\S+\s+)?(?:start|launch|spawn|run)|was\s+(?:\S+\s+)?(?:started|executed|launched)|"
     r"received\s+e?mails?|"
     r"forwarding\s+rules?|command\s+lines?\s+on|"
@@ -93,7 +95,7 @@ LOGS = (
     r"query|hunt"
 )
 RAW = (
-    r"failures?|failed\s+(?:attempts?|auth\w*|sign\w*|log\w*)|"
+    r"failures?|denied\s+(?:the\s+)?mfa|failed\s+(?:attempts?|auth\w*|sign\w*|log\w*)|"
     r"(?:sign|log)[\s-]?(?:ins?|ons?)|logged\s+(?:in|on)|signed\s+in|(?:dns\s+|count\s+)(?:quer\w+|processes)|"
     r"processes\s+(?:by|per)|(?:most|fewest|more)\s+processes|network\s+connections?|(?:inbox|mailbox)\s+rules?|office\s+operations?|"
     r"downloads?\s+(?:the\s+)?most"
@@ -270,7 +272,7 @@ def aspects_of(reading: Reading) -> tuple[str, ...]:
 def interval_of(reading: Reading) -> str | None:
     """The bucket width that was said."""
     for interval, cue in (
-        ("1h", r"(?:per|by|each|every|an|a|which|what)\s+hour|hourly"),
+        ("1h", r"(?:per|by|each|every|an|a|which|what|busiest|quietest|peak|worst|best)\s+hour|hourly|hour\s+was"),
         ("1d", r"(?:per|by|each|every|a|which|what)\s+day|daily|(?:busiest|quietest|peak|worst|best)\s+day|day\s+was"),
         ("7d", r"(?:per|by|each|every|a|which|what)\s+week|weekly"),
     ):

@@ -107,6 +107,14 @@ def month_year(match: re.Match[str], now: Now) -> Moment:
     return Day(spans.month(year, number, now.zone))
 
 
+def quarter(match: re.Match[str], now: Now) -> Moment:
+    """`Q2 2024`, or the latest second quarter that has begun."""
+    first = 3 * int(match[1]) - 2
+    year = int(match[2]) if match[2] else now.today.year - (first > now.today.month)
+    begin, last = spans.month(year, first, now.zone), spans.month(year, first + 2, now.zone)
+    return Day(Span(begin.start, last.end, whole_days=True))
+
+
 def year_month(match: re.Match[str], now: Now) -> Moment:
     """`2024-07`."""
     return Day(spans.month(int(match[1]), int(match[2]), now.zone))

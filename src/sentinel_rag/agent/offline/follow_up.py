@@ -14,8 +14,10 @@ from sentinel_rag.agent.conversation import AskedCall, Conversation
 from sentinel_rag.agent.offline import arguments as slots
 from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.filters import COUNTED_BY
+from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.plan import PAGED, Ask, Decision, Plan, PlannedCall, View, asked_anew, counted, listed
 from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.offline.template_match import kind_of
 from sentinel_rag.agent.offline.vocabulary import is_known
 from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, MOST_SKIPPED, TOOLS_BY_NAME
@@ -220,7 +222,12 @@ def _changed(reading: Reading, last: AskedCall) -> Plan | None:
         for name, value in fresh.items()
         if name in ("status", "order", "limit", "tactic", "product", "owner", "time_field")
     }
-    if reading.names:
+    if reading.names and last.tool == "run_kql_query":
+        parameters = _of_another_thing(reading, last)
+        if parameters is None:
+            return None
+        changes["parameters"] = parameters
+    elif reading.names:
         changes |= slots.entity_argument(reading)
     if any(name not in known for name in changes):
         return None
@@ -233,6 +240,20 @@ def _changed(reading: Reading, last: AskedCall) -> Plan | None:
         arguments = {k: v for k, v in arguments.items() if k not in ("entity", "entity_kind", "incident")}
     plan = _again(last, reading, {**arguments, **changes})
     return slots.unsettled(plan) if last.tool == "query_alerts" and reading.status in ("open", "active") else plan
+
+
+def _of_another_thing(reading: Reading, last: AskedCall) -> dict[str, Any] | None:
+    """The parameters of a stored query for another thing of the same shape: "same for 203.0.113.9"."""
+    parameters = last.arguments.get("parameters")
+    if not isinstance(parameters, dict) or len(reading.names) != 1:
+        return None
+    texts = [name for name, value in parameters.items() if isinstance(value, str)]
+    if len(texts) != 1:
+        return None
+    before, now = NameSlot(str(parameters[texts[0]])), reading.names[0]
+    if kind_of(replace(before, shaped=now.shaped)) != kind_of(replace(now, kind=None)):
+        return None
+    return {**parameters, texts[0]: now.value}
 
 
 _OF_THE_WINDOW = frozenset({"time_window", "start_time", "end_time", "time_field"})

@@ -30,6 +30,7 @@ from sentinel_rag.agent.offline.date_builders import (
     named_clock,
     named_day,
     part_of_day,
+    quarter,
     slashed,
     this_moment,
     week_before_last,
@@ -134,6 +135,7 @@ _PATTERNS: list[tuple[re.Pattern[str], Build]] = [
         (r"(?:the|this|last|past)\s+week\s*-?end\b|weekend\b", weekend),
         (rf"({NUMBER})\s*(minutes?|mins?|hours?|hrs?|h|days?|d|weeks?|months?)\s+(?:ago|back)\b", ago),
         (r"now\b", this_moment),
+        (rf"(?:the\s+)?q([1-4])(?:[\s/-]*{YEAR})?\b", quarter),
         (
             rf"(?:(?<=from )|(?<=between ))(\d\d?)(?::(\d\d))?(?=\s*{DASH}\s*(\d\d?)(?::\d\d)?\s*([ap])\.?m\b)",
             clock_of_half,

@@ -17,7 +17,7 @@ from sentinel_rag.agent.offline.alert_order import order_plan
 from sentinel_rag.agent.offline.among_shown import among_shown
 from sentinel_rag.agent.offline.attribute_catalogue import HASHES, IDENTITIES
 from sentinel_rag.agent.offline.attributes import attribute_of, is_search
-from sentinel_rag.agent.offline.classified import classified_plan
+from sentinel_rag.agent.offline.classified import classifications_said, classified_plan
 from sentinel_rag.agent.offline.comparison_plans import comparison_plan
 from sentinel_rag.agent.offline.dropped_filters import with_dropped_said
 from sentinel_rag.agent.offline.event_plans import events_plan
@@ -265,7 +265,7 @@ def _plan(
             return ingested
         if reading.has(cues.EXTENT) or (reading.has(cues.TABLES) and not alert_noun and not incident_noun):
             return Plan(view=View.TABLES, calls=(PlannedCall("list_tables"),), reading=reading)
-    if reading.has(cues.COMPARE) and len(subject.incidents) < 2:
+    if reading.has(cues.COMPARE) and len(subject.incidents) < 2 and not classifications_said(reading):
         return summary_plan(reading)
     if subject.kind == "incident":
         return incident_plan(reading, subject)

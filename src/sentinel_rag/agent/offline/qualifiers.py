@@ -128,6 +128,10 @@ _DID = re.compile(
     r"\b(?:did|has|have|does)\s+([A-Z\u00c0-\u00de][\w.'\u2019-]*(?:\s+[A-Z\u00c0-\u00de][\w.'\u2019-]*){0,3})\s+"
     r"(clos\w+|resolv\w+|handl\w+|own\w*|work\w*\s+on)\b"
 )
+_WORKING_ON = re.compile(
+    r"\bwhat(?:['’]?s|\s+(?:is|was|are))\s+(?!(?:he|she|it|anyone|someone|the|who)\b)"
+    r"([A-Za-z][\w.@+-]*(?:\s+[A-Z][\w.-]*)?)\s+working\s+on\b"
+)
 _MINE = re.compile(
     r"\b(?:my|mine)\s+(?:own\s+)?(?:open\s+|active\s+|new\s+)?(?:incidents?|cases?|queue)\b|\bassigned\s+to\s+me\b",
     re.I,
@@ -161,6 +165,8 @@ def read_owner(text: str) -> tuple[OwnerSlot, str]:
     if match := _OWNER.search(text):
         name = (match[1] or match[2]).rstrip(".")
         return OwnerSlot(name), blank(text, match.start(), match.end())
+    if match := _WORKING_ON.search(text):
+        return OwnerSlot(match[1]), blank(text, match.start(), match.end())
     if match := _DID.search(text):
         verb = "closed" if re.match(r"clos|resolv", match[2], re.IGNORECASE) else ""
         rest = blank(text, match.start(), match.end())

@@ -76,6 +76,10 @@ _BY_LENGTH = re.compile(
     rf"|\b(?:{cues.INCIDENT})\b.*\b(?:longest|shortest|fastest|slowest|quickest)\b",
     re.IGNORECASE,
 )
+_WE_CLOSED = re.compile(r"^\W*how\s+many\s+(?:did|have)\s+(?:we|they|i)\s+(?:close|resolve)d?\b", re.IGNORECASE)
+_THAT_THING = re.compile(
+    r"\b(?:that|this|the\s+same)\s+(?P<noun>sender|recipient|subnet|country|city|group|client)\b", re.IGNORECASE
+)
 _SOMEONE = re.compile(r"\b(?:she|he)\b", re.IGNORECASE)
 _OF_NO_KIND = re.compile(
     r"^\W*how\s+many\s+(?:are|were)\s+(?:still\s+|now\s+)?(?P<state>closed|open|new|active|unassigned)\W*$",
@@ -132,6 +136,12 @@ def unanswerable(reading: Reading, conversation: Conversation) -> Ask | None:
     left_out = _LEAVES_OUT.search(said)
     if left_out is not None and _asks_rows(reading):
         return _leaves_out(reading, left_out)
+    if _WE_CLOSED.match(said) and not _has_a_noun(reading):
+        rest = _WE_CLOSED.sub("", reading.text.strip(" ?.!"))
+        return Ask("Of incidents?", (f"How many incidents were closed{rest}",))
+    unknown_thing = _THAT_THING.search(said)
+    if unknown_thing is not None and not (reading.things or reading.names or reading.incidents):
+        return Ask(f"Which {unknown_thing['noun'].lower()} do you mean? Name it, please.")
     about_one = reading.incidents or reading.guids or reading.numbers or reading.things
     closer = _CLOSED_BY.search(said)
     if closer is not None:

@@ -180,6 +180,8 @@ _SLIPS = {
     "procs": "processes",
     "conns": "connections",
     "logns": "logons",
+    "avg": "average",
+    "ti": "threat intelligence",
     "mttr": "mean time to resolve",
     "mttc": "mean time to close",
     "fp": "false positive",
