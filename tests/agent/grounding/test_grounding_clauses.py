@@ -67,6 +67,8 @@ COMPARISONS = [
     "There are more Low than High incidents.",
     "Low incidents outnumber High ones.",
     "There are as many Medium as High incidents.",
+    "m.keller had more failed sign-ins than svc-backup.",
+    "203.0.113.77 attacked dc-01.contoso.example.",
     "svc-backup had the fewest failed sign-ins, and m.keller had the most failed sign-ins.",
 ]
 DENIALS = [
@@ -88,6 +90,8 @@ DAYS = [
     "Incident 12 was created on a weekend.",
     "Incident 12 was created at night.",
     "Incident 12 was created at midnight.",
+    "All incidents were created in July.",
+    "Most incidents were created in June.",
     "Incident 12 was created yesterday.",
     "Incident 12 was created last week.",
 ]
@@ -117,6 +121,8 @@ TRUE = [
     "m.keller does not own incident 31.",
     "Incident 40 has no owner; nobody works on it yet.",
     "Incident 31 has been picked up by Ines Duarte.",
+    "svc-backup had more failed sign-ins than m.keller.",
+    "Most incidents were created in July.",
     "Incident 12 was created on a Tuesday.",
     "Incident 12 was created around noon.",
 ]

@@ -62,6 +62,8 @@ _RELATION = re.compile(
     r"found|signed|logged|logon|login|"
     r"connected|connecting|contacted|dropped|executed|started|launched|detected|triggered|"
     r"created|downloaded|sent|received|"
+    r"attacked|targeted|scanned|hit|reached|compromised|infected|beaconed|communicated|talked|uploaded|exfiltrated|"
+    r"brute-?forced|sprayed|phished|e-?mailed|messaged|spread|jumped|pivoted|propagated|exploited|encrypted|queried|"
     r"hash|sha256|sha-256|sha1|md5|has|named|having|workstation|server|machine)\b\s*[:(]?\s*)+[*_`“\"(:]*$",
     re.IGNORECASE,
 )
